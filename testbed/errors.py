@@ -1,0 +1,33 @@
+"""The one exception tree; each leaf is one exit code of the ``hpn`` command (DESIGN rule 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class HpnError(Exception):
+    """Base of every error the product raises on purpose; the message is one line and names the way out."""
+
+    exit_code = 1
+
+
+class InputError(HpnError):
+    """A file, name or option is wrong (exit 2). ``problems`` holds every mistake found, one line each."""
+
+    exit_code = 2
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class MachineError(HpnError):
+    """This machine cannot run what was asked (exit 3): a missing tool, permission or kernel feature."""
+
+    exit_code = 3
+
+
+class NoisyError(HpnError):
+    """The host or the measurement was too noisy to say anything (exit 4)."""
+
+    exit_code = 4

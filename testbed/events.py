@@ -1,0 +1,48 @@
+"""The lab's timeline record: what happened, where, and when, on one clock (DESIGN rule 6)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class EventKind(StrEnum):
+    """Which part of the lab spoke."""
+
+    LINK = "link"  # kernel link state: carrier-up, carrier-down, admin-up, admin-down
+    LACP = "lacp"  # our speaker: partner-changed, selected, collecting, distributing, expired, defaulted, detached
+    LAG = "lag"  # a host's LAG datapath was rewritten: active (detail: ports)
+    NEIGHBOUR = "neighbour"  # a ToR learned or lost a host: learned, lost
+    ROUTE = "route"  # a switch's kernel FIB: host-route-added, host-route-removed
+    BGP = "bgp"  # a session: established, down
+    PATH = "path"  # host-switch path control: unreachable, reachable, moved
+    FAULT = "fault"  # the injector: inject, injected, restore, restored
+    DAEMON = "daemon"  # a daemon of the lab: started, died
+    PHASE = "phase"  # the drill: healthy, workload, repaired, ...
+    QP = "qp"  # a queue pair: error
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the timeline.
+
+    ``at_ns`` is CLOCK_MONOTONIC in nanoseconds, taken as near to the cause as the source allows (kernel
+    events: on receipt of the netlink message). ``subject`` is what it is about: a port, prefix or fault id.
+    """
+
+    at_ns: int
+    kind: EventKind
+    node: str
+    subject: str
+    what: str
+    detail: Mapping[str, str | int | float] = field(default_factory=dict)
+
+
+EventSink = Callable[[Event], None]
+
+
+def now_ns() -> int:
+    """The one clock: CLOCK_MONOTONIC, nanoseconds."""
+    return time.monotonic_ns()

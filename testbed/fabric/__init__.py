@@ -1,0 +1,1 @@
+"""The fabric: every node, port, link, address, MAC, ifindex, ASN and seed, computed without a kernel (DESIGN rule 1)."""

@@ -1,0 +1,209 @@
+"""What a fabric is: nodes, ports, links and NICs as frozen data.
+
+Everything the lab sets up is written here first. Built by ``testbed.fabric.build`` from a ``FabricSpec``;
+one module per architecture decides who is wired to whom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cached_property
+from ipaddress import ip_interface
+from typing import TypeVar
+
+from testbed.errors import InputError
+from testbed.fabric.spec import FabricSpec
+
+T = TypeVar("T")
+
+
+class Role(StrEnum):
+    """What a node is."""
+
+    HOST = "host"
+    TOR = "tor"
+    AGG = "agg"
+    CORE = "core"
+
+
+class LinkKind(StrEnum):
+    """The tier a link belongs to."""
+
+    ACCESS = "access"  # NIC port - ToR
+    FABRIC = "fabric"  # ToR - Agg
+    CORE = "core"  # Agg - Core
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A host or switch. ``plane`` is None on hosts; ``segment`` and ``rail`` are None where they have no meaning."""
+
+    name: str
+    role: Role
+    pod: int
+    index: int
+    segment: int | None = None
+    rail: int | None = None
+    plane: int | None = None
+    spare: bool = False
+    router_id: str | None = None  # switches: BGP router ID, dotted quad
+    asn: int | None = None  # switches: one per tier, plane (RFC 7938)
+    ecmp_seed: int = 0  # switches: net.ipv4.fib_multipath_hash_seed
+    lacp_system: str | None = None  # ToRs: LACP system ID, shared by the ToRs of a set
+
+    @property
+    def is_switch(self) -> bool:
+        """True for ToR, Agg and Core."""
+        return self.role is not Role.HOST
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One end of a link: an interface of ``node``. ``address`` is 'a.b.c.d/len', None on LAG member ports."""
+
+    node: str
+    name: str  # interface name, at most 15 characters
+    ifindex: int  # unique in the whole lab (FACTS trap 3)
+    mac: str
+    address: str | None = None
+    port_id: int = 0  # LACP port number; ToR ports carry HPN's offset (300, 600)
+
+    @property
+    def label(self) -> str:
+        """'node:interface', unique in the fabric."""
+        return f"{self.node}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable. ``lower`` is the end nearer to the hosts. ``rate_bps`` is the emulated (scaled) rate."""
+
+    name: str  # access: 'p0.s1.h3.r2.0'; above: 'p0.s1.t2.0-p0.a0.7'
+    kind: LinkKind
+    plane: int
+    rate_bps: int
+    lower: Port
+    upper: Port
+
+    def end_at(self, node: str) -> Port:
+        """The end on ``node``."""
+        return self.lower if self.lower.node == node else self.upper
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """One NIC of a host: a LAG over ``links`` (one per port), with one IP and one MAC."""
+
+    name: str  # 'p0.s1.h3.r2'
+    host: str
+    rail: int
+    lag: str  # the LAG interface: 'bond2'
+    lag_ifindex: int
+    inner: str  # nft datapath only, the far end of the LAG's veth: 'bond2i'
+    inner_ifindex: int
+    mac: str
+    ip: str
+    prefix_len: int
+    gateway: str
+    gateway_mac: str
+    rail_network: str  # 'a.b.c.d/len': every NIC of this rail, reached through ``gateway``
+    links: tuple[Link, ...]  # index = port = plane
+
+    @property
+    def subnet(self) -> str:
+        """The NIC's own subnet, announced by its ToRs as the fallback: 'a.b.c.0/len'."""
+        return str(ip_interface(f"{self.ip}/{self.prefix_len}").network)
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A whole fabric; ``links`` and ``nics`` include those of spare hosts."""
+
+    spec: FabricSpec
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    nics: tuple[Nic, ...]
+    planes: int  # number of forwarding planes that share nothing
+
+    @cached_property
+    def node_by_name(self) -> Mapping[str, Node]:
+        """Name to node."""
+        return {n.name: n for n in self.nodes}
+
+    @cached_property
+    def link_by_name(self) -> Mapping[str, Link]:
+        """Name to link."""
+        return {link.name: link for link in self.links}
+
+    @cached_property
+    def nic_by_name(self) -> Mapping[str, Nic]:
+        """Name to NIC."""
+        return {n.name: n for n in self.nics}
+
+    @cached_property
+    def nic_by_ip(self) -> Mapping[str, Nic]:
+        """IP to NIC."""
+        return {n.ip: n for n in self.nics}
+
+    @cached_property
+    def hosts(self) -> tuple[Node, ...]:
+        """Hosts, spare ones included."""
+        return tuple(n for n in self.nodes if n.role is Role.HOST)
+
+    @cached_property
+    def switches(self) -> tuple[Node, ...]:
+        """ToRs, Aggs and Cores."""
+        return tuple(n for n in self.nodes if n.is_switch)
+
+    @cached_property
+    def _links_of(self) -> Mapping[str, tuple[Link, ...]]:
+        found: dict[str, list[Link]] = {n.name: [] for n in self.nodes}
+        for link in self.links:
+            found[link.lower.node].append(link)
+            found[link.upper.node].append(link)
+        return {name: tuple(links) for name, links in found.items()}
+
+    @cached_property
+    def _nics_of(self) -> Mapping[str, tuple[Nic, ...]]:
+        found: dict[str, list[Nic]] = {}
+        for nic in self.nics:
+            found.setdefault(nic.host, []).append(nic)
+        return {name: tuple(nics) for name, nics in found.items()}
+
+    @cached_property
+    def _nic_of_link(self) -> Mapping[str, Nic]:
+        return {link.name: nic for nic in self.nics for link in nic.links}
+
+    def node(self, name: str) -> Node:
+        """The node of that name. InputError with the nearest names otherwise."""
+        return _look_up(self.node_by_name, name, "node")
+
+    def link(self, name: str) -> Link:
+        """The link of that name. InputError with the nearest names otherwise."""
+        return _look_up(self.link_by_name, name, "link")
+
+    def nic(self, name: str) -> Nic:
+        """The NIC of that name. InputError with the nearest names otherwise."""
+        return _look_up(self.nic_by_name, name, "NIC")
+
+    def links_of(self, node: str) -> tuple[Link, ...]:
+        """Every link with an end on ``node``."""
+        return self._links_of[node]
+
+    def nics_of(self, host: str) -> tuple[Nic, ...]:
+        """The NICs of a host, in rail order (empty for a switch)."""
+        return self._nics_of.get(host, ())
+
+    def nic_of_link(self, link: str) -> Nic:
+        """The NIC an access link belongs to (KeyError for links above the ToRs)."""
+        return self._nic_of_link[link]
+
+
+def _look_up(table: Mapping[str, T], name: str, what: str) -> T:
+    if name in table:
+        return table[name]
+    near = get_close_matches(name, table, n=3) or list(table)[:3]
+    raise InputError(f"no {what} {name!r} in this fabric; did you mean {', '.join(near)}?")

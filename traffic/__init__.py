@@ -1,0 +1,1 @@
+"""Traffic: RoCEv2 on the wire, queue pairs, the I/O engine that drives all hosts of a lab, and traffic patterns."""

@@ -1,1 +1,1 @@
-"""The fabric: every node, port, link, address, MAC, ifindex, ASN and seed, computed without a kernel (DESIGN rule 1)."""
+"""The fabric: every name, number and address of a network, computed without a kernel (DESIGN rule 1)."""

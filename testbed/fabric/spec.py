@@ -38,7 +38,7 @@ def parse_rate(value: object) -> int:
 
 
 Rate = Annotated[int, BeforeValidator(parse_rate)]
-Mac = Annotated[str, Field(pattern=_MAC)]
+Mac = Annotated[str, Field(pattern=_MAC, examples=["02:00:00:00:00:01"])]
 
 
 class Strict(BaseModel):
@@ -48,52 +48,54 @@ class Strict(BaseModel):
 
 
 class LacpSpec(Strict):
-    """LACP as HPN alters it. ``rate`` is the LACPDU interval asked of the partner: fast 1 s, slow 30 s (802.1AX 6.4.4)."""
+    """LACP as HPN alters it. ``rate`` asks the partner for a LACPDU every 1 s (fast) or 30 s (slow), 802.1AX 6.4.4."""
 
     rate: Literal["fast", "slow"] = "fast"
     system_id: Mac = SHARED_SYSTEM_ID
-    port_id_offset: int = Field(300, ge=257, le=8192, description="per ToR of a set: offset, 2 x offset, ...")
+    port_id_offset: int = Field(default=300, ge=257, le=8192, description="per ToR of a set: offset, 2 x offset, ...")
     tor_system_ids: dict[str, Mac] = Field(default_factory=dict, description="ToR name to a system ID of its own")
 
 
 class BgpSpec(Strict):
     """BGP timers in seconds (RFC 4271 section 10). BIRD's own defaults do not restore within 40 s after a flap."""
 
-    hold_s: int = Field(9, ge=3, le=65535)
-    keepalive_s: int = Field(3, ge=1, le=21845)
-    connect_delay_s: int = Field(1, ge=1, le=300)
-    connect_retry_s: int = Field(1, ge=1, le=300)
-    error_wait_min_s: int = Field(1, ge=1, le=300)
-    error_wait_max_s: int = Field(2, ge=1, le=300)
+    hold_s: int = Field(default=9, ge=3, le=65535)
+    keepalive_s: int = Field(default=3, ge=1, le=21845)
+    connect_delay_s: int = Field(default=1, ge=1, le=300)
+    connect_retry_s: int = Field(default=1, ge=1, le=300)
+    error_wait_min_s: int = Field(default=1, ge=1, le=300)
+    error_wait_max_s: int = Field(default=2, ge=1, le=300)
 
 
 class PathControlSpec(Strict):
     """Host-switch path control (see docs/path-control.md): the answer to the dual-plane gap."""
 
     enabled: bool = True
-    refresh_ms: int = Field(500, ge=50, le=60_000, description="interest refresh; also bounds recovery from a lost notice")
+    refresh_ms: int = Field(
+        default=500, ge=50, le=60_000, description="interest refresh; also bounds recovery from a lost notice"
+    )
 
 
 class FabricSpec(Strict):
     """One topology file. Counts are per the unit named; see the README for a commented example."""
 
-    name: str = Field("custom", pattern=r"^[a-z][a-z0-9-]{0,30}$")
+    name: str = Field(default="custom", pattern=r"^[a-z][a-z0-9-]{0,30}$", examples=["my-fabric"])
     architecture: str = "hpn"
-    pods: int = Field(1, ge=1, le=64)
-    segments: int = Field(2, ge=1, le=256, description="per pod")
-    hosts: int = Field(2, ge=1, le=4096, description="active hosts per segment")
-    spare_hosts: int = Field(0, ge=0, le=1024, description="per segment")
-    rails: int = Field(1, ge=1, le=64, description="NICs per host")
-    aggs: int = Field(2, ge=0, le=1024, description="Agg switches per plane and pod")
-    cores: int = Field(0, ge=0, le=4096, description="Core switches per plane; 0 = no core tier")
+    pods: int = Field(default=1, ge=1, le=64)
+    segments: int = Field(default=2, ge=1, le=256, description="per pod")
+    hosts: int = Field(default=2, ge=1, le=4096, description="active hosts per segment")
+    spare_hosts: int = Field(default=0, ge=0, le=1024, description="per segment")
+    rails: int = Field(default=1, ge=1, le=64, description="NICs per host")
+    aggs: int = Field(default=2, ge=0, le=1024, description="Agg switches per plane and pod")
+    cores: int = Field(default=0, ge=0, le=4096, description="Core switches per plane; 0 = no core tier")
     nic_port_rate: Rate = 200 * 10**9
     uplink_rate: Rate = 400 * 10**9
     core_rate: Rate = 400 * 10**9
     switch_capacity: Rate = 51_200 * 10**9
-    scale: int = Field(1000, ge=1, le=10**6, description="emulated rate = real rate / scale")
-    mtu: int = Field(4200, ge=1280, le=9216, description="bytes; path MTU 4096 needs 4200")
-    queue_ms: float = Field(20.0, gt=0, le=1000, description="depth of a port's queue at its own rate")
-    seed: int = Field(1, ge=0, le=2**31 - 1)
+    scale: int = Field(default=1000, ge=1, le=10**6, description="emulated rate = real rate / scale")
+    mtu: int = Field(default=4200, ge=1280, le=9216, description="bytes; path MTU 4096 needs 4200")
+    queue_ms: float = Field(default=20.0, gt=0, le=1000, description="depth of a port's queue at its own rate")
+    seed: int = Field(default=1, ge=0, le=2**31 - 1)
     lag: LagChoice = "auto"
     lacp: LacpSpec = LacpSpec()
     bgp: BgpSpec = BgpSpec()

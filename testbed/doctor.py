@@ -1,0 +1,152 @@
+"""What this machine can do, what is used where it cannot, and the command that would provide it.
+
+Every answer is probed by trying, inside a throw-away sandbox where it touches the kernel; nothing is inferred from
+version numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.errors import MachineError
+from testbed.kernel import sandbox
+
+_PATH = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
+_RMEM_WANTED = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One thing a lab may use. ``needed``: without it no lab runs. ``instead``: what is used when it is absent."""
+
+    name: str
+    present: bool
+    needed: bool
+    detail: str
+    instead: str = ""
+    provide: str = ""
+
+
+def examine() -> list[Capability]:
+    """Probe everything; takes about 0.1 s."""
+    return [*_tools(), *_kernel(), *_machine()]
+
+
+def _tools() -> Iterator[Capability]:
+    yield _tool("bird", "bird2", "BGP in every switch", needed=True)
+    library = ctypes.util.find_library("nftables")
+    yield Capability(
+        "libnftables", library is not None, False, "LAG datapath without the bonding driver", "kernel bonding only",
+        "" if library else "apt install libnftables1",
+    )  # fmt: skip
+    yield _tool("nft", "nftables", "looking at rules by hand", instead="nothing; labs do not need the tool")
+    yield _tool("iperf3", "iperf3", "foreign judge of throughput", instead="those tests are skipped")
+    yield _tool("tshark", "tshark", "foreign judge of packets", instead="those tests are skipped")
+    yield _tool("mnexec", "mininet", "stock Mininet for 'hpn bench'", instead="the bench leaves Mininet out")
+    mininet = importlib.util.find_spec("mininet") is not None
+    provide = "" if mininet else "pip install mininet==2.3.0.dev6"
+    yield Capability("mininet (Python)", mininet, True, "hpn shell, net.get, node.cmd", "", provide)
+
+
+def _tool(command: str, package: str, use: str, *, needed: bool = False, instead: str = "") -> Capability:
+    path = shutil.which(command, path=_PATH)
+    provide = "" if path else f"apt install {package}"
+    return Capability(command, path is not None, needed, path or use, instead, provide)
+
+
+def _kernel() -> Iterator[Capability]:
+    try:
+        found = probe_kernel()
+    except MachineError as error:
+        yield Capability("sandbox (namespaces)", False, True, str(error))
+        return
+    how = "user namespace" if sandbox.needs_user_namespace() else "as root"
+    yield Capability("sandbox (namespaces)", True, True, how)
+    yield Capability(
+        "bonding driver", found["bonding"], False, "LAG datapath 'kernel'",
+        "LAG datapath 'nft', same LACP", "" if found["bonding"] else "modprobe bonding (where the kernel ships it)",
+    )  # fmt: skip
+    yield Capability(
+        "netem", found["netem"], False, "delay, jitter, reordering", "those faults are refused",
+        "" if found["netem"] else "modprobe sch_netem (where the kernel ships it)",
+    )  # fmt: skip
+    yield Capability(
+        "ECMP seed per switch", found["ecmp_seed"], False, "net.ipv4.fib_multipath_hash_seed",
+        "all switches hash alike: traffic polarises", "" if found["ecmp_seed"] else "Linux 6.11 or newer",
+    )  # fmt: skip
+    yield Capability("tbf shaper", found["tbf"], True, "link rates", "", "" if found["tbf"] else "modprobe sch_tbf")
+
+
+def probe_kernel() -> dict[str, bool]:
+    """Try the kernel features inside a sandbox. MachineError when there can be no sandbox."""
+    found = sandbox.ask(_try_everything)
+    assert isinstance(found, dict)
+    return {str(name): bool(value) for name, value in found.items()}
+
+
+def _try_everything() -> dict[str, bool]:
+    from pyroute2 import IPRoute, NetlinkError
+
+    with IPRoute() as route:
+
+        def works(action: Callable[[], object]) -> bool:
+            try:
+                action()
+            except (NetlinkError, OSError):
+                return False
+            return True
+
+        return {
+            "bonding": works(lambda: route.link("add", ifname="probe0", kind="bond", bond_mode=4)),
+            "netem": works(lambda: route.tc("add", "netem", 1, delay=1000)),
+            "tbf": works(lambda: route.tc("add", "tbf", 1, rate=10**6, burst=10_000, latency="20ms")),
+            "ecmp_seed": Path("/proc/sys/net/ipv4/fib_multipath_hash_seed").exists(),
+        }
+
+
+def _machine() -> Iterator[Capability]:
+    limit = neighbour_limit()
+    yield Capability("neighbour table", True, False, f"{limit} entries for the whole machine before collection")
+    psi = Path("/proc/pressure/cpu").exists()
+    yield Capability(
+        "CPU pressure (PSI)", psi, False, "detects a starved run", "run-queue delay and steal alone",
+        "" if psi else "boot with psi=1",
+    )  # fmt: skip
+    realtime = _may_run_realtime()
+    yield Capability(
+        "real-time priority", realtime, False, "steadier senders", "ordinary priority; the noise floor shows it",
+        "" if realtime else "run as root, or: ulimit -r 50",
+    )  # fmt: skip
+    buffer = _number("/proc/sys/net/core/rmem_max")
+    small = buffer is not None and buffer < _RMEM_WANTED
+    yield Capability(
+        "receive buffers", not small, False, f"net.core.rmem_max {buffer}", "smaller ones; drops are told apart",
+        f"sysctl -w net.core.rmem_max={_RMEM_WANTED}" if small else "",
+    )  # fmt: skip
+    cores = os.cpu_count() or 1
+    yield Capability("cores", cores > 1, False, f"{cores}")
+
+
+def neighbour_limit() -> int:
+    """Entries over all namespaces before the kernel starts to throw young ones out (gc_thresh2; FACTS trap 4)."""
+    found = _number("/proc/sys/net/ipv4/neigh/default/gc_thresh2")
+    return 512 if found is None else found  # not visible inside a namespace: the kernel's default
+
+
+def _number(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _may_run_realtime() -> bool:
+    import resource
+
+    return os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[1] > 0

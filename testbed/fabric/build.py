@@ -1,0 +1,23 @@
+"""From a specification to a fabric: pick the architecture, build, check the port budgets."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from testbed.errors import InputError
+from testbed.fabric.architectures import ARCHITECTURES
+from testbed.fabric.inventory import check_budgets, check_size
+from testbed.fabric.model import Fabric
+from testbed.fabric.spec import FabricSpec
+
+
+def build(spec: FabricSpec) -> Fabric:
+    """The fabric of ``spec``. InputError when the architecture is unknown or a switch has too few ports."""
+    architecture = ARCHITECTURES.get(spec.architecture)
+    if architecture is None:
+        near = get_close_matches(spec.architecture, ARCHITECTURES, n=1) or list(ARCHITECTURES)
+        raise InputError(f"architecture {spec.architecture!r} is unknown; write {' or '.join(near)}")
+    check_size(spec)
+    fabric = architecture.build(spec)
+    check_budgets(fabric)
+    return fabric

@@ -1,0 +1,176 @@
+"""The builder: hands out names, numbers and addresses; an architecture module only says what is wired to what."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from testbed.errors import InputError
+from testbed.fabric import addresses
+from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port, Role
+from testbed.fabric.spec import FabricSpec
+
+TOR_ASN, AGG_ASN, CORE_ASN = 65_100, 65_200, 65_500
+_FIRST_IFINDEX = 16  # clear of lo and of devices the kernel makes in every namespace
+
+
+class Builder:
+    """Collects nodes, links and NICs of one fabric. Deterministic: same calls, same result."""
+
+    def __init__(self, spec: FabricSpec) -> None:
+        self.spec = spec
+        self.nics_plan = addresses.NicPlan.for_sizes(
+            spec.rails, spec.pods * spec.segments, spec.hosts + spec.spare_hosts
+        )
+        self._nodes: list[Node] = []
+        self._links: list[Link] = []
+        self._nics: list[Nic] = []
+        self._next_ifindex = _FIRST_IFINDEX
+        self._switches = 0
+        self._switch_links = 0
+
+    def host(self, pod: int, segment: int, index: int) -> Node:
+        """Add a host; those past ``spec.hosts`` are spares."""
+        node = Node(
+            name=f"p{pod}.s{segment}.h{index}",
+            role=Role.HOST,
+            pod=pod,
+            index=index,
+            segment=segment,
+            spare=index >= self.spec.hosts,
+        )
+        self._nodes.append(node)
+        return node
+
+    def tor(self, pod: int, segment: int, rail: int, index: int, plane: int) -> Node:
+        """Add the ``index``-th ToR of a set; 'p0.s1.t2.0'."""
+        name = f"p{pod}.s{segment}.t{rail}.{index}"
+        system = self.spec.lacp.tor_system_ids.get(name, self.spec.lacp.system_id)
+        return self._switch(name, Role.TOR, pod, index, plane, TOR_ASN + plane, segment, rail, system)
+
+    def agg(self, pod: int, plane: int, index: int) -> Node:
+        """Add an Agg; 'p0.a1.7'. One ASN per plane and pod: a route never comes back through a sibling."""
+        asn = AGG_ASN + pod * 4 + plane
+        return self._switch(f"p{pod}.a{plane}.{index}", Role.AGG, pod, index, plane, asn)
+
+    def core(self, plane: int, index: int) -> Node:
+        """Add a Core; 'c0.3'."""
+        return self._switch(f"c{plane}.{index}", Role.CORE, 0, index, plane, CORE_ASN + plane)
+
+    def nic(self, host: Node, rail: int, tors: Sequence[Node], port_rate_bps: int) -> Nic:
+        """Add one NIC and its access links, port k to ``tors[k]``."""
+        assert host.segment is not None
+        segment = host.pod * self.spec.segments + host.segment
+        plan = self.nics_plan
+        mac, gateway_mac = plan.nic_mac(rail, segment, host.index), plan.gateway_mac(rail, segment)
+        gateway = plan.gateway(rail, segment)
+        links = []
+        for port, tor in enumerate(tors):
+            assert tor.plane is not None
+            lower = Port(host.name, f"r{rail}p{port}", self._ifindex(), mac, None, port + 1)
+            offset = self.spec.lacp.port_id_offset * (tor.index + 1)
+            upper = Port(
+                tor.name,
+                f"h{host.index}r{rail}",
+                self._ifindex(),
+                gateway_mac,
+                f"{gateway}/32",
+                offset + host.index + 1,
+            )
+            name = f"{host.name}.r{rail}.{port}"
+            links.append(Link(name, LinkKind.ACCESS, tor.plane, port_rate_bps, lower, upper))
+        nic = Nic(
+            name=f"{host.name}.r{rail}",
+            host=host.name,
+            rail=rail,
+            lag=f"bond{rail}",
+            lag_ifindex=self._ifindex(),
+            inner=f"bond{rail}i",
+            inner_ifindex=self._ifindex(),
+            mac=mac,
+            ip=plan.nic_ip(rail, segment, host.index),
+            prefix_len=plan.prefix_len,
+            gateway=gateway,
+            gateway_mac=gateway_mac,
+            rail_network=plan.rail_network(rail),
+            links=tuple(links),
+        )
+        self._links.extend(links)
+        self._nics.append(nic)
+        return nic
+
+    def cable(self, kind: LinkKind, lower: Node, upper: Node, rate_bps: int) -> Link:
+        """Add a routed link between two switches of one plane."""
+        assert lower.plane is not None
+        low_address, high_address = addresses.link_addresses(self._switch_links)
+        self._switch_links += 1
+        down_name = (
+            f"s{lower.segment}r{lower.rail}t{lower.index}" if lower.role is Role.TOR else f"p{lower.pod}a{lower.index}"
+        )
+        up_name = f"up{upper.index}" if lower.role is Role.TOR else f"core{upper.index}"
+        low_index, high_index = self._ifindex(), self._ifindex()
+        link = Link(
+            name=f"{lower.name}-{upper.name}",
+            kind=kind,
+            plane=lower.plane,
+            rate_bps=rate_bps,
+            lower=Port(lower.name, up_name, low_index, addresses.switch_port_mac(low_index), low_address),
+            upper=Port(upper.name, down_name, high_index, addresses.switch_port_mac(high_index), high_address),
+        )
+        self._links.append(link)
+        return link
+
+    def finish(self, planes: int) -> Fabric:
+        """The fabric built so far. InputError for system IDs given to ToRs that do not exist."""
+        names = {node.name for node in self._nodes}
+        unknown = [name for name in self.spec.lacp.tor_system_ids if name not in names]
+        if unknown:
+            tors = [node.name for node in self._nodes if node.role is Role.TOR][:3]
+            raise InputError(
+                f"lacp.tor_system_ids: no ToR {unknown[0]!r} in this fabric; it has {', '.join(tors)}, ..."
+            )
+        return Fabric(self.spec, tuple(self._nodes), tuple(self._links), tuple(self._nics), planes)
+
+    def _switch(
+        self,
+        name: str,
+        role: Role,
+        pod: int,
+        index: int,
+        plane: int,
+        asn: int,
+        segment: int | None = None,
+        rail: int | None = None,
+        lacp_system: str | None = None,
+    ) -> Node:
+        digest = hashlib.blake2b(f"{self.spec.seed}/{name}".encode(), digest_size=4).digest()
+        node = Node(
+            name=name,
+            role=role,
+            pod=pod,
+            index=index,
+            segment=segment,
+            rail=rail,
+            plane=plane,
+            router_id=addresses.router_id(self._switches),
+            asn=asn,
+            ecmp_seed=int.from_bytes(digest, "big") | 1,  # zero would mean the kernel's own random seed
+            lacp_system=lacp_system,
+        )
+        self._switches += 1
+        self._nodes.append(node)
+        return node
+
+    def _ifindex(self) -> int:
+        self._next_ifindex += 1
+        return self._next_ifindex
+
+
+def scaled(rate_bps: int, spec: FabricSpec) -> int:
+    """The emulated rate. InputError when the scale leaves less than 1 Mbit/s, which tbf cannot shape honestly."""
+    rate = rate_bps // spec.scale
+    if rate < 10**6:
+        raise InputError(
+            f"scale {spec.scale} leaves {rate} bit/s of a {rate_bps / 1e9:g}G port; lower scale to {rate_bps // 10**6}"
+        )
+    return rate

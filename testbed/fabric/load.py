@@ -1,0 +1,148 @@
+"""A topology by name, file or inline mapping, as a validated ``FabricSpec``: presets, ``preset:`` bases, overrides.
+
+``load_fabric`` also builds it, so that port budgets and sizes are reported with the file they come from.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from testbed.errors import InputError
+from testbed.fabric.architectures import ARCHITECTURES
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
+from testbed.fabric.presets import PRESETS
+from testbed.fabric.spec import FabricSpec
+from testbed.yamlcheck import Mistakes, did_you_mean, dotted
+from testbed.yamlfile import Plain, Where, read, shorten
+
+
+class _TopologyFile(FabricSpec):
+    """A ``FabricSpec`` and the preset it builds on (taken out before the check; here it is a key like the others)."""
+
+    preset: str = ""
+
+
+def load_topology(name_or_path: str) -> FabricSpec:
+    """The preset of that name, or the specification in that YAML file. InputError lists every mistake."""
+    if not _is_path(name_or_path):
+        return _preset(name_or_path)
+    document = read(name_or_path)
+    mistakes = Mistakes(document)
+    spec = _spec(mistakes, (), document.data, Path(name_or_path).stem)
+    mistakes.raise_any()
+    assert spec is not None
+    return spec
+
+
+def load_fabric(name_or_path: str) -> Fabric:
+    """``load_topology``, built. InputError carries the file where there is one."""
+    spec = load_topology(name_or_path)
+    try:
+        return build(spec)
+    except InputError as error:
+        if not _is_path(name_or_path):
+            raise
+        raise InputError([f"{name_or_path}:1: {problem}" for problem in error.problems]) from None
+
+
+def topology_from(mistakes: Mistakes, at: Where, base: Path) -> FabricSpec | None:
+    """The topology that stands at ``at`` in another file: preset name, path relative to ``base``, or mapping.
+
+    None when that notes mistakes.
+    """
+    given: Plain = mistakes.document.data
+    for step in at:
+        assert isinstance(given, dict)
+        given = given.get(str(step))
+    if isinstance(given, dict):
+        return _spec(mistakes, at, given, "custom")
+    if not isinstance(given, str):
+        hint = "write a preset (such as tiny), a file, or {preset: tiny, ...}"
+        mistakes.add(at, f"{dotted(at)} is {shorten(given)}; {hint}")
+        return None
+    try:
+        return load_topology(str(base / given) if _is_path(given) else given)
+    except InputError as error:
+        mistakes.add_all(at, error, f"{dotted(at)}: ")
+        return None
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text or text.endswith((".yaml", ".yml"))
+
+
+def _preset(name: str) -> FabricSpec:
+    if name in PRESETS:
+        return PRESETS[name].spec
+    hint = did_you_mean(name, PRESETS, "presets are")
+    raise InputError(f"no preset {shorten(name)}; {hint} (a topology file ends in .yaml)")
+
+
+def _spec(mistakes: Mistakes, at: Where, given: dict[str, Plain], name: str) -> FabricSpec | None:
+    """The specification in ``given``, which stands at ``at``; None when that notes mistakes."""
+    base = _base(mistakes, at, given)
+    data = _merge({"name": _slug(name), **base}, {key: value for key, value in given.items() if key != "preset"})
+    _check_architecture(mistakes, at, data.get("architecture"))
+    file = mistakes.check(_TopologyFile, data, at)
+    if file is None:
+        return None
+    contradictions = _contradictions(file)
+    for where, text in contradictions:
+        mistakes.add((*at, *where), text)
+    if contradictions or file.architecture not in ARCHITECTURES:
+        return None
+    return FabricSpec.model_validate(file.model_dump(exclude={"preset"}, exclude_unset=True))
+
+
+def _base(mistakes: Mistakes, at: Where, given: dict[str, Plain]) -> dict[str, Plain]:
+    """The data of the ``preset:`` that ``given`` builds on; empty when it names none."""
+    if "preset" not in given:
+        return {}
+    preset = given["preset"]
+    if isinstance(preset, str) and preset in PRESETS:
+        data: dict[str, Plain] = PRESETS[preset].spec.model_dump(exclude_unset=True)
+        return data
+    where: Where = (*at, "preset")
+    hint = did_you_mean(str(preset), PRESETS, "write one of")
+    mistakes.add(where, f"{dotted(where)} is {shorten(preset)}; {hint}")
+    return {}
+
+
+def _check_architecture(mistakes: Mistakes, at: Where, given: Plain) -> None:
+    if isinstance(given, str) and given not in ARCHITECTURES:
+        where: Where = (*at, "architecture")
+        hint = did_you_mean(given, ARCHITECTURES, "write one of")
+        mistakes.add(where, f"{dotted(where)} is {shorten(given)}; {hint}")
+
+
+def _merge(base: dict[str, Plain], over: dict[str, Plain]) -> dict[str, Plain]:
+    """``over`` laid over ``base``, mappings merged key by key."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = _merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _slug(name: str) -> str:
+    """``name`` as a fabric may be called; 'custom' when nothing of it is left."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:31].rstrip("-")
+    return slug if re.match(r"[a-z]", slug) else "custom"
+
+
+def _contradictions(spec: FabricSpec) -> list[tuple[Where, str]]:
+    """Values that are fine alone and impossible together."""
+    found: list[tuple[Where, str]] = []
+    if spec.aggs == 0 and spec.segments > 1:
+        found.append((("aggs",), f"aggs is 0 but there are {spec.segments} segments to connect; write at least 1"))
+    if spec.pods > 1 and spec.cores == 0:
+        found.append((("cores",), f"cores is 0 but there are {spec.pods} pods to connect; write at least 1"))
+    if spec.bgp.keepalive_s * 3 > spec.bgp.hold_s:
+        text = f"bgp.keepalive_s is {spec.bgp.keepalive_s}, more than a third of hold_s; write {spec.bgp.hold_s // 3}"
+        found.append((("bgp", "keepalive_s"), text + " or less (RFC 4271 section 4.4)"))
+    if spec.bgp.error_wait_min_s > spec.bgp.error_wait_max_s:
+        text = f"bgp.error_wait_min_s is above error_wait_max_s; write {spec.bgp.error_wait_max_s} or less"
+        found.append((("bgp", "error_wait_min_s"), text))
+    return found

@@ -1,0 +1,354 @@
+"""rtnetlink messages as bytes: pure encoders for what the lab asks, pure decoders for what the kernel says."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from socket import AF_INET, AF_UNSPEC, inet_aton, inet_ntoa
+
+from testbed.kernel.ns import NetNs
+
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 0x1, 0x4, 0x300
+_NLM_F_REPLACE, _NLM_F_EXCL, _NLM_F_CREATE = 0x100, 0x200, 0x400
+_NLM_F_CAPPED, _NLM_F_ACK_TLVS = 0x100, 0x200
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK = 16, 17, 18
+RTM_NEWADDR, RTM_DELADDR = 20, 21
+RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
+RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
+RTM_NEWQDISC, RTM_DELQDISC = 36, 37
+
+RTN_UNICAST, RTN_BLACKHOLE, RTN_UNREACHABLE = 1, 6, 7
+RT_TABLE_MAIN = 254
+RTPROT_STATIC = 4
+RT_SCOPE_UNIVERSE, RT_SCOPE_LINK = 0, 253
+PROTO_HOST_ROUTE = 201
+"""rtm_protocol of the /32s that a ToR's ARP-to-host-route daemon installs (unassigned in rtnetlink.h)."""
+
+NUD_REACHABLE, NUD_STALE, NUD_DELAY, NUD_PROBE, NUD_FAILED, NUD_PERMANENT = 0x02, 0x04, 0x08, 0x10, 0x20, 0x80
+_IFF_UP, _IFF_PROMISC, _IFF_LOWER_UP = 0x1, 0x100, 0x10000
+
+_HEADER = struct.Struct("=IHHII")
+_IFINFO = struct.Struct("=BxHiII")
+_RTMSG = struct.Struct("=BBBBBBBBI")
+_NDMSG = struct.Struct("=BxxxiHBB")
+_ATTR = struct.Struct("=HH")
+_U32 = struct.Struct("=I")
+
+_NAMES = {
+    RTM_NEWLINK: "link", RTM_DELLINK: "link removal", RTM_NEWADDR: "address", RTM_NEWROUTE: "route",
+    RTM_DELROUTE: "route removal", RTM_GETROUTE: "route look-up", RTM_NEWNEIGH: "neighbour",
+    RTM_DELNEIGH: "neighbour removal", RTM_NEWQDISC: "queue", RTM_DELQDISC: "queue removal",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEvent:
+    """State of an interface. ``carrier`` is IFF_LOWER_UP; ``gone`` when it was deleted."""
+
+    at_ns: int
+    ifindex: int
+    name: str
+    up: bool
+    carrier: bool
+    gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourEvent:
+    """An IPv4 neighbour entry. ``state`` is a NUD_* bit; ``gone`` when it was deleted."""
+
+    at_ns: int
+    ifindex: int
+    ip: str
+    mac: str | None
+    state: int
+    gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RouteEvent:
+    """An IPv4 route. ``kind`` is RTN_*, ``oifs`` every next hop's interface; ``gone`` when it was deleted."""
+
+    at_ns: int
+    prefix: str
+    table: int
+    protocol: int
+    kind: int
+    oifs: tuple[int, ...]
+    gone: bool
+    metric: int
+
+
+def _attr(kind: int, value: bytes) -> bytes:
+    size = 4 + len(value)
+    return _ATTR.pack(size, kind) + value + bytes(-size % 4)
+
+
+def _u32(kind: int, value: int) -> bytes:
+    return _ATTR.pack(8, kind) + _U32.pack(value)
+
+
+def _message(kind: int, flags: int, body: bytes) -> bytes:
+    return _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | flags, 0, 0) + body
+
+
+def mac_bytes(mac: str) -> bytes:
+    """Six bytes of 'aa:bb:...'."""
+    return bytes.fromhex(mac.replace(":", ""))
+
+
+def add_veth(
+    name: str,
+    ifindex: int,
+    ns: NetNs | None,
+    peer_name: str,
+    peer_ifindex: int,
+    peer_ns: NetNs | None,
+    *,
+    mac: str,
+    peer_mac: str,
+    mtu: int,
+    split_gso: bool = False,
+    peer_promiscuous: bool = False,
+) -> bytes:
+    """A veth pair made at once in its two namespaces, with its final names, ifindexes, MACs and MTU; first end up.
+
+    The kernel cannot open the second end before the pair is joined: ``set_link`` it from its own namespace.
+    ``split_gso`` (first end) has the kernel cut GSO bursts into real packets before they leave (FACTS trap 7).
+    """
+    promiscuous = _IFF_PROMISC if peer_promiscuous else 0
+    peer = _IFINFO.pack(AF_UNSPEC, 0, peer_ifindex, promiscuous, promiscuous)
+    peer += _link_attributes(peer_name, peer_ns, peer_mac, mtu)
+    info = _attr(1, b"veth\0") + _attr(2, _attr(1, peer))  # IFLA_INFO_KIND, IFLA_INFO_DATA { VETH_INFO_PEER }
+    body = _IFINFO.pack(AF_UNSPEC, 0, ifindex, _IFF_UP, _IFF_UP) + _link_attributes(name, ns, mac, mtu)
+    if split_gso:
+        body += _u32(40, 1)  # IFLA_GSO_MAX_SEGS
+    return _message(RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body + _attr(18, info))  # IFLA_LINKINFO
+
+
+def _link_attributes(name: str, ns: NetNs | None, mac: str, mtu: int) -> bytes:
+    body = _attr(3, name.encode() + b"\0") + _attr(1, mac_bytes(mac)) + _u32(4, mtu)
+    body += _u32(31, 1) + _u32(32, 1)  # IFLA_NUM_TX_QUEUES, IFLA_NUM_RX_QUEUES: one queue keeps packets in order
+    return body + _u32(28, ns.fd) if ns is not None else body  # IFLA_NET_NS_FD
+
+
+def set_link(ifindex: int, *, up: bool) -> bytes:
+    """Administrative state of an interface."""
+    return _message(RTM_NEWLINK, 0, _IFINFO.pack(AF_UNSPEC, 0, ifindex, _IFF_UP if up else 0, _IFF_UP))
+
+
+def delete_link(ifindex: int) -> bytes:
+    """Remove an interface (of a veth pair: both)."""
+    return _message(RTM_DELLINK, 0, _IFINFO.pack(AF_UNSPEC, 0, ifindex, 0, 0))
+
+
+def add_address(ifindex: int, address: str) -> bytes:
+    """Give an interface 'a.b.c.d/len'."""
+    ip, _, length = address.partition("/")
+    raw = inet_aton(ip)
+    body = struct.pack("=BBBBI", AF_INET, int(length), 0, 0, ifindex) + _attr(2, raw) + _attr(1, raw)
+    return _message(RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_EXCL, body)
+
+
+def add_route(
+    prefix: str,
+    *,
+    oif: int = 0,
+    gateway: str | None = None,
+    kind: int = RTN_UNICAST,
+    protocol: int = RTPROT_STATIC,
+    scope: int | None = None,
+    metric: int = 0,
+) -> bytes:
+    """Add or replace a route in the main table. Scope defaults to link without a gateway, else universe."""
+    return _message(
+        RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, _route(prefix, oif, gateway, kind, protocol, scope, metric)
+    )
+
+
+def delete_route(
+    prefix: str,
+    *,
+    oif: int = 0,
+    gateway: str | None = None,
+    kind: int = RTN_UNICAST,
+    protocol: int = RTPROT_STATIC,
+    scope: int | None = None,
+    metric: int = 0,
+) -> bytes:
+    """Remove the route with exactly these properties."""
+    return _message(RTM_DELROUTE, 0, _route(prefix, oif, gateway, kind, protocol, scope, metric))
+
+
+def _route(
+    prefix: str, oif: int, gateway: str | None, kind: int, protocol: int, scope: int | None, metric: int
+) -> bytes:
+    ip, _, length = prefix.partition("/")
+    if scope is None:
+        scope = RT_SCOPE_LINK if gateway is None and kind == RTN_UNICAST else RT_SCOPE_UNIVERSE
+    body = _RTMSG.pack(AF_INET, int(length), 0, 0, RT_TABLE_MAIN, protocol, scope, kind, 0) + _attr(1, inet_aton(ip))
+    if oif:
+        body += _u32(4, oif)
+    if gateway is not None:
+        body += _attr(5, inet_aton(gateway))
+    return body + _u32(6, metric) if metric else body
+
+
+def add_neighbour(ifindex: int, ip: str, mac: str) -> bytes:
+    """A permanent neighbour entry; those do not count against gc_thresh3 (FACTS trap 4)."""
+    body = _NDMSG.pack(AF_INET, ifindex, NUD_PERMANENT, 0, 0) + _attr(1, inet_aton(ip)) + _attr(2, mac_bytes(mac))
+    return _message(RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body)
+
+
+def delete_neighbour(ifindex: int, ip: str) -> bytes:
+    """Forget a neighbour."""
+    return _message(RTM_DELNEIGH, 0, _NDMSG.pack(AF_INET, ifindex, 0, 0, 0) + _attr(1, inet_aton(ip)))
+
+
+def add_tbf(ifindex: int, rate_bps: int, burst_bytes: int, limit_bytes: int) -> bytes:
+    """Shape an interface's egress: token bucket of ``burst_bytes``, queue of ``limit_bytes``, then tail drop."""
+    rate = min(rate_bps // 8, 0xFFFFFFFF)
+    spec = struct.pack("=BBHhHI", 0, 1, 0, 0, 0, rate)  # linklayer Ethernet: the kernel needs no rate table
+    parameters = spec + bytes(12) + struct.pack("=III", limit_bytes, 0, 0)
+    options = _attr(1, parameters) + _u32(6, burst_bytes)  # TCA_TBF_PARMS, TCA_TBF_BURST
+    if rate_bps // 8 > 0xFFFFFFFF:
+        options += _attr(4, struct.pack("=Q", rate_bps // 8))  # TCA_TBF_RATE64
+    body = struct.pack("=BxxxiIII", AF_UNSPEC, ifindex, 0x10000, 0xFFFFFFFF, 0)
+    return _message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body + _attr(1, b"tbf\0") + _attr(2, options))
+
+
+def dump_request(kind: int) -> bytes:
+    """Ask for every link, neighbour or route (IPv4)."""
+    if kind == RTM_GETLINK:
+        return _message(kind, NLM_F_DUMP, _IFINFO.pack(AF_UNSPEC, 0, 0, 0, 0))
+    if kind == RTM_GETNEIGH:
+        return _message(kind, NLM_F_DUMP, _NDMSG.pack(AF_INET, 0, 0, 0, 0))
+    return _message(kind, NLM_F_DUMP, _RTMSG.pack(AF_INET, 0, 0, 0, 0, 0, 0, 0, 0))
+
+
+def route_get(dst: str, src: str | None, iif: int, sport: int, dport: int, proto: int) -> bytes:
+    """Ask which way one packet goes."""
+    body = _RTMSG.pack(AF_INET, 32, 32 if src else 0, 0, 0, 0, 0, 0, 0) + _attr(1, inet_aton(dst))
+    if src is not None:
+        body += _attr(2, inet_aton(src))
+    if iif:
+        body += _u32(3, iif)
+    body += _attr(27, bytes([proto]))
+    if sport:
+        body += _attr(28, struct.pack("!H", sport))
+    if dport:
+        body += _attr(29, struct.pack("!H", dport))
+    return _message(RTM_GETROUTE, 0, body)
+
+
+def flags_of(message: bytes) -> int:
+    """nlmsg_flags."""
+    return int.from_bytes(message[6:8], "little")
+
+
+def renumber(message: bytes, flags: int, sequence: int) -> bytes:
+    """The same message with other flags and sequence number."""
+    return message[:6] + struct.pack("=HI", flags, sequence) + message[12:]
+
+
+def describe(message: bytes) -> str:
+    """A few words on what a request wanted, for error messages."""
+    kind = struct.unpack_from("=H", message, 4)[0]
+    name = _NAMES.get(kind, f"message {kind}")
+    if kind in (RTM_NEWLINK, RTM_DELLINK):
+        _, _, ifindex, _, _ = _IFINFO.unpack_from(message, 16)
+        label = attributes(message[16 + _IFINFO.size :]).get(3, b"").rstrip(b"\0").decode(errors="replace")
+        return f"{name} {label} (ifindex {ifindex})".replace("  ", " ")
+    if kind in (RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE):
+        return f"{name} {_prefix(message[16:])}"
+    return name
+
+
+def split(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """(type, sequence, flags, body) of each message in a datagram."""
+    at = 0
+    while at + 16 <= len(data):
+        size, kind, flags, sequence, _ = _HEADER.unpack_from(data, at)
+        if size < 16:
+            return
+        yield kind, sequence, flags, data[at + 16 : at + size]
+        at += size + 3 & ~3
+
+
+def attributes(data: bytes) -> dict[int, bytes]:
+    """Attribute type to value; nested-flag bits are cleared."""
+    found: dict[int, bytes] = {}
+    at = 0
+    while at + 4 <= len(data):
+        size, kind = _ATTR.unpack_from(data, at)
+        if size < 4:
+            break
+        found[kind & 0x3FFF] = data[at + 4 : at + size]
+        at += size + 3 & ~3
+    return found
+
+
+def extended_ack(body: bytes, flags: int) -> str:
+    """The kernel's own words in an error message, '' when it gave none."""
+    if not flags & _NLM_F_ACK_TLVS:
+        return ""
+    offset = 20
+    if not flags & _NLM_F_CAPPED:
+        offset = 4 + struct.unpack_from("=I", body, 4)[0]
+    return attributes(body[offset:]).get(1, b"").rstrip(b"\0").decode(errors="replace")
+
+
+def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEvent | RouteEvent | None:
+    """What a link, neighbour or route message says; None for anything else."""
+    if kind in (RTM_NEWLINK, RTM_DELLINK):
+        family, _, ifindex, flags, _ = _IFINFO.unpack_from(body)
+        if family != AF_UNSPEC:
+            return None
+        name = attributes(body[_IFINFO.size :]).get(3, b"").rstrip(b"\0").decode(errors="replace")
+        return LinkEvent(at_ns, ifindex, name, bool(flags & _IFF_UP), bool(flags & _IFF_LOWER_UP), kind == RTM_DELLINK)
+    if kind in (RTM_NEWNEIGH, RTM_DELNEIGH):
+        family, ifindex, state, _, _ = _NDMSG.unpack_from(body)
+        if family != AF_INET:
+            return None
+        found = attributes(body[_NDMSG.size :])
+        mac = found[2].hex(":") if len(found.get(2, b"")) == 6 else None
+        return NeighbourEvent(at_ns, ifindex, inet_ntoa(found[1]), mac, state, kind == RTM_DELNEIGH)
+    if kind in (RTM_NEWROUTE, RTM_DELROUTE):
+        return _parse_route(at_ns, kind, body)
+    return None
+
+
+def _parse_route(at_ns: int, kind: int, body: bytes) -> RouteEvent | None:
+    family, _, _, _, table, protocol, _, route_kind, _ = _RTMSG.unpack_from(body)
+    if family != AF_INET:
+        return None
+    found = attributes(body[_RTMSG.size :])
+    if 15 in found:
+        table = _U32.unpack(found[15])[0]
+    oifs = tuple(_nexthops(found[9])) if 9 in found else (_U32.unpack(found[4])[0],) if 4 in found else ()
+    metric = _U32.unpack(found[6])[0] if 6 in found else 0
+    return RouteEvent(at_ns, _prefix(body), table, protocol, route_kind, oifs, kind == RTM_DELROUTE, metric)
+
+
+def parse_hop(body: bytes) -> tuple[int, str | None]:
+    """(out interface, gateway) of a route look-up's answer."""
+    found = attributes(body[_RTMSG.size :])
+    gateway = inet_ntoa(found[5]) if 5 in found else None
+    return _U32.unpack(found[4])[0] if 4 in found else 0, gateway
+
+
+def _prefix(body: bytes) -> str:
+    destination = attributes(body[_RTMSG.size :]).get(1)
+    return f"{inet_ntoa(destination) if destination else '0.0.0.0'}/{body[1]}"
+
+
+def _nexthops(data: bytes) -> Iterator[int]:
+    at = 0
+    while at + 8 <= len(data):
+        size, _, _, ifindex = struct.unpack_from("=HBBi", data, at)
+        if size < 8:
+            return
+        yield ifindex
+        at += size + 3 & ~3

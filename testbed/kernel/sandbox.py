@@ -1,0 +1,225 @@
+"""The sandbox: namespaces around one process, so that killing that process removes everything (DESIGN rule 2).
+
+User namespace (when not root, or when asked), network, mount, IPC and PID namespaces; a private tmpfs on /run and
+a /proc of its own. The first process of the PID namespace is the sandbox's lifetime: when it dies the kernel
+kills every other process in there and, with the last of them, drops mounts, namespaces and interfaces.
+
+Two processes are made: a *warden* outside the PID namespace, whose only work is to wait, and the *first process*
+inside. Each dies with its parent, unless the sandbox is detached.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from testbed.errors import MachineError
+from testbed.kernel.ns import (
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    libc,
+    setns,
+    unshare,
+)
+
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x8, 0x1000, 0x4000, 0x40000
+_PR_SET_PDEATHSIG = 1
+_ENTER_ORDER = (("user", CLONE_NEWUSER), ("mnt", CLONE_NEWNS), ("net", CLONE_NEWNET), ("pid", CLONE_NEWPID))
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """A standing sandbox seen from outside: process IDs of its warden and its first process."""
+
+    warden_pid: int
+    first_pid: int
+
+    def wait(self) -> int:
+        """Block until it ends; the first process's exit code, or 128 + signal number."""
+        _, status = os.waitpid(self.warden_pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        return code if code >= 0 else 128 - code
+
+
+def needs_user_namespace() -> bool:
+    """True when this process may not make network namespaces without a user namespace."""
+    return os.geteuid() != 0
+
+
+def spawn(body: Callable[[], int], *, user_namespace: bool | None = None, detach: bool = False) -> Sandbox:
+    """Fork ``body`` as the first process of a new sandbox; returns once the sandbox stands.
+
+    ``body`` returns the exit code. With ``detach`` the sandbox outlives the caller, in a session of its own.
+    MachineError, naming the way out, when the kernel refuses the namespaces.
+    """
+    with_user = needs_user_namespace() if user_namespace is None else user_namespace
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    _flush()
+    warden = os.fork()
+    if warden == 0:
+        os.close(reader)
+        _be_warden(body, writer, with_user, detach)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        answer = pipe.read().decode(errors="replace")
+    if not answer.startswith("pid "):
+        os.waitpid(warden, 0)
+        raise MachineError(answer or "the sandbox died before it stood")
+    return Sandbox(warden, int(answer[4:]))
+
+
+def ask(question: Callable[[], object], *, user_namespace: bool | None = None) -> object:
+    """Run ``question`` in a throw-away sandbox; its answer, which must be JSON. MachineError when it gives none."""
+    reader, writer = os.pipe()
+
+    def body() -> int:
+        with os.fdopen(writer, "w") as pipe:
+            json.dump(question(), pipe)
+        return 0
+
+    try:
+        box = spawn(body, user_namespace=user_namespace)
+    finally:
+        os.close(writer)
+    with os.fdopen(reader) as pipe:
+        answer = pipe.read()
+    if box.wait() != 0 or not answer:
+        raise MachineError("a process in a sandbox failed; its last words are above")
+    return json.loads(answer)
+
+
+def enter(pid: int) -> None:
+    """Move the calling process into the sandbox of first process ``pid``.
+
+    A child forked afterwards is in its PID namespace. For processes with one thread. MachineError when the sandbox
+    is gone or belongs to somebody else.
+    """
+    try:
+        own_user = os.stat("/proc/self/ns/user").st_ino
+        wanted = [
+            (os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind)
+            for name, kind in _ENTER_ORDER
+            if name != "user" or os.stat(f"/proc/{pid}/ns/user").st_ino != own_user
+        ]
+        for fd, kind in wanted:
+            setns(fd, kind)
+            os.close(fd)
+    except OSError as error:
+        raise MachineError(f"cannot enter process {pid}: {error.strerror}; is that lab yours and still up?") from error
+
+
+def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    """mount(2). OSError on failure."""
+    if libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()) != 0:
+        errno = ctypes.get_errno()
+        raise OSError(errno, f"mount {kind} on {target}: {os.strerror(errno)}")
+
+
+def bind_mount(source: str, target: Path) -> None:
+    """Make ``source`` (a file) also appear at ``target``, which is created."""
+    target.touch(exist_ok=True)
+    mount(source, str(target), "none", _MS_BIND)
+
+
+def die_with_parent() -> None:
+    """Have the kernel SIGKILL the calling process when its parent thread dies (PR_SET_PDEATHSIG)."""
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def let_go_of_terminal(log_fd: int | None = None) -> None:
+    """Point standard input at nothing and output at nothing or ``log_fd``: nobody waits for our end of a pipe."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd, target in ((0, nothing), (1, log_fd), (2, log_fd)):
+        os.dup2(nothing if target is None else target, fd)
+    os.close(nothing)
+
+
+def _flush() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def _be_warden(body: Callable[[], int], writer: int, with_user: bool, detach: bool) -> NoReturn:
+    """Enter the namespaces, fork the first process, report its process ID, wait for it."""
+    try:
+        if detach:
+            os.setsid()
+        else:
+            die_with_parent()
+        _unshare(with_user)
+        go_reader, go_writer = os.pipe2(os.O_CLOEXEC)
+        first = os.fork()
+        if first == 0:
+            os.close(go_writer)
+            _be_first(body, go_reader, writer)
+        os.close(go_reader)
+        os.write(go_writer, f"pid {first}".encode())
+        os.close(go_writer)
+        os.close(writer)
+    except OSError as error:
+        os.write(writer, _explain(error).encode())
+        os._exit(MachineError.exit_code)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if detach:
+        let_go_of_terminal()
+    code = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def _be_first(body: Callable[[], int], go_reader: int, writer: int) -> NoReturn:
+    """Set up mounts, say that the sandbox stands, run ``body``."""
+    code = 1
+    try:
+        die_with_parent()
+        own_pid = os.read(go_reader, 32)
+        os.close(go_reader)
+        try:
+            _mounts()
+        except OSError as error:
+            os.write(writer, _explain(error).encode())
+            os._exit(MachineError.exit_code)
+        os.write(writer, own_pid)
+        os.close(writer)
+        code = body()
+    except SystemExit as leave:
+        code = leave.code if isinstance(leave.code, int) else 1
+    except BaseException:  # noqa: BLE001 - the edge of a process: nothing above it could report
+        traceback.print_exc()
+    finally:
+        _flush()
+        os._exit(code)
+
+
+def _unshare(with_user: bool) -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    unshare((CLONE_NEWUSER if with_user else 0) | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC)
+    if with_user:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+
+
+def _mounts() -> None:
+    mount("none", "/", "none", _MS_REC | _MS_PRIVATE)
+    mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    mount("hpn", "/run", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=256m")
+
+
+def _explain(error: OSError) -> str:
+    way_out = (
+        "run as root, or allow user namespaces: sysctl -w user.max_user_namespaces=10000 (older Debian:"
+        " kernel.unprivileged_userns_clone=1, Ubuntu: kernel.apparmor_restrict_unprivileged_userns=0)"
+    )
+    return f"cannot make a sandbox ({error.strerror or error}): {way_out}"

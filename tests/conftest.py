@@ -1,0 +1,62 @@
+"""Kernel tests run whole inside a throw-away sandbox: whatever they make vanishes with it."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import traceback
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from testbed.errors import MachineError
+from testbed.kernel import sandbox
+
+# CI repeats the same examples, so that a change is what turns it red; everywhere else the search goes on.
+settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ci" if os.environ.get("CI") else "search")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test marked ``kernel`` in a forked sandbox and bring its outcome back."""
+    if pyfuncitem.get_closest_marker("kernel") is None:
+        return None
+    _in_sandbox(pyfuncitem)
+    return True
+
+
+def _in_sandbox(item: pytest.Function) -> None:
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    reader, writer = os.pipe()
+
+    def body() -> int:
+        faulthandler.cancel_dump_traceback_later()
+        try:
+            item.obj(**arguments)
+        except pytest.skip.Exception as skipped:
+            os.write(writer, pickle.dumps(("skip", str(skipped))))
+        except BaseException:  # noqa: BLE001 - the test failed: its traceback is the answer
+            text = traceback.format_exc().encode(errors="replace")[-60_000:].decode(errors="replace")
+            os.write(writer, pickle.dumps(("fail", text)))
+        else:
+            os.write(writer, pickle.dumps(("pass", "")))
+        return 0
+
+    try:
+        box = sandbox.spawn(body)
+    except MachineError as error:
+        os.close(writer)
+        os.close(reader)
+        pytest.skip(f"no sandbox here: {error}")
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        answer = pipe.read()
+    box.wait()
+    kind, text = pickle.loads(answer) if answer else ("fail", "the sandbox died without an answer")
+    if kind == "skip":
+        pytest.skip(text)
+    if kind == "fail":
+        pytest.fail(text, pytrace=False)

@@ -1,0 +1,156 @@
+"""Fabrics: HPN's own inventory, unique names and numbers, wiring rules, refusals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from ipaddress import IPv4Interface, IPv4Network
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from testbed.errors import InputError
+from testbed.fabric.architectures import ARCHITECTURES
+from testbed.fabric.build import build
+from testbed.fabric.inventory import inventory
+from testbed.fabric.model import Fabric, LinkKind, Role
+from testbed.fabric.presets import PRESETS
+from testbed.fabric.spec import FabricSpec
+
+
+def test_a_pod_has_the_papers_inventory() -> None:
+    found = inventory(build(PRESETS["pod"].spec))
+    assert (found.gpus, found.tors, found.aggs, found.cores) == (15_360, 240, 120, 0)
+    assert found.link_count(LinkKind.ACCESS) == 30_720
+    assert found.link_count(LinkKind.FABRIC) == 14_400
+    tor, agg = found.budgets
+    assert (tor.down_ports, tor.spare_ports, tor.up_ports) == (128, 8, 60)
+    assert tor.used_bps == tor.capacity_bps
+    assert tor.oversubscription == pytest.approx(1.0667, abs=1e-4)
+    assert agg.down_ports == 120
+
+
+def test_aggs_of_pods_under_a_core_are_oversubscribed_fifteen_to_one() -> None:
+    agg = inventory(build(PRESETS["pods"].spec)).budgets[1]
+    assert agg.oversubscription == pytest.approx(15.0)
+    assert agg.used_bps == agg.capacity_bps
+
+
+def test_sixty_four_gpus_match_the_public_generator() -> None:
+    found = inventory(build(PRESETS["paper-64"].spec))
+    assert (found.gpus, found.tors, found.aggs) == (64, 16, 16)
+    assert (found.link_count(LinkKind.ACCESS), found.link_count(LinkKind.FABRIC)) == (128, 128)
+
+
+def test_the_benchmark_fabric_has_164_nodes_and_384_links() -> None:
+    fabric = build(PRESETS["medium"].spec)
+    assert (len(fabric.nodes), len(fabric.links)) == (164, 384)
+
+
+small_specs = st.builds(
+    FabricSpec,
+    architecture=st.sampled_from(sorted(ARCHITECTURES)),
+    pods=st.integers(1, 2),
+    segments=st.integers(1, 3),
+    hosts=st.integers(1, 4),
+    spare_hosts=st.integers(0, 1),
+    rails=st.integers(1, 3),
+    aggs=st.integers(0, 3),
+    cores=st.integers(0, 2),
+    seed=st.integers(0, 5),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_specs)
+def test_every_name_number_and_address_is_unique(spec: FabricSpec) -> None:
+    fabric = build(spec)
+    _all_differ([n.name for n in fabric.nodes])
+    _all_differ([link.name for link in fabric.links])
+    ports = [port for link in fabric.links for port in (link.lower, link.upper)]
+    _all_differ([port.label for port in ports])
+    _all_differ([p.ifindex for p in ports] + [i for n in fabric.nics for i in (n.lag_ifindex, n.inner_ifindex)])
+    _all_differ([nic.ip for nic in fabric.nics])
+    _all_differ([nic.mac for nic in fabric.nics])
+    _all_differ([p.address for p in ports if p.address is not None and p.address.endswith("/31")])
+    _all_differ([n.router_id for n in fabric.switches])
+    assert all(len(port.name) <= 15 for port in ports)
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_specs)
+def test_wiring_keeps_planes_apart_and_addresses_inside_their_subnets(spec: FabricSpec) -> None:
+    fabric = build(spec)
+    for link in fabric.links:
+        if link.kind is not LinkKind.ACCESS:
+            assert fabric.node(link.lower.node).plane == fabric.node(link.upper.node).plane == link.plane
+    for nic in fabric.nics:
+        network = IPv4Network(nic.subnet)
+        assert IPv4Interface(f"{nic.ip}/{nic.prefix_len}").network == network
+        assert IPv4Interface(nic.gateway).ip in network
+        assert network.subnet_of(IPv4Network(nic.rail_network))
+        for link in nic.links:
+            assert link.upper.mac == nic.gateway_mac
+            assert link.upper.address == f"{nic.gateway}/32"
+            assert link.lower.mac == nic.mac
+
+
+@settings(max_examples=20, deadline=None)
+@given(small_specs)
+def test_the_same_specification_gives_the_same_fabric(spec: FabricSpec) -> None:
+    assert build(spec) == build(spec)
+
+
+def test_hpn_gives_each_nic_two_tors_in_two_planes_with_one_system_id_and_two_port_ids() -> None:
+    fabric = build(FabricSpec(architecture="hpn", hosts=3, rails=2))
+    for nic in fabric.nics:
+        first, second = nic.links
+        assert (first.plane, second.plane) == (0, 1)
+        tors = [fabric.node(link.upper.node) for link in nic.links]
+        assert tors[0].lacp_system == tors[1].lacp_system == "00:00:5e:00:01:01"
+        assert second.upper.port_id - first.upper.port_id == 300
+        assert first.upper.port_id > 256
+
+
+def test_single_tor_keeps_the_nics_whole_rate_on_its_one_port() -> None:
+    both = {name: build(FabricSpec(architecture=name)) for name in ("hpn", "single-tor")}
+    assert _nic_rate(both["hpn"]) == _nic_rate(both["single-tor"])
+    assert all(len(nic.links) == 1 for nic in both["single-tor"].nics)
+
+
+def test_dual_tor_clos_links_both_tors_of_a_set_to_the_same_aggs() -> None:
+    fabric = build(FabricSpec(architecture="dual-tor-clos", aggs=3))
+    assert fabric.planes == 1
+    uplinks = Counter(link.lower.node for link in fabric.links if link.kind is LinkKind.FABRIC)
+    assert set(uplinks.values()) == {3}
+    assert len([n for n in fabric.nodes if n.role is Role.AGG]) == 3
+
+
+def test_ecmp_seeds_differ_between_switches_and_follow_the_seed() -> None:
+    seeds = [n.ecmp_seed for n in build(FabricSpec(seed=1)).switches]
+    _all_differ(seeds)
+    assert seeds != [n.ecmp_seed for n in build(FabricSpec(seed=2)).switches]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"hosts": 137, "rails": 1, "aggs": 60}, "lower hosts + spare_hosts from 137 to 136"),
+        ({"segments": 17, "rails": 8, "aggs": 8}, "lower segments from 17 to 16"),
+        ({"architecture": "hpm"}, "architecture 'hpm' is unknown; write hpn"),
+        ({"scale": 10**6}, "lower scale to 200000"),
+        ({"hosts": 4096, "rails": 64, "segments": 256, "pods": 64}, "access links is more than"),
+        ({"lacp": {"tor_system_ids": {"p0.s9.t0.0": "00:00:00:00:00:01"}}}, "no ToR 'p0.s9.t0.0'"),
+    ],
+)
+def test_impossible_fabrics_are_refused_with_the_number_to_change(change: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words.replace("+", r"\+")):
+        build(FabricSpec.model_validate(change))
+
+
+def _all_differ(values: list[object] | list[str] | list[int] | list[str | None]) -> None:
+    assert len(set(values)) == len(values)
+
+
+def _nic_rate(fabric: Fabric) -> int:
+    return sum(link.rate_bps for link in fabric.nics[0].links)

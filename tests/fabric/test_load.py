@@ -1,0 +1,147 @@
+"""Topologies by name, file and inline mapping; presets have the sizes they promise; mistakes carry file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from testbed.fabric.inventory import inventory
+from testbed.fabric.load import load_fabric, load_topology, topology_from
+from testbed.fabric.model import LinkKind
+from testbed.fabric.presets import PRESETS
+from testbed.fabric.spec import FabricSpec
+from testbed.yamlcheck import Mistakes
+from testbed.yamlfile import parse
+
+
+def problems(path: Path, text: str) -> list[str]:
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_fabric(str(path))
+    return [problem.removeprefix(f"{path}:") for problem in caught.value.problems]
+
+
+def inline(text: str) -> FabricSpec | None:
+    mistakes = Mistakes(parse(text, "drill.yaml"))
+    spec = topology_from(mistakes, ("topology",), Path())
+    mistakes.raise_any()
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "access", "fabric", "gpus"),
+    [
+        ("tiny", 16, 16, 16, 8),
+        ("small", 24, 32, 32, 16),
+        ("medium", 164, 264, 120, 132),
+        ("paper-64", 40, 128, 128, 64),  # aliyun/SimAI's generator for 64 GPUs: 16 ToRs, 16 Aggs
+        ("segment", 272, 2048, 960, 1024),
+        ("pod", 2400, 30_720, 14_400, 15_360),  # paper section 4
+    ],
+)
+def test_a_preset_has_the_size_it_promises(name: str, nodes: int, access: int, fabric: int, gpus: int) -> None:
+    built = build(PRESETS[name].spec)
+    counts = inventory(built)
+    assert len(built.nodes) == nodes
+    assert (counts.link_count(LinkKind.ACCESS), counts.link_count(LinkKind.FABRIC)) == (access, fabric)
+    assert counts.gpus == gpus
+
+
+def test_medium_is_the_benchmark_size() -> None:
+    built = build(PRESETS["medium"].spec)
+    assert (len(built.nodes), len(built.links)) == (164, 384)
+
+
+def test_every_preset_says_in_one_line_what_it_is_good_for() -> None:
+    for name, preset in PRESETS.items():
+        assert preset.name == name
+        assert 20 < len(preset.summary) < 120
+
+
+def test_a_preset_is_loaded_by_name() -> None:
+    assert load_topology("tiny") is PRESETS["tiny"].spec
+    with pytest.raises(InputError, match=r"no preset 'tny'; did you mean tiny\? \(a topology file ends in \.yaml\)"):
+        load_topology("tny")
+
+
+def test_a_file_is_named_after_itself_unless_it_says_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "My Net!.yaml"
+    path.write_text("segments: 3\n")
+    assert load_topology(str(path)) == FabricSpec(name="my-net", segments=3)
+    path.write_text("name: other\n")
+    assert load_topology(str(path)).name == "other"
+
+
+def test_a_file_may_build_on_a_preset_and_change_single_keys_of_its_sections(tmp_path: Path) -> None:
+    path = tmp_path / "net.yaml"
+    path.write_text("preset: small\nbgp: {hold_s: 30}\nnic_port_rate: 100G\n")
+    spec = load_topology(str(path))
+    assert (spec.name, spec.hosts, spec.bgp.hold_s, spec.bgp.keepalive_s) == ("small", 4, 30, 3)
+    assert spec.nic_port_rate == 100 * 10**9
+
+
+def test_an_inline_mapping_is_a_preset_with_overrides() -> None:
+    spec = inline("topology: {preset: tiny, architecture: dual-tor-clos, path_control: {enabled: false}}")
+    assert spec is not None
+    assert (spec.architecture, spec.path_control.enabled, spec.path_control.refresh_ms) == ("dual-tor-clos", False, 500)
+
+
+def test_every_mistake_of_a_topology_file_is_said_at_once(tmp_path: Path) -> None:
+    text = """preset: tny
+architecture: hpnn
+segments: two
+hosts: 0
+rails: true
+lag: kernal
+lacp: {rate: fsat, port_id_ofset: 300, system_id: 00:00}
+nic_port_rate: fastest
+queue_ms: .inf
+bgp:
+  hold_s: 9
+  keepalive_s: 9999999
+path_control: yes
+prest: tiny
+"""
+    assert problems(tmp_path / "net.yaml", text) == [
+        "1: preset is 'tny'; did you mean tiny?",
+        "2: architecture is 'hpnn'; did you mean hpn?",
+        "3: segments is 'two'; write a whole number from 1 to 256",
+        "4: hosts is 0; write a whole number from 1 to 4096",
+        "5: rails is true; write a whole number from 1 to 64",
+        "6: lag is 'kernal'; write one of auto, kernel, nft (did you mean kernel?)",
+        "7: lacp.rate is 'fsat'; write one of fast, slow (did you mean fast?)",
+        "7: lacp.system_id is '00:00'; write text such as 02:00:00:00:00:01",
+        "7: unknown key 'port_id_ofset' in lacp; did you mean port_id_offset?",
+        "8: nic_port_rate: 'fastest' is not a rate; write one such as 200G",
+        "9: queue_ms is '.inf'; write a number above 0 up to 1000",
+        "12: bgp.keepalive_s is 9999999; write a whole number from 1 to 21845",
+        "13: path_control is true; write a mapping (key: value)",
+        "14: unknown key 'prest'; did you mean preset?",
+    ]
+
+
+def test_values_that_contradict_each_other_are_named_where_they_stand(tmp_path: Path) -> None:
+    text = "preset: tiny\npods: 2\ncores: 0\naggs: 0\nbgp:\n  keepalive_s: 4\n  error_wait_min_s: 3\n"
+    assert problems(tmp_path / "net.yaml", text) == [
+        "3: cores is 0 but there are 2 pods to connect; write at least 1",
+        "4: aggs is 0 but there are 2 segments to connect; write at least 1",
+        "6: bgp.keepalive_s is 4, more than a third of hold_s; write 3 or less (RFC 4271 section 4.4)",
+        "7: bgp.error_wait_min_s is above error_wait_max_s; write 2 or less",
+    ]
+
+
+def test_a_fabric_whose_switches_have_too_few_ports_is_refused_with_its_file(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path / "net.yaml", "preset: tiny\nhosts: 300\n")
+    assert problem.startswith("1: a ")
+    assert "51.2T" in problem
+
+
+def test_an_inline_topology_that_is_neither_name_nor_mapping_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        inline("topology: [tiny]")
+    assert caught.value.problems == (
+        "drill.yaml:1: topology is a list; write a preset (such as tiny), a file, or {preset: tiny, ...}",
+    )

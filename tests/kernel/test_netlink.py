@@ -1,0 +1,126 @@
+"""Our rtnetlink encoding, judged by the kernel and by pyroute2."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from testbed.kernel import ns, rtnl
+from testbed.kernel.netlink import Monitor, Netlink, NetlinkError
+
+
+def _pair() -> tuple[ns.NetNs, ns.NetNs, Netlink, Netlink]:
+    """a:x0 (100) --- y0 (101):b"""
+    a, b = ns.create("a"), ns.create("b")
+    root = Netlink(ns.current("root"))
+    root.run(
+        [
+            rtnl.add_veth(
+                "x0",
+                100,
+                a,
+                "y0",
+                101,
+                b,
+                mac="02:00:00:00:00:01",
+                peer_mac="02:00:00:00:00:02",
+                mtu=4200,
+                split_gso=True,
+            )
+        ]
+    )
+    left, right = Netlink(a), Netlink(b)
+    right.run([rtnl.set_link(101, up=True)])
+    return a, b, left, right
+
+
+@pytest.mark.kernel
+def test_pyroute2_sees_the_veth_address_route_neighbour_and_shaper_we_asked_for() -> None:
+    from pyroute2 import IPRoute
+
+    a, _, left, _ = _pair()
+    left.run(
+        [
+            rtnl.add_address(100, "10.1.0.1/24"),
+            rtnl.add_neighbour(100, "10.1.0.2", "02:00:00:00:00:02"),
+            rtnl.add_route("10.9.0.0/16", gateway="10.1.0.2", metric=7),
+            rtnl.add_route("10.8.0.0/16", kind=rtnl.RTN_BLACKHOLE),
+            rtnl.add_tbf(100, 200_000_000, 12_500, 500_000),
+        ]
+    )
+    with a.entered(), IPRoute() as judge:
+        link = judge.get_links(100)[0]
+        assert link.get_attr("IFLA_IFNAME") == "x0"
+        assert link.get_attr("IFLA_ADDRESS") == "02:00:00:00:00:01"
+        assert link.get_attr("IFLA_MTU") == 4200
+        assert link.get_attr("IFLA_GSO_MAX_SEGS") == 1
+        assert [x.get_attr("IFA_ADDRESS") for x in judge.get_addr(index=100, family=2)] == ["10.1.0.1"]
+        routes = {r.get_attr("RTA_DST"): r for r in judge.get_routes(family=2, table=254)}
+        assert routes["10.9.0.0"].get_attr("RTA_GATEWAY") == "10.1.0.2"
+        assert routes["10.9.0.0"].get_attr("RTA_PRIORITY") == 7
+        assert routes["10.8.0.0"]["type"] == rtnl.RTN_BLACKHOLE
+        neighbour = next(n for n in judge.get_neighbours(family=2) if n.get_attr("NDA_DST") == "10.1.0.2")
+        assert neighbour["state"] == rtnl.NUD_PERMANENT
+        shaper = next(q for q in judge.get_qdiscs(index=100) if q.get_attr("TCA_KIND") == "tbf")
+        parameters = shaper.get_attr("TCA_OPTIONS").get_attr("TCA_TBF_PARMS")
+        assert parameters["rate"] == 25_000_000
+        assert parameters["limit"] == 500_000
+
+
+@pytest.mark.kernel
+def test_our_dumps_agree_with_what_was_set() -> None:
+    _, _, left, _ = _pair()
+    left.run([rtnl.add_address(100, "10.1.0.1/24"), rtnl.add_route("10.9.0.0/16", gateway="10.1.0.2")])
+    assert {(e.name, e.ifindex, e.up, e.carrier) for e in left.links() if e.ifindex >= 100} == {("x0", 100, True, True)}
+    assert {(r.prefix, r.oifs) for r in left.routes() if r.table == rtnl.RT_TABLE_MAIN} == {
+        ("10.1.0.0/24", (100,)),
+        ("10.9.0.0/16", (100,)),
+    }
+    assert left.route_get("10.9.1.1", sport=1, dport=2).gateway == "10.1.0.2"
+
+
+@pytest.mark.kernel
+def test_a_refused_request_names_itself_and_the_rest_of_the_batch_is_done() -> None:
+    _, _, left, _ = _pair()
+    with pytest.raises(NetlinkError, match=r"a: route 10\.7\.0\.0/16: ") as refused:
+        left.run([rtnl.add_route("10.7.0.0/16", gateway="99.0.0.1"), rtnl.add_address(100, "10.1.0.1/24")])
+    assert refused.value.errno == errno.ENETUNREACH
+    assert "10.1.0.0/24" in {r.prefix for r in left.routes()}
+
+
+@pytest.mark.kernel
+def test_a_batch_larger_than_one_datagram_is_carried_out_whole() -> None:
+    _, _, left, _ = _pair()
+    left.run([rtnl.add_route(f"10.{i // 250}.{i % 250}.0/24", kind=rtnl.RTN_BLACKHOLE) for i in range(3000)])
+    assert len([r for r in left.routes() if r.kind == rtnl.RTN_BLACKHOLE]) == 3000
+
+
+@pytest.mark.kernel
+def test_a_monitor_reports_carrier_loss_and_route_changes() -> None:
+    import select
+
+    a, _, left, right = _pair()
+    left.run([rtnl.add_address(100, "10.1.0.1/24")])
+    monitor = Monitor(a, link=True, route=True)
+    right.run([rtnl.set_link(101, up=False)])
+    left.run([rtnl.add_route("10.9.0.0/16", kind=rtnl.RTN_BLACKHOLE)])
+    seen: list[object] = []
+    while not (
+        any(isinstance(e, rtnl.LinkEvent) and e.ifindex == 100 and not e.carrier for e in seen)
+        and any(isinstance(e, rtnl.RouteEvent) and e.prefix == "10.9.0.0/16" for e in seen)
+    ):
+        assert select.select([monitor], [], [], 5)[0], f"nothing more came after {seen}"
+        seen.extend(monitor.read())
+
+
+def test_hostile_bytes_do_not_crash_the_decoders() -> None:
+    from hypothesis import given
+    from hypothesis import strategies as st
+
+    @given(st.binary(max_size=64))
+    def never_loops(data: bytes) -> None:
+        list(rtnl.split(data))
+        rtnl.attributes(data)
+
+    never_loops()

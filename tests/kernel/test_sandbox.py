@@ -1,0 +1,53 @@
+"""The sandbox stands, is separate, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from testbed.kernel import ns, sandbox
+
+
+@pytest.mark.kernel
+def test_inside_we_are_process_one_with_only_loopback() -> None:
+    assert os.getpid() == 1
+    assert os.listdir("/proc/self/task") == ["1"]
+    assert Path("/proc/net/dev").read_text().count(":") <= 3  # lo, and ifb devices where that module is built in
+    assert os.listdir("/run") == []
+
+
+@pytest.mark.kernel
+def test_a_made_namespace_is_another_one_and_we_come_back() -> None:
+    before = os.readlink("/proc/thread-self/ns/net")
+    made = ns.create("x")
+    assert os.readlink("/proc/thread-self/ns/net") == before
+    with made.entered():
+        assert os.readlink("/proc/thread-self/ns/net") != before
+    assert os.readlink("/proc/thread-self/ns/net") == before
+
+
+def test_killing_the_first_process_ends_every_process_in_the_sandbox() -> None:
+    reader, writer = os.pipe()
+
+    def body() -> int:
+        if os.fork() == 0:
+            signal.pause()
+        os.write(writer, b"x")
+        signal.pause()
+        return 0
+
+    box = sandbox.spawn(body)
+    os.close(writer)
+    assert os.read(reader, 1) == b"x"
+    os.kill(box.first_pid, signal.SIGKILL)
+    assert box.wait() == 128 + signal.SIGKILL
+    # The pipe's last writer was the grandchild: end of file proves that it is gone.
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_exit_code_of_the_body_comes_back() -> None:
+    assert sandbox.spawn(lambda: 7).wait() == 7

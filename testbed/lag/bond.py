@@ -1,0 +1,148 @@
+"""Linux bonding as bytes: the rtnetlink requests that make an 802.3ad bond, what it answers, and how it hashes.
+
+Pure. Attribute numbers: linux/if_link.h (IFLA_BOND_*, IFLA_BOND_SLAVE_*).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from socket import inet_aton
+
+from testbed.kernel import rtnl
+from testbed.lag.lacpdu import PortState
+from testbed.lag.states import Mux, Rx
+
+_NLM_F_REQUEST, _NLM_F_EXCL, _NLM_F_CREATE = 0x1, 0x200, 0x400
+_MODE_8023AD, _LAYER34, _MIIMON_MS = 4, 1, 10
+_MODE, _MIIMON, _XMIT_HASH_POLICY, _LACP_RATE, _AD_INFO, _BROADCAST_NEIGHBOUR = 1, 3, 14, 21, 23, 33
+_MEMBER_STATE, _MEMBER_MII_STATUS, _MEMBER_AGGREGATOR, _MEMBER_ACTOR_STATE = 1, 2, 6, 7
+_DISTRIBUTING = PortState.COLLECTING | PortState.DISTRIBUTING
+_IFINFO = struct.Struct("=BxHiII")
+_TCP, _UDP = 6, 17
+
+
+@dataclass(frozen=True, slots=True)
+class BondState:
+    """What the driver says of a bond: its active Aggregator's number, and whether ARP goes to every port."""
+
+    aggregator: int
+    broadcasts_neighbour: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemberState:
+    """What the driver says of a member port; ``lacp`` is its Actor_State.
+
+    A ``distributing`` port carries traffic if its Aggregator is the bond's.
+    """
+
+    aggregator: int
+    up: bool
+    distributing: bool
+    lacp: PortState
+
+
+def make(name: str, ifindex: int, members: Sequence[int], *, mac: str, mtu: int, fast: bool) -> list[bytes]:
+    """The requests that make a bond, up, over existing interfaces given by ifindex."""
+    requests = [create_bond(name, ifindex, mac=mac, mtu=mtu, fast=fast)]
+    for member in members:
+        requests += [rtnl.set_link(member, up=False), enslave(member, ifindex)]
+    return [*requests, rtnl.set_link(ifindex, up=True)]
+
+
+def create_bond(name: str, ifindex: int, *, mac: str, mtu: int, fast: bool) -> bytes:
+    """An 802.3ad bond: layer3+4 hash, miimon 10 ms, ARP to every port where the driver can (from Linux 6.17).
+
+    Its MAC address is also its Actor System; ad_select is the default, stable. GSO bursts are cut before they enter
+    it (FACTS trap 7).
+    """
+    options = b"".join(
+        (
+            _attribute(_MODE, struct.pack("=B", _MODE_8023AD)),
+            _attribute(_MIIMON, struct.pack("=I", _MIIMON_MS)),
+            _attribute(_XMIT_HASH_POLICY, struct.pack("=B", _LAYER34)),
+            _attribute(_LACP_RATE, struct.pack("=B", fast)),
+            _attribute(_BROADCAST_NEIGHBOUR, struct.pack("=B", 1)),
+        )
+    )
+    info = _attribute(1, b"bond\0") + _attribute(2, options)  # IFLA_INFO_KIND, IFLA_INFO_DATA
+    attributes = _attribute(3, name.encode() + b"\0") + _attribute(1, rtnl.mac_bytes(mac))
+    attributes += _attribute(4, struct.pack("=I", mtu))  # IFLA_MTU
+    attributes += _attribute(40, struct.pack("=I", 1)) + _attribute(18, info)  # IFLA_GSO_MAX_SEGS, IFLA_LINKINFO
+    return _link_message(rtnl.RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, ifindex, attributes)
+
+
+def enslave(ifindex: int, bond_ifindex: int) -> bytes:
+    """Make an interface, which must be down, a member; the driver opens it."""
+    return _link_message(rtnl.RTM_NEWLINK, 0, ifindex, _attribute(10, struct.pack("=I", bond_ifindex)))
+
+
+def get_link(ifindex: int) -> bytes:
+    """Ask for one interface."""
+    return _link_message(rtnl.RTM_GETLINK, 0, ifindex, b"")
+
+
+def bond_state(body: bytes) -> BondState:
+    """From the body of a RTM_NEWLINK about a bond. KeyError when it is about something else."""
+    options = rtnl.attributes(_link_info(body)[2])
+    active = rtnl.attributes(options.get(_AD_INFO, b"")).get(1, bytes(2))
+    return BondState(struct.unpack("=H", active)[0], options.get(_BROADCAST_NEIGHBOUR) == b"\1")
+
+
+def member_state(body: bytes) -> MemberState:
+    """From the body of a RTM_NEWLINK about a member port. KeyError when it is about something else."""
+    options = rtnl.attributes(_link_info(body)[5])  # IFLA_INFO_SLAVE_DATA
+    up = options[_MEMBER_MII_STATUS][0] == 0
+    # Until the driver's machines have run for the first time a port has no aggregator and is told without a state.
+    told = _MEMBER_ACTOR_STATE in options
+    lacp = PortState(options[_MEMBER_ACTOR_STATE][0]) if told else PortState.DEFAULTED
+    # Without any Partner the driver holds one port active all the same; LACP does not call that distributing.
+    agreed = lacp & _DISTRIBUTING == _DISTRIBUTING
+    distributing = up and agreed and options[_MEMBER_STATE][0] == 0
+    return MemberState(struct.unpack("=H", options.get(_MEMBER_AGGREGATOR, bytes(2)))[0], up, distributing, lacp)
+
+
+def receive_state(up: bool, lacp: PortState) -> Rx:
+    """Where the driver's Receive machine is, by what it does to the Actor_State (IEEE 802.1AX-2014, 6.4.12)."""
+    if not up:
+        return Rx.PORT_DISABLED
+    if PortState.EXPIRED in lacp:
+        return Rx.EXPIRED
+    return Rx.DEFAULTED if PortState.DEFAULTED in lacp else Rx.CURRENT
+
+
+def mux_state(selected: bool, lacp: PortState) -> Mux:
+    """Where the driver's Mux machine is, by the bits its states set (6.4.15); WAITING sets none."""
+    if lacp & _DISTRIBUTING == _DISTRIBUTING:
+        return Mux.COLLECTING_DISTRIBUTING
+    if PortState.SYNCHRONIZATION in lacp:
+        return Mux.ATTACHED
+    return Mux.WAITING if selected else Mux.DETACHED
+
+
+def layer34_hash(src_ip: str, dst_ip: str, sport: int, dport: int, proto: int) -> int:
+    """The driver's layer3+4 hash (FACTS trap 12); the port is this modulo the number of active ports."""
+    native = struct.Struct("=I")
+    ports = struct.pack("!HH", sport, dport) if proto in (_TCP, _UDP) else bytes(4)
+    word: int = native.unpack(ports)[0]
+    for ip in (src_ip, dst_ip):
+        word ^= native.unpack(inet_aton(ip))[0]
+    word ^= word >> 16
+    word ^= word >> 8
+    return word >> 1
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    size = 4 + len(value)
+    return struct.pack("=HH", size, kind) + value + bytes(-size % 4)
+
+
+def _link_message(kind: int, flags: int, ifindex: int, attributes: bytes) -> bytes:
+    body = _IFINFO.pack(0, 0, ifindex, 0, 0) + attributes
+    return struct.pack("=IHHII", 16 + len(body), kind, _NLM_F_REQUEST | flags, 0, 0) + body
+
+
+def _link_info(body: bytes) -> dict[int, bytes]:
+    return rtnl.attributes(rtnl.attributes(body[_IFINFO.size :])[18])

@@ -1,0 +1,140 @@
+"""A LAG by the Linux bonding driver, mode 4: the driver speaks LACP and chooses ports; we watch it.
+
+Before Linux 6.17 the driver sends an ARP through one port only and ignores the option that would change it, so the
+answer is read back and, where needed, ARP leaving the bond is copied to every active port: by nftables, or by traffic
+control where nftables cannot.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.kernel import rtnl
+from testbed.kernel.nft import Nft, NftError
+from testbed.kernel.ns import NetNs
+from testbed.lag import bond, bond_proc
+from testbed.lag.datapath import arp_rules
+from testbed.lag.machine import PortStatus
+from testbed.lag.states import Mux, Rx
+from testbed.lag.tc_mirror import TcMirror
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An interface."""
+
+    name: str
+    ifindex: int
+
+
+@dataclass(frozen=True, slots=True)
+class BondPorts:
+    """The driver's state: ``active`` ports collect and distribute; ``settled``: every port with carrier does."""
+
+    active: tuple[str, ...]
+    settled: bool
+    machines: Mapping[str, tuple[Rx, Mux]]
+
+
+class KernelDatapath:
+    """The bond of one NIC, which exists already (``bond.make``); ``members`` in the order they were given to it."""
+
+    def __init__(self, ns: NetNs, nft: Nft, lag: Member, members: Sequence[Member]) -> None:
+        self._ns = ns
+        self._nft = nft
+        self._lag = lag
+        self._members = tuple(members)
+        self._mirror: NftMirror | TcMirror | None = None
+        self._queries = ns.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
+
+    @property
+    def mirrors_arp(self) -> bool:
+        """Whether it takes nftables or tc to send ARP to every port, because this driver cannot."""
+        return self._mirror is not None
+
+    def setup(self) -> None:
+        """Find out whether the driver sends ARP to every port, else mirror it. OSError when that is impossible."""
+        if bond.bond_state(self._query(self._lag)).broadcasts_neighbour:
+            return
+        try:
+            self._mirror = NftMirror(self._nft, self._lag.name)
+        except NftError:  # no netdev family, or no egress hook (Linux 5.16)
+            self._mirror = TcMirror(self._ns, self._lag.ifindex, {m.name: m.ifindex for m in self._members})
+
+    def ports(self) -> BondPorts:
+        """What the driver does with the member ports. OSError when the bond is gone."""
+        aggregator = bond.bond_state(self._query(self._lag)).aggregator
+        states = {member.name: bond.member_state(self._query(member)) for member in self._members}
+        ours = {name for name, state in states.items() if state.aggregator == aggregator}
+        return BondPorts(
+            active=tuple(name for name, state in states.items() if state.distributing and name in ours),
+            settled=all(state.distributing or not state.up for state in states.values()),
+            machines={
+                name: (bond.receive_state(state.up, state.lacp), bond.mux_state(name in ours, state.lacp))
+                for name, state in states.items()
+            },
+        )
+
+    def status(self) -> tuple[PortStatus, ...]:
+        """LACP of each member port, as far as the driver tells."""
+        return bond_proc.parse(self.text())
+
+    def text(self) -> str:
+        """The driver's own words, /proc/net/bonding/NAME. OSError when the bond is gone."""
+        with self._ns.entered():
+            return Path(f"/proc/thread-self/net/bonding/{self._lag.name}").read_text()
+
+    def set_active(self, ports: Sequence[str]) -> None:
+        """Point the ARP mirror, where there is one, at these ports; for all else the driver decides."""
+        if self._mirror is not None:
+            self._mirror.set_active(ports)
+
+    def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
+        """The active port by the driver's layer3+4 hash."""
+        return active[bond.layer34_hash(src_ip, dst_ip, sport, dport, proto) % len(active)]
+
+    def close(self) -> None:
+        """Let go of the bond, which stays as it is, without its ARP mirror."""
+        if self._mirror is not None:
+            self._mirror.close()
+            self._mirror = None
+        self._queries.close()
+
+    def _query(self, link: Member) -> bytes:
+        """The body of the kernel's answer about one interface. OSError when it is gone."""
+        self._queries.send(bond.get_link(link.ifindex))
+        for kind, _, _, body in rtnl.split(self._queries.recv(1 << 16)):
+            if kind == rtnl.RTM_NEWLINK:
+                return body
+        raise OSError(f"{self._ns.name}: {link.name} is gone")
+
+
+class NftMirror:
+    """ARP to every port by an nftables egress chain on the bond. NftError where the kernel has none."""
+
+    def __init__(self, nft: Nft, lag: str) -> None:
+        self._nft = nft
+        self._table = f"lag_{lag}"
+        nft.run(mirror_setup(self._table, lag))
+
+    def set_active(self, ports: Sequence[str]) -> None:
+        """Copy to these ports from now on; to none: leave ARP to the driver."""
+        self._nft.run(mirror_rules(self._table, ports))
+
+    def close(self) -> None:
+        """Mirror no more."""
+        self._nft.run(f"delete table netdev {self._table}")
+
+
+def mirror_setup(table: str, lag: str) -> str:
+    """An egress chain on the bond (Linux 5.16)."""
+    return f'table netdev {table} {{ chain mirror {{ type filter hook egress device "{lag}" priority 0; }}; }}'
+
+
+def mirror_rules(table: str, ports: Sequence[str]) -> str:
+    """Send every ARP to each of ``ports`` instead of the driver's one, in one transaction."""
+    rules = [f"add rule netdev {table} mirror {rule}" for rule in arp_rules(ports)]
+    return "\n".join([f"flush chain netdev {table} mirror", *rules])

@@ -1,0 +1,140 @@
+"""One LACP System: its ports, its Selection Logic and its clock-free API (IEEE 802.1AX-2014, 6.4).
+
+Selection: ports whose Partner shows the same system priority, system ID and key belong to one Aggregator; a Partner
+that refuses aggregation gets an Aggregator of its own. One Aggregator is active at a time, and the ports of the
+others are STANDBY: out of Synchronization, so their Partners send nothing either. A ToR with a system ID of its own
+is thereby refused. The active Aggregator is the one with most usable ports, ties going to the lowest port number, and
+once one of its ports has attached it stays until none is usable: Linux bonding's ad_select=stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from testbed.lag.config import LacpConfig, PortConfig
+from testbed.lag.lacpdu import Lacpdu, PortInfo
+from testbed.lag.port import LacpPort
+from testbed.lag.states import LagId, Mux, Rx, Selected
+
+
+@dataclass(frozen=True, slots=True)
+class Transmit:
+    """Send this LACPDU out of this port."""
+
+    port: str
+    pdu: Lacpdu
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """A machine of ``port`` entered the state ``what``, or its Partner changed ('partner-changed')."""
+
+    port: str
+    what: str
+    detail: Mapping[str, str | int] = field(default_factory=dict)
+
+
+Action = Transmit | StateChanged
+
+
+@dataclass(frozen=True, slots=True)
+class PortStatus:
+    """How one port stands, for display."""
+
+    name: str
+    enabled: bool
+    actor: PortInfo
+    partner: PortInfo
+    rx: Rx
+    mux: Mux
+    selected: Selected
+
+
+class LacpSystem:
+    """The LACP of one System. Every call takes CLOCK_MONOTONIC nanoseconds and returns what to do, in order."""
+
+    def __init__(self, config: LacpConfig, ports: Sequence[PortConfig]) -> None:
+        """BEGIN: all ports without carrier."""
+        self.config = config
+        self._actions: list[Action] = []
+        self._ports = {port.name: self._new_port(port) for port in ports}
+        self._active: LagId | None = None
+
+    def _new_port(self, port: PortConfig) -> LacpPort:
+        def report(what: str, detail: Mapping[str, str | int]) -> None:
+            self._actions.append(StateChanged(port.name, what, detail))
+
+        return LacpPort(self.config, port, report)
+
+    def carrier(self, port: str, up: bool, now: int) -> list[Action]:
+        """The link of ``port`` came or went (port_enabled)."""
+        self._ports[port].carrier(up, now)
+        return self.tick(now)
+
+    def receive(self, port: str, pdu: Lacpdu, now: int) -> list[Action]:
+        """``pdu`` arrived on ``port``."""
+        self._ports[port].receive(pdu, now)
+        return self.tick(now)
+
+    def tick(self, now: int) -> list[Action]:
+        """Run every machine until all rest. Due at ``next_deadline``; harmless at any other time."""
+        ports = self._ports.values()
+        for port in ports:
+            port.run_timers(now)
+        moved = True
+        while moved:
+            self._select()
+            ready = all(port.ready for port in ports if port.mux is Mux.WAITING and port.selected is Selected.SELECTED)
+            moved = False
+            for port in ports:
+                moved |= port.run_mux(ready, now)
+        for name, port in self._ports.items():
+            pdu = port.transmit(now)
+            if pdu is not None:
+                self._actions.append(Transmit(name, pdu))
+        actions, self._actions = self._actions, []
+        return actions
+
+    def next_deadline(self) -> int | None:
+        """When ``tick`` next has something to do; None when only a carrier or a frame can change anything."""
+        deadlines = (port.next_deadline() for port in self._ports.values())
+        return min((at for at in deadlines if at is not None), default=None)
+
+    @property
+    def active_ports(self) -> tuple[str, ...]:
+        """The ports that collect and distribute, in configured order."""
+        return tuple(name for name in self._ports if self.collecting_distributing(name))
+
+    def collecting_distributing(self, port: str) -> bool:
+        """True while ``port`` carries the LAG's frames."""
+        return self._ports[port].mux is Mux.COLLECTING_DISTRIBUTING
+
+    def status(self) -> tuple[PortStatus, ...]:
+        """Every port, in configured order."""
+        return tuple(
+            PortStatus(name, port.enabled, port.actor, port.partner, port.rx, port.mux, port.selected)
+            for name, port in self._ports.items()
+        )
+
+    def _select(self) -> None:
+        """The Selection Logic (6.4.14): an Aggregator for each port, and one active Aggregator."""
+        ports = tuple(self._ports.values())
+        for port in ports:
+            # A port that must leave its Aggregator gets a new one only after the Mux has let go of the old.
+            if port.aggregator is None and port.mux is Mux.DETACHED:
+                port.aggregator = port.lag_id()
+        self._active = _choose_active(self._active, ports)
+        for port in ports:
+            if port.aggregator is not None:
+                port.select(Selected.SELECTED if port.aggregator == self._active else Selected.STANDBY)
+
+
+def _choose_active(active: LagId | None, ports: Sequence[LacpPort]) -> LagId | None:
+    usable: dict[LagId, list[LacpPort]] = {}
+    for port in ports:
+        if port.aggregator is not None and port.usable:
+            usable.setdefault(port.aggregator, []).append(port)
+    if not usable or (active in usable and any(port.attached for port in usable[active])):
+        return active
+    return max(usable, key=lambda lag: (len(usable[lag]), -min(port.config.number for port in usable[lag])))

@@ -1,0 +1,261 @@
+"""The per-port machines of LACP: Receive, Periodic Transmission, Mux and Transmit (IEEE 802.1AX-2014, 6.4.12 - 6.4.16).
+
+Pure: the caller brings time and frames. The Mux machine is the one for coupled control (Figure 6-22), as Linux
+bonding runs by default: collecting and distributing begin and end together, which is also all that a datapath
+with a single set of active ports can express.
+
+LACP is never disabled here and links are never re-plugged to another port of the same System, so LACP_DISABLED and
+port_moved are absent. The administrative default Partner is not in Synchronization: a port without an LACP Partner
+carries nothing. It asks for the rate we ask for ourselves, so that two ends that gave each other up meet again soon.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from testbed.lag.config import (
+    FAST_PERIODIC_NS,
+    LONG_TIMEOUT_NS,
+    MAX_PDUS_PER_FAST_PERIOD,
+    SHORT_TIMEOUT_NS,
+    SLOW_PERIODIC_NS,
+    LacpConfig,
+    PortConfig,
+)
+from testbed.lag.lacpdu import Lacpdu, PortInfo, PortState
+from testbed.lag.states import LagId, Mux, Periodic, Rx, Selected
+
+Report = Callable[[str, Mapping[str, str | int]], None]
+
+_NONE = PortState(0)
+_MUX_STATE = PortState.SYNCHRONIZATION | PortState.COLLECTING | PortState.DISTRIBUTING
+_MUX_FLAGS = {
+    Mux.DETACHED: _NONE,
+    Mux.ATTACHED: PortState.SYNCHRONIZATION,
+    Mux.COLLECTING_DISTRIBUTING: _MUX_STATE,
+}
+_NTT_STATE = PortState.ACTIVITY | PortState.TIMEOUT | PortState.AGGREGATION | PortState.SYNCHRONIZATION
+
+
+class LacpPort:
+    """One Aggregation Port: the variables of 6.4.7 and the machines that move them."""
+
+    def __init__(self, system: LacpConfig, config: PortConfig, report: Report) -> None:
+        """BEGIN. ``report`` is told the name of each state entered."""
+        self.config = config
+        self.enabled = False
+        self.rx = Rx.PORT_DISABLED
+        self.periodic = Periodic.NO_PERIODIC
+        self.mux = Mux.DETACHED
+        self.selected = Selected.UNSELECTED
+        self.aggregator: LagId | None = None
+        self._system = system
+        self._report = report
+        timeout = PortState.TIMEOUT if system.fast else _NONE
+        self._default_partner = PortInfo(0, "00:00:00:00:00:00", 0, 0, 0, timeout)
+        self.partner = self._default_partner
+        self._state = PortState.ACTIVITY | PortState.AGGREGATION | PortState.DEFAULTED | timeout
+        self._ntt = True
+        self._sent: deque[int] = deque(maxlen=MAX_PDUS_PER_FAST_PERIOD)
+        self._current_while: int | None = None  # timers: when they expire, None when they do not run
+        self._periodic_timer: int | None = None
+        self._wait_while: int | None = None
+
+    @property
+    def actor(self) -> PortInfo:
+        """Our own operational parameters, as sent."""
+        system, port = self._system, self.config
+        return PortInfo(system.system_priority, system.system, system.key, port.priority, port.number, self._state)
+
+    @property
+    def usable(self) -> bool:
+        """True while the Partner is heard on a working link."""
+        return self.rx is Rx.CURRENT
+
+    @property
+    def attached(self) -> bool:
+        """True when the Mux has attached the port to its Aggregator."""
+        return self.mux in (Mux.ATTACHED, Mux.COLLECTING_DISTRIBUTING)
+
+    @property
+    def ready(self) -> bool:
+        """Ready_N: the port has waited long enough for others to join (6.4.15)."""
+        return self.mux is Mux.WAITING and self._wait_while is None
+
+    def carrier(self, up: bool, now: int) -> None:
+        """port_enabled changes. A lost link keeps its selection, so that it comes back undisturbed (6.4.12)."""
+        if up == self.enabled:
+            return
+        self.enabled = up
+        if up:
+            self._enter_expired(now)
+        else:
+            self._current_while = None
+            self._set_partner_state(clear=PortState.SYNCHRONIZATION)
+            self._enter_rx(Rx.PORT_DISABLED)
+
+    def receive(self, pdu: Lacpdu, now: int) -> None:
+        """An LACPDU arrived: the Receive machine enters CURRENT."""
+        if not self.enabled:
+            return
+        self._update_selected(pdu.actor)
+        self._update_ntt(pdu.partner)
+        self._record_pdu(pdu)
+        self._current_while = now + (SHORT_TIMEOUT_NS if self._system.fast else LONG_TIMEOUT_NS)
+        self._state &= ~PortState.EXPIRED
+        self._enter_rx(Rx.CURRENT)
+
+    def run_timers(self, now: int) -> None:
+        """Act on the timers that have expired, and on what the Periodic machine sees of the Partner."""
+        if self._current_while is not None and now >= self._current_while:
+            if self.rx is Rx.CURRENT:
+                self._enter_expired(now)
+            else:
+                self._enter_defaulted()
+        if self._wait_while is not None and now >= self._wait_while:
+            self._wait_while = None
+        self._run_periodic(now)
+
+    def run_mux(self, ready: bool, now: int) -> bool:
+        """Take one transition of the Mux machine, if there is one to take; ``ready`` is its Aggregator's Ready."""
+        selected = self.selected is Selected.SELECTED
+        in_sync = PortState.SYNCHRONIZATION in self.partner.state
+        following = self.mux
+        match self.mux:
+            case Mux.DETACHED if self.selected is not Selected.UNSELECTED:
+                following = Mux.WAITING
+            case Mux.WAITING if self.selected is Selected.UNSELECTED:
+                following = Mux.DETACHED
+            case Mux.WAITING if selected and ready:
+                following = Mux.ATTACHED
+            case Mux.ATTACHED if not selected:
+                following = Mux.DETACHED
+            case Mux.ATTACHED if in_sync:
+                following = Mux.COLLECTING_DISTRIBUTING
+            case Mux.COLLECTING_DISTRIBUTING if not selected or not in_sync:
+                following = Mux.ATTACHED
+        if following is self.mux:
+            return False
+        self._enter_mux(following, now)
+        return True
+
+    def transmit(self, now: int) -> Lacpdu | None:
+        """The LACPDU to send now, if Need To Transmit and the rate limit allow one (6.4.16)."""
+        held = self._held_until()
+        if not self._ntt or not self.enabled or (held is not None and now < held):
+            return None  # NTT stays: a link that returns is answered at once
+        self._ntt = False
+        self._sent.append(now)
+        return Lacpdu(self.actor, self.partner)
+
+    def next_deadline(self) -> int | None:
+        """When ``run_timers`` or ``transmit`` next has something to do; None when never."""
+        deadlines = [self._current_while, self._periodic_timer, self._wait_while]
+        if self._ntt and self.enabled:
+            deadlines.append(self._held_until())
+        return min((at for at in deadlines if at is not None), default=None)
+
+    def lag_id(self) -> LagId | None:
+        """The LAG this port could join; None while no Partner is known, or when the Partner is this System (a loop)."""
+        partner = self.partner
+        if PortState.DEFAULTED in self._state or partner.system == self._system.system:
+            return None
+        individual = None if PortState.AGGREGATION in partner.state else partner.port
+        return LagId(partner.system_priority, partner.system, partner.key, individual)
+
+    def select(self, selected: Selected) -> None:
+        """The Selection Logic's word."""
+        if selected is not self.selected:
+            self.selected = selected
+            if selected is Selected.UNSELECTED:
+                self.aggregator = None
+            self._report(selected.value, {})
+
+    def _enter_rx(self, state: Rx) -> None:
+        if state is not self.rx:
+            self.rx = state
+            self._report(state.value, {})
+
+    def _enter_expired(self, now: int) -> None:
+        self._set_partner_state(clear=PortState.SYNCHRONIZATION, add=PortState.TIMEOUT)
+        self._current_while = now + SHORT_TIMEOUT_NS
+        self._state |= PortState.EXPIRED
+        self._enter_rx(Rx.EXPIRED)
+
+    def _enter_defaulted(self) -> None:
+        self._current_while = None
+        self._update_selected(self._default_partner)  # update_Default_Selected
+        self.partner = self._default_partner
+        self._state = self._state & ~PortState.EXPIRED | PortState.DEFAULTED
+        self._enter_rx(Rx.DEFAULTED)
+
+    def _enter_mux(self, state: Mux, now: int) -> None:
+        self.mux = state
+        if state is Mux.WAITING:
+            self._wait_while = now + self._system.aggregate_wait_ns
+        else:
+            self._wait_while = None
+            self._state = self._state & ~_MUX_STATE | _MUX_FLAGS[state]
+            self._ntt = True
+        self._report(state.value, {})
+
+    def _update_selected(self, seen: PortInfo) -> None:
+        """Unselect when the Partner is not who it was (6.4.9)."""
+        if _identity(seen) == _identity(self.partner):
+            return
+        detail: Mapping[str, str | int] = {
+            "system": seen.system,
+            "priority": seen.system_priority,
+            "key": seen.key,
+            "port": seen.port,
+        }
+        self._report("partner-changed", detail)
+        self.select(Selected.UNSELECTED)
+
+    def _update_ntt(self, view: PortInfo) -> None:
+        """Answer a Partner whose view of us is out of date (6.4.9)."""
+        actor = self.actor
+        same_port = _parameters(view) == _parameters(actor)
+        self._ntt |= not same_port or (view.state ^ actor.state) & _NTT_STATE != _NONE
+
+    def _record_pdu(self, pdu: Lacpdu) -> None:
+        """Take over the Partner's parameters; judge anew whether it is in Synchronization with us (6.4.9)."""
+        state, view, actor = pdu.actor.state, pdu.partner, self.actor
+        knows_us = _identity(view) == _identity(actor)
+        maintained = PortState.ACTIVITY in state or PortState.ACTIVITY in view.state
+        in_sync = PortState.SYNCHRONIZATION in state and maintained
+        if not (in_sync and (knows_us or PortState.AGGREGATION not in state)):
+            state &= ~PortState.SYNCHRONIZATION
+        self.partner = replace(pdu.actor, state=state)
+        self._state &= ~PortState.DEFAULTED
+
+    def _set_partner_state(self, *, clear: PortState, add: PortState = _NONE) -> None:
+        self.partner = replace(self.partner, state=self.partner.state & ~clear | add)
+
+    def _run_periodic(self, now: int) -> None:
+        if not self.enabled:
+            self.periodic, self._periodic_timer = Periodic.NO_PERIODIC, None
+            return
+        wanted = Periodic.FAST_PERIODIC if PortState.TIMEOUT in self.partner.state else Periodic.SLOW_PERIODIC
+        before, expired = self.periodic, self._periodic_timer is not None and now >= self._periodic_timer
+        if expired or (before is Periodic.SLOW_PERIODIC and wanted is Periodic.FAST_PERIODIC):
+            self._ntt = True  # PERIODIC_TX
+        elif wanted is before:
+            return
+        self.periodic = wanted
+        self._periodic_timer = now + (FAST_PERIODIC_NS if wanted is Periodic.FAST_PERIODIC else SLOW_PERIODIC_NS)
+
+    def _held_until(self) -> int | None:
+        """When the rate limit allows the next LACPDU; None when it allows one at once."""
+        return self._sent[0] + FAST_PERIODIC_NS if len(self._sent) == MAX_PDUS_PER_FAST_PERIOD else None
+
+
+def _parameters(info: PortInfo) -> tuple[int, str, int, int, int]:
+    return info.system_priority, info.system, info.key, info.port_priority, info.port
+
+
+def _identity(info: PortInfo) -> tuple[int, str, int, int, int, bool]:
+    """What must stay equal for a port to keep its place in a LAG."""
+    return (*_parameters(info), PortState.AGGREGATION in info.state)

@@ -1,0 +1,127 @@
+"""The LACP speaker: one LacpSystem on the wire, driven by an asyncio loop.
+
+It belongs to one node. A system costs one timer, a namespace one packet socket, so that a process can speak for
+every port of a lab. CLOCK_MONOTONIC is both the loop's clock and the machines'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from testbed.events import Event, EventKind, EventSink, now_ns
+from testbed.kernel.ns import NetNs
+from testbed.kernel.packet import PacketSocket
+from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
+from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, decode, encode
+from testbed.lag.machine import Action, LacpSystem, PortStatus, StateChanged, Transmit
+
+ActiveSink = Callable[[tuple[str, ...]], None]
+
+
+class Speaker:
+    """Speaks LACP for one System of ``node`` on interfaces of ``ns``; use it inside a running loop.
+
+    ``on_active`` is called with the collecting and distributing ports whenever they change, within the call that
+    changed them and before anything is sent or told. Ports are without carrier until ``carrier`` says otherwise.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        ns: NetNs,
+        config: LacpConfig,
+        ports: Sequence[PortConfig],
+        *,
+        emit: EventSink,
+        on_active: ActiveSink | None = None,
+    ) -> None:
+        self._node = node
+        self._ns = ns
+        self._config = config
+        self._port_configs = tuple(ports)
+        self._emit = emit
+        self._on_active = on_active
+        self._system = LacpSystem(config, ports)
+        self._sockets: dict[str, PacketSocket] = {}
+        self._active: tuple[str, ...] = ()
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0  # when the timer fires
+
+    @property
+    def active_ports(self) -> tuple[str, ...]:
+        """The ports that collect and distribute, in configured order."""
+        return self._system.active_ports
+
+    def status(self) -> tuple[PortStatus, ...]:
+        """How each port stands."""
+        return self._system.status()
+
+    def start(self) -> None:
+        """BEGIN: open the sockets and forget any earlier life. OSError when an interface is missing."""
+        self.stop()
+        self._system = LacpSystem(self._config, self._port_configs)
+        for port in self._port_configs:
+            self._sockets[port.name] = PacketSocket(
+                self._ns,
+                port.name,
+                ETHERTYPE_SLOW_PROTOCOLS,
+                group=SLOW_PROTOCOLS_MAC,
+                on_frame=partial(self._received, port.name),
+            )
+
+    def stop(self) -> None:
+        """Fall silent without a farewell, as a switch that crashes does. ``on_active`` is not called."""
+        for opened in self._sockets.values():
+            opened.close()
+        self._sockets.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._active = ()
+
+    def carrier(self, port: str, up: bool) -> None:
+        """The lab's link monitor saw the carrier of ``port``. Ignored while stopped."""
+        if self._sockets:
+            now = now_ns()
+            self._apply(self._system.carrier(port, up, now), now)
+
+    def _received(self, port: str, payload: bytes, _source: str) -> None:
+        pdu = decode(payload)
+        if pdu is not None:
+            now = now_ns()
+            self._apply(self._system.receive(port, pdu, now), now)
+
+    def _tick(self, due: int) -> None:
+        self._timer = None
+        # The loop may fire a clock tick early; treating that as due keeps it from spinning where time stands still.
+        now = max(now_ns(), due)
+        self._apply(self._system.tick(now), now)
+
+    def _apply(self, actions: list[Action], now: int) -> None:
+        active = self._system.active_ports
+        if active != self._active:
+            self._active = active
+            if self._on_active is not None:
+                self._on_active(active)
+        for action in actions:
+            match action:
+                case Transmit(port, pdu):
+                    self._sockets[port].send(encode(pdu), SLOW_PROTOCOLS_MAC)
+                case StateChanged(port, what, detail):
+                    self._emit(Event(now, EventKind.LACP, self._node, port, what, detail))
+        self._arm()
+
+    def _arm(self) -> None:
+        """Have the timer fire no later than the next deadline.
+
+        A timer that fires too early finds nothing due and is armed again: cheaper than moving it at every frame.
+        """
+        due = self._system.next_deadline()
+        if due is None or (self._timer is not None and self._due <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = asyncio.get_running_loop().call_at(due / SECOND_NS, self._tick, due)

@@ -1,0 +1,53 @@
+"""The states the LACP machines can be in, and what tells one LAG from another (IEEE 802.1AX-2014, 6.3.6 and 6.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Rx(StrEnum):
+    """States of the Receive machine; INITIALIZE is left at once, so it is the constructor."""
+
+    PORT_DISABLED = "port-disabled"
+    EXPIRED = "expired"
+    DEFAULTED = "defaulted"
+    CURRENT = "current"
+
+
+class Periodic(StrEnum):
+    """States of the Periodic Transmission machine; PERIODIC_TX is left at once, so it is an action."""
+
+    NO_PERIODIC = "no-periodic"
+    FAST_PERIODIC = "fast-periodic"
+    SLOW_PERIODIC = "slow-periodic"
+
+
+class Mux(StrEnum):
+    """States of the Mux machine, coupled control."""
+
+    DETACHED = "detached"
+    WAITING = "waiting"
+    ATTACHED = "attached"
+    COLLECTING_DISTRIBUTING = "distributing"
+
+
+class Selected(StrEnum):
+    """What the Selection Logic says of the port."""
+
+    UNSELECTED = "unselected"
+    STANDBY = "standby"
+    SELECTED = "selected"
+
+
+@dataclass(frozen=True, slots=True)
+class LagId:
+    """The Partner's half of a LAG ID (6.3.6): ports of this System may aggregate when it is equal.
+
+    ``individual`` is the Partner's port number when the Partner refuses aggregation, else None.
+    """
+
+    system_priority: int
+    system: str
+    key: int
+    individual: int | None

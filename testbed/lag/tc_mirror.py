@@ -1,0 +1,87 @@
+"""ARP to every port of a bond by traffic control, where nftables has no netdev family (the distribution's UML).
+
+A clsact queue on the bond, and a filter on its way out that copies each ARP to the ports (pkt_cls.h, tc_mirred.h).
+The filter is replaced as delete and add in one batch: an ARP in between goes the driver's way.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.ns import NetNs
+from testbed.kernel.rtnl import NLM_F_REQUEST, RTM_NEWQDISC
+
+_RTM_NEWTFILTER, _RTM_DELTFILTER = 44, 45
+_NLM_F_EXCL, _NLM_F_CREATE = 0x200, 0x400
+_HEADER = struct.Struct("=IHHII")
+_TCMSG = struct.Struct("=BxxxiIII")
+_CLSACT_HANDLE, _CLSACT, _EGRESS = 0xFFFF0000, 0xFFFFFFF1, 0xFFFFFFF3
+_PRIORITY = 1
+_ETH_P_ARP = 0x0806
+_KIND, _OPTIONS = 1, 2  # TCA_*, and TCA_ACT_* alike
+_U32_SEL, _U32_ACT = 5, 7
+_U32_TERMINAL = 1
+_MIRRED_PARMS = 2
+_PIPE, _STOLEN = 3, 4
+_EGRESS_REDIR, _EGRESS_MIRROR = 1, 2
+
+
+class TcMirror:
+    """The mirror of the bond ``lag``; ``members`` are its ports' ifindexes by name. OSError when the kernel refuses."""
+
+    def __init__(self, space: NetNs, lag: int, members: Mapping[str, int]) -> None:
+        self._lag = lag
+        self._members = members
+        self._netlink = Netlink(space)
+        self._netlink.run([queue(lag)])
+
+    def set_active(self, ports: Sequence[str]) -> None:
+        """Copy to these ports from now on; to none: leave ARP to the driver."""
+        add = [copy_to(self._lag, [self._members[port] for port in ports])] if ports else []
+        self._netlink.run([clear(self._lag), *add])
+
+    def close(self) -> None:
+        """Mirror no more."""
+        self._netlink.run([clear(self._lag)])
+        self._netlink.close()
+
+
+def queue(ifindex: int) -> bytes:
+    """Give an interface the place where the filter goes."""
+    body = _TCMSG.pack(0, ifindex, _CLSACT_HANDLE, _CLSACT, 0) + _attribute(_KIND, b"clsact\0")
+    return _message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_EXCL, body)
+
+
+def clear(ifindex: int) -> bytes:
+    """Take the filter away, if there is one."""
+    return _message(_RTM_DELTFILTER, 0, _TCMSG.pack(0, ifindex, 0, _EGRESS, 0))
+
+
+def copy_to(ifindex: int, ports: Sequence[int]) -> bytes:
+    """Send every ARP that leaves ``ifindex`` out of each of ``ports`` (at least one) instead."""
+    actions = b"".join(
+        _attribute(number, _mirred(port, last=number == len(ports))) for number, port in enumerate(ports, 1)
+    )
+    everything = struct.pack("=BBBxHHhhI", _U32_TERMINAL, 0, 1, 0, 0, 0, 0, 0) + bytes(16)  # one key of zeros
+    options = _attribute(_U32_SEL, everything) + _attribute(_U32_ACT, actions)
+    in_network_order = int.from_bytes(_ETH_P_ARP.to_bytes(2, "big"), "little")
+    body = _TCMSG.pack(0, ifindex, 0, _EGRESS, _PRIORITY << 16 | in_network_order)
+    body += _attribute(_KIND, b"u32\0") + _attribute(_OPTIONS, options)
+    return _message(_RTM_NEWTFILTER, _NLM_F_CREATE | _NLM_F_EXCL, body)
+
+
+def _mirred(port: int, *, last: bool) -> bytes:
+    """The last port gets the frame itself, those before it a copy."""
+    verdict, how = (_STOLEN, _EGRESS_REDIR) if last else (_PIPE, _EGRESS_MIRROR)
+    parameters = struct.pack("=IIiiiiI", 0, 0, verdict, 0, 0, how, port)
+    return _attribute(_KIND, b"mirred\0") + _attribute(_OPTIONS, _attribute(_MIRRED_PARMS, parameters))
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+
+def _message(kind: int, flags: int, body: bytes) -> bytes:
+    return _HEADER.pack(_HEADER.size + len(body), kind, NLM_F_REQUEST | flags, 0, 0) + body

@@ -1,0 +1,146 @@
+"""BIRD's configuration of one switch, written from the fabric: pure text, no kernel.
+
+eBGP on every switch-switch link, one ASN per tier, plane (and pod for Aggs), as RFC 7938 section 5.2 has it. No valley
+(ToR - Agg - ToR - Agg) can appear, twice over: a ToR announces only what it originates, and an Agg or Core drops a
+path with its own ASN in it. ToRs of a plane share their ASN, so they alone allow it once in a received path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.fabric.model import Fabric, Link, LinkKind, Node, Port, Role
+from testbed.fabric.spec import BgpSpec
+from testbed.kernel.rtnl import PROTO_HOST_ROUTE
+
+ECMP_LIMIT = 64
+"""Next hops per route that BIRD may merge; an HPN ToR has 60 uplinks."""
+
+_LOG = """\
+log stderr { trace, info, remote, warning, error, auth, fatal, bug };
+timeformat log iso long us;
+"""
+
+# The route of a live host must beat the one BGP offers for the same /32 (from the twin ToR in a shared plane), and
+# BIRD gives learned kernel routes the lowest preference of all.
+_LEARN = """\
+filter host_routes {{
+  if krt_source = {protocol} && dest = RTD_UNICAST && net ~ [ {subnets} ] then {{ preference = 200; accept; }}
+  reject;
+}}
+"""
+
+_KERNEL = """\
+protocol device {{
+  scan time 10;
+}}
+protocol kernel {{
+  scan time 20;
+  persist no;
+  merge paths yes limit {limit};
+{learn}\
+  ipv4 {{
+    import {imports};
+    export where source = RTS_BGP || source = RTS_STATIC;
+  }};
+}}
+"""
+
+
+def config(fabric: Fabric, node: Node) -> str:
+    """The whole configuration of ``node``, a switch. Control socket and PID file are command-line matters."""
+    parts = [f"# {node.name}\nrouter id {node.router_id};\n{_LOG}"]
+    subnets = access_subnets(fabric, node)
+    if subnets:
+        allowed = ", ".join(f"{subnet}{{32,32}}" for subnet in subnets)
+        parts.append(_LEARN.format(protocol=PROTO_HOST_ROUTE, subnets=allowed))
+    parts.append(
+        _KERNEL.format(
+            limit=ECMP_LIMIT,
+            learn="  learn;\n" if subnets else "",
+            imports="filter host_routes" if subnets else "none",
+        )
+    )
+    if subnets:
+        parts.append(_fallback(subnets))
+    parts.extend(_sessions(fabric, node))
+    return "\n".join(parts)
+
+
+def access_subnets(fabric: Fabric, node: Node) -> tuple[str, ...]:
+    """The NIC subnets that ``node`` serves on its access ports, 'a.b.c.0/len', in port order, each once."""
+    links = (link for link in fabric.links_of(node.name) if link.kind is LinkKind.ACCESS)
+    return tuple(dict.fromkeys(fabric.nic_of_link(link.name).subnet for link in links if link.upper.node == node.name))
+
+
+def _fallback(subnets: tuple[str, ...]) -> str:
+    """The subnet routes: announced so that they attract, in the FIB so that what has no /32 is dropped here.
+
+    Blackhole, not unreachable: a switch that gleans sends no ICMP error either, and a sender that got one would stop
+    for a reason the paper's hosts do not have.
+    """
+    routes = "".join(f"  route {subnet} blackhole;\n" for subnet in subnets)
+    return f"protocol static subnets {{\n  ipv4;\n{routes}}}\n"
+
+
+def _sessions(fabric: Fabric, node: Node) -> Iterator[str]:
+    links = [link for link in fabric.links_of(node.name) if link.kind is not LinkKind.ACCESS]
+    above = [link for link in links if link.lower.node == node.name]
+    below = [link for link in links if link.upper.node == node.name]
+    if above:
+        yield _template("above", node, fabric.spec.bgp, _exports_up(node), allow_own_asn=node.role is Role.TOR)
+    if below:
+        yield _template("below", node, fabric.spec.bgp, "all", allow_own_asn=False)
+    for link in above:
+        yield _session("above", fabric, link, link.lower, link.upper)
+    for link in below:
+        yield _session("below", fabric, link, link.upper, link.lower)
+
+
+def _exports_up(node: Node) -> str:
+    """Upwards a ToR tells what it originates, an Agg what came straight from a ToR."""
+    if node.role is Role.TOR:
+        return "where source = RTS_STATIC || source = RTS_INHERIT"
+    return "where source = RTS_BGP && bgp_path.len = 1"
+
+
+def _template(name: str, node: Node, bgp: BgpSpec, exports: str, *, allow_own_asn: bool) -> str:
+    """What the sessions of one direction have in common.
+
+    Only the lower end connects: with both, connection collisions reset one session in a hundred of a big fabric and
+    double the time to convergence. The start-up hold time is the session's own: BIRD's default lets a hung peer sit
+    on an OPEN for four minutes.
+    """
+    return f"""\
+template bgp {name} {{
+  local as {node.asn};
+{"  allow local as 1;" + chr(10) if allow_own_asn else ""}\
+{"  passive;" + chr(10) if name == "below" else ""}\
+  debug {{ states, events }};
+  direct;
+  check link yes;
+  graceful restart off;
+  hold time {bgp.hold_s};
+  startup hold time {bgp.hold_s};
+  keepalive time {bgp.keepalive_s};
+  connect delay time {bgp.connect_delay_s};
+  connect retry time {bgp.connect_retry_s};
+  error wait time {bgp.error_wait_min_s}, {bgp.error_wait_max_s};
+  ipv4 {{
+    import all;
+    export {exports};
+  }};
+}}
+"""
+
+
+def _session(template: str, fabric: Fabric, link: Link, near: Port, far: Port) -> str:
+    """One session, named after its interface and bound to it: no carrier, no session."""
+    assert far.address is not None, f"{link.name} has no addresses"
+    neighbour = far.address.partition("/")[0]
+    return (
+        f"protocol bgp {near.name} from {template} {{\n"
+        f'  description "{far.node}";\n'
+        f'  interface "{near.name}";\n'
+        f"  neighbor {neighbour} as {fabric.node(far.node).asn};\n}}\n"
+    )

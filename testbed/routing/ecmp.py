@@ -1,0 +1,110 @@
+"""What the kernel of a switch's namespace must be told: forwarding, ECMP hash and seed, ARP. Pure lists of sysctls.
+
+Paths are relative to /proc/sys, with slashes, because interface names may hold dots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.fabric.model import Fabric, LinkKind, Node, Role
+
+HASH_FIELDS = 0x37
+"""Source and destination address, protocol, source and destination port of the outer header."""
+
+_NEVER_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Sysctl:
+    """One setting. Without a required one the lab would lie; a missing optional one is reported with ``why``."""
+
+    path: str
+    value: str
+    required: bool
+    why: str
+
+
+def namespace_sysctls(node: Node) -> tuple[Sysctl, ...]:
+    """Settings of a switch's whole namespace; write them before its first interface is made, which inherits them."""
+    settings = [*_FORWARDING, *_HASHING, _seed(node)]
+    if node.role is Role.TOR:
+        settings.extend(_PROXY_ARP)
+    return tuple(settings)
+
+
+def port_sysctls(fabric: Fabric, node: Node) -> tuple[Sysctl, ...]:
+    """Settings of a ToR's access ports that no namespace-wide default reaches; write them once the ports exist."""
+    return tuple(
+        Sysctl(path.format(port=link.upper.name), value, required, why)
+        for link in fabric.links_of(node.name)
+        if link.kind is LinkKind.ACCESS and link.upper.node == node.name
+        for path, value, required, why in _ACCESS_PORT
+    )
+
+
+def _seed(node: Node) -> Sysctl:
+    why = "without per-switch seeds all tiers hash alike and traffic polarises (Linux 6.11 has them)"
+    return Sysctl("net/ipv4/fib_multipath_hash_seed", str(node.ecmp_seed), False, why)
+
+
+def _both(name: str, value: int, required: bool, why: str) -> tuple[Sysctl, Sysctl]:
+    """The kernel combines 'all' with the interface's own value, which 'default' seeds: set both."""
+    everywhere, later = (
+        Sysctl(f"net/ipv4/conf/{scope}/{name}", str(value), required, why) for scope in ("all", "default")
+    )
+    return everywhere, later
+
+
+# ip_forward comes first: writing it resets the per-interface settings below.
+_FORWARDING = (
+    Sysctl("net/ipv4/ip_forward", "1", True, "a switch forwards"),
+    *_both("rp_filter", 0, True, "the way back may use another port"),
+    *_both("send_redirects", 0, True, "traffic of one segment leaves through the port it came in by"),
+    *_both("accept_redirects", 0, True, "only BGP decides"),
+    Sysctl(
+        "net/ipv4/conf/default/ignore_routes_with_linkdown",
+        "1",
+        True,
+        "next hops without carrier would go on receiving",
+    ),
+    *_both("arp_evict_nocarrier", 1, False, "a neighbour behind a dead link must be learned again"),
+    Sysctl("net/ipv6/conf/all/disable_ipv6", "1", False, "address detection and router solicitations are noise"),
+    Sysctl("net/ipv6/conf/default/disable_ipv6", "1", False, "address detection and router solicitations are noise"),
+)
+
+# Policy 1 would trust a socket's own random hash, which travels through veth with the packet (FACTS trap 1).
+_HASHING = (
+    Sysctl("net/ipv4/fib_multipath_hash_policy", "3", True, "paths could not be traced"),
+    Sysctl("net/ipv4/fib_multipath_hash_fields", str(HASH_FIELDS), True, "paths could not be traced"),
+)
+
+# Interfaces are routed ports: a ToR answers for every address it has a route to, also on the asking port (pvlan).
+_PROXY_ARP = (
+    Sysctl("net/ipv4/conf/default/proxy_arp", "1", True, "hosts of a segment reach each other by the ToR's proxy ARP"),
+    Sysctl("net/ipv4/conf/default/proxy_arp_pvlan", "1", True, "the ToR answers also for hosts behind the asking port"),
+    Sysctl("net/ipv4/conf/default/arp_accept", "1", True, "a host announces itself with gratuitous ARP"),
+)
+
+_ACCESS_PORT = (
+    (
+        # Otherwise the kernel flags the routes of a port without carrier as dead, and BIRD 2.0 overlooks the removal of
+        # a dead route: it would go on announcing the host until its next scan.
+        "net/ipv4/conf/{port}/ignore_routes_with_linkdown",
+        "0",
+        True,
+        "host routes would be withdrawn only at BIRD's next scan",
+    ),
+    (
+        "net/ipv4/neigh/{port}/proxy_delay",
+        "0",
+        False,
+        "the first packet between hosts of a segment waits up to 0.8 s for proxy ARP",
+    ),
+    (
+        "net/ipv4/neigh/{port}/gc_stale_time",
+        str(_NEVER_S),
+        False,
+        "idle hosts may lose their host route after 60 s",
+    ),
+)

@@ -1,0 +1,133 @@
+"""Which /32 host routes a ToR should have, as a pure state machine over what its kernel and its LACP say.
+
+At every moment: an address has a host route through a port if, and only if, that port has carrier, is usable (LACP
+collects), its kernel neighbour entry is valid, the address lies in the NIC subnet of the port and is not the gateway,
+and no other such port claimed the address earlier. So no host can take an address over from a live one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from testbed.kernel.rtnl import NUD_DELAY, NUD_PERMANENT, NUD_PROBE, NUD_REACHABLE, NUD_STALE, LinkEvent, NeighbourEvent
+
+VALID = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT
+"""Neighbour states in which the kernel would send to the entry's MAC."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPort:
+    """A ToR port towards a NIC: ``subnet`` is what may live behind it, ``gateway`` the ToR's own address there."""
+
+    ifindex: int
+    name: str
+    subnet: IPv4Network
+    gateway: str
+
+    def accepts(self, ip: str) -> bool:
+        """True for a usable host address of the subnet."""
+        address = IPv4Address(ip)
+        edges = (self.subnet.network_address, self.subnet.broadcast_address)
+        return address in self.subnet and ip != self.gateway and address not in edges
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Add (``install``) or remove the route ``ip``/32 through ``ifindex``; ``reason`` says what made the difference."""
+
+    ip: str
+    ifindex: int
+    install: bool
+    reason: str
+
+
+class HostRouteTable:
+    """What one ToR knows of its hosts. Every method returns the route changes that follow from its news, in order."""
+
+    def __init__(self, ports: Iterable[AccessPort]) -> None:
+        self._ports: Mapping[int, AccessPort] = {port.ifindex: port for port in ports}
+        self._carrier: set[int] = set()
+        self._usable: set[int] = set()
+        self._claims: dict[str, list[int]] = {}  # address to ports with a valid entry, oldest claim first
+        self._installed: dict[str, int] = {}
+
+    @property
+    def installed(self) -> Mapping[str, int]:
+        """Address to port of every host route ordered so far."""
+        return self._installed
+
+    def name_of(self, ifindex: int) -> str:
+        """Name of an access port."""
+        return self._ports[ifindex].name
+
+    def on_link(self, event: LinkEvent) -> list[Change]:
+        """Carrier or administrative state of an interface; other interfaces than access ports are ignored."""
+        carrier = event.up and event.carrier and not event.gone
+        return self._set_port(self._carrier, event.ifindex, carrier, "carrier")
+
+    def on_usable(self, ifindex: int, usable: bool) -> list[Change]:
+        """LACP collects on the port, or no longer does. A port is not usable until this says so."""
+        return self._set_port(self._usable, ifindex, usable, "LACP")
+
+    def on_neighbour(self, event: NeighbourEvent) -> list[Change]:
+        """A neighbour entry changed. It counts while the kernel would send to it."""
+        return self._settle((event.ip,), "neighbour") if self._note(event) else []
+
+    def resync(
+        self, links: Iterable[LinkEvent], neighbours: Iterable[NeighbourEvent], present: Mapping[str, int]
+    ) -> list[Change]:
+        """Start over from dumps; ``present`` is address to port of the host routes the kernel has now."""
+        self._carrier = {e.ifindex for e in links if e.ifindex in self._ports and e.up and e.carrier and not e.gone}
+        earlier, self._claims = self._claims, {}
+        for event in neighbours:
+            self._note(event)
+        for ip, claims in self._claims.items():
+            order = earlier.get(ip, [])
+            claims.sort(key=lambda port: order.index(port) if port in order else len(order))
+        self._installed = dict(present)
+        return self._settle(sorted({*self._claims, *present}), "resync")
+
+    def _note(self, event: NeighbourEvent) -> bool:
+        """Record or drop a claim; True when that made a difference."""
+        port = self._ports.get(event.ifindex)
+        if port is None or not port.accepts(event.ip):
+            return False
+        claims = self._claims.setdefault(event.ip, [])
+        claimed = event.ifindex in claims
+        valid = not event.gone and event.mac is not None and bool(event.state & VALID)
+        if valid and not claimed:
+            claims.append(event.ifindex)
+        elif claimed and not valid:
+            claims.remove(event.ifindex)
+        if not claims:
+            del self._claims[event.ip]
+        return valid != claimed
+
+    def _set_port(self, which: set[int], ifindex: int, good: bool, reason: str) -> list[Change]:
+        if ifindex not in self._ports or good == (ifindex in which):
+            return []
+        if good:
+            which.add(ifindex)
+        else:
+            which.remove(ifindex)
+        return self._settle([ip for ip, claims in self._claims.items() if ifindex in claims], reason)
+
+    def _owner(self, ip: str) -> int | None:
+        live = self._carrier & self._usable
+        return next((port for port in self._claims.get(ip, ()) if port in live), None)
+
+    def _settle(self, addresses: Iterable[str], reason: str) -> list[Change]:
+        changes = []
+        for ip in addresses:
+            now, wanted = self._installed.get(ip), self._owner(ip)
+            if now == wanted:
+                continue
+            if now is not None:
+                del self._installed[ip]
+                changes.append(Change(ip, now, False, reason))
+            if wanted is not None:
+                self._installed[ip] = wanted
+                changes.append(Change(ip, wanted, True, reason))
+        return changes

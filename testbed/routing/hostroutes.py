@@ -1,0 +1,106 @@
+"""The ToR's ARP-to-host-route daemon (paper section 4.2): every learned neighbour becomes a /32, which BGP announces.
+
+It reads nothing itself: the lab's monitor of the ToR feeds it, and LACP tells it which ports are usable. When carrier
+is lost the kernel also forgets the neighbours behind the port (arp_evict_nocarrier), so after carrier returns there is
+no host route until the host is heard again: by ARP of its own, or by the gratuitous ARP it sends on a new port.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from ipaddress import IPv4Network
+
+from testbed.events import Event, EventKind, EventSink, now_ns
+from testbed.fabric.model import Fabric, LinkKind, Node
+from testbed.kernel import rtnl
+from testbed.kernel.netlink import Netlink, NetlinkError
+from testbed.kernel.rtnl import PROTO_HOST_ROUTE, LinkEvent, NeighbourEvent, RouteEvent
+from testbed.routing.hostroute_rules import AccessPort, Change, HostRouteTable
+
+# The kernel drops the routes of a port that is taken down.
+_HARMLESS = (errno.ESRCH, errno.ENETDOWN, errno.ENODEV)
+
+
+class HostRouteDaemon:
+    """Keeps one ToR's /32 routes; emits NEIGHBOUR learned and lost (ROUTE events are for who watches the FIB)."""
+
+    def __init__(self, fabric: Fabric, node: Node, netlink: Netlink, emit: EventSink) -> None:
+        self.node = node
+        self._netlink = netlink
+        self._emit = emit
+        self._table = HostRouteTable(access_ports(fabric, node))
+
+    def resync(self) -> None:
+        """Read links, neighbours and our routes from the kernel: at the start, and after the monitor lost messages."""
+        present = {
+            route.prefix.partition("/")[0]: route.oifs[0]
+            for route in self._netlink.routes()
+            if route.protocol == PROTO_HOST_ROUTE and route.oifs
+        }
+        self._apply(self._table.resync(self._netlink.links(), self._netlink.neighbours(), present))
+
+    def on_events(self, events: Sequence[LinkEvent | NeighbourEvent | RouteEvent]) -> None:
+        """What the ToR's monitor read at one go; all route changes leave in one batch."""
+        changes: list[Change] = []
+        for event in events:
+            if isinstance(event, LinkEvent):
+                changes += self._table.on_link(event)
+            elif isinstance(event, NeighbourEvent):
+                changes += self._table.on_neighbour(event)
+        self._apply(changes)
+
+    def port_usable(self, ifindex: int, usable: bool) -> None:
+        """LACP collects on this access port, or no longer does. Unusable until told otherwise."""
+        self._apply(self._table.on_usable(ifindex, usable))
+
+    def _apply(self, changes: Sequence[Change]) -> None:
+        if not changes:
+            return
+        try:
+            self._netlink.run([_request(change) for change in changes])
+        except NetlinkError:
+            for change in changes:
+                self._insist(change)
+        at = now_ns()
+        for change in changes:
+            what = "learned" if change.install else "lost"
+            detail = {"port": self._table.name_of(change.ifindex), "reason": change.reason}
+            self._emit(Event(at, EventKind.NEIGHBOUR, self.node.name, change.ip, what, detail))
+
+    def _insist(self, change: Change) -> None:
+        """Carry out one change that may have been overtaken by its port going down."""
+        try:
+            self._netlink.run([_request(change)])
+        except NetlinkError as error:
+            if error.errno not in _HARMLESS:
+                raise
+            if not change.install:
+                self._netlink.run(_obituary(change))
+
+
+def access_ports(fabric: Fabric, node: Node) -> tuple[AccessPort, ...]:
+    """The access ports of a ToR, with what may live behind each."""
+    return tuple(
+        AccessPort(link.upper.ifindex, link.upper.name, IPv4Network(nic.subnet), nic.gateway)
+        for link in fabric.links_of(node.name)
+        if link.kind is LinkKind.ACCESS and link.upper.node == node.name
+        for nic in (fabric.nic_of_link(link.name),)
+    )
+
+
+def _request(change: Change) -> bytes:
+    make = rtnl.add_route if change.install else rtnl.delete_route
+    return make(f"{change.ip}/32", oif=change.ifindex, protocol=PROTO_HOST_ROUTE)
+
+
+def _obituary(change: Change) -> list[bytes]:
+    """Make the loss of a host route heard that the kernel removed in silence, as it does when a port is taken down.
+
+    BIRD would notice a second later. A blackhole takes the dead route's place (BIRD's filter refuses it, so the /32 is
+    withdrawn at once) and leaves again; meanwhile it drops what the subnet's blackhole would drop.
+    """
+    prefix = f"{change.ip}/32"
+    return [
+        make(prefix, kind=rtnl.RTN_BLACKHOLE, protocol=PROTO_HOST_ROUTE) for make in (rtnl.add_route, rtnl.delete_route)
+    ]

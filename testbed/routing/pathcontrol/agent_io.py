@@ -1,0 +1,109 @@
+"""Path control on the wire: packet sockets and one timer around a pure agent, on the running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from testbed.events import Event, EventKind, EventSink, now_ns
+from testbed.kernel.ns import NetNs
+from testbed.kernel.packet import PacketSocket
+from testbed.routing.pathcontrol.actions import Action, Move, Reachability, Send
+from testbed.routing.pathcontrol.message import ETHERTYPE, GROUP_MAC
+
+MoveSink = Callable[[Move], None]
+
+
+class Agent(Protocol):
+    """What both agents offer to the wire."""
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """When ``on_timer`` wants to be called; None for never."""
+
+    def on_frame(self, port: str, payload: bytes, now_ns: int) -> Sequence[Action]:
+        """A frame came in at ``port``."""
+
+    def on_timer(self, now_ns: int) -> Sequence[Action]:
+        """The deadline has passed."""
+
+
+class AgentIo:
+    """Carries out what one agent wants. Feed the agent by its own methods and hand what they return to ``perform``."""
+
+    def __init__(
+        self, node: str, ns: NetNs, agent: Agent, ports: Sequence[str], emit: EventSink, on_move: MoveSink | None = None
+    ) -> None:
+        """``ports`` are the interfaces it speaks on; ``on_move`` tells the traffic engine of a new source port."""
+        self._node = node
+        self._ns = ns
+        self._agent = agent
+        self._ports = tuple(ports)
+        self._emit = emit
+        self._on_move = on_move
+        self._sockets: dict[str, PacketSocket] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._due_ns = 0
+
+    def start(self) -> None:
+        """Open a socket per port. OSError when an interface is missing."""
+        for port in self._ports:
+            listener = partial(self._received, port)
+            self._sockets[port] = PacketSocket(self._ns, port, ETHERTYPE, group=GROUP_MAC, on_frame=listener)
+
+    def stop(self) -> None:
+        """Fall silent. Idempotent."""
+        for opened in self._sockets.values():
+            opened.close()
+        self._sockets.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def perform(self, actions: Sequence[Action]) -> None:
+        """Send, move and report; moves go first, because packets are being lost until they are made."""
+        for action in actions:
+            if isinstance(action, Move) and self._on_move is not None:
+                self._on_move(action)
+        at_ns = now_ns()
+        for action in actions:
+            if isinstance(action, Send):
+                if action.port in self._sockets:  # a frame that cannot leave now is made good by the next refresh
+                    self._sockets[action.port].send(action.payload, GROUP_MAC)
+            else:
+                self._emit(_event(at_ns, self._node, action))
+        self._arm()
+
+    def _received(self, port: str, payload: bytes, _source: str) -> None:
+        self.perform(self._agent.on_frame(port, payload, now_ns()))
+
+    def _tick(self, due_ns: int) -> None:
+        self._timer = None
+        # The loop may fire a clock tick early; treating that as due keeps it from spinning where time stands still.
+        self.perform(self._agent.on_timer(max(now_ns(), due_ns)))
+
+    def _arm(self) -> None:
+        """Have the timer fire no later than the agent's deadline; firing early is harmless."""
+        due_ns = self._agent.deadline_ns
+        if due_ns is None or not self._sockets or (self._timer is not None and self._due_ns <= due_ns):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due_ns = due_ns
+        self._timer = asyncio.get_running_loop().call_at(due_ns / 1e9, self._tick, due_ns)
+
+
+def _event(at_ns: int, node: str, action: Move | Reachability) -> Event:
+    if isinstance(action, Reachability):
+        what = "reachable" if action.reachable else "unreachable"
+        return Event(at_ns, EventKind.PATH, node, action.dst_ip, what, {"port": action.port})
+    detail: dict[str, str | int | float] = {
+        "dst": action.dst_ip,
+        "old_sport": action.old_sport,
+        "sport": action.sport,
+        "from_port": action.from_port,
+        "to_port": action.to_port,
+    }
+    return Event(at_ns, EventKind.PATH, node, str(action.connection), "moved", detail)

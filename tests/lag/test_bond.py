@@ -1,0 +1,126 @@
+"""Linux bonding: its bytes judged by pyroute2, its hash by hand, and which datapath a machine gets.
+
+The driver itself is absent on some machines; the test that needs it says so.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.kernel import ns
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.nft import Nft
+from testbed.lag import bond
+from testbed.lag.choose import choose
+from testbed.lag.datapath import LagDatapath
+from testbed.lag.kernel_datapath import KernelDatapath, Member, mirror_rules, mirror_setup
+from testbed.lag.lacpdu import PortState
+from tests.lag import rack
+from tests.lag.rack import ETH_P_ARP, NIC_MAC, PORTS, QUIET_S, arrivals, wire
+
+ARP = b"\xff" * 6 + bytes.fromhex(NIC_MAC.replace(":", "")) + b"\x08\x06" + bytes(46)
+
+
+def test_pyroute2_reads_the_bond_as_it_was_meant() -> None:
+    from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
+
+    message = ifinfmsg(bond.create_bond("bond0", 10, mac=NIC_MAC, mtu=4200, fast=True))
+    message.decode()
+    assert message["index"] == 10
+    assert (message.get_attr("IFLA_IFNAME"), message.get_attr("IFLA_MTU")) == ("bond0", 4200)
+    assert message.get_attr("IFLA_ADDRESS") == NIC_MAC
+    info = message.get_attr("IFLA_LINKINFO")
+    assert info.get_attr("IFLA_INFO_KIND") == "bond"
+    options = info.get_attr("IFLA_INFO_DATA")
+    expected = {"MODE": 4, "MIIMON": 10, "XMIT_HASH_POLICY": 1, "AD_LACP_RATE": 1}
+    assert {name: options.get_attr(f"IFLA_BOND_{name}") for name in expected} == expected
+
+
+def test_the_driver_s_answers_are_read() -> None:
+    def attribute(kind: int, value: bytes) -> bytes:
+        return (4 + len(value)).to_bytes(2, "little") + kind.to_bytes(2, "little") + value + bytes(-len(value) % 4)
+
+    def link(info: bytes) -> bytes:
+        return bytes(16) + attribute(3, b"x\0") + attribute(18, info)
+
+    aggregator = attribute(23, attribute(1, b"\2\0"))
+    old = link(attribute(1, b"bond\0") + attribute(2, aggregator))
+    new = link(attribute(1, b"bond\0") + attribute(2, aggregator + attribute(33, b"\1")))
+    assert bond.bond_state(old) == bond.BondState(2, False)
+    assert bond.bond_state(new) == bond.BondState(2, True)
+    cases = ((0, 0, 0x3F, True), (0, 0, 0x0F, False), (0, 2, 0x3F, False), (1, 0, 0x3F, False))
+    for idle, mii, lacp, distributing in cases:
+        options = attribute(1, bytes([idle])) + attribute(2, bytes([mii]))
+        options += attribute(6, b"\2\0") + attribute(7, bytes([lacp]))
+        assert bond.member_state(link(attribute(5, options))) == bond.MemberState(
+            2, mii == 0, distributing, PortState(lacp)
+        )
+
+
+def test_a_port_whose_machines_have_not_run_yet_is_told_without_lacp_state() -> None:
+    """Seen in virtual time, where nothing has run before the first look."""
+    slave = b"\5\0\1\0\0\0\0\0" + b"\5\0\2\0\0\0\0\0"  # IFLA_BOND_SLAVE_STATE, _MII_STATUS
+    info = (4 + len(slave)).to_bytes(2, "little") + b"\5\0" + slave  # IFLA_INFO_SLAVE_DATA
+    body = bytes(16) + (4 + len(info)).to_bytes(2, "little") + b"\x12\0" + info  # IFLA_LINKINFO
+    assert bond.member_state(body) == bond.MemberState(0, True, False, PortState.DEFAULTED)
+
+
+def test_the_layer34_hash_follows_the_driver_s_documentation() -> None:
+    # Little-endian words, as on x86: ports 0x1234 -> 0x5678 on the wire read 0x78563412.
+    word = 0x78563412 ^ int.from_bytes(bytes([10, 0, 0, 1]), "little") ^ int.from_bytes(bytes([10, 0, 1, 7]), "little")
+    word ^= word >> 16
+    word ^= word >> 8
+    assert bond.layer34_hash("10.0.0.1", "10.0.1.7", 0x1234, 0x5678, 17) == word >> 1
+    flips = {bond.layer34_hash("10.0.0.1", "10.0.1.7", sport, 4791, 17) % 2 for sport in range(49152, 49160)}
+    assert flips == {0, 1}
+
+
+@pytest.mark.kernel
+def test_arp_that_leaves_an_interface_is_mirrored_to_each_port_and_to_no_other() -> None:
+    where = rack.build()
+    nft = Nft(where.host)
+    nft.run(mirror_setup("lag_bond0", "bond0"))
+    lag, inner = wire(where.host, "bond0"), wire(where.host, "bond0i", ETH_P_ARP)
+    far = [wire(tor, "down0", ETH_P_ARP) for tor in where.tors]
+    for ports, expected in ((PORTS, [0, 1]), (PORTS[1:], [1])):
+        nft.run(mirror_rules("lag_bond0", ports))
+        lag.send(ARP)
+        assert sorted(port for port, _ in arrivals(far, len(expected), QUIET_S)) == expected
+    assert arrivals([inner], 0) == []
+
+
+@pytest.mark.kernel
+def test_auto_takes_what_there_is_and_a_missing_driver_is_named() -> None:
+    assert choose("nft") == "nft"
+    found = choose("auto")
+    if found == "kernel":
+        assert choose("kernel") == "kernel"
+    else:
+        with pytest.raises(MachineError, match="modprobe bonding"):
+            choose("kernel")
+
+
+@pytest.mark.kernel
+def test_a_bond_stands_over_both_ports_and_sends_arp_to_both() -> None:
+    if choose("auto") != "kernel":
+        pytest.skip("this kernel has no bonding driver")
+    where = rack.build()
+    netlink, nft = Netlink(where.host), Nft(where.host)
+    members = [Member(name, 20 + index) for index, name in enumerate(PORTS)]
+    netlink.run(bond.make("bond9", 99, [member.ifindex for member in members], mac=NIC_MAC, mtu=rack.MTU, fast=True))
+    path: LagDatapath = KernelDatapath(where.host, nft, Member("bond9", 99), members)
+    path.setup()
+    path.set_active(PORTS)
+    lag = wire(where.host, "bond9")
+    far = [wire(tor, "down0", ETH_P_ARP) for tor in where.tors]
+    lag.send(ARP)
+    assert sorted(port for port, _ in arrivals(far, 2, QUIET_S)) == [0, 1]
+    path.close()
+
+
+@pytest.mark.kernel
+def test_a_namespace_for_probing_is_given_back() -> None:
+    before = ns.create("witness")
+    choose("nft")
+    assert ns.create("next").fd == before.fd + 1

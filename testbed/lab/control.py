@@ -1,0 +1,117 @@
+"""The control socket: JSON lines between the supervisor of a lab and the commands of its user.
+
+A request is one line {"op": NAME, ...}; the answer is any number of {"event": {...}} lines and one last line
+{"ok": RESULT} or {"error": TEXT, "exit_code": N}. The socket lies in a directory of mode 0700 and the supervisor
+also checks the peer's user ID.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+
+from testbed.errors import HpnError, InputError, MachineError, NoisyError
+
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+Json = Mapping[str, JsonValue]
+Emit = Callable[[Json], None]
+Handler = Callable[[Json, Emit], Awaitable[JsonValue]]
+
+_LIMIT = 1 << 26
+_ERRORS = {kind.exit_code: kind for kind in (InputError, MachineError, NoisyError)}
+
+
+def listen(path: Path) -> socket.socket:
+    """Bind the control socket (before the sandbox hides its directory). MachineError when the path is too long."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+    try:
+        server.bind(str(path))
+    except OSError as error:
+        raise MachineError(
+            f"cannot make the control socket {path} ({error}); set HPN_STATE_DIR to a short path"
+        ) from error
+    os.chmod(path, 0o600)
+    server.listen(16)
+    return server
+
+
+class ControlServer:
+    """Serves ``handlers`` by operation name on a listening socket until closed."""
+
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = handlers
+        self._server: asyncio.Server | None = None
+
+    async def start(self, listening: socket.socket) -> None:
+        """Begin to accept."""
+        self._server = await asyncio.start_unix_server(self._serve, sock=listening, limit=_LIMIT)
+
+    def close(self) -> None:
+        """Stop accepting."""
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if _peer_uid(writer.get_extra_info("socket")) != os.geteuid():
+                return
+            line = await reader.readline()
+            answer = await self._answer(line, lambda event: _write(writer, {"event": dict(event)}))
+            _write(writer, answer)
+            await writer.drain()
+        except (ConnectionError, asyncio.LimitOverrunError, ValueError):
+            pass  # the client went away, or never was one of ours
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes, emit: Emit) -> Json:
+        try:
+            request = json.loads(line)
+            handler = self._handlers[request["op"]]
+        except (ValueError, KeyError, TypeError):
+            return {"error": "the supervisor does not know this request; is it of another hpn version?", "exit_code": 2}
+        try:
+            return {"ok": await handler(request, emit)}
+        except HpnError as error:
+            return {"error": str(error), "exit_code": error.exit_code}
+
+
+def _write(writer: asyncio.StreamWriter, message: Json) -> None:
+    if not writer.is_closing():
+        writer.write(json.dumps(message).encode() + b"\n")
+
+
+def _peer_uid(connection: socket.socket) -> int:
+    return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
+
+
+def call(path: Path, op: str, *, on_event: Emit | None = None, **arguments: JsonValue) -> JsonValue:
+    """Ask the supervisor and wait for its last word. The supervisor's own errors come back as what they were."""
+    for message in _conversation(path, {"op": op, **arguments}):
+        if "event" in message:
+            event = message["event"]
+            if on_event is not None and isinstance(event, dict):
+                on_event(event)
+        elif "error" in message:
+            code = message.get("exit_code")
+            raise _ERRORS.get(code if isinstance(code, int) else 3, MachineError)(str(message["error"]))
+        else:
+            return message.get("ok")
+    raise MachineError("the lab's supervisor went away; see: hpn ls")
+
+
+def _conversation(path: Path, request: Json) -> Iterator[Json]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
+        try:
+            connection.connect(str(path))
+        except OSError as error:
+            raise MachineError(f"the lab's supervisor does not answer ({error.strerror}); try: hpn down") from error
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        with connection.makefile("rb") as lines:
+            for line in lines:
+                yield json.loads(line)

@@ -1,0 +1,94 @@
+"""When a lab is converged: LACP carries every port, every BGP session is up, every host route is everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from testbed.fabric.model import Fabric, LinkKind
+
+if TYPE_CHECKING:
+    from testbed.lab.lab import Lab
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One thing that does not stand yet. ``kind`` is 'lacp', 'bgp' or 'route'."""
+
+    kind: str
+    where: str
+    text: str
+
+
+def gaps(lab: Lab) -> list[Gap]:
+    """Everything that is missing, hosts first."""
+    return [*_lacp(lab), *_bgp(lab), *_routes(lab)]
+
+
+def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
+    """Per switch of a healthy lab: hosts ('a.b.c.d/32') and NIC subnets it has a route to, and how many next hops.
+
+    BGP picks shortest paths and ECMP keeps all of them, so the next hops are the neighbours one step nearer.
+    """
+    neighbours: dict[str, list[str]] = {node.name: [] for node in fabric.switches}
+    for link in fabric.links:
+        if link.kind is not LinkKind.ACCESS:
+            neighbours[link.lower.node].append(link.upper.node)
+            neighbours[link.upper.node].append(link.lower.node)
+    routes: dict[str, dict[str, int]] = {node.name: {} for node in fabric.switches}
+    hops_to: dict[frozenset[str], dict[str, int]] = {}
+    for nic in fabric.nics:
+        tors = frozenset(link.upper.node for link in nic.links)
+        if tors not in hops_to:
+            hops_to[tors] = _next_hops(neighbours, tors)
+        for switch, hops in hops_to[tors].items():
+            routes[switch][f"{nic.ip}/32"] = max(hops, 1)
+            if switch not in tors:
+                routes[switch][nic.subnet] = hops
+    return routes
+
+
+def _next_hops(neighbours: dict[str, list[str]], origins: frozenset[str]) -> dict[str, int]:
+    """For every switch that can reach ``origins``: links to neighbours one step nearer (0 at an origin)."""
+    distance = dict.fromkeys(origins, 0)
+    edge = list(origins)
+    while edge:
+        edge = [there for here in edge for there in neighbours[here] if _reached(distance, here, there)]
+    return {here: sum(distance[there] == distance[here] - 1 for there in neighbours[here]) for here in distance}
+
+
+def _reached(distance: dict[str, int], here: str, there: str) -> bool:
+    if there in distance:
+        return False
+    distance[there] = distance[here] + 1
+    return True
+
+
+def _lacp(lab: Lab) -> Iterator[Gap]:
+    for nic in lab.nics.values():
+        for index, link in enumerate(nic.nic.links):
+            if index not in nic.active:
+                status = nic.status()[index]
+                yield Gap("lacp", link.name, f"{link.name}: host port is {status.mux.value}, {status.rx.value}")
+            elif not lab.tors[link.upper.node].collecting(link.upper.name):
+                yield Gap("lacp", link.name, f"{link.name}: ToR port does not collect")
+
+
+def _bgp(lab: Lab) -> Iterator[Gap]:
+    for link in lab.fabric.links:
+        if link.kind is LinkKind.ACCESS:
+            continue
+        for end in (link.lower, link.upper):
+            if end.name not in lab.birds[end.node].established:
+                yield Gap("bgp", end.label, f"{end.label}: BGP session is not established")
+
+
+def _routes(lab: Lab) -> Iterator[Gap]:
+    assert lab.watcher is not None
+    for switch, wanted in lab.expected_routes.items():
+        present = lab.watcher.routes(switch)
+        lost = [prefix for prefix, hops in wanted.items() if present.get(prefix, 0) < hops]
+        if lost:
+            first = f"{lost[0]} has {present.get(lost[0], 0)} of {wanted[lost[0]]} next hops"
+            yield Gap("route", switch, f"{switch}: {len(lost)} of {len(wanted)} routes incomplete ({first})")

@@ -1,0 +1,134 @@
+"""One NIC of a running host: what follows from its LAG's decisions, namely announcements and path control.
+
+The LAG decides which member ports carry traffic; whenever that set grows the host says who it is (an ARP request for
+its gateway, copied to every active port), because a ToR forgets hosts behind a port without carrier. Linux bonding
+does the same since 6.17 (peer notification on recovery in 802.3ad mode).
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Iterable, Sequence
+
+from testbed.events import Event, EventKind, EventSink, now_ns
+from testbed.fabric.model import Fabric, Nic
+from testbed.kernel.nft import Nft
+from testbed.kernel.ns import NetNs
+from testbed.kernel.packet import PacketSocket
+from testbed.kernel.rtnl import LinkEvent
+from testbed.lab.host_bond import BondLag
+from testbed.lab.host_lag import HostLag, NftLag
+from testbed.lab.watch import Message
+from testbed.lag.datapath import UDP
+from testbed.lag.machine import PortStatus
+from testbed.routing.pathcontrol.actions import Move
+from testbed.routing.pathcontrol.agent_io import AgentIo
+from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
+
+_ETHERTYPE_ARP = 0x0806
+_BROADCAST = "ff:ff:ff:ff:ff:ff"
+
+
+class HostNic:
+    """One NIC, its LAG on ``datapath`` ('kernel' or 'nft'); ``on_move`` is told to move a connection."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        nic: Nic,
+        datapath: str,
+        space: NetNs,
+        nft: Nft,
+        sink: EventSink,
+        on_move: Callable[[Move], None],
+    ) -> None:
+        self.nic = nic
+        self._sink = sink
+        self._ports = tuple(link.lower.name for link in nic.links)
+        self._ifindexes = {nic.lag_ifindex, *(link.lower.ifindex for link in nic.links)}
+        self._active: tuple[str, ...] = ()
+        self._arp = PacketSocket(space, nic.lag, _ETHERTYPE_ARP)
+        self._lag: HostLag = (
+            BondLag(nic, space, nft, sink, self._set_active)
+            if datapath == "kernel"
+            else NftLag(fabric, nic, space, nft, sink, self._set_active)
+        )
+        control = fabric.spec.path_control
+        self._agent = HostAgent(nic.name, self._ports, control.refresh_ms, self._map, fabric.spec.seed)
+        self._agent_io = AgentIo(nic.host, space, self._agent, self._ports, sink, on_move) if control.enabled else None
+
+    def start(self) -> None:
+        """Start path control and the LAG; no port carries anything yet."""
+        if self._agent_io is not None:
+            self._agent_io.start()
+        self._lag.start()
+
+    def close(self) -> None:
+        """Fall silent and close the sockets; the interfaces stay as they are."""
+        self._lag.close()
+        self._arp.close()
+        if self._agent_io is not None:
+            self._agent_io.stop()
+
+    def connect(self, connections: Iterable[Connection]) -> None:
+        """Put queue pairs under path control (nothing happens where it is turned off)."""
+        if self._agent_io is not None:
+            self._agent_io.perform(self._agent.add(connections, now_ns()))
+
+    def disconnect(self, connections: Iterable[int]) -> None:
+        """Queue pairs that are done."""
+        if self._agent_io is not None:
+            self._agent.remove(connections)
+
+    def carrier(self, port: str, up: bool) -> None:
+        """The link monitor saw this member port's carrier."""
+        self._lag.carrier(port, up)
+
+    def on_messages(self, messages: Iterable[Message]) -> None:
+        """What the host's link monitor read."""
+        if any(isinstance(message, LinkEvent) and message.ifindex in self._ifindexes for message in messages):
+            self._lag.look()
+
+    def resync(self) -> None:
+        """The monitor lost messages."""
+        self._lag.look()
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """Indexes of the ports that collect and distribute."""
+        return tuple(self._ports.index(port) for port in self._active)
+
+    def port_for(self, dst_ip: str, sport: int, dport: int, proto: int = UDP) -> int | None:
+        """Index of the port that such a packet leaves by now; None while no port is active."""
+        if not self._active:
+            return None
+        chosen = self._lag.port_for(self.nic.ip, dst_ip, sport, dport, proto, self._active)
+        return self._ports.index(chosen)
+
+    def status(self) -> tuple[PortStatus, ...]:
+        """LACP of each port."""
+        return self._lag.status()
+
+    def driver_text(self) -> str:
+        """/proc/net/bonding of this NIC, evidence for a run folder; '' on the nft datapath."""
+        return self._lag.driver_text()
+
+    def announce(self) -> None:
+        """Ask for the gateway's MAC, in a broadcast that every active port carries: the ToRs learn us from it."""
+        sender = bytes.fromhex(self.nic.mac.replace(":", "")) + socket.inet_aton(self.nic.ip)
+        target = bytes(6) + socket.inet_aton(self.nic.gateway)
+        self._arp.send(struct.pack("!HHBBH", 1, 0x0800, 6, 4, 1) + sender + target, _BROADCAST)
+
+    def _set_active(self, ports: tuple[str, ...]) -> None:
+        grown = bool(set(ports) - set(self._active))
+        self._lag.set_active(ports)
+        self._active = ports
+        self._sink(Event(now_ns(), EventKind.LAG, self.nic.host, self.nic.lag, "active", {"ports": ",".join(ports)}))
+        if self._agent_io is not None:
+            self._agent_io.perform(self._agent.set_active(ports, now_ns()))
+        if grown:
+            self.announce()
+
+    def _map(self, sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:
+        return self._lag.port_for(self.nic.ip, dst_ip, sport, dport, UDP, active)

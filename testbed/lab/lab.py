@@ -1,0 +1,217 @@
+"""A running fabric: everything started, watched and joined together, and the levers that faults pull.
+
+Belongs to one asyncio loop in the first process of a sandbox. What reacts to what is decided here and nowhere else:
+kernel messages go to the ToRs' and hosts' daemons, LAG changes to path control, all of it to the timeline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from testbed.errors import MachineError
+from testbed.events import Event, EventSink
+from testbed.fabric.model import Fabric, Link, LinkKind, Role
+from testbed.kernel import rtnl
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.nft import Nft
+from testbed.kernel.packet import finish_closing
+from testbed.kernel.rtnl import LinkEvent
+from testbed.lab.convergence import Gap, expected_routes, gaps
+from testbed.lab.host_nic import HostNic
+from testbed.lab.tor import Tor
+from testbed.lab.watch import Listeners, Message, Watcher
+from testbed.lab.wire import Wiring, wire
+from testbed.lag.choose import choose
+from testbed.routing import bird
+from testbed.routing.daemon import BirdDaemon
+from testbed.routing.pathcontrol.actions import Move
+from testbed.routing.trace import Flow, trace
+from testbed.routing.trace import Path as FlowPath
+
+BIRD_DIR = Path("/run/hpn/bird")
+CONVERGE_S = 60.0
+
+
+class Lab:
+    """One lab. ``start``, then ``converged``; it ends with its process."""
+
+    def __init__(self, fabric: Fabric, sink: EventSink) -> None:
+        self.fabric = fabric
+        self.datapath = ""
+        self.nics: dict[str, HostNic] = {}
+        self.tors: dict[str, Tor] = {}
+        self.birds: dict[str, BirdDaemon] = {}
+        self._sinks: list[EventSink] = [sink]
+        self._requests: dict[str, Netlink] = {}
+        self.move_listeners: list[Callable[[Move], None]] = []
+        self._tick = asyncio.Event()
+        self.expected_routes = expected_routes(fabric)
+        self.wiring: Wiring | None = None
+        self.watcher: Watcher | None = None
+
+    def emit(self, event: Event) -> None:
+        """Put an event on the timeline and wake whoever waits for the lab's state."""
+        for sink in self._sinks:
+            sink(event)
+        self._tick.set()
+
+    def subscribe(self, sink: EventSink) -> Callable[[], None]:
+        """Hear of every event from now on; call the result to stop."""
+        self._sinks.append(sink)
+        return lambda: self._sinks.remove(sink)
+
+    def start(self) -> None:
+        """Wire the fabric and start every daemon. MachineError, naming the way out, when the machine refuses."""
+        self.datapath = choose(self.fabric.spec.lag)
+        self.wiring = wire(self.fabric, self.datapath)
+        spaces = self.wiring.namespaces
+        self._start_hosts()
+        for node in self.fabric.switches:
+            if node.role is Role.TOR:
+                self.tors[node.name] = Tor(self.fabric, node, spaces[node.name], self.emit)
+                self.tors[node.name].start()
+        listeners = Listeners(self._on_messages, self._on_link, self._on_route, self._on_resync)
+        self.watcher = Watcher(self.fabric, spaces, self.emit, listeners)
+        self.watcher.start()
+        BIRD_DIR.mkdir(parents=True, exist_ok=True)
+        for node in self.fabric.switches:
+            config = bird.config(self.fabric, node)
+            self.birds[node.name] = BirdDaemon(node, spaces[node.name], BIRD_DIR, config, self.emit)
+            self.birds[node.name].start()
+
+    def _start_hosts(self) -> None:
+        assert self.wiring is not None
+        for host in self.fabric.hosts:
+            space = self.wiring.namespaces[host.name]
+            nft = Nft(space)
+            for nic in self.fabric.nics_of(host.name):
+                made = HostNic(self.fabric, nic, self.datapath, space, nft, self.emit, self._on_move)
+                made.start()
+                self.nics[nic.name] = made
+
+    async def converged(self, timeout_s: float = CONVERGE_S) -> None:
+        """Wait until LACP, BGP and host routes all stand. MachineError saying what did not, and why, otherwise."""
+        try:
+            await self.wait_for(lambda: not self.missing(), timeout_s)
+        except TimeoutError:
+            raise MachineError(_not_converged(self.missing(), timeout_s)) from None
+
+    async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
+        """Look at ``condition`` after every event of the lab until it holds. TimeoutError when it does not in time."""
+        # Not asyncio.wait_for: in Python 3.11 it can swallow the cancellation that Ctrl-C is.
+        async with asyncio.timeout(timeout_s):
+            while not condition():
+                self._tick.clear()
+                await self._tick.wait()
+
+    def close(self) -> None:
+        """Let go of what the kernel is slow to take back; everything else goes with the process."""
+        for tor in self.tors.values():
+            tor.crash()
+        for nic in self.nics.values():
+            nic.close()
+        finish_closing()
+
+    def missing(self) -> list[Gap]:
+        """What keeps the lab from being converged; empty when it is."""
+        return gaps(self)
+
+    def path(self, flow: Flow) -> FlowPath:
+        """The exact path of a UDP flow at this moment."""
+        port = self.nics[flow.src_nic].port_for(self.fabric.nic(flow.dst_nic).ip, flow.sport, flow.dport)
+        return trace(self.fabric, flow, port, self.requests, self.link_up)
+
+    def link_up(self, link: str) -> bool:
+        """Whether both ends of a link have carrier."""
+        assert self.watcher is not None
+        found = self.fabric.link(link)
+        return all(self.watcher.carrier(end.node, end.ifindex) for end in (found.lower, found.upper))
+
+    def requests(self, node: str) -> Netlink:
+        """The kept-open netlink request socket of a node."""
+        assert self.wiring is not None
+        if node not in self._requests:
+            self._requests[node] = Netlink(self.wiring.namespaces[node])
+        return self._requests[node]
+
+    def child_pids(self) -> set[int]:
+        """Processes that this one must wait for itself."""
+        return {daemon.pid for daemon in self.birds.values() if daemon.pid is not None}
+
+    def cut(self, link: Link) -> None:
+        """Take a link's carrier away at both ends: veth has no carrier switch, so the lower end is put down."""
+        self.requests(link.lower.node).run([rtnl.set_link(link.lower.ifindex, up=False)])
+
+    def mend(self, link: Link) -> None:
+        """Give a link its carrier back, and what the kernel forgot when its end was put down."""
+        self.requests(link.lower.node).run(
+            [rtnl.set_link(link.lower.ifindex, up=True), *_forgotten(link, link.lower.node)]
+        )
+
+    def crash(self, tor: str) -> None:
+        """A ToR dies: its daemons say no farewell, all its ports lose carrier in one batch."""
+        links = self.fabric.links_of(tor)
+        down = [rtnl.set_link(link.end_at(tor).ifindex, up=False) for link in links]
+        sockets = self.requests(tor)
+        self.birds[tor].freeze()
+        self.tors[tor].crash()
+        sockets.run(down)
+        self.birds[tor].kill()
+
+    async def boot(self, tor: str) -> None:
+        """A dead ToR comes back with empty state: ports, LACP, BGP."""
+        await self.birds[tor].gone()
+        links = self.fabric.links_of(tor)
+        up = [rtnl.set_link(link.end_at(tor).ifindex, up=True) for link in links]
+        forgotten = [request for link in links for request in _forgotten(link, tor)]
+        self.tors[tor].start()
+        self.requests(tor).run([*up, *forgotten])
+        self.birds[tor].start()
+
+    def _on_messages(self, node: str, messages: list[Message]) -> None:
+        tor = self.tors.get(node)
+        if tor is not None:
+            tor.on_messages(messages)
+        for nic in self.fabric.nics_of(node):
+            self.nics[nic.name].on_messages(messages)
+
+    def _on_link(self, node: str, event: LinkEvent) -> None:
+        tor = self.tors.get(node)
+        if tor is not None:
+            tor.on_link(event)
+            return
+        for nic in self.fabric.nics_of(node):
+            if any(link.lower.name == event.name for link in nic.links):
+                self.nics[nic.name].carrier(event.name, event.up and event.carrier)
+
+    def _on_route(self, _node: str) -> None:
+        self._tick.set()
+
+    def _on_resync(self, node: str) -> None:
+        tor = self.tors.get(node)
+        if tor is not None:
+            tor.resync()
+        for nic in self.fabric.nics_of(node):
+            self.nics[nic.name].resync()
+
+    def _on_move(self, move: Move) -> None:
+        for listener in self.move_listeners:
+            listener(move)
+
+
+def _forgotten(link: Link, node: str) -> list[bytes]:
+    """Permanent neighbours vanish when their interface is put down."""
+    if link.kind is LinkKind.ACCESS:
+        return []
+    here = link.end_at(node)
+    there = link.lower if here is link.upper else link.upper
+    assert there.address is not None
+    return [rtnl.add_neighbour(here.ifindex, there.address.partition("/")[0], there.mac)]
+
+
+def _not_converged(missing: list[Gap], timeout_s: float) -> str:
+    shown = "; ".join(gap.text for gap in missing[:5])
+    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+    return f"the lab did not converge within {timeout_s:g} s: {shown}{more}"

@@ -1,0 +1,169 @@
+"""The lab as a ``mininet.net.Mininet``: its CLI, ``net.get``, ``node.cmd`` and ``pingAll`` work on our namespaces.
+
+Nothing is built here: nodes attach to the namespaces under /run/netns and interfaces to what exists. Shells start
+when first used, because Mininet's one bash per node costs 10 ms and 3 MB each (FACTS trap 8).
+"""
+
+from __future__ import annotations
+
+import cmd
+import os
+import pty
+import select
+from subprocess import PIPE, Popen
+from typing import IO, Any, cast
+
+from mininet.cli import CLI
+from mininet.link import Intf
+from mininet.net import Mininet
+from mininet.node import Node
+from mininet.util import getincrementaldecoder
+
+from testbed.fabric.model import Fabric, Port, Role
+from testbed.kernel.ns import NetNs
+from testbed.lab.wire import NETNS_DIR
+
+_PROMPT = chr(127)  # Mininet's sentinel: how Node.monitor knows that a command has ended
+
+
+class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
+    """An interface that already exists: addresses come from the fabric, nothing is configured."""
+
+    def config(self, **_params: object) -> dict[str, object]:
+        """Leave the interface as the lab made it."""
+        return {}
+
+    def setAddresses(self, address: str | None, mac: str) -> None:
+        """Tell Mininet what the interface has."""
+        self.mac = mac
+        if address is not None:
+            self.ip, self.prefixLen = address.split("/")
+
+    def delete(self) -> None:
+        """The lab owns its interfaces; Mininet must not delete them."""
+
+
+class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
+    """A Mininet node on an existing namespace, with a shell that starts when first used."""
+
+    def __init__(self, name: str, *, namespace: NetNs, **params: object) -> None:
+        self.namespace = namespace
+        self.shell: Popen[bytes] | None
+        super().__init__(name, **params)
+
+    @classmethod
+    def checkSetup(cls) -> None:
+        """Nothing to check: neither mnexec nor ifconfig is needed."""
+
+    def startShell(self, mnopts: str | None = None) -> None:
+        """Called by Mininet at construction: do nothing until a shell is needed."""
+
+    def _ensure_shell(self) -> None:
+        if self.shell:
+            return
+        self.master, self.slave = pty.openpty()
+        self.shell = self.popen(
+            ["env", f"PS1={_PROMPT}", "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            start_new_session=True,
+        )
+        self.stdin = self.stdout = os.fdopen(self.master, "r")
+        self.pid = self.shell.pid
+        self.pollOut = select.poll()
+        self.pollOut.register(self.stdout)
+        self.outToNode[self.stdout.fileno()] = self
+        self.inToNode[self.stdin.fileno()] = self
+        self.decoder = getincrementaldecoder()
+        self.execed, self.lastCmd, self.lastPid, self.readbuf, self.waiting = False, None, None, "", False
+        while self.read(1024)[-1] != _PROMPT:
+            self.pollOut.poll()
+        self.cmd("unset HISTFILE; stty -echo; set +m")
+
+    def cmd(self, *args: object, **kwargs: object) -> str:
+        """Run a command and return its output, as Mininet's."""
+        self._ensure_shell()
+        return cast("str", super().cmd(*args, **kwargs))
+
+    def sendCmd(self, *args: object, **kwargs: object) -> None:
+        """Mininet's, after making sure that there is a shell; printPid needs mnexec and is ignored."""
+        self._ensure_shell()
+        kwargs.pop("printPid", None)
+        super().sendCmd(*args, **kwargs)
+
+    def popen(self, *args: object, **kwargs: Any) -> Popen[bytes]:  # Any: forwards whatever Popen takes
+        """Start a command in the node's namespace; a list, or words, or one string with spaces as Mininet allows."""
+        words = args[0] if len(args) == 1 else list(args)
+        if isinstance(words, str):
+            words = words.split()
+        defaults: dict[str, Any] = {"stdout": PIPE, "stderr": PIPE, **kwargs}
+        defaults.pop("mncmd", None)
+        with self.namespace.entered():
+            return cast("Popen[bytes]", Popen([str(word) for word in cast("list[object]", words)], **defaults))
+
+    def config(self, **_params: object) -> dict[str, object]:
+        """The lab configured the node already."""
+        return {}
+
+    def stop(self, deleteIntfs: bool = False) -> None:
+        """End the shell; interfaces belong to the lab."""
+        self.terminate()
+
+
+class LabNet(Mininet):  # type: ignore[misc]  # Mininet has no types
+    """A Mininet whose nodes are a running lab's."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        Mininet.inited = True  # its init() would change limits of the whole machine; the lab needs none of that
+        super().__init__(controller=None, build=False, host=LabNode, switch=LabNode)
+        for node in fabric.nodes:
+            space = NetNs(node.name, os.open(NETNS_DIR / node.name, os.O_RDONLY | os.O_CLOEXEC))
+            add = self.addHost if node.role is Role.HOST else self.addSwitch
+            add(node.name, cls=LabNode, namespace=space)
+        for nic in fabric.nics:
+            LabIntf(nic.lag, node=self[nic.host], moveIntfFn=_stay).setAddresses(f"{nic.ip}/{nic.prefix_len}", nic.mac)
+        for link in fabric.links:
+            self.links.append(_Cable(self._intf(link.lower), self._intf(link.upper)))
+        self.built = True
+
+    def _intf(self, port: Port) -> LabIntf:
+        found = LabIntf(port.name, node=self[port.node], moveIntfFn=_stay)
+        found.setAddresses(port.address, port.mac)
+        return found
+
+
+class _Cable:
+    """What Mininet's CLI wants of a link: two interfaces and a status."""
+
+    def __init__(self, intf1: LabIntf, intf2: LabIntf) -> None:
+        self.intf1, self.intf2 = intf1, intf2
+
+    def status(self) -> str:
+        return f"({self.intf1.status()} {self.intf2.status()})"
+
+    def stop(self) -> None:
+        """The lab owns the cable."""
+
+    def __str__(self) -> str:
+        return f"{self.intf1}<->{self.intf2}"
+
+
+class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
+    """Mininet's CLI for node names with dots in them."""
+
+    prompt = "hpn> "
+    identchars = cmd.IDENTCHARS + ".-"
+
+
+def shell(fabric: Fabric, stdin: IO[str], script: str | None = None) -> None:
+    """Run Mininet's CLI on the lab whose sandbox the caller is in; returns when the user leaves."""
+    net = LabNet(fabric)
+    LabCLI(net, stdin=stdin, script=script)
+    for node in [*net.hosts, *net.switches]:
+        node.stop()
+
+
+def _stay(*_args: object) -> None:
+    """Interfaces are where they belong."""

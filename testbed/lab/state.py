@@ -1,0 +1,38 @@
+"""The state of a lab that a drill must leave as it found it: carrier, LACP, BGP, every route of every switch."""
+
+from __future__ import annotations
+
+from testbed.fabric.model import LinkKind
+from testbed.kernel.rtnl import RT_TABLE_MAIN
+from testbed.lab.lab import Lab
+
+State = dict[str, str]
+
+
+def state(lab: Lab) -> State:
+    """What stands now, one entry per thing; two equal states are equal labs."""
+    found: State = {}
+    for link in lab.fabric.links:
+        found[f"link {link.name}"] = "up" if lab.link_up(link.name) else "down"
+        if link.kind is not LinkKind.ACCESS:
+            for end in (link.lower, link.upper):
+                up = end.name in lab.birds[end.node].established
+                found[f"BGP session {end.label}"] = "established" if up else "down"
+    for nic in lab.nics.values():
+        found[f"LAG {nic.nic.name}"] = f"active ports {nic.active}"
+    for node in lab.fabric.switches:
+        for route in lab.requests(node.name).routes():
+            if route.table == RT_TABLE_MAIN:
+                key = f"route {route.prefix} on {node.name}"
+                found[key] = f"kind {route.kind} via interfaces {sorted(route.oifs)}"
+    return found
+
+
+def differences(before: State, after: State) -> tuple[str, ...]:
+    """What changed, one line each; empty when nothing did."""
+    lines = []
+    for key in sorted(before.keys() | after.keys()):
+        was, now = before.get(key, "absent"), after.get(key, "absent")
+        if was != now:
+            lines.append(f"{key}: was {was}, now {now}")
+    return tuple(lines)

@@ -1,0 +1,117 @@
+"""A running ToR: an LACP speaker per access port (HPN's altered LACP), ARP to host routes, path control."""
+
+from __future__ import annotations
+
+from testbed.events import EventSink, now_ns
+from testbed.fabric.model import Fabric, Link, LinkKind, Node
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.ns import NetNs
+from testbed.kernel.rtnl import LinkEvent
+from testbed.lab.host_lag import AGGREGATE_WAIT_NS
+from testbed.lab.watch import Message
+from testbed.lag.config import LacpConfig, PortConfig
+from testbed.lag.machine import PortStatus
+from testbed.lag.speaker import Speaker
+from testbed.routing.hostroutes import HostRouteDaemon
+from testbed.routing.pathcontrol.agent_io import AgentIo
+from testbed.routing.pathcontrol.tor_agent import TorAgent
+
+
+class Tor:
+    """The daemons of one ToR apart from BIRD. They die together in ``crash`` and start empty in ``start``."""
+
+    def __init__(self, fabric: Fabric, node: Node, space: NetNs, sink: EventSink) -> None:
+        self.node = node
+        self.alive = False
+        self._netlink = Netlink(space)
+        self._fabric = fabric
+        self._sink = sink
+        self._space = space
+        self._routes = self._make_routes()
+        self._access = {link.upper.name: link for link in fabric.links_of(node.name) if link.kind is LinkKind.ACCESS}
+        self._generation = 0  # a restarted agent must outrank what its hosts remember
+        self._agent = self._make_agent()
+        self._agent_io: AgentIo | None = None
+        self.speakers = {name: self._speaker(fabric, link, space, sink) for name, link in self._access.items()}
+
+    def _speaker(self, fabric: Fabric, link: Link, space: NetNs, sink: EventSink) -> Speaker:
+        assert self.node.lacp_system is not None
+        config = LacpConfig(
+            system=self.node.lacp_system,
+            key=lacp_key(fabric, link),
+            fast=fabric.spec.lacp.rate == "fast",
+            aggregate_wait_ns=AGGREGATE_WAIT_NS,
+        )
+        port = PortConfig(link.upper.name, link.upper.port_id)
+
+        def active(ports: tuple[str, ...]) -> None:
+            self._routes.port_usable(link.upper.ifindex, bool(ports))
+
+        return Speaker(self.node.name, space, config, [port], emit=sink, on_active=active)
+
+    def _make_agent(self) -> TorAgent:
+        self._generation += 1
+        return TorAgent({name: link.upper.ifindex for name, link in self._access.items()}, self._generation)
+
+    def _make_routes(self) -> HostRouteDaemon:
+        return HostRouteDaemon(self._fabric, self.node, self._netlink, self._sink)
+
+    def start(self) -> None:
+        """Start the daemons with empty state."""
+        self._routes = self._make_routes()
+        self.alive = True
+        for speaker in self.speakers.values():
+            speaker.start()
+        self._routes.resync()
+        if self._fabric.spec.path_control.enabled:
+            self._agent = self._make_agent()
+            self._agent_io = AgentIo(self.node.name, self._space, self._agent, tuple(self._access), self._sink)
+            self._agent_io.start()
+            self._resync_agent()
+
+    def _resync_agent(self) -> None:
+        if self._agent_io is not None:
+            state = self._agent.resync(self._netlink.links(), self._netlink.routes(), now_ns())
+            self._agent_io.perform(state)
+
+    def crash(self) -> None:
+        """Kill the daemons without a farewell."""
+        self.alive = False
+        for speaker in self.speakers.values():
+            speaker.stop()
+        if self._agent_io is not None:
+            self._agent_io.stop()
+            self._agent_io = None
+
+    def on_messages(self, messages: list[Message]) -> None:
+        """What the ToR's netlink monitor read."""
+        if self.alive:
+            self._routes.on_events(messages)
+            if self._agent_io is not None:
+                self._agent_io.perform(self._agent.on_events(messages, now_ns()))
+
+    def on_link(self, event: LinkEvent) -> None:
+        """An interface of the ToR changed its carrier."""
+        speaker = self.speakers.get(event.name)
+        if speaker is not None and self.alive:
+            speaker.carrier(event.name, event.up and event.carrier)
+
+    def resync(self) -> None:
+        """The monitor lost messages: read everything again."""
+        if self.alive:
+            self._routes.resync()
+            self._resync_agent()
+
+    def status(self) -> dict[str, PortStatus]:
+        """LACP of each access port by interface name; empty when the ToR is dead."""
+        return {name: speaker.status()[0] for name, speaker in self.speakers.items()} if self.alive else {}
+
+    def collecting(self, port: str) -> bool:
+        """Whether this access port collects and distributes."""
+        return self.alive and bool(self.speakers[port].active_ports)
+
+
+def lacp_key(fabric: Fabric, link: Link) -> int:
+    """The actor key of a ToR's access port: one per NIC of the rack, equal on the ToRs of its set."""
+    nic = fabric.nic_of_link(link.name)
+    return 1 + fabric.node(nic.host).index * fabric.spec.rails + nic.rail

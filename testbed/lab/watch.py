@@ -1,0 +1,145 @@
+"""Watching the lab's kernel side: every link, neighbour and host-route change of every node, stamped on one clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from testbed.events import Event, EventKind, EventSink, now_ns
+from testbed.fabric.model import Fabric, Role
+from testbed.kernel.netlink import Monitor, Netlink, OverrunError
+from testbed.kernel.ns import NetNs
+from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST, LinkEvent, NeighbourEvent, RouteEvent
+
+Message = LinkEvent | NeighbourEvent | RouteEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who is told what, besides the timeline.
+
+    ``on_messages`` gets all that one node's monitor read at one go, ``on_link`` only changes, ``on_route`` the switch
+    whose routes to NICs changed; ``on_resync`` is called when messages were lost.
+    """
+
+    on_messages: Callable[[str, list[Message]], None]
+    on_link: Callable[[str, LinkEvent], None]
+    on_route: Callable[[str], None]
+    on_resync: Callable[[str], None]
+
+
+class Watcher:
+    """One monitor per namespace on the running event loop, and what is known of links and host routes."""
+
+    def __init__(self, fabric: Fabric, spaces: Mapping[str, NetNs], sink: EventSink, listeners: Listeners) -> None:
+        self._fabric = fabric
+        self._spaces = spaces
+        self._sink = sink
+        self._listeners = listeners
+        self._monitors: dict[str, Monitor] = {}
+        self._links: dict[tuple[str, int], tuple[bool, bool]] = {}
+        self._host_addresses = {f"{nic.ip}/32" for nic in fabric.nics}
+        self._subnets = {nic.subnet for nic in fabric.nics}
+        # Two daemons may hold a route to one host for a moment: the prefix is gone when the last of them is.
+        self._routes: dict[str, dict[str, dict[tuple[int, int], int]]] = {node.name: {} for node in fabric.switches}
+
+    def start(self) -> None:
+        """Subscribe everywhere, then read what was there before."""
+        loop = asyncio.get_running_loop()
+        for node in self._fabric.nodes:
+            monitor = Monitor(self._spaces[node.name], link=True, neighbour=node.role is Role.TOR, route=node.is_switch)
+            self._monitors[node.name] = monitor
+            loop.add_reader(monitor.fileno(), self._readable, node.name)
+            self._resync(node.name)
+
+    def stop(self) -> None:
+        """Unsubscribe."""
+        loop = asyncio.get_running_loop()
+        for monitor in self._monitors.values():
+            loop.remove_reader(monitor.fileno())
+            monitor.close()
+        self._monitors.clear()
+
+    def carrier(self, node: str, ifindex: int) -> bool:
+        """Whether that interface was last seen up and with carrier."""
+        return self._links.get((node, ifindex), (False, False)) == (True, True)
+
+    def routes(self, node: str) -> dict[str, int]:
+        """Next hops of a switch's routes to hosts ('a.b.c.d/32') and NIC subnets."""
+        return {prefix: max(holders.values()) for prefix, holders in self._routes[node].items()}
+
+    def _readable(self, node: str) -> None:
+        try:
+            messages = self._monitors[node].read()
+        except OverrunError:
+            self._resync(node)
+            self._listeners.on_resync(node)
+            return
+        for message in messages:
+            self._handle(node, message)
+        self._listeners.on_messages(node, messages)
+
+    def _resync(self, node: str) -> None:
+        """Read the whole state again; changes missed are reported with the time of this reading."""
+        link = Netlink(self._spaces[node])
+        try:
+            for event in link.links():
+                self._handle(node, event)
+            if node in self._routes:
+                self._resync_routes(node, link.routes())
+        finally:
+            link.close()
+
+    def _resync_routes(self, node: str, present: list[RouteEvent]) -> None:
+        for route in present:
+            self._handle(node, route)
+        kept = {(route.prefix, route.protocol, route.metric) for route in present}
+        for prefix, holders in list(self._routes[node].items()):
+            for protocol, metric in list(holders):
+                if (prefix, protocol, metric) not in kept:
+                    lost = RouteEvent(now_ns(), prefix, RT_TABLE_MAIN, protocol, RTN_UNICAST, (), True, metric)
+                    self._handle(node, lost)
+
+    def _handle(self, node: str, event: Message) -> None:
+        if isinstance(event, LinkEvent):
+            self._handle_link(node, event)
+        elif isinstance(event, RouteEvent) and self._is_ours(event):
+            self._handle_route(node, event)
+
+    def _handle_link(self, node: str, event: LinkEvent) -> None:
+        key = (node, event.ifindex)
+        state = (event.up and not event.gone, event.carrier and not event.gone)
+        before = self._links.get(key)
+        if before == state:
+            return
+        self._links[key] = state
+        self._listeners.on_link(node, event)
+        if before is None:
+            return
+        words = ("admin-up" if state[0] else "admin-down") if before[0] != state[0] else ""
+        carrier = ("carrier-up" if state[1] else "carrier-down") if before[1] != state[1] else ""
+        for what in filter(None, (words, carrier)):
+            self._sink(Event(event.at_ns, EventKind.LINK, node, event.name, what))
+
+    def _is_ours(self, route: RouteEvent) -> bool:
+        if route.table != RT_TABLE_MAIN:
+            return False
+        return route.prefix in self._host_addresses or route.prefix in self._subnets
+
+    def _handle_route(self, node: str, route: RouteEvent) -> None:
+        known = self._routes[node]
+        holders = known.setdefault(route.prefix, {})
+        was_there = bool(holders)
+        if route.gone or route.kind != RTN_UNICAST:  # a blackhole in its place is the end of a host route too
+            holders.pop((route.protocol, route.metric), None)
+        else:
+            holders[route.protocol, route.metric] = len(route.oifs)
+        is_there = bool(holders)
+        if not is_there:
+            del known[route.prefix]
+        self._listeners.on_route(node)
+        if was_there != is_there and route.prefix in self._host_addresses:
+            what = "host-route-added" if is_there else "host-route-removed"
+            detail = {"paths": len(route.oifs)} if is_there else {}
+            self._sink(Event(route.at_ns, EventKind.ROUTE, node, route.prefix, what, detail))

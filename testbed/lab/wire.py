@@ -1,0 +1,191 @@
+"""Wiring: the fabric's namespaces, veths, addresses, rates and routes, made in a few netlink batches.
+
+Links are created by one batch from the sandbox's own namespace, each veth end directly in its node with its final
+name, MAC and ifindex (moving interfaces would cost a grace period each); then one batch per node does the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.errors import MachineError
+from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
+from testbed.kernel import ns as namespaces
+from testbed.kernel import rtnl
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.ns import NetNs
+from testbed.kernel.sandbox import bind_mount
+from testbed.lag import bond
+from testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
+
+NETNS_DIR = Path("/run/netns")
+_CONF = "net/ipv4/conf/all/"
+_HOST_SYSCTLS = (
+    Sysctl(_CONF + "rp_filter", "0", True, "the way back may use another rail"),
+    Sysctl("net/ipv4/conf/default/rp_filter", "0", True, "the way back may use another rail"),
+    Sysctl(_CONF + "arp_ignore", "1", True, "a rail must not answer for another rail of its host"),
+    Sysctl(_CONF + "arp_announce", "2", True, "a rail must not ask in the name of another rail of its host"),
+    Sysctl("net/ipv6/conf/all/disable_ipv6", "1", False, "address detection and router solicitations are noise"),
+    Sysctl("net/ipv6/conf/default/disable_ipv6", "1", False, "address detection and router solicitations are noise"),
+)
+_TBF_BURST_MS = 0.5
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What stands after ``wire``: an open namespace per node, and the optional sysctls this kernel lacks."""
+
+    namespaces: Mapping[str, NetNs]
+    missing: tuple[Sysctl, ...]  # optional settings that this kernel does not have
+
+
+def wire(fabric: Fabric, datapath: str) -> Wiring:
+    """Make every node, link, address, rate and static route of ``fabric``. MachineError when the kernel refuses.
+
+    Call it as the first process of a sandbox: the namespaces are also bound under /run/netns for ``ip netns``.
+    """
+    _allow_files(8 * len(fabric.nodes) + 8 * len(fabric.links) + 256)
+    home = namespaces.current("sandbox")
+    missing: dict[str, Sysctl] = {}
+    nodes: dict[str, NetNs] = {}
+    NETNS_DIR.mkdir(parents=True, exist_ok=True)
+    for node in fabric.nodes:
+        nodes[node.name] = _make_node(node, missing)
+    try:
+        root = Netlink(home)
+        root.run([*_veths(fabric, nodes), *(_lag_veths(fabric, nodes) if datapath == "nft" else ())])
+        root.close()
+        for node in fabric.nodes:
+            link = Netlink(nodes[node.name])
+            link.run(list(node_requests(fabric, node, datapath)))
+            link.close()
+            _write_all(nodes[node.name], port_sysctls(fabric, node), missing)
+    except OSError as error:
+        raise MachineError(f"the kernel refused to wire the lab: {error.strerror or error}") from error
+    os.close(home.fd)
+    return Wiring(nodes, tuple(missing.values()))
+
+
+def _make_node(node: Node, missing: dict[str, Sysctl]) -> NetNs:
+    """A namespace with its sysctls set before the first interface exists, so that interfaces inherit them."""
+    made = namespaces.create(node.name)
+    _write_all(made, namespace_sysctls(node) if node.is_switch else _HOST_SYSCTLS, missing)
+    with made.entered():
+        bind_mount("/proc/thread-self/ns/net", NETNS_DIR / node.name)
+    return made
+
+
+def _write_all(space: NetNs, wanted: Sequence[Sysctl], missing: dict[str, Sysctl]) -> None:
+    if not wanted:
+        return
+    with space.entered():
+        for item in wanted:
+            if not _write_sysctl(item):
+                missing[item.path] = item
+
+
+def _write_sysctl(item: Sysctl) -> bool:
+    """Set it in the current namespace; False when optional and refused. MachineError when required and refused."""
+    try:
+        fd = os.open("/proc/sys/" + item.path, os.O_WRONLY)
+        try:
+            os.write(fd, item.value.encode())
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if not item.required:
+            return False
+        raise MachineError(
+            f"this kernel refuses sysctl {item.path} = {item.value} ({error.strerror}), but {item.why}"
+        ) from error
+    return True
+
+
+def _veths(fabric: Fabric, nodes: Mapping[str, NetNs]) -> Iterator[bytes]:
+    mtu = fabric.spec.mtu
+    for link in fabric.links:
+        low, high = link.lower, link.upper
+        yield rtnl.add_veth(
+            low.name,
+            low.ifindex,
+            nodes[low.node],
+            high.name,
+            high.ifindex,
+            nodes[high.node],
+            mac=low.mac,
+            peer_mac=high.mac,
+            mtu=mtu,
+        )
+
+
+def _lag_veths(fabric: Fabric, nodes: Mapping[str, NetNs]) -> Iterator[bytes]:
+    """The nft datapath's LAG interface is one end of a veth pair; GSO bursts are cut there, before the LAG hash."""
+    for nic in fabric.nics:
+        here = nodes[nic.host]
+        yield rtnl.add_veth(
+            nic.lag,
+            nic.lag_ifindex,
+            here,
+            nic.inner,
+            nic.inner_ifindex,
+            here,
+            mac=nic.mac,
+            peer_mac=nic.mac,
+            mtu=fabric.spec.mtu,
+            split_gso=True,
+            peer_promiscuous=True,
+        )
+
+
+def node_requests(fabric: Fabric, node: Node, datapath: str) -> Iterator[bytes]:
+    """Everything one node needs once its interfaces exist, in order. Pure."""
+    yield rtnl.set_link(1, up=True)
+    for link in fabric.links_of(node.name):
+        here = link.end_at(node.name)
+        if here is link.upper:
+            yield rtnl.set_link(here.ifindex, up=True)
+        yield _shaper(fabric, link, here)
+        if here.address is not None:
+            yield rtnl.add_address(here.ifindex, here.address)
+        if link.kind is not LinkKind.ACCESS:
+            # Permanent, so that they do not count against the machine-wide neighbour limit (FACTS trap 4).
+            there = link.lower if here is link.upper else link.upper
+            assert there.address is not None
+            yield rtnl.add_neighbour(here.ifindex, there.address.partition("/")[0], there.mac)
+    for nic in fabric.nics_of(node.name):
+        yield from _bond(fabric, nic) if datapath == "kernel" else [rtnl.set_link(nic.inner_ifindex, up=True)]
+    yield from nic_requests(fabric, node)
+
+
+def _bond(fabric: Fabric, nic: Nic) -> list[bytes]:
+    members = [link.lower.ifindex for link in nic.links]
+    fast = fabric.spec.lacp.rate == "fast"
+    return bond.make(nic.lag, nic.lag_ifindex, members, mac=nic.mac, mtu=fabric.spec.mtu, fast=fast)
+
+
+def nic_requests(fabric: Fabric, host: Node) -> Iterator[bytes]:
+    """Addresses and rail routes on a host's LAG interfaces, whatever made those interfaces."""
+    for nic in fabric.nics_of(host.name):
+        yield rtnl.add_address(nic.lag_ifindex, f"{nic.ip}/{nic.prefix_len}")
+        yield rtnl.add_route(nic.rail_network, oif=nic.lag_ifindex, gateway=nic.gateway)
+
+
+def _shaper(fabric: Fabric, link: Link, port: Port) -> bytes:
+    frame = fabric.spec.mtu + 18
+    burst = max(2 * frame, int(link.rate_bps / 8 * _TBF_BURST_MS / 1000))
+    queue = max(8 * frame, int(link.rate_bps / 8 * fabric.spec.queue_ms / 1000))
+    return rtnl.add_tbf(port.ifindex, link.rate_bps, burst, queue)
+
+
+def _allow_files(count: int) -> None:
+    """Raise the soft limit of open files; a lab keeps a few per node and port."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= count:
+        return
+    if hard < count:
+        raise MachineError(f"this lab needs {count} open files but the limit is {hard}; raise it: ulimit -Hn {count}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))

@@ -1,0 +1,40 @@
+"""A lab for one kernel test: brought up, handed to the test's coroutine, closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from testbed.events import Event, EventKind
+from testbed.fabric.build import build
+from testbed.fabric.presets import PRESETS
+from testbed.fabric.spec import FabricSpec
+from testbed.lab.lab import Lab
+
+
+class Recorder(list[Event]):
+    """The timeline of a lab."""
+
+    def after(self, at_ns: int, kind: EventKind, node: str = "") -> list[Event]:
+        """Events of one kind (and node) from a moment on."""
+        return [e for e in self if e.at_ns >= at_ns and e.kind is kind and node in ("", e.node)]
+
+
+def tiny(**changes: object) -> FabricSpec:
+    """The preset 'tiny' with other values."""
+    return FabricSpec.model_validate(PRESETS["tiny"].spec.model_dump() | changes)
+
+
+def with_lab(spec: FabricSpec, test: Callable[[Lab, Recorder], Awaitable[None]], *, converge: bool = True) -> None:
+    """Run ``test`` on a converged lab of ``spec``; call it in a sandbox."""
+
+    async def body() -> None:
+        events = Recorder()
+        lab = Lab(build(spec), events.append)
+        lab.start()
+        if converge:
+            await lab.converged(30)
+        await test(lab, events)
+        lab.close()
+
+    asyncio.run(body())

@@ -1,0 +1,168 @@
+"""A whole lab in a sandbox: it converges, is broken and heals; every layer tells the same story."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.events import EventKind, now_ns
+from testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from testbed.lab.lab import Lab
+from testbed.lab.state import differences, state
+from testbed.routing.trace import Flow
+from tests.lab.running import Recorder, tiny, with_lab
+
+pytestmark = pytest.mark.kernel
+
+
+def _ping(lab: Lab, host: str, ip: str) -> str:
+    command = ["ip", "netns", "exec", host, "ping", "-c", "1", "-W", "5", ip]
+    return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
+
+
+def _host_routes(lab: Lab, tor: str) -> set[str]:
+    return {r.prefix for r in lab.requests(tor).routes() if r.protocol == PROTO_HOST_ROUTE}
+
+
+def test_both_tors_of_a_set_learn_every_host_from_its_mirrored_arp() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        for nic in lab.fabric.nics:
+            for link in nic.links:
+                assert f"{nic.ip}/32" in _host_routes(lab, link.upper.node)
+
+    with_lab(tiny(), check)
+
+
+def test_hosts_of_one_segment_reach_each_other_through_the_tor_not_around_it() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        first, second = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s0.h1.r0")
+        assert "ttl=63" in _ping(lab, first.host, second.ip)  # one hop: routed, by the ToR's proxy ARP
+        neighbours = {n.ip: n.mac for n in lab.requests(first.host).neighbours()}
+        assert neighbours[second.ip] == first.gateway_mac
+
+    with_lab(tiny(), check)
+
+
+def test_a_cut_link_moves_the_host_at_once_and_its_route_leaves_the_whole_plane() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        before = state(lab)
+        nic = lab.fabric.nics[0]
+        link = nic.links[0]
+        plane0 = [n.name for n in lab.fabric.switches if n.plane == 0]
+        plane1 = [n.name for n in lab.fabric.switches if n.plane == 1]
+        assert lab.watcher is not None
+        watcher = lab.watcher
+        start = now_ns()
+        lab.cut(link)
+        await lab.wait_for(lambda: not any(f"{nic.ip}/32" in watcher.routes(n) for n in plane0), 10)
+        await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), 10)  # Linux bonding looks every 10 ms
+        assert all(f"{nic.ip}/32" in watcher.routes(n) for n in plane1)
+        assert nic.subnet in watcher.routes("p0.a0.0"), "the subnet route stays as fallback"
+        assert events.after(start, EventKind.LAG, nic.host)
+        lab.mend(link)
+        await lab.converged(30)
+        assert differences(before, state(lab)) == ()
+
+    with_lab(tiny(), check)
+
+
+def test_a_sender_in_the_isolated_plane_hits_the_subnet_route_and_is_dropped() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        source, target = "p0.s1.h0.r0", lab.fabric.nic("p0.s0.h0.r0")
+        sports = {lab.nics[source].port_for(target.ip, s, 4791): s for s in range(50_000, 50_064)}
+        assert lab.watcher is not None
+        watcher = lab.watcher
+        lab.cut(target.links[0])
+        await lab.wait_for(lambda: f"{target.ip}/32" not in watcher.routes("p0.s1.t0.0"), 10)
+        lost = lab.path(Flow(source, target.name, sports[0]))
+        kept = lab.path(Flow(source, target.name, sports[1]))
+        assert lost.dropped is not None
+        assert "blackhole" in lost.dropped
+        assert kept.dropped is None
+
+    with_lab(tiny(), check)
+
+
+def test_below_one_clos_plane_bgp_alone_leads_to_the_other_tor() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        source, target = "p0.s1.h0.r0", lab.fabric.nic("p0.s0.h0.r0")
+        dead, alive = (link.upper.node for link in target.links)
+        assert lab.watcher is not None
+        watcher = lab.watcher
+        lab.cut(target.links[0])
+        await lab.wait_for(lambda: watcher.routes("p0.a0.0").get(f"{target.ip}/32") == 1, 10)
+        for sport in range(50_000, 50_016):
+            path = lab.path(Flow(source, target.name, sport))
+            assert path.dropped is None
+            assert [step.node for step in path.steps][-2] == alive, f"port {sport} went by {dead}"
+
+    with_lab(tiny(architecture="dual-tor-clos"), check)
+
+
+def test_a_tor_with_another_system_id_is_not_aggregated_and_the_lab_says_so() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        with pytest.raises(MachineError, match=r"did not converge within 3 s: p0\.s0\.h0\.r0\.1: host port is"):
+            await lab.converged(3)
+        for host in ("p0.s0.h0.r0", "p0.s0.h1.r0"):
+            assert lab.nics[host].active == (0,)
+        assert lab.nics["p0.s0.h0.r1"].active == (0, 1)
+        ways_out = [lab.path(Flow("p0.s0.h0.r0", "p0.s1.h0.r0", sport)) for sport in range(50_000, 50_008)]
+        assert [path.dropped for path in ways_out] == [None] * 8
+
+    with_lab(tiny(lacp={"tor_system_ids": {"p0.s0.t0.1": "00:00:5e:00:01:02"}}), check, converge=False)
+
+
+def test_a_crashed_tor_takes_all_its_links_and_comes_back_empty() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        before = state(lab)
+        tor = "p0.s0.t0.0"
+        start = now_ns()
+        lab.crash(tor)
+        hit = [nic for nic in lab.fabric.nics if nic.links[0].upper.node == tor]
+        await lab.wait_for(lambda: all(lab.nics[nic.name].active == (1,) for nic in hit), 10)
+        await lab.wait_for(lambda: not lab.birds[tor].running, 10)
+
+        def mourners() -> set[str]:
+            return {e.node for e in events.after(start, EventKind.BGP) if e.what == "down" and e.node != tor}
+
+        await lab.wait_for(lambda: mourners() == {"p0.a0.0", "p0.a0.1"}, 10)
+        await lab.boot(tor)
+        await lab.converged(30)
+        assert differences(before, state(lab)) == ()
+
+    with_lab(tiny(), check)
+
+
+def test_traced_paths_are_where_packets_really_go() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h1.r0")
+        for sport in range(50_000, 50_020):
+            path = lab.path(Flow(source.name, target.name, sport))
+            before = {name: _sent(lab, name) for name in path.links}
+            _send(lab, source.host, source.ip, target.ip, sport, 50)
+            for name in path.links:
+                assert _sent(lab, name) - before[name] >= 50, f"port {sport}: not over {name}"
+
+    with_lab(tiny(), check)
+
+
+def _sent(lab: Lab, link: str) -> int:
+    """Packets that crossed a link, both ways."""
+    found = lab.fabric.link(link)
+    assert lab.wiring is not None
+    with lab.wiring.namespaces[found.lower.node].entered():
+        lines = Path("/proc/thread-self/net/dev").read_text().splitlines()
+    fields = next(line.split() for line in lines if line.strip().startswith(found.lower.name + ":"))
+    return int(fields[2]) + int(fields[10])
+
+
+def _send(lab: Lab, host: str, src: str, dst: str, sport: int, count: int) -> None:
+    assert lab.wiring is not None
+    with lab.wiring.namespaces[host].socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.bind((src, sport))
+        for _ in range(count):
+            sender.sendto(b"x", (dst, 4791))

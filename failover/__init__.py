@@ -1,0 +1,1 @@
+"""Faults and what they did: catalogue, injector, outage metrics, phases, noise floor."""

@@ -1,0 +1,131 @@
+"""Missing packets grouped into outages, each with its length by both methods of RFC 6414.
+
+Changes when the definition of an outage changes. Packet-loss based (PLBM) = missing / rate is the headline;
+timestamp based (TBM) stands beside it as the check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from failover.metrics_trace import Flags, Floats, FlowTrace, Ints
+from failover.model import LossPattern, Outage
+
+
+@dataclass(frozen=True)
+class OutageTable:
+    """The outages of one flow in order of time, one array element each (a flow with random loss has thousands).
+
+    ``first`` and ``last`` are packet indices of the first and last missing packet.
+    """
+
+    trace: FlowTrace
+    first: Ints
+    last: Ints
+    packets: Ints
+    holes: Ints
+    longest_hole: Ints
+    open: Flags
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def first_ns(self) -> Ints:
+        """Send time of the first missing packet."""
+        return self.trace.sent_ns[self.first]
+
+    @cached_property
+    def last_ns(self) -> Ints:
+        """Send time of the last missing packet."""
+        return self.trace.sent_ns[self.last]
+
+    @cached_property
+    def plbm_ns(self) -> Floats:
+        """Missing / rate."""
+        return self.packets.astype(np.float64) * self.trace.period_ns
+
+    @cached_property
+    def tbm_ns(self) -> Floats:
+        """First received after minus last received before, by send time, minus the periods that are no outage."""
+        period, sent_ns = self.trace.period_ns, self.trace.sent_ns
+        before = np.where(self.first > 0, sent_ns[np.maximum(self.first - 1, 0)], sent_ns[self.first] - period)
+        inside = self.last - self.first + 1 - self.packets
+        return self.resumed_sent_ns - before - (inside + 1) * period
+
+    @cached_property
+    def resumed_sent_ns(self) -> Floats:
+        """Send time of the first packet received after; where there is none, the least it could have been."""
+        after = self.trace.sent_ns[np.minimum(self.last + 1, len(self.trace.sent_ns) - 1)]
+        return np.where(self.open, self.last_ns + self.trace.period_ns, after.astype(np.float64))
+
+    def outage(self, at: int) -> Outage:
+        """One outage as plain data."""
+        is_open = bool(self.open[at])
+        return Outage(
+            first_loss_at_ns=int(self.first_ns[at]),
+            last_loss_at_ns=int(self.last_ns[at]),
+            resumed_at_ns=None if is_open else int(self.trace.arrival_ns[self.last[at] + 1]),
+            packets=int(self.packets[at]),
+            holes=int(self.holes[at]),
+            plbm_ms=float(self.plbm_ns[at]) / 1e6,
+            tbm_ms=float(self.tbm_ns[at]) / 1e6,
+            open=is_open,
+        )
+
+    def longest(self, count: int) -> tuple[Outage, ...]:
+        """The ``count`` longest, in order of time."""
+        chosen = np.sort(np.argsort(self.packets, kind="stable")[::-1][:count])
+        return tuple(self.outage(int(at)) for at in chosen)
+
+
+def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
+    """Group missing packets; fewer than ``merge_packets`` received in between do not end an outage."""
+    missing = trace.missing
+    starts_hole = np.diff(missing, prepend=-2) > 1
+    hole_at = np.flatnonzero(starts_hole)
+    hole_size = np.diff(hole_at, append=len(missing))
+    starts = np.flatnonzero(np.diff(missing, prepend=-1 - merge_packets) > merge_packets)
+    ends = np.append(starts[1:], len(missing)) - 1 if len(starts) else starts
+    first, last = missing[starts], missing[ends]
+    group_of_hole = np.searchsorted(hole_at, starts)
+    resumed = np.append(trace.received, False)  # index one past the end: nothing follows
+    return OutageTable(
+        trace=trace,
+        first=first,
+        last=last,
+        packets=ends - starts + 1,
+        holes=np.diff(group_of_hole, append=len(hole_at)),
+        longest_hole=np.maximum.reduceat(hole_size, group_of_hole) if len(starts) else hole_size,
+        open=~resumed[last + 1],
+    )
+
+
+def recovery_index(table: OutageTable, at: int, packets: int) -> int | None:
+    """First of ``packets`` received in order after outage ``at`` and before the next; None without such a run.
+
+    With merging at the same number of packets, only reordering and the end of the record can refuse it.
+    """
+    trace = table.trace
+    position = int(table.last[at]) + 1
+    limit = int(table.first[at + 1]) if at + 1 < len(table) else len(trace.sent_ns)
+    while position + packets <= limit:
+        run = slice(position, position + packets)
+        bad = np.flatnonzero(~trace.received[run] | trace.reordered[run])
+        if not len(bad):
+            return position
+        position += int(bad[-1]) + 1
+    return None
+
+
+def pattern_of(packets: Ints) -> LossPattern:
+    """The shape of a loss, from the sizes of its outages."""
+    if not len(packets):
+        return LossPattern.NONE
+    share = float(packets.max()) / float(packets.sum())
+    if share >= 0.9:
+        return LossPattern.HOLE
+    return LossPattern.SCATTERED if len(packets) > 3 and share < 0.5 else LossPattern.HOLES

@@ -1,0 +1,49 @@
+"""The noise floor is what the same method reports without a fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from failover.metrics_trace import FlowTrace, build_traces
+from failover.model import NoiseFloor, Settings
+from failover.noise import noise_floor
+from tests.failover.synthetic import MS, Dead, Records, S, flow, record
+
+
+def traces(*records: Records) -> tuple[FlowTrace, ...]:
+    total = records[0]
+    for one in records[1:]:
+        total += one
+    return build_traces([flow(n) for n in range(len(records))], total.sent, total.received, Settings())
+
+
+def test_a_steady_sender_has_no_noise() -> None:
+    found = noise_floor(traces(record(flow(), 9 * S)), 2 * S, 4 * S)
+    assert found == NoiseFloor(
+        noise_floor_ms=0, send_gap_max_ms=1, send_gap_p99_ms=1, delay_variation_ms=0, lost=0, pseudo_edges=8, window_s=2
+    )
+
+
+def test_the_worst_flow_and_pseudo_edge_make_the_floor() -> None:
+    jittery = record(flow(1), 9 * S, jitter_ns=6 * MS)
+    found = noise_floor(traces(record(flow(), 9 * S), jittery), 2 * S, 4 * S)
+    assert found.send_gap_max_ms == pytest.approx(found.noise_floor_ms + 1)  # less one packet period
+    assert 3 < found.noise_floor_ms < 7
+
+
+def test_loss_in_the_healthy_phase_raises_the_floor_and_is_counted() -> None:
+    found = noise_floor(traces(record(flow(), 9 * S, [Dead(3 * S, 3 * S + 12 * MS)])), 2 * S, 4 * S)
+    assert (found.noise_floor_ms, found.lost) == (12, 12)
+
+
+def test_delay_variation_is_of_one_flow_not_between_flows() -> None:
+    slow = record(flow(1), 9 * S, delay_ns=9 * MS)
+    slow.received["received_ns"][2500] += 2 * MS
+    found = noise_floor(traces(record(flow(), 9 * S), slow), 2 * S, 4 * S)
+    assert found.delay_variation_ms == 2
+
+
+def test_an_empty_window_is_no_crash() -> None:
+    found = noise_floor(traces(record(flow(), S)), 5 * S, 5 * S)
+    assert (found.noise_floor_ms, found.pseudo_edges, found.window_s) == (0, 0, 0)
+    assert noise_floor((), S, 2 * S).lost == 0

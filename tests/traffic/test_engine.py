@@ -1,0 +1,392 @@
+"""The engine over real veths: every packet accounted for, every ICRC right, faults counted and survived."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scapy.contrib.roce import BTH
+from scapy.layers.inet import IP
+from scapy.packet import Raw
+
+from testbed.errors import MachineError
+from testbed.events import Event, EventKind, now_ns
+from testbed.kernel import rtnl
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.ns import NetNs
+from tests.traffic import nets
+from traffic import iperf, wire
+from traffic.engine import TrafficEngine
+from traffic.flow import FlowSpec
+from traffic.messages import Progress, TrafficReport
+from traffic.records import FLAG_BAD_ICRC, RECEIVED, SENT
+
+MS = 10**6
+
+
+@dataclass
+class Run:
+    """What a run left behind."""
+
+    report: TrafficReport
+    sent: npt.NDArray[np.void]
+    received: npt.NDArray[np.void]
+    events: list[Event]
+
+    def missing(self, flow: int) -> npt.NDArray[np.uint64]:
+        got = self.received["seq"][(self.received["flow"] == flow) & (self.received["flags"] == 0)]
+        return np.setdiff1d(np.arange(self.report.senders[flow].sent, dtype=np.uint64), got)
+
+
+@dataclass
+class Bench:
+    """An engine under test and what it told."""
+
+    net: nets.Net
+    flows: Sequence[FlowSpec]
+    out: Path
+    workers: int = 2
+    events: list[Event] = field(default_factory=list)
+    progress: list[Progress] = field(default_factory=list)
+
+    def run(self, during: Callable[[TrafficEngine], Awaitable[None]]) -> Run:
+        return asyncio.run(self._run(during))
+
+    async def _run(self, during: Callable[[TrafficEngine], Awaitable[None]]) -> Run:
+        engine = TrafficEngine(
+            self.flows, self.net.namespaces, self.out, self.workers, self.events.append, progress=self.progress.append
+        )
+        try:
+            await engine.start()
+            engine.begin(now_ns() + 50 * MS)
+            await during(engine)
+            report = await engine.finish()
+        finally:
+            await engine.close()
+        sent = np.concatenate([np.fromfile(f, SENT) for f in report.sent_files])
+        received = np.concatenate([np.fromfile(f, RECEIVED) for f in report.received_files])
+        return Run(report, sent, received, self.events)
+
+
+def _for(seconds: float) -> Callable[[TrafficEngine], Awaitable[None]]:
+    async def during(_: TrafficEngine) -> None:
+        await asyncio.sleep(seconds)
+
+    return during
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("path_mtu", [1024, 4096])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_packet_arrives_once_and_the_records_agree(tmp_path: Path, path_mtu: int, workers: int) -> None:
+    """a ---- b, 4 queue pairs each way"""
+    bench = Bench(nets.chain(), nets.flows(8, 500, path_mtu=path_mtu, both_ways=True), tmp_path, workers)
+    run = bench.run(_for(0.6))
+    assert run.report.machine_drops == 0
+    for flow in bench.flows:
+        sent = run.sent[run.sent["flow"] == flow.id]
+        received = run.received[run.received["flow"] == flow.id]
+        total = run.report.senders[flow.id].sent
+        assert total > 150
+        assert np.sort(received["seq"]).tolist() == list(range(total))
+        assert np.repeat(sent["seq"], sent["count"]).size == total
+        assert (sent["seq"] == np.cumsum(sent["count"]) - sent["count"]).all()
+        assert set(sent["sport"].tolist()) == {flow.sport}
+        burst = np.searchsorted(sent["seq"], received["seq"], side="right") - 1
+        assert (received["sent_ns"] == sent["sent_ns"][burst]).all(), "the send time in the packet is the recorded one"
+        assert (received["received_ns"] > received["sent_ns"] - MS // 20).all()
+        assert run.report.senders[flow.id].acknowledged == total
+    assert not run.received["flags"].any()
+    assert not [e for e in run.events if e.kind is EventKind.QP]
+
+
+@pytest.mark.kernel
+def test_progress_counts_up_to_what_was_sent(tmp_path: Path) -> None:
+    bench = Bench(nets.chain(), nets.flows(2, 1000), tmp_path)
+    run = bench.run(_for(0.5))
+    assert len(bench.progress) >= 3
+    counts = [sum(p.received.values()) for p in bench.progress]
+    assert counts == sorted(counts)
+    assert 0 < counts[-1] <= len(run.received)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("path_mtu", [1024, 4096])
+def test_every_packet_on_the_wire_has_the_icrc_that_scapy_computes(tmp_path: Path, path_mtu: int) -> None:
+    """a ---- b: frames seen at b; bursts of one and of several packets"""
+    bench = Bench(nets.chain(), nets.flows(3, 4000, path_mtu=path_mtu), tmp_path)
+    frames = Sniffer(bench.net.b)
+    bench.run(frames.during(_for(0.25)))
+    data = [f for f in frames.seen if f[42] == wire.RC_SEND_ONLY]
+    acks = [f for f in frames.seen if f[42] == wire.RC_ACKNOWLEDGE]
+    ids = {int.from_bytes(f[18:20], "big") for f in data}
+    assert len(data) > 300
+    assert len(acks) > 20
+    assert {0, 1, 2} <= ids, "bursts of three packets at least"
+    for frame in frames.seen:
+        ip, body = frame[14:], frame[42:-4]
+        assert ip[6:8] == b"\x40\x00", "don't fragment"
+        src, dst = (".".join(map(str, ip[k : k + 4])) for k in (12, 16))
+        crc = wire.icrc(src, dst, int.from_bytes(ip[20:22], "big"), int.from_bytes(ip[4:6], "big"), body)
+        assert frame[-4:] == crc.to_bytes(4, "little")
+    for frame in [*data[:: len(data) // 40], *acks[:10]]:
+        assert _scapy_icrc(frame) == frame[-4:]
+
+
+class Sniffer:
+    """Collects the RoCE frames that pass b's interface, both directions."""
+
+    def __init__(self, ns: NetNs) -> None:
+        self.seen: list[bytes] = []
+        self._socket = ns.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        with ns.entered():
+            self._socket.bind(("w0", 3))  # ETH_P_ALL: outgoing frames too
+
+    def during(self, body: Callable[[TrafficEngine], Awaitable[None]]) -> Callable[[TrafficEngine], Awaitable[None]]:
+        async def listening(engine: TrafficEngine) -> None:
+            loop = asyncio.get_running_loop()
+            loop.add_reader(self._socket.fileno(), self._read)
+            await body(engine)
+            loop.remove_reader(self._socket.fileno())
+            self._socket.close()
+
+        return listening
+
+    def _read(self) -> None:
+        frame = self._socket.recv(10_000)
+        if frame[12:14] == b"\x08\x00" and frame[36:38] == (4791).to_bytes(2, "big"):
+            self.seen.append(frame)
+
+
+def _scapy_icrc(frame: bytes) -> bytes:
+    packet = IP(frame[14:])
+    body = frame[42:-4]
+    bth = BTH(body[:12] + bytes(4))
+    bth.icrc = None
+    bth.payload = Raw(body[12:])
+    packet["UDP"].remove_payload()
+    packet["UDP"].add_payload(bth)
+    return bytes(packet)[-4:]
+
+
+@pytest.mark.kernel
+def test_a_moved_queue_pair_uses_its_new_source_ports_and_loses_nothing(tmp_path: Path) -> None:
+    bench = Bench(nets.chain(), nets.flows(2, 2000), tmp_path)
+    moved_at: list[int] = []
+
+    async def during(engine: TrafficEngine) -> None:
+        await asyncio.sleep(0.2)
+        moved_at.append(await engine.move(0, 0xFEDC))
+        await engine.move_ack(0, 0xFEDD)
+        await asyncio.sleep(0.2)
+        with bench.net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as selfish:
+            selfish.bind((nets.A_IP, 0xFACE))
+            with pytest.raises(MachineError, match="stays where it is"):
+                await engine.move(1, 0xFACE)
+
+    frames = Sniffer(bench.net.b)
+    run = bench.run(frames.during(during))
+    assert run.missing(0).size == run.missing(1).size == 0
+    sent = run.sent[run.sent["flow"] == 0]
+    assert set(sent["sport"][sent["sent_ns"] < moved_at[0]].tolist()) == {bench.flows[0].sport}
+    assert set(sent["sport"][sent["sent_ns"] > moved_at[0]].tolist()) == {0xFEDC}
+    assert set(run.sent["sport"][run.sent["flow"] == 1].tolist()) == {bench.flows[1].sport}
+    on_wire = {(f[42], int.from_bytes(f[34:36], "big")) for f in frames.seen}
+    ports = {(wire.RC_SEND_ONLY, f.sport) for f in bench.flows} | {
+        (wire.RC_ACKNOWLEDGE, f.ack_sport) for f in bench.flows
+    }
+    assert on_wire == ports | {(wire.RC_SEND_ONLY, 0xFEDC), (wire.RC_ACKNOWLEDGE, 0xFEDD)}
+    assert not run.received["flags"].any()
+
+
+@pytest.mark.kernel
+def test_a_link_that_is_down_costs_rate_times_outage(tmp_path: Path) -> None:
+    """a ---- r ---- b, the link a-r is down at r's end for 300 ms"""
+    bench = Bench(nets.chain(1), nets.flows(4, 1000, retry_count=7, ib_timeout=16), tmp_path)
+    router = Netlink(bench.net.routers[0])
+    instants: list[int] = []
+
+    async def during(_: TrafficEngine) -> None:
+        await asyncio.sleep(0.2)
+        for up in (False, True):
+            instants.append(now_ns())
+            router.run([rtnl.set_link(nets.B_IF + 1, up=up)])
+            if up:  # an interface that goes down loses its neighbours and routes
+                router.run(nets.westward(bench.net, 1))
+            instants.append(now_ns())
+            await asyncio.sleep(0.3)
+
+    run = bench.run(during)
+    shortest, longest = (instants[2] - instants[1]) / MS, (instants[3] - instants[0]) / MS
+    for flow in bench.flows:
+        missing = run.missing(flow.id)
+        sends = run.sent[run.sent["flow"] == flow.id]
+        at = np.repeat(sends["sent_ns"], sends["count"])[missing.astype(np.int64)]
+        assert (np.diff(missing) == 1).all(), "one hole"
+        assert at.min() >= instants[0]
+        assert at.max() <= instants[3]
+        slack = run.report.senders[flow.id].send_gap_max_ns / MS + 2  # period 1 ms
+        assert shortest - slack <= missing.size <= longest + slack
+        assert run.report.senders[flow.id].slips == 0 or slack > 10
+    assert not [e for e in run.events if e.kind is EventKind.QP]
+
+
+@pytest.mark.kernel
+def test_a_queue_pair_without_acknowledgements_errors_once_and_stops(tmp_path: Path) -> None:
+    """a ---- r ---- b, the link r-b goes down for good; flow 1 has more patience"""
+    patient = nets.flows(2, 1000, ib_timeout=20)[1]
+    hasty = nets.flows(1, 1000, ib_timeout=12, retry_count=3)[0]  # 4 x 16.8 ms
+    bench = Bench(nets.chain(1), [hasty, patient], tmp_path)
+    down: list[int] = []
+
+    async def during(_: TrafficEngine) -> None:
+        await asyncio.sleep(0.2)
+        Netlink(bench.net.b).run([rtnl.set_link(nets.B_IF, up=False)])
+        down.append(now_ns())
+        await asyncio.sleep(0.4)
+
+    run = bench.run(during)
+    errors = [e for e in run.events if e.kind is EventKind.QP]
+    assert [(e.node, e.subject, e.what) for e in errors] == [("a", hasty.name, "error")]
+    assert errors[0].detail["reason"] == "retry exceeded"
+    assert errors[0].at_ns - down[0] > 60 * MS
+    last = {f: run.sent["sent_ns"][run.sent["flow"] == f].max() for f in (0, 1)}
+    assert last[0] <= errors[0].at_ns < last[1]
+    assert run.missing(0).size > 40
+
+
+@pytest.mark.kernel
+def test_refused_sends_are_counted_and_their_packets_missing(tmp_path: Path) -> None:
+    """a ---- b, a's own route goes away for a while"""
+    bench = Bench(nets.chain(), nets.flows(1, 1000, ib_timeout=18), tmp_path)
+    host = Netlink(bench.net.a)
+
+    async def during(_: TrafficEngine) -> None:
+        await asyncio.sleep(0.2)
+        host.run([rtnl.delete_route(f"{nets.B_IP}/32", oif=nets.A_IF)])
+        await asyncio.sleep(0.1)
+        host.run([rtnl.add_route(f"{nets.B_IP}/32", oif=nets.A_IF)])
+        await asyncio.sleep(0.2)
+
+    run = bench.run(during)
+    report = run.report.senders[0]
+    assert set(report.send_errors) == {"ENETUNREACH"}
+    missing = run.missing(0)
+    assert (np.diff(missing) == 1).all()
+    assert report.send_errors["ENETUNREACH"] <= missing.size
+
+
+@pytest.mark.kernel
+def test_a_corrupted_packet_is_flagged_and_not_counted_as_received(tmp_path: Path) -> None:
+    bench = Bench(nets.chain(), nets.flows(1, 500), tmp_path)
+
+    async def during(_: TrafficEngine) -> None:
+        await asyncio.sleep(0.2)
+        header = wire.data_templates([0x13])
+        header["seq"] = 7_000_000
+        whole = header.tobytes() + bytes([wire.FILL]) * (4108 - 36)
+        good = wire.icrc(nets.A_IP, nets.B_IP, 0xC999, 0, whole).to_bytes(4, "little")
+        with bench.net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as rogue:
+            rogue.setsockopt(socket.IPPROTO_IP, 10, 2)
+            rogue.bind((nets.A_IP, 0xC999))
+            for at in (4, 30, 2000):  # reserved byte: not covered; header; fill
+                broken = bytearray(whole + good)
+                broken[at] ^= 1
+                rogue.sendto(broken, (nets.B_IP, 4791))
+            rogue.sendto(b"nonsense", (nets.B_IP, 4791))
+        await asyncio.sleep(0.1)
+
+    run = bench.run(during)
+    odd = run.received[(run.received["seq"] == 7_000_000) | (run.received["flags"] != 0)]
+    assert sorted(odd["flags"].tolist()) == [0, FLAG_BAD_ICRC, FLAG_BAD_ICRC]
+    workers = run.report.workers
+    assert sum(w.icrc_bad for w in workers) == 2
+    assert sum(w.foreign for w in workers) == 1
+
+
+@pytest.mark.kernel
+def test_a_killed_worker_is_an_error_that_says_so(tmp_path: Path) -> None:
+    bench = Bench(nets.chain(), nets.flows(2, 500), tmp_path)
+
+    async def during(engine: TrafficEngine) -> None:
+        await asyncio.sleep(0.1)
+        os.kill(_children()[0], signal.SIGKILL)
+        with pytest.raises(MachineError, match="killed by signal 9"):
+            await asyncio.wait_for(engine.failed, 5)
+
+    with pytest.raises(MachineError, match=r"traffic worker [01] ended"):
+        bench.run(during)
+    assert [e.what for e in bench.events if e.kind is EventKind.DAEMON] == ["died"]
+    assert _children() == [], "close ended the other one"
+
+
+def _children() -> list[int]:
+    return [int(pid) for pid in Path("/proc/self/task/1/children").read_text().split()]
+
+
+@pytest.mark.kernel
+def test_workers_end_when_the_engine_dies(tmp_path: Path) -> None:
+    net, flows = nets.chain(), nets.flows(2, 500)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+
+        async def start_and_die() -> None:
+            engine = TrafficEngine(flows, net.namespaces, tmp_path, 2, lambda _: None)
+            await engine.start()
+            engine.begin(now_ns())
+            os.write(writer, Path("/proc/self/task").joinpath(str(os.getpid()), "children").read_bytes())
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        asyncio.run(start_and_die())
+    os.close(writer)
+    workers = [int(pid) for pid in os.read(reader, 100).split()]
+    assert len(workers) == 2
+    os.waitpid(child, 0)
+    for _ in workers:  # process 1 inherits orphans: it can wait for them
+        assert os.waitpid(-1, 0)[0] in workers
+
+
+@pytest.mark.kernel
+def test_a_path_mtu_that_does_not_fit_is_refused_with_the_mtu_it_needs(tmp_path: Path) -> None:
+    bench = Bench(nets.chain(mtu=1500), nets.flows(1, 500, path_mtu=4096), tmp_path)
+    with pytest.raises(MachineError, match="MTU of 4140"):
+        bench.run(_for(0.3))
+
+
+@pytest.mark.kernel
+def test_an_address_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> None:
+    bench = Bench(nets.chain(), nets.flows(1, 500), tmp_path)
+    with bench.net.b.entered():
+        os.system("ip address flush dev w0")
+    with pytest.raises(MachineError, match=r"b\.r0: cannot use 10\.1\.0\.1:.*Cannot assign"):
+        bench.run(_for(0.1))
+
+
+@pytest.mark.kernel
+def test_our_goodput_and_iperf3s_agree_on_a_shaped_path(tmp_path: Path) -> None:
+    """a ---- b, a's port shaped to 200 Mbit/s; both meters are offered 300
+
+    tbf makes up for a late sender by its burst only, so on a busy machine both may fall short: by how much is bounded.
+    """
+    net = nets.chain()
+    Netlink(net.a).run([rtnl.add_tbf(nets.A_IF, 200_000_000, 50_000, 500_000)])
+    judge = asyncio.run(iperf.udp(net.a, net.b, nets.B_IP, 300_000_000, 2, 4112, port=5202))
+    bench = Bench(net, nets.flows(4, 300_000_000 / 8 / 4112 / 4), tmp_path)
+    run = bench.run(_for(1.5))
+    arrived = np.sort(run.received["received_ns"])
+    steady = arrived[(arrived > arrived[0] + 300 * MS) & (arrived < arrived[0] + 1300 * MS)]
+    ours = steady.size * 4112 * 8 / 1.0
+    line_rate = 200_000_000 * 4112 / 4154
+    assert judge.goodput_bps <= line_rate * 1.02
+    assert ours <= line_rate * 1.02
+    assert ours == pytest.approx(judge.goodput_bps, rel=0.10)

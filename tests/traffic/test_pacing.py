@@ -1,0 +1,69 @@
+"""The send schedule: absolute, even, and honest about what it gave up."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traffic.pacing import CATCH_UP_NS, Schedule
+
+S = 10**9
+MS = 10**6
+
+
+def _run(schedule: Schedule, times: list[int]) -> None:
+    for at in times:
+        due = schedule.due(at)
+        flows = np.flatnonzero(due)
+        schedule.advance(flows, due[flows])
+
+
+@given(st.floats(1, 100_000), st.integers(0, 2**50), st.lists(st.integers(1, 9 * MS), min_size=1, max_size=50))
+def test_a_sender_that_is_never_very_late_keeps_its_rate_to_the_packet(
+    rate: float, start: int, steps: list[int]
+) -> None:
+    schedule = Schedule([rate])
+    schedule.start(start)
+    _run(schedule, np.cumsum([start, *steps]).tolist())
+    assert schedule.slips[0] == 0
+    assert abs(schedule.next_seq[0] - sum(steps) / S * rate) <= 1.001
+
+
+@given(st.floats(1000, 100_000), st.integers(CATCH_UP_NS, 10 * S))
+def test_what_a_stall_costs_beyond_the_limit_is_given_up_and_counted(rate: float, stall: int) -> None:
+    schedule = Schedule([rate])
+    schedule.start(0)
+    _run(schedule, [stall])
+    assert schedule.next_seq[0] <= CATCH_UP_NS / S * rate + 2
+    assert abs(schedule.next_seq[0] + schedule.slips[0] - stall / S * rate) <= 2
+    _run(schedule, [stall + k * MS for k in range(1, 1001)])
+    assert abs(schedule.next_seq[0] + schedule.slips[0] - (stall + S) / S * rate) <= 2
+
+
+def test_nothing_is_due_before_the_start_and_after_the_stop() -> None:
+    schedule = Schedule([1000.0, 1000.0])
+    assert not schedule.due(5 * S).any()
+    schedule.start(10 * S)
+    assert not schedule.due(10 * S - 1).any()
+    schedule.stop(0)
+    assert schedule.due(10 * S + 5 * MS).tolist()[0] == 0
+    assert schedule.due(10 * S + 5 * MS).tolist()[1] > 0
+    schedule.stop()
+    assert not schedule.running
+    assert not schedule.due(11 * S).any()
+
+
+def test_flows_of_one_rate_are_spread_over_the_period() -> None:
+    schedule = Schedule([10.0] * 20)
+    schedule.start(0)
+    first = [next(t for t in range(101) if schedule.due(t * MS)[flow]) for flow in range(20)]
+    busiest = max(sum(1 for t in first if a <= t < a + 25) for a in range(80))
+    assert busiest <= 7, "a quarter of the period holds about a quarter of the flows"
+
+
+def test_a_slow_flow_does_not_slip_by_waiting_for_its_turn() -> None:
+    schedule = Schedule([2.0])
+    schedule.start(0)
+    _run(schedule, list(range(0, 10 * S, 7 * MS)))
+    assert (schedule.next_seq[0], schedule.slips[0]) == (20, 0)

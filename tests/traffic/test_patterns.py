@@ -1,0 +1,97 @@
+"""Traffic patterns: who sends to whom, how fast, from which source port."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric, Nic
+from testbed.fabric.spec import FabricSpec
+from traffic.framing import wire_bytes
+from traffic.patterns import flows_for, incast, pairs, permutation
+
+shapes = st.builds(
+    lambda segments, hosts, spare, rails: build(
+        FabricSpec(segments=segments, hosts=hosts, spare_hosts=spare, rails=rails, aggs=2)
+    ),
+    st.integers(1, 4),
+    st.integers(2, 5),
+    st.integers(0, 1),
+    st.integers(1, 2),
+)
+
+
+def _segment(fabric: Fabric, nic: Nic) -> tuple[int, int | None]:
+    host = fabric.node(nic.host)
+    return host.pod, host.segment
+
+
+@given(shapes, st.integers(0, 100))
+def test_a_permutation_has_every_active_nic_send_once_and_receive_once_in_its_rail(fabric: Fabric, seed: int) -> None:
+    chosen = permutation(fabric, seed)
+    active = {n.name for n in fabric.nics if not fabric.node(n.host).spare}
+    assert Counter(src.name for src, _ in chosen) == Counter(active) == Counter(dst.name for _, dst in chosen)
+    for src, dst in chosen:
+        assert src.rail == dst.rail
+        assert src.host != dst.host
+        assert fabric.spec.segments == 1 or _segment(fabric, src) != _segment(fabric, dst)
+
+
+def test_the_seed_decides_and_nothing_else() -> None:
+    fabric = build(FabricSpec(segments=4, hosts=4, aggs=2))
+    assert permutation(fabric, 5) == permutation(fabric, 5)
+    assert len({tuple(dst.name for _, dst in permutation(fabric, seed)) for seed in range(20)}) > 15
+
+
+def test_a_permutation_mixes_segments() -> None:
+    fabric = build(FabricSpec(segments=4, hosts=8, aggs=2))
+    targets = defaultdict(set)
+    for src, dst in permutation(fabric, 1):
+        targets[_segment(fabric, src)].add(_segment(fabric, dst))
+    assert all(len(found) > 1 for found in targets.values())
+
+
+@given(shapes)
+def test_pairs_talk_both_ways_and_incast_has_one_receiver_a_rail(fabric: Fabric) -> None:
+    both = {(a.name, b.name) for a, b in pairs(fabric, 1)}
+    assert both == {(b, a) for a, b in both}
+    assert max(Counter(a for a, _ in both).values()) == 1
+    drowned = incast(fabric, 1)
+    assert len({dst.name for _, dst in drowned}) == fabric.spec.rails
+    assert max(Counter(src.name for src, _ in drowned).values()) == 1
+    assert all(not fabric.node(nic.host).spare for pair in drowned for nic in pair)
+
+
+def test_impossible_patterns_say_what_to_change() -> None:
+    lonely = build(FabricSpec(segments=1, hosts=1, aggs=2))
+    for pattern in ("permutation", "pairs", "incast"):
+        with pytest.raises(InputError, match="raise hosts or segments"):
+            flows_for(lonely, pattern, load=0.5)
+    with pytest.raises(InputError, match="permutation or pairs or incast"):
+        flows_for(lonely, "shuffle", load=0.5)
+
+
+@given(shapes, st.integers(1, 8), st.floats(0.01, 1.0), st.sampled_from([1024, 4096]))
+def test_flows_fill_the_load_and_have_their_own_source_ports(fabric: Fabric, qps: int, load: float, mtu: int) -> None:
+    flows = flows_for(fabric, "permutation", load=load, queue_pairs=qps, path_mtu=mtu, seed=3)
+    assert [f.id for f in flows] == list(range(len(flows)))
+    assert len({f.name for f in flows}) == len(flows)
+    used = Counter([(f.src_nic, f.sport) for f in flows] + [(f.dst_nic, f.ack_sport) for f in flows])
+    assert max(used.values()) == 1
+    assert all(0xC000 <= port <= 0xFFFF for _, port in used)
+    offered: dict[str, float] = defaultdict(float)
+    for f in flows:
+        offered[f.src_nic] += f.rate_pps * wire_bytes(mtu) * 8
+    for name, bps in offered.items():
+        assert bps == pytest.approx(load * sum(link.rate_bps for link in fabric.nic(name).links))
+
+
+def test_more_queue_pairs_than_source_ports_are_refused() -> None:
+    fabric = build(FabricSpec(segments=2, hosts=1, aggs=2))
+    with pytest.raises(InputError, match="source ports"):
+        flows_for(fabric, "permutation", load=0.5, queue_pairs=9000)

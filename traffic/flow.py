@@ -1,0 +1,64 @@
+"""What one measurement stream is: its ends, rate and names on the wire. No numpy: the supervisor imports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ROCE_PORT = 4791
+"""UDP destination port of RoCEv2 (IANA)."""
+
+SPORT_MIN, SPORT_MAX = 0xC000, 0xFFFF
+"""Source ports a RoCEv2 sender uses (IBTA annex A17.9.1.1; linux/include/rdma/ib_verbs.h)."""
+
+MAX_FLOWS = 1 << 20
+
+_FIRST_QPN = 0x12  # 0 and 1 are the management queue pairs; low numbers are what a fresh driver gives out
+
+
+def requester_qpn(flow: int) -> int:
+    """The queue pair number (24 bit) at the requester's end of flow ``flow``: acknowledgements go to it."""
+    return _FIRST_QPN + 2 * flow
+
+
+def responder_qpn(flow: int) -> int:
+    """The queue pair number (24 bit) at the responder's end of flow ``flow``: data goes to it."""
+    return _FIRST_QPN + 2 * flow + 1
+
+
+def default_sport(local_qpn: int, remote_qpn: int) -> int:
+    """The UDP source port a RoCEv2 stack picks when the flow label is 0, as NCCL leaves it.
+
+    ``rdma_calc_flow_label`` followed by ``rdma_flow_label_to_udp_sport`` (linux/include/rdma/ib_verbs.h).
+    """
+    label = local_qpn * remote_qpn
+    label ^= label >> 20
+    label ^= label >> 40
+    label &= 0xFFFFF
+    return (label & 0x03FFF) ^ (label >> 14) | SPORT_MIN
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSpec:
+    """One queue pair's data direction, from requester to responder.
+
+    ``rate_pps`` packets per second of ``path_mtu`` payload bytes each. ``ib_timeout`` is the InfiniBand exponent
+    (4.096 us x 2^n per try) and ``retry_count`` the number of retries before the queue pair errors.
+    """
+
+    id: int  # 0 .. MAX_FLOWS - 1, unique in the lab: the queue pair numbers follow from it
+    name: str  # 'p0.s0.h0.r0>p0.s1.h0.r0#0'
+    src_nic: str
+    dst_nic: str
+    src_ip: str
+    dst_ip: str
+    sport: int  # requester's UDP source port (data)
+    ack_sport: int  # responder's UDP source port (acknowledgements)
+    rate_pps: float
+    path_mtu: int = 4096
+    ib_timeout: int = 14
+    retry_count: int = 7
+
+    @property
+    def goodput_bps(self) -> float:
+        """Payload bits per second when nothing is lost."""
+        return self.rate_pps * self.path_mtu * 8

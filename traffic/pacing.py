@@ -1,0 +1,66 @@
+"""When each packet of each flow is due: an absolute schedule for many flows at once. PURE: time is an argument.
+
+Packet k of a flow is due at origin + k x period, so a late sender catches up instead of drifting. What it is behind by
+more than ``CATCH_UP_NS`` is given up: the rest of the schedule moves back (a *slip*, counted in packets), no sequence
+number is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+I64 = npt.NDArray[np.int64]
+
+CATCH_UP_NS = 10_000_000
+"""How much delay is made up for by sending faster: 10 ms, half a port's default queue, so catching up loses nothing."""
+
+_GOLDEN = 0.6180339887498949
+
+
+class Schedule:
+    """The send schedule of flows 0 .. n-1 (local indexes) with rates in packets per second."""
+
+    def __init__(self, rates_pps: Sequence[float]) -> None:
+        self._period_ns = 1e9 / np.asarray(rates_pps, np.float64)
+        # Golden-ratio phases: any number of flows of one rate is spread evenly over a period.
+        self._phase_ns = (np.arange(len(rates_pps)) * _GOLDEN % 1.0) * self._period_ns
+        self._origin_ns = np.zeros(len(rates_pps), np.float64)  # relative to the start: exact in a float for 104 days
+        self._start_ns = 0
+        self._running = np.zeros(len(rates_pps), bool)
+        self.next_seq = np.zeros(len(rates_pps), np.int64)
+        self.slips = np.zeros(len(rates_pps), np.int64)
+
+    def start(self, at_ns: int) -> None:
+        """Packet 0 of every flow is due within its first period after ``at_ns``."""
+        self._start_ns = at_ns
+        self._origin_ns = self._phase_ns.copy()
+        self._running[:] = True
+
+    def stop(self, flow: int | None = None) -> None:
+        """Nothing more is due for one flow, or for all."""
+        self._running[slice(None) if flow is None else flow] = False
+
+    @property
+    def running(self) -> bool:
+        """True while anything is scheduled."""
+        return bool(self._running.any())
+
+    def due(self, now_ns: int) -> I64:
+        """How many packets each flow is behind; gives up what cannot be caught up with."""
+        now = now_ns - self._start_ns
+        late_ns = now - self._origin_ns - self.next_seq * self._period_ns
+        over = np.floor((late_ns - np.maximum(CATCH_UP_NS, self._period_ns)) / self._period_ns)
+        given_up = np.where(self._running & (over >= 1), over, 0)
+        if given_up.any():
+            self.slips += given_up.astype(np.int64)
+            self._origin_ns += given_up * self._period_ns
+            late_ns -= given_up * self._period_ns
+        count = np.floor(late_ns / self._period_ns).astype(np.int64) + 1
+        return np.where(self._running, np.maximum(count, 0), 0)
+
+    def advance(self, flows: I64, counts: I64) -> None:
+        """``counts`` packets of ``flows`` (each flow once) have been sent."""
+        self.next_seq[flows] += counts

@@ -1,0 +1,91 @@
+"""Choosing source ports: spread a NIC's queue pairs over its ports and over the links behind them. Pure.
+
+This is HPN's path selection in its first form (paper section 6.2, RePaC): the host knows where each source port leads,
+so it picks ports whose paths share as little as possible. Where a path leads is asked through ``Router``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
+
+_CANDIDATES = 6
+_SEARCH = 256
+
+
+class Router(Protocol):
+    """Where packets go, on a healthy lab."""
+
+    def ports(self, nic: str) -> int:
+        """Member ports of a NIC's LAG."""
+
+    def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
+        """Index of the member port the LAG picks."""
+
+    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+        """Names of the links on the path."""
+
+    def rate_bps(self, link: str) -> int:
+        """The emulated rate of a link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The flows with their chosen source ports, and the most loaded link as a share of its rate."""
+
+    flows: tuple[FlowSpec, ...]
+    worst_link: str
+    worst_load: float
+
+
+def spread(flows: Sequence[FlowSpec], router: Router) -> Spread:
+    """Give every flow source ports such that each NIC uses its ports in turn and no link is loaded needlessly.
+
+    Greedy, in flow order; acknowledgements are spread over ports too but do not count as load.
+    """
+    load: Counter[str] = Counter()
+    taken: dict[str, set[int]] = {}
+    turns: Counter[str] = Counter()
+    chosen = []
+    for flow in flows:
+        sport = _best(flow, router, taken.setdefault(flow.src_nic, set()), turns[flow.src_nic], load)
+        turns[flow.src_nic] += 1
+        taken[flow.src_nic].add(sport)
+        for link in router.links(flow.src_nic, flow.dst_nic, sport):
+            load[link] += int(flow.goodput_bps)
+        chosen.append(replace(flow, sport=sport))
+    answers: Counter[str] = Counter()
+    for at, flow in enumerate(chosen):
+        used = taken.setdefault(flow.dst_nic, set())
+        port = answers[flow.dst_nic] % router.ports(flow.dst_nic)
+        ack_sport = next(_leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, router, used), flow.ack_sport)
+        answers[flow.dst_nic] += 1
+        used.add(ack_sport)
+        chosen[at] = replace(flow, ack_sport=ack_sport)
+    worst = max(load, key=lambda link: load[link] / router.rate_bps(link), default="")
+    return Spread(tuple(chosen), worst, load[worst] / router.rate_bps(worst) if worst else 0.0)
+
+
+def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[str]) -> int:
+    port = turn % router.ports(flow.src_nic)
+    best, least = flow.sport, float("inf")
+    candidates = _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, router, taken)
+    for _, sport in zip(range(_CANDIDATES), candidates, strict=False):
+        links = router.links(flow.src_nic, flow.dst_nic, sport)
+        heaviest = max(((load[link] + flow.goodput_bps) / router.rate_bps(link) for link in links), default=0.0)
+        if heaviest < least:
+            best, least = sport, heaviest
+    return best
+
+
+def _leading_to(port: int, nic: str, dst_ip: str, start: int, router: Router, taken: set[int]) -> Iterator[int]:
+    """Free source ports from ``start`` on that the LAG of ``nic`` maps to ``port``."""
+    width = SPORT_MAX - SPORT_MIN + 1
+    for step in range(_SEARCH):
+        sport = SPORT_MIN + (start - SPORT_MIN + step) % width
+        if sport not in taken and router.port_for(nic, dst_ip, sport, ROCE_PORT) == port:
+            yield sport

@@ -1,0 +1,198 @@
+"""Who sends to whom, and how fast: traffic patterns over a fabric as lists of NIC pairs, and their flows. PURE.
+
+Traffic stays in its rail, as collectives on rail-optimised fabrics do; spare hosts stay idle.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric, Nic
+from traffic.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, default_sport, requester_qpn, responder_qpn
+from traffic.framing import wire_bytes
+
+Pair = tuple[Nic, Nic]
+
+_SWAPS = 8  # random exchanges for each NIC: mixes a permutation well beyond what the start looked like
+
+
+def permutation(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
+    """On each rail every NIC sends to exactly one other and receives from exactly one, in another segment if possible.
+
+    With one segment only, or without ``across_segments``, the other NIC is just another host's. InputError when a rail
+    has one host, or a segment holds more than half of them.
+    """
+    pairs: list[Pair] = []
+    for rail, nics in _rails(fabric).items():
+        groups = _groups(fabric, nics, across_segments)
+        targets = _derangement(groups, random.Random(f"{seed}/{rail}"), f"rail {rail}")
+        pairs += [(nics[i], nics[target]) for i, target in enumerate(targets)]
+    return pairs
+
+
+def pairs(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
+    """On each rail NICs talk two by two, both ways; across segments: the same place in two segments.
+
+    A NIC left over stays idle; ``seed`` decides nothing here. InputError when nobody has a partner.
+    """
+    found: list[Pair] = []
+    for nics in _rails(fabric).values():
+        ordered = list(nics)
+        if across_segments:
+            ordered.sort(key=lambda nic: (fabric.node(nic.host).index, _segment(fabric, nic)))
+        for a, b in zip(ordered[::2], ordered[1::2], strict=False):
+            found += [(a, b), (b, a)]
+    if not found:
+        raise InputError("the pattern 'pairs' needs two active hosts; raise hosts or segments")
+    return found
+
+
+def incast(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair]:
+    """On each rail one NIC, drawn by ``seed``, is sent to by all others, or by those of other segments if any.
+
+    Every sender keeps its own rate: the receiver is offered many times what it can take.
+    """
+    found: list[Pair] = []
+    for rail, nics in _rails(fabric).items():
+        if len(nics) < 2:
+            raise InputError("the pattern 'incast' needs two active hosts; raise hosts or segments")
+        groups = _groups(fabric, nics, across_segments)
+        target = random.Random(f"{seed}/{rail}").randrange(len(nics))
+        found += [(nic, nics[target]) for i, nic in enumerate(nics) if groups[i] != groups[target]]
+    return found
+
+
+PATTERNS: Mapping[str, Callable[[Fabric, int, bool], list[Pair]]] = {
+    "permutation": permutation,
+    "pairs": pairs,
+    "incast": incast,
+}
+
+
+def rate_pps(nic: Nic, load: float, queue_pairs: int, path_mtu: int) -> float:
+    """Packets per second of each of ``queue_pairs`` that together fill ``load`` (0 .. 1) of the NIC on the wire."""
+    rate_bps = sum(link.rate_bps for link in nic.links)
+    return rate_bps * load / queue_pairs / (8 * wire_bytes(path_mtu))
+
+
+def flows_for(
+    fabric: Fabric,
+    pattern: str,
+    *,
+    load: float,
+    queue_pairs: int = 1,
+    path_mtu: int = 4096,
+    seed: int | None = None,
+    across_segments: bool = True,
+    ib_timeout: int = 14,
+    retry_count: int = 7,
+) -> list[FlowSpec]:
+    """The flows of a pattern, ``queue_pairs`` for each pair of NICs; ``seed`` is the fabric's unless given.
+
+    A NIC that sends to several destinations spreads ``load`` over them. Source ports are what a RoCE stack picks for
+    the queue pair numbers, moved on to the next free one of the NIC. InputError when the pattern is unknown or does
+    not fit.
+    """
+    if pattern not in PATTERNS:
+        raise InputError(f"unknown traffic pattern {pattern!r}; write {' or '.join(PATTERNS)}")
+    chosen = PATTERNS[pattern](fabric, fabric.spec.seed if seed is None else seed, across_segments)
+    if len(chosen) * queue_pairs > MAX_FLOWS:
+        raise InputError(f"{len(chosen) * queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
+    destinations: dict[str, int] = {}
+    for src, _ in chosen:
+        destinations[src.name] = destinations.get(src.name, 0) + 1
+    ports = _Ports()
+    flows: list[FlowSpec] = []
+    for src, dst in chosen:
+        pps = rate_pps(src, load, queue_pairs * destinations[src.name], path_mtu)
+        for k in range(queue_pairs):
+            flow = len(flows)
+            here, there = requester_qpn(flow), responder_qpn(flow)
+            flows.append(
+                FlowSpec(
+                    id=flow,
+                    name=f"{src.name}>{dst.name}#{k}",
+                    src_nic=src.name,
+                    dst_nic=dst.name,
+                    src_ip=src.ip,
+                    dst_ip=dst.ip,
+                    sport=ports.take(src.name, default_sport(here, there)),
+                    ack_sport=ports.take(dst.name, default_sport(there, here)),
+                    rate_pps=pps,
+                    path_mtu=path_mtu,
+                    ib_timeout=ib_timeout,
+                    retry_count=retry_count,
+                )
+            )
+    return flows
+
+
+class _Ports:
+    """Source ports in use, per NIC."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, set[int]] = {}
+
+    def take(self, nic: str, wanted: int) -> int:
+        """``wanted``, or the next free one after it."""
+        used = self._used.setdefault(nic, set())
+        for port in _round_from(wanted):
+            if port not in used:
+                used.add(port)
+                return port
+        raise InputError(f"{nic} has more queue pairs than source ports ({len(used)}); lower queue_pairs")
+
+
+def _round_from(port: int) -> Iterator[int]:
+    yield from range(port, SPORT_MAX + 1)
+    yield from range(SPORT_MIN, port)
+
+
+def _segment(fabric: Fabric, nic: Nic) -> tuple[int, int]:
+    host = fabric.node(nic.host)
+    return host.pod, host.segment or 0
+
+
+def _rails(fabric: Fabric) -> Mapping[int, Sequence[Nic]]:
+    """Rail to the NICs of active hosts, in fabric order."""
+    found: dict[int, list[Nic]] = {}
+    for nic in fabric.nics:
+        if not fabric.node(nic.host).spare:
+            found.setdefault(nic.rail, []).append(nic)
+    return found
+
+
+def _groups(fabric: Fabric, nics: Sequence[Nic], across_segments: bool) -> list[int]:
+    """For each NIC the number of its group; nobody sends within a group: segments, or else single hosts."""
+    segments = [_segment(fabric, nic) for nic in nics]
+    numbers = {segment: i for i, segment in enumerate(dict.fromkeys(segments))}
+    if across_segments and len(numbers) > 1:
+        return [numbers[segment] for segment in segments]
+    return list(range(len(nics)))
+
+
+def _derangement(groups: Sequence[int], rng: random.Random, where: str) -> list[int]:
+    """A random permutation in which nobody stays in its group."""
+    by_group: dict[int, list[int]] = {}
+    for i, group in enumerate(groups):
+        by_group.setdefault(group, []).append(i)
+    largest = max(len(members) for members in by_group.values())
+    if 2 * largest > len(groups):
+        raise InputError(
+            f"the pattern 'permutation' on {where}: {largest} of {len(groups)} hosts are in one segment,"
+            " so not everyone finds a partner outside; raise hosts or segments"
+        )
+    ordered: list[int] = []
+    for members in rng.sample(list(by_group.values()), len(by_group)):
+        ordered += rng.sample(members, len(members))
+    # Groups are contiguous and none is longer than ``largest``: going round by that much always leaves the group.
+    targets = [0] * len(groups)
+    for place, member in enumerate(ordered):
+        targets[member] = ordered[(place + largest) % len(ordered)]
+    for _ in range(_SWAPS * len(groups)):
+        a, b = rng.randrange(len(groups)), rng.randrange(len(groups))
+        if groups[a] != groups[targets[b]] and groups[b] != groups[targets[a]]:
+            targets[a], targets[b] = targets[b], targets[a]
+    return targets

@@ -1,0 +1,91 @@
+"""The UDP sockets of the engine: one that receives for each NIC, one that sends for each end of a queue pair."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import struct
+
+from testbed.errors import MachineError
+from testbed.kernel.ns import NetNs
+from traffic.flow import ROCE_PORT
+
+_SO_RCVBUFFORCE, _SO_SNDBUFFORCE = 33, 32
+_SO_TIMESTAMPNS = 35
+_SO_MEMINFO, _SK_MEMINFO_DROPS, _SK_MEMINFO_VARS = 55, 8, 9
+_IP_MTU_DISCOVER, _IP_PMTUDISC_DO = 10, 2
+_SOL_UDP, _UDP_SEGMENT = 17, 103
+
+MAX_BURST_BYTES = 65_507
+MAX_BURST_PACKETS = 64  # UDP_MAX_SEGMENTS before Linux 6.8
+_BUFFER_BYTES = 64 << 20
+
+
+def open_receiver(ns: NetNs, ip: str) -> socket.socket:
+    """The socket that takes everything sent to the RoCE port of ``ip``, with kernel receive stamps. OSError."""
+    sock = _open(ns)
+    _set_buffer(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF)
+    sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    return _bind(sock, ns, ip, ROCE_PORT)
+
+
+def open_sender(ns: NetNs, ip: str, sport: int, segment_bytes: int = 0) -> socket.socket:
+    """A socket that sends from ``ip``:``sport``, never connected: the kernel then writes IP id 0 and DF. OSError.
+
+    With ``segment_bytes`` a larger buffer leaves as that many bytes each (UDP_SEGMENT); IP ids count up from 0.
+    Unconnected also keeps the socket's own hash out of ECMP decisions (FACTS trap 1).
+    """
+    sock = _open(ns)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # queue pairs may share a source port, as in RoCE
+    sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_DO)
+    _set_buffer(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF)
+    if segment_bytes:
+        sock.setsockopt(_SOL_UDP, _UDP_SEGMENT, segment_bytes)
+    return _bind(sock, ns, ip, sport)
+
+
+def drops(sock: socket.socket) -> int:
+    """Datagrams the kernel dropped because nobody read the socket in time: losses the machine caused."""
+    raw = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 4 * _SK_MEMINFO_VARS)
+    return int(struct.unpack(f"{_SK_MEMINFO_VARS}I", raw)[_SK_MEMINFO_DROPS])
+
+
+def buffer_bytes(sock: socket.socket) -> int:
+    """The receive buffer that was granted."""
+    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+
+def _open(ns: NetNs) -> socket.socket:
+    return ns.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+
+
+def _bind(sock: socket.socket, ns: NetNs, ip: str, port: int) -> socket.socket:
+    try:
+        sock.bind((ip, port))
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, f"{ns.name}: cannot use {ip}:{port}: {error.strerror}") from error
+    return sock
+
+
+def _set_buffer(sock: socket.socket, forced: int, plain: int) -> None:
+    """Ask for a buffer beyond the system's limit; without that right take what the limit allows."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, forced, _BUFFER_BYTES)
+    except PermissionError:
+        sock.setsockopt(socket.SOL_SOCKET, plain, _BUFFER_BYTES)
+
+
+def raise_file_limit(descriptors: int) -> None:
+    """Make room for ``descriptors`` more open files. MachineError when the hard limit is lower."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = descriptors + len(os.listdir("/proc/self/fd")) + 16
+    if wanted <= soft:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise MachineError(
+            f"a traffic worker needs {wanted} open files and {hard} are allowed:"
+            f" use fewer queue pairs, or ulimit -Hn {wanted}"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,54 @@
+"""A periodic tick that an event loop can wait for: timerfd(2), which Python offers only from 3.13 on."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+from testbed.kernel.ns import libc
+
+_CLOCK_MONOTONIC = 1
+_TFD_TIMER_ABSTIME = 1
+_NS_PER_S = 10**9
+
+
+class _Timespec(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+class _Itimerspec(ctypes.Structure):
+    _fields_ = (("interval", _Timespec), ("value", _Timespec))
+
+
+class Ticker:
+    """Readable at ``first_ns``, ``first_ns + period_ns``, ... on CLOCK_MONOTONIC once started. OSError on failure."""
+
+    def __init__(self) -> None:
+        self.fd: int = libc.timerfd_create(_CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.fd < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create")
+
+    def fileno(self) -> int:
+        """The descriptor to watch."""
+        return self.fd
+
+    def start(self, first_ns: int, period_ns: int) -> None:
+        """Tick from ``first_ns`` on (at once when that has passed)."""
+        first = max(first_ns, 1)  # 0 would switch the timer off
+        spec = _Itimerspec(
+            _Timespec(period_ns // _NS_PER_S, period_ns % _NS_PER_S),
+            _Timespec(first // _NS_PER_S, first % _NS_PER_S),
+        )
+        if libc.timerfd_settime(self.fd, _TFD_TIMER_ABSTIME, ctypes.byref(spec), None) != 0:
+            raise OSError(ctypes.get_errno(), "timerfd_settime")
+
+    def take(self) -> int:
+        """How many ticks have passed since the last call (0 when none has)."""
+        try:
+            return int.from_bytes(os.read(self.fd, 8), "little")
+        except BlockingIOError:
+            return 0
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self.fd)

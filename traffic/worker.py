@@ -1,0 +1,288 @@
+"""One worker process of the traffic engine: ``python -m traffic.worker CONTROL_FD``.
+
+Sleeps until the next tick, sends what is due, takes what has arrived, and answers the engine. Everything it learns goes
+into two record files. It dies with its parent.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from testbed.errors import MachineError
+from testbed.events import now_ns
+from testbed.kernel.ns import NetNs
+from testbed.kernel.sandbox import die_with_parent
+from traffic.flow import requester_qpn
+from traffic.gaps import send_gaps
+from traffic.messages import (
+    Begin,
+    Decoder,
+    Failed,
+    Finish,
+    Message,
+    Move,
+    Moved,
+    Progress,
+    QpError,
+    Ready,
+    Setup,
+    Stop,
+    Stopped,
+    WorkerReport,
+    encode,
+)
+from traffic.qp import AckPolicy
+from traffic.receiver import Receiver
+from traffic.recordfile import RecordFile
+from traffic.records import RECEIVED, SENT
+from traffic.sender import Sender
+from traffic.sockets import raise_file_limit
+from traffic.timerfd import Ticker
+from traffic.wire import SYNDROME_ACK, Ack
+
+_PROGRESS_NS = 100_000_000
+_EXPIRY_NS = 10_000_000  # how often retry timers are looked at
+_ROOMY_BYTES = 4 << 20
+"""A receive buffer that outlasts some ticks. With less (an ordinary user's) the worker wakes for every arrival."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a requester is: its sender and local index."""
+
+    sender: Sender
+    flow: int
+
+
+class Worker:
+    """The state of one worker between set-up and report."""
+
+    def __init__(self, setup: Setup, control: socket.socket) -> None:
+        self._setup = setup
+        self._control = control
+        self._realtime = setup.realtime and _be_realtime()
+        raise_file_limit(len(setup.senders) + len(setup.receivers) + len(setup.nics))
+        namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
+        self._sent = RecordFile(Path(setup.out, f"sent-{setup.index}.bin"), SENT)
+        self._records = RecordFile(Path(setup.out, f"received-{setup.index}.bin"), RECEIVED)
+        mtus = sorted({f.path_mtu for f in (*setup.senders, *setup.receivers)})
+        self._senders = [
+            Sender([f for f in setup.senders if f.path_mtu == mtu], namespaces, self._sent)
+            for mtu in sorted({f.path_mtu for f in setup.senders})
+        ]
+        self._receiver = Receiver(
+            setup.receivers,
+            {nic.name: nic.ip for nic in setup.nics},
+            mtus,
+            namespaces,
+            self._records,
+            AckPolicy(setup.ack_packets, setup.ack_delay_ns),
+        )
+        self._requesters = {f.id: _Place(s, i) for s in self._senders for i, f in enumerate(s.flows)}
+        self._by_qpn = {requester_qpn(flow): place for flow, place in self._requesters.items()}
+        self._ticker = Ticker()
+        self._late_ticks = 0
+        self._next_progress_ns = self._next_expiry_ns = 0
+        self._stopped = False
+
+    def run(self) -> None:
+        """Serve the engine until it says Finish or goes away."""
+        decoder = Decoder()
+        poll = select.epoll()
+        poll.register(self._control.fileno(), select.EPOLLIN)
+        poll.register(self._ticker.fileno(), select.EPOLLIN)
+        if self._receiver.buffer_bytes() < _ROOMY_BYTES:
+            poll.register(self._receiver.fileno(), select.EPOLLIN)
+        self._say(Ready(self._setup.index, self._realtime, self._receiver.buffer_bytes()))
+        # Nothing here makes reference cycles in earnest, and a collection is a gap in the stream.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        while True:
+            for fd, _ in poll.poll():
+                if fd == self._ticker.fileno():
+                    self._late_ticks += max(self._ticker.take() - 1, 0)
+                    self._tick()
+                elif fd == self._receiver.fileno():
+                    self._receive()
+                elif not self._serve(decoder):
+                    return
+
+    def _serve(self, decoder: Decoder) -> bool:
+        """Take what the engine says; False when it was the last word."""
+        data = self._control.recv(1 << 16)
+        if not data:
+            return False  # the engine is gone
+        for message in decoder.feed(data):
+            if isinstance(message, Finish):
+                self._finish(message)
+                return False
+            self._obey(message)
+        return True
+
+    def _obey(self, message: Message) -> None:
+        match message:
+            case Begin(at_ns):
+                for sender in self._senders:
+                    sender.schedule.start(at_ns)
+                self._ticker.start(at_ns + self._setup.offset_ns, self._setup.tick_ns)
+            case Move():
+                self._say(self._move(message))
+            case Stop():
+                self._stopped = True
+                for sender in self._senders:
+                    sender.schedule.stop()
+                self._say(Stopped())
+
+    def _move(self, move: Move) -> Moved:
+        try:
+            if move.ack:
+                at = self._receiver.move_ack(move.flow, move.sport)
+            else:
+                place = self._requesters[move.flow]
+                at = place.sender.move(place.flow, move.sport)
+        except OSError as error:
+            return Moved(move.flow, move.ack, now_ns(), error.strerror or str(error))
+        return Moved(move.flow, move.ack, at)
+
+    def _tick(self) -> None:
+        for sender in self._senders:
+            sender.tick()
+        self._receive()
+        at = now_ns()
+        if at >= self._next_expiry_ns and not self._stopped:
+            self._next_expiry_ns = at + _EXPIRY_NS
+            self._expire(at)
+        if at >= self._next_progress_ns:
+            self._next_progress_ns = at + _PROGRESS_NS
+            self._say(self._progress(at))
+
+    def _receive(self) -> None:
+        acks = self._receiver.tick()
+        at = now_ns()
+        for ack in acks:
+            self._acknowledged(ack, at)
+
+    def _acknowledged(self, ack: Ack, at_ns: int) -> None:
+        place = self._by_qpn.get(ack.qpn)
+        if place is None:
+            return
+        requester = place.sender.requesters[place.flow]
+        if ack.syndrome == SYNDROME_ACK:
+            requester.on_ack(ack.psn, at_ns)
+        else:
+            requester.on_nak(ack.psn, at_ns)
+
+    def _expire(self, at_ns: int) -> None:
+        for sender in self._senders:
+            for flow in sender.expire(at_ns):
+                requester = sender.requesters[flow]
+                self._say(QpError(sender.flows[flow].id, at_ns, requester.acknowledged, requester.outstanding))
+
+    def _progress(self, at_ns: int) -> Progress:
+        sent: dict[int, int] = {}
+        for sender in self._senders:
+            sent.update(zip((f.id for f in sender.flows), sender.schedule.next_seq.tolist(), strict=True))
+        return Progress(at_ns, sent, self._receiver.counts())
+
+    def _finish(self, finish: Finish) -> None:
+        self._drain(finish)
+        self._sent.close()
+        self._records.close()
+        report = self._report()
+        self._receiver.close()
+        for sender in self._senders:
+            sender.close()
+        self._say(report)
+
+    def _drain(self, finish: Finish) -> None:
+        """Go on receiving until nothing has come for a while."""
+        begun = arrived = now_ns()
+        packets = -1
+        self._ticker.start(begun, self._setup.tick_ns)
+        while (at := now_ns()) - arrived < finish.quiet_ns and at - begun < finish.limit_ns:
+            select.select([self._ticker.fileno()], [], [])
+            self._ticker.take()
+            self._tick()
+            if packets != self._receiver.received.packets:
+                packets, arrived = self._receiver.received.packets, now_ns()
+
+    def _report(self) -> WorkerReport:
+        gaps = send_gaps(np.fromfile(self._sent.path, SENT))
+        received = self._receiver.received
+        return WorkerReport(
+            index=self._setup.index,
+            senders=tuple(report for sender in self._senders for report in sender.reports(gaps)),
+            received=self._receiver.counts(),
+            socket_drops=self._receiver.drops(),
+            icrc_bad=received.icrc_bad,
+            foreign=received.foreign,
+            acks_sent=self._receiver.responders.acks_sent,
+            errors=dict(received.socket_errors + self._receiver.responders.errors),
+            receive_buffer_bytes=self._receiver.buffer_bytes(),
+            realtime=self._realtime,
+            late_ticks=self._late_ticks,
+            cpu_s=time.process_time(),
+        )
+
+    def _say(self, message: Message) -> None:
+        self._control.sendall(encode(message))
+
+
+def _be_realtime() -> bool:
+    """Ask for SCHED_RR; False where that is not allowed."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except OSError:
+        return False
+    return True
+
+
+def _read_setup(control: socket.socket) -> Setup | None:
+    """The first message; None when the engine went away."""
+    decoder = Decoder()
+    while True:
+        data = control.recv(1 << 16)
+        if not data:
+            return None
+        for message in decoder.feed(data):
+            if not isinstance(message, Setup):
+                raise TypeError(f"the first message must be Setup, not {message!r}")
+            return message
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve the engine behind the descriptor in ``arguments``; the exit code."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which ends us in order
+    control = socket.socket(fileno=int(arguments[0]))
+    setup = _read_setup(control)
+    if setup is None:
+        return 0
+    try:
+        try:
+            worker = Worker(setup, control)
+        except OSError as error:
+            raise MachineError(error.strerror or str(error)) from error
+        worker.run()
+    except (BrokenPipeError, ConnectionResetError):
+        return 0  # the engine is gone
+    except MachineError as error:
+        control.sendall(encode(Failed(str(error))))
+        return MachineError.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Verdicts and run folders, and how they are shown: terminal, JUnit, comparison."""

@@ -1,0 +1,412 @@
+"""The ``hpn`` command: parse, call one function, print. No logic lives here."""
+
+from __future__ import annotations
+
+import signal
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # until ``main`` runs, Ctrl-C just ends this process: no traceback
+
+import json
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console, RenderableType
+
+from results.ci import ci_table
+from results.ci import exit_code as ci_exit_code
+from results.compare import compare, spread_table
+from results.engines import engine_tables, side_by_side
+from results.folder import load as load_run
+from results.junit import Judged, junit_xml
+from results.live import LiveSteps, LiveView
+from results.tables import calibration_line, doctor_table, figure_line, inventory_tables, rows_table, table
+from results.terminal import summary
+from results.verdict import worst_exit_code
+from scenarios import calibrate, ci_run, engines, library, session
+from scenarios.bench import figures
+from scenarios.ci import load_suite
+from scenarios.describe import describe
+from scenarios.order import Batch, Order
+from testbed.doctor import examine
+from testbed.errors import HpnError, InputError, MachineError, NoisyError
+from testbed.fabric.inventory import inventory
+from testbed.fabric.load import load_fabric
+from testbed.fabric.presets import PRESETS
+from testbed.lab import attach, control, registry, supervisor
+from testbed.lab.inspect import SECTIONS
+from testbed.vm import kernel_build
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="hpn")
+def commands() -> None:
+    """A failover testbed for AI training networks.
+
+    Builds a scaled-down HPN (non-stacked dual-ToR LACP, dual plane, rails) in Linux namespaces, breaks it under
+    RoCE-like load and measures the failover. Start with: hpn drill run link-down
+
+    Exit codes: 0 pass, 1 fail, 2 usage or file error, 3 this machine cannot run it, 4 inconclusive (too noisy).
+    """
+
+
+def main() -> None:
+    """Run the command line: the product's own errors become one line each and their exit code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code = commands.main(prog_name="hpn", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = 130
+    except HpnError as error:
+        for line in str(error).splitlines():
+            click.echo(f"hpn: {line}", err=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@commands.command()
+@click.argument("topology", default="tiny")
+@click.option("--json", "as_json", is_flag=True, help="Print the inventory as JSON.")
+def plan(topology: str, as_json: bool) -> None:
+    """Print the inventory of a preset or topology file, at any size; nothing is built."""
+    found = inventory(load_fabric(topology))
+    if as_json:
+        click.echo(json.dumps(asdict(found), indent=2))
+    else:
+        show(*inventory_tables(found))
+
+
+@commands.command()
+def presets() -> None:
+    """List the named topologies."""
+    show(table("presets", ("name", "what it is good for"), ((p.name, p.summary) for p in PRESETS.values())))
+
+
+@commands.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--calibrate", "measure", is_flag=True, help="Measure the packet budget and noise floor (half a minute).")
+def doctor(as_json: bool, measure: bool) -> int:
+    """Say what this machine can do, what is used instead, and what would provide it."""
+    found = examine()
+    if measure:
+        steps = []
+        for step in calibrate.calibrate():
+            steps.append(step)
+            click.echo(calibration_line(step))
+        calibrate.save(calibrate.result(steps))
+        return 0 if steps[0].clean else NoisyError.exit_code
+    if as_json:
+        click.echo(json.dumps([asdict(capability) for capability in found], indent=2))
+    else:
+        show(doctor_table(found))
+    return MachineError.exit_code if any(c.needed and not c.present for c in found) else 0
+
+
+@commands.command()
+@click.argument("topology", default="tiny")
+@click.option("--name", help="Name of the lab; default: the topology's.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def up(topology: str, name: str | None, quiet: bool) -> None:
+    """Start a lab of a preset or topology file and return when it is converged."""
+    fabric = load_fabric(topology)
+    started = time.monotonic()
+    launched = supervisor.launch(supervisor.Request(name or fabric.spec.name, topology, fabric), lambda _event: None)
+    if not quiet:
+        click.echo(
+            f"lab {launched.name}: {launched.nodes} nodes, {launched.links} links, LAG datapath {launched.datapath},"
+            f" converged after {time.monotonic() - started:.2f} s"
+        )
+
+
+@commands.command()
+@click.argument("name", required=False)
+@click.option("--all", "everything", is_flag=True, help="End every lab of yours.")
+def down(name: str | None, everything: bool) -> None:
+    """End a lab and verify that nothing is left of it; ending one that is not up is no error."""
+    labs = list(registry.running())
+    if name is not None:
+        registry.check_name(name)
+        labs = [found for found in labs if found[1].name == name]
+    elif not everything and len(labs) > 1:
+        registry.find(None)
+    for place, record in labs:
+        supervisor.stop(place, record)
+        click.echo(f"lab {record.name} is down")
+    if not labs:
+        click.echo("no lab is up" if name is None else f"lab {name} is not up")
+
+
+@commands.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def ls(as_json: bool) -> None:
+    """List your running labs."""
+    records = [record for _, record in registry.running()]
+    if as_json:
+        click.echo(json.dumps([asdict(record) for record in records], indent=2))
+    else:
+        columns = ("name", "topology", ">nodes", ">links", "datapath", ">process", ">age")
+        rows = (
+            (r.name, r.topology, r.nodes, r.links, r.datapath, r.first_pid, f"{time.time() - r.started_at:.0f} s")
+            for r in records
+        )
+        show(table("labs", columns, rows))
+
+
+lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")
+
+
+@commands.command()
+@click.argument("what", required=False, type=click.Choice(list(SECTIONS)))
+@lab_option
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def inspect(what: str | None, lab_name: str | None, as_json: bool) -> None:
+    """Show nodes, links, LACP, BGP sessions, routes and ECMP groups of a lab as they are now."""
+    place, _ = registry.find(lab_name)
+    found = control.call(place.socket, "inspect", what=what or "")
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        sections = {what: found} if what else found
+        assert isinstance(sections, dict)
+        show(*(rows_table(name, rows) for name, rows in sections.items()))
+
+
+@commands.command(context_settings={"ignore_unknown_options": True})
+@click.argument("node")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+@lab_option
+def exec(node: str, command: tuple[str, ...], lab_name: str | None) -> int:
+    """Run a command in a node of a lab: hpn exec p0.s0.h0 -- ping -c 3 10.0.1.1"""
+    place, record = registry.find(lab_name)
+    return attach.execute(record.first_pid, registry.fabric_of(place), node, command)
+
+
+@commands.command()
+@click.argument("node", required=False)
+@lab_option
+@click.option("--script", type=click.Path(exists=True, dir_okay=False), help="Run these commands instead of asking.")
+def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
+    """Open Mininet's CLI on a lab, or a shell in one of its nodes."""
+    place, record = registry.find(lab_name)
+    fabric = registry.fabric_of(place)
+    if node is not None:
+        return attach.execute(record.first_pid, fabric, node, [os.environ.get("SHELL") or "/bin/sh"])
+    return attach.shell(record.first_pid, fabric, sys.stdin, script)
+
+
+@commands.command()
+@click.argument("src")
+@click.argument("dst")
+@click.option("--sport", type=click.IntRange(1, 65535), required=True, help="UDP source port.")
+@click.option("--dport", type=click.IntRange(1, 65535), default=4791, show_default=True, help="UDP destination port.")
+@lab_option
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_json: bool) -> int:
+    """Show the exact path a flow takes now, from NIC SRC to NIC DST (such as p0.s0.h0.r0): asked of the kernel."""
+    place, _ = registry.find(lab_name)
+    found = control.call(place.socket, "trace", src=src, dst=dst, sport=sport, dport=dport)
+    assert isinstance(found, dict)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        show(rows_table(f"{src} to {dst}, source port {sport}", found["steps"]))
+        click.echo(f"dropped: {found['dropped']}" if found["dropped"] else "delivered")
+    return 1 if found["dropped"] else 0
+
+
+@commands.command("break")
+@click.argument("target")
+@lab_option
+def break_(target: str, lab_name: str | None) -> None:
+    """Break a link (p0.s0.h0.r0.0) or crash a ToR (p0.s0.t0.0) by hand, until: hpn mend."""
+    place, _ = registry.find(lab_name)
+    control.call(place.socket, "break", target=target)
+
+
+@commands.command()
+@click.argument("target")
+@lab_option
+def mend(target: str, lab_name: str | None) -> None:
+    """Undo: hpn break."""
+    place, _ = registry.find(lab_name)
+    control.call(place.socket, "mend", target=target)
+
+
+@commands.command()
+@lab_option
+def events(lab_name: str | None) -> None:
+    """Follow the timeline of a lab as JSON lines until Ctrl-C."""
+    place, _ = registry.find(lab_name)
+    control.call(place.socket, "events", on_event=lambda event: click.echo(json.dumps(event)))
+
+
+@commands.group()
+def drill() -> None:
+    """Scripted failure drills: list, read, check and run them."""
+
+
+@drill.command("ls")
+def drill_ls() -> None:
+    """List the drills that come with hpn."""
+    show(table("drills", ("name", "what happens"), ((d.name, d.summary) for d in library.ls())))
+
+
+@drill.command("show")
+@click.argument("name")
+def drill_show(name: str) -> None:
+    """Explain a drill: what happens in hardware, what is emulated, its timeline and expectations."""
+    for line in describe(library.load(name)):
+        click.echo(line)
+
+
+@drill.command("validate")
+@click.argument("names", nargs=-1, required=True)
+def drill_validate(names: tuple[str, ...]) -> None:
+    """Check drill files: every mistake at once, with file and line."""
+    problems: list[str] = []
+    for name in names:
+        try:
+            library.load(name)
+            click.echo(f"{name}: good")
+        except InputError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise InputError(problems)
+
+
+@drill.command("run")
+@click.argument("names", nargs=-1, required=True)
+@click.option("--engine", type=click.Choice(["host", "qemu", "uml"]), default="host", show_default=True, help="Where.")
+@click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Runs of each drill.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders; default: runs/TIME."
+)
+@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), hidden=True)  # these three: inside a guest
+@click.option("--as-engine", default="host", hidden=True)
+@click.option("--as-repeat", type=int, default=0, hidden=True)
+def drill_run(
+    names: tuple[str, ...],
+    engine: str,
+    virtual_time: bool,
+    repeat: int,
+    junit: Path | None,
+    out: Path | None,
+    folder: Path | None,
+    as_engine: str,
+    as_repeat: int,
+) -> int:
+    """Run drills, each in a lab of its own, and judge them. The exit code is the worst answer."""
+    if virtual_time and engine != "uml":
+        raise InputError("--virtual-time needs --engine uml")
+    drills = [library.load(name) for name in names]
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    if folder is not None:  # inside a guest: news as lines; the outside reads the run folder and prints it
+        order = Order(drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine)
+        with LiveView(console, order.title) as listen:
+            return session.run(order, listen).verdict().exit_code
+    if engine == "host":
+        budget = calibrate.load()
+        for chosen in drills:
+            calibrate.check(chosen, budget)
+    batch = Batch(drills, repeat, out or Path("runs") / time.strftime("%Y%m%d-%H%M%S"), tuple(sys.argv[1:]))
+    guest = engines.ENGINES["uml-virtual-time" if virtual_time else engine]() if engine != "host" else None
+    runs = []
+    try:
+        for order in batch.orders():
+            if guest is None:
+                with LiveView(console, order.title) as listen:
+                    run = session.run(order, listen)
+            else:
+                run = engines.run_in_guest(order, guest, click.echo)
+            runs.append(run)
+            console.print(summary(run.manifest(), run.metrics(), run.verdict()))
+            console.print(f"run folder: {run.path}\n", highlight=False)
+    finally:
+        if junit is not None:
+            junit.write_text(junit_xml(Judged(run.manifest(), run.verdict()) for run in runs))
+    if repeat > 1:
+        show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
+    return worst_exit_code(run.verdict() for run in runs)
+
+
+@commands.group()
+def ci() -> None:
+    """Suites of drills for continuous integration: one report, one exit code."""
+
+
+@ci.command("run")
+@click.argument("suite", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("ci-out"), show_default=True)
+def ci_run_(suite: Path, out: Path) -> int:
+    """Run every drill of a suite file on its engines, go on after failures, write OUT/junit.xml and OUT/summary.md."""
+    wanted = load_suite(suite, engines.NAMES)
+    runs = []
+    try:
+        for run in ci_run.run_suite(wanted, engines.slots(), out, lambda run: click.echo(f"starting {run.title}")):
+            runs.append(run)
+            click.echo(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
+    finally:
+        ci_run.write_reports(out, wanted, runs)
+    show(ci_table(runs))
+    return ci_exit_code(runs)
+
+
+@commands.command("compare")
+@click.argument("folders", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
+def compare_engines(folders: tuple[Path, ...]) -> None:
+    """Put run folders of one drill on several engines side by side, with the reason for each difference."""
+    found = [load_run(folder) for folder in folders]
+    show(*engine_tables(side_by_side([(run.manifest(), run.metrics()) for run in found])))
+
+
+@commands.group()
+def vm() -> None:
+    """Guest kernels for drills: --engine qemu, --engine uml."""
+
+
+@vm.command("build-kernel")
+@click.option("--source", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A linux-source tar file.")
+def vm_build_kernel(source: Path | None) -> None:
+    """Build the user-mode-linux kernel that --virtual-time needs, into the cache (about 10 minutes, once)."""
+    with LiveSteps(Console(width=None if sys.stdout.isatty() else 160)) as listen:
+        built = kernel_build.build(listen, source)
+    click.echo(f"user-mode-linux {built.release} is in the cache as {built.key}")
+
+
+@commands.command()
+@click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Repeats; medians are shown.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def bench(runs: int, as_json: bool) -> int:
+    """Measure the speeds this project claims, beside stock Mininet where it is installed."""
+    found = []
+    for figure in figures.everything(runs):
+        found.append(figure)
+        if not as_json:
+            click.echo(figure_line(figure))
+    if as_json:
+        click.echo(json.dumps([asdict(figure) | {"met": figure.met} for figure in found], indent=2))
+    return 1 if any(figure.met is False for figure in found) else 0
+
+
+def show(*renderables: RenderableType) -> None:
+    """Print tables, a blank line between them."""
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    for renderable in renderables:
+        console.print(renderable)
+        console.print()
+
+
+if __name__ == "__main__":
+    main()

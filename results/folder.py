@@ -1,0 +1,145 @@
+"""The run folder: everything one drill leaves behind, written atomically and read back typed.
+
+Changes when a file is added to it. ``metrics.json`` is the whole of ``DrillMetrics``; ``flows.jsonl`` holds the same
+per-flow results flat, one line per flow and edge, for jq, SQLite and spreadsheets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from failover.model import DrillMetrics, FlowEdgeResult
+from results.manifest import Manifest
+from results.verdict import Verdict
+from testbed.errors import InputError
+from testbed.events import Event
+
+T = TypeVar("T")
+
+_MANIFEST = TypeAdapter(Manifest)
+_EVENT = TypeAdapter(Event)
+_METRICS = TypeAdapter(DrillMetrics)
+_VERDICT = TypeAdapter(Verdict)
+_FLOW_EDGE = TypeAdapter(FlowEdgeResult)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values in bins of ``bin_ms`` from ``start_ns``, by name; for plots only."""
+
+    start_ns: int
+    bin_ms: float
+    values: Mapping[str, Sequence[float]]
+
+
+_SERIES = TypeAdapter(Series)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """One run on disk. Writers replace whole files; readers raise InputError on what is missing or damaged."""
+
+    path: Path
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """``manifest.json``; its presence makes the folder a run folder."""
+        _write(self.path / "manifest.json", _MANIFEST.dump_json(manifest, indent=2))
+
+    def write_events(self, events: Iterable[Event]) -> None:
+        """``events.jsonl``: the timeline, one event a line."""
+        _write(self.path / "events.jsonl", b"".join(_EVENT.dump_json(event) + b"\n" for event in events))
+
+    def write_metrics(self, metrics: DrillMetrics) -> None:
+        """``metrics.json`` and ``flows.jsonl``."""
+        _write(self.path / "metrics.json", _METRICS.dump_json(metrics, indent=2))
+        lines = (
+            json.dumps({"edge": result.edge.label} | _FLOW_EDGE.dump_python(flow, mode="json")) + "\n"
+            for result in metrics.edges
+            for flow in metrics.flows_at(result)
+        )
+        _write(self.path / "flows.jsonl", "".join(lines).encode())
+
+    def write_verdict(self, verdict: Verdict) -> None:
+        """``verdict.json``."""
+        _write(self.path / "verdict.json", _VERDICT.dump_json(verdict, indent=2))
+
+    def write_series(self, name: str, series: Series) -> None:
+        """``series-NAME.json``."""
+        _write(self.path / f"series-{name}.json", _SERIES.dump_json(series))
+
+    def manifest(self) -> Manifest:
+        """What the run was."""
+        return _read(self.path / "manifest.json", _MANIFEST)
+
+    def events(self) -> tuple[Event, ...]:
+        """The timeline."""
+        path = self.path / "events.jsonl"
+        return tuple(_parse(path, _EVENT, line) for line in _bytes(path).splitlines())
+
+    def metrics(self) -> DrillMetrics:
+        """What was measured."""
+        return _read(self.path / "metrics.json", _METRICS)
+
+    def verdict(self) -> Verdict:
+        """The answer."""
+        return _read(self.path / "verdict.json", _VERDICT)
+
+    def series(self, name: str) -> Series:
+        """One time series."""
+        return _read(self.path / f"series-{name}.json", _SERIES)
+
+
+def create(path: Path) -> RunFolder:
+    """A new run folder. InputError when something else is there already or it cannot be made."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        occupied = any(path.iterdir()) and not (path / "manifest.json").exists()
+    except OSError as error:
+        raise InputError(f"cannot make run folder {path}: {error.strerror}; choose another with --out") from error
+    if occupied:
+        raise InputError(f"{path} is not empty and not a run folder; choose another with --out")
+    return RunFolder(path)
+
+
+def load(path: Path) -> RunFolder:
+    """The run folder at ``path``. InputError when it is none."""
+    if not (path / "manifest.json").is_file():
+        raise InputError(
+            f"{path} is not a run folder (no manifest.json); name the folder a drill printed or got by --out"
+        )
+    return RunFolder(path)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Replace a file in one step: a reader or a crash sees the old or the new, never half of it."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(content)
+    os.replace(new, path)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; the run did not get that far or is not a run folder") from error
+
+
+def _read(path: Path, adapter: TypeAdapter[T]) -> T:
+    return _parse(path, adapter, _bytes(path))
+
+
+def _parse(path: Path, adapter: TypeAdapter[T], content: bytes) -> T:
+    try:
+        return adapter.validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        what = f"{where}: {first['msg']}" if where else first["msg"]
+        raise InputError(f"{path} is damaged or of another version ({what}); repeat the run") from error

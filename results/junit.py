@@ -1,0 +1,74 @@
+"""JUnit XML of drills, for CI: one test suite per run, one test case per expectation.
+
+Changes when the mapping to JUnit changes. A broken expectation is a failure. Inconclusive is ``skipped``, not
+``error``: the drill said nothing about the network, and CI systems show skipped tests apart without blaming the
+change; the exit code 4 is there for those who want to gate on it. When the run as a whole cannot be trusted, every
+case is skipped, whatever its figures say (DESIGN rule 8).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+from results.manifest import Manifest
+from results.terminal import describe
+from results.verdict import Check, Outcome, Verdict
+
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""Characters that no XML 1.0 document may hold, not even escaped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One run with its verdict."""
+
+    manifest: Manifest
+    verdict: Verdict
+
+
+def junit_xml(runs: Iterable[Judged]) -> str:
+    """The whole report as text."""
+    report = JUnitXml("hpn")
+    for run in runs:
+        report.add_testsuite(_suite(run))
+    text = report.tostring()  # type: ignore[no-untyped-call]  # junitparser leaves it without types
+    return _NOT_XML.sub("?", text.decode() if isinstance(text, bytes) else str(text))
+
+
+def _suite(run: Judged) -> TestSuite:
+    manifest, verdict = run.manifest, run.verdict
+    suite = TestSuite(manifest.drill + (f" #{manifest.repeat}" if manifest.repeat else ""))
+    suite.timestamp = manifest.started_at
+    for name, value in _properties(manifest, verdict).items():
+        suite.add_property(name, value)
+    for check in verdict.checks or (Check("drill", Outcome.INCONCLUSIVE),):
+        suite.add_testcase(_case(manifest.drill, check, verdict.reasons))
+    suite.update_statistics()  # type: ignore[no-untyped-call]  # as above
+    suite.time = manifest.duration_s  # of the drill; its cases are judged afterwards and take no time
+    return suite
+
+
+def _case(drill: str, check: Check, reasons: tuple[str, ...]) -> TestCase:
+    case = TestCase(check.text, classname=drill, time=0.0)
+    said = describe(check)
+    if reasons:
+        case.result = [Skipped("inconclusive: " + "; ".join(reasons))]
+    elif check.outcome is Outcome.INCONCLUSIVE:
+        case.result = [Skipped(f"inconclusive: {said}")]
+    elif check.outcome is Outcome.FAIL:
+        case.result = [Failure(said, "expectation")]
+    case.system_out = said
+    return case
+
+
+def _properties(manifest: Manifest, verdict: Verdict) -> Mapping[str, str]:
+    plain = ("fabric", "architecture", "engine", "datapath", "kernel", "profile")
+    found = {name: str(getattr(manifest, name)) for name in plain}
+    found["command"] = " ".join(manifest.command)
+    for group in ("versions", "seeds", "doctor"):
+        found |= {f"{group}.{key}": str(value) for key, value in getattr(manifest, group).items()}
+    return found | {"verdict": verdict.outcome.value}

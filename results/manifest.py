@@ -1,0 +1,31 @@
+"""What a run was: the facts needed to repeat it or to doubt it.
+
+Changes when another fact belongs in every result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """``manifest.json`` of a run folder. ``started_at`` is wall time, ISO 8601 with offset; all else is monotonic."""
+
+    drill: str
+    fabric: str
+    architecture: str
+    command: tuple[str, ...]
+    engine: str  # host, qemu, uml
+    datapath: str  # kernel or nft
+    kernel: str  # release
+    started_at: str
+    started_ns: int  # CLOCK_MONOTONIC at the same moment
+    profile: str = ""  # 'quick' or 'full'
+    duration_s: float = 0.0
+    repeat: int = 0  # index of this run among the repeats
+    versions: Mapping[str, str] = field(default_factory=dict)  # hpn, python, bird, ...
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    doctor: Mapping[str, str] = field(default_factory=dict)  # capability to what is used
+    format: int = 1  # of the run folder

@@ -1,0 +1,28 @@
+"""What a running drill says of itself while it runs: small frozen records, carried as JSON lines out of the sandbox."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One piece of news. ``kind``: 'phase' (text: its name), 'traffic' (goodput now), 'fault', 'note'."""
+
+    kind: str
+    text: str
+    elapsed_s: float = 0.0  # since the start of traffic; 0 before
+    total_s: float = 0.0  # planned length of the traffic
+    goodput_bps: Mapping[str, float] = field(default_factory=dict)  # per plane, 'plane 0'
+
+
+def encode(news: Progress) -> bytes:
+    """One line."""
+    return json.dumps(asdict(news)).encode() + b"\n"
+
+
+def decode(line: bytes) -> Progress:
+    """The inverse of ``encode``."""
+    return Progress(**json.loads(line))

@@ -1,0 +1,194 @@
+"""The terminal summary of a run: verdict, outages and phases per edge, expectations with their margins. Pure.
+
+Changes when what a reader sees first changes. Every outage stands beside its resolution and the noise floor.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from failover.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
+from results.manifest import Manifest
+from results.tables import rate, table
+from results.verdict import Check, Outcome, Verdict
+
+_STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
+NONE = "-"
+
+
+def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) -> Group:
+    """Everything worth reading about one run; ``metrics`` is None when it never got to measure."""
+    parts: list[RenderableType] = [_headline(manifest, verdict)]
+    parts += [Text(f"  because {reason}") for reason in verdict.reasons]
+    parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
+    if metrics is not None and metrics.edges:
+        parts += [Text(), _outages(metrics), Text(), _phases(metrics.edges), *_notes(metrics.edges)]
+    if verdict.checks:
+        parts += [Text(), _checks(verdict.checks)]
+    if metrics is not None:
+        parts += [Text(), *(Text(line) for line in _method(metrics))]
+    return Group(*parts)
+
+
+def as_text(rendered: RenderableType, width: int = 160) -> str:
+    """The same as plain text without colour, for logs and files."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    with console.capture() as capture:
+        console.print(rendered)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def describe(check: Check) -> str:
+    """One line: measured, limit, margin, evidence."""
+    said = []
+    if check.measured is not None:
+        said.append(f"measured {_value(check.measured, check.unit)}")
+    if check.limit is not None:
+        said.append(f"limit {_value(check.limit, check.unit)}")
+    if check.margin is not None:
+        said.append(f"margin {_value(check.margin, check.unit)}")
+    if check.uncertainty:
+        said.append(f"uncertainty {_value(check.uncertainty, check.unit)}")
+    if check.evidence:
+        said.append(check.evidence)
+    return ", ".join(said) or check.outcome.value
+
+
+def _headline(manifest: Manifest, verdict: Verdict) -> Text:
+    line = Text(verdict.outcome.value.upper(), style=_STYLE[verdict.outcome])
+    repeat = f" #{manifest.repeat}" if manifest.repeat else ""
+    facts = [f"{manifest.datapath} datapath", f"{manifest.engine} engine", f"Linux {manifest.kernel}"]
+    facts += [f"{manifest.profile} profile"] if manifest.profile else []
+    line.append(f"  {manifest.drill}{repeat} on {manifest.fabric} ({', '.join(facts)})", style="default")
+    return line
+
+
+def _outages(metrics: DrillMetrics) -> Table:
+    columns = (
+        "edge",
+        ">flows hit",
+        ">lossy",
+        ">worst",
+        ">TBM",
+        ">median",
+        ">TBM",
+        ">resolution",
+        ">noise",
+        ">lost",
+        ">goodput before",
+        ">during",
+        ">after",
+    )
+    rows = [_outage_row(result, metrics.noise) for result in metrics.edges]
+    return table("outage in ms = missing / rate (TBM: by time stamps); goodput in bit/s", columns, rows)
+
+
+def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
+    bound = ">=" if result.flows_unrecovered else ""
+    return (
+        escape(result.edge.label),
+        str(result.flows_hit),
+        str(result.flows_lossy),
+        bound + milliseconds(result.worst_outage_plbm_ms),
+        bound + milliseconds(result.worst_outage_tbm_ms),
+        milliseconds(result.median_outage_plbm_ms),
+        milliseconds(result.median_outage_tbm_ms),
+        milliseconds(result.resolution_ms),
+        milliseconds(noise.noise_floor_ms),
+        str(result.lost),
+        rate(result.goodput.before_bps),
+        rate(result.goodput.during_bps),
+        rate(result.goodput.after_bps),
+    )
+
+
+def _phases(edges: Iterable[EdgeResult]) -> Table:
+    columns = ("edge", ">detect", ">switch", ">converge", ">path first", ">path last", ">recover")
+    rows = [(escape(result.edge.label), *(milliseconds(phase.ms) for _, phase in _named(result))) for result in edges]
+    return table("phases in ms since the injection (switch: since detect)", columns, rows)
+
+
+def _named(result: EdgeResult) -> Sequence[tuple[str, Phase]]:
+    phases = result.phases
+    return (
+        ("detect", phases.detect),
+        ("switch", phases.switch),
+        ("converge", phases.converge),
+        ("path first", phases.path_first),
+        ("path last", phases.path_last),
+        ("recover", phases.recover),
+    )
+
+
+def _notes(edges: Iterable[EdgeResult]) -> Iterable[Text]:
+    """Why phases are missing or partial, each reason once, with the first edge it holds for."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for result in edges:
+        names: dict[str, list[str]] = {}
+        for name, phase in _named(result):
+            if phase.reason:
+                names.setdefault(phase.reason, []).append(name)
+        for reason, phases in names.items():
+            found.setdefault((", ".join(phases), reason), []).append(result.edge.label)
+    for (phase_names, reason), labels in found.items():
+        more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+        yield Text(f"  {phase_names}: {reason} ({labels[0]}{more})", style="dim")
+
+
+def _checks(checks: Iterable[Check]) -> Table:
+    rows = [
+        (
+            check.outcome.value,
+            escape(check.text),
+            NONE if check.measured is None else _value(check.measured, check.unit),
+            NONE if check.limit is None else _value(check.limit, check.unit),
+            NONE if check.margin is None else _value(check.margin, check.unit),
+            escape(check.evidence),
+        )
+        for check in checks
+    ]
+    return table("expectations", ("", "expectation", ">measured", ">limit", ">margin", "evidence"), rows)
+
+
+def _method(metrics: DrillMetrics) -> Iterable[str]:
+    settings, noise = metrics.settings, metrics.noise
+    yield (
+        f"noise floor {milliseconds(noise.noise_floor_ms)} ms ({noise.pseudo_edges} pseudo-edges in "
+        f"{noise.window_s:g} s without a fault, {noise.lost} packets lost), resolution "
+        f"{milliseconds(metrics.resolution_ms)} ms, largest sender pause {milliseconds(noise.send_gap_max_ms)} ms"
+    )
+    few = " (fewer than the 16 that RFC 6414 asks for)" if metrics.few_flows else ""
+    yield (
+        f"{metrics.flow_count} flows{few}; recovered = {settings.recovery_packets} packets in order, then "
+        f"{settings.validation_s:g} s without loss; holes fewer than {settings.merge_packets} packets apart are one "
+        "outage"
+    )
+    host = metrics.host
+    if host is not None:
+        waited = "" if host.run_delay_mean_pct is None else f", own processes waited {host.run_delay_mean_pct:.1f} %"
+        yield (
+            f"host: {host.idle_mean_pct:.0f} % idle, {host.steal_mean_pct:.1f} % stolen{waited}, "
+            f"worst event-loop lag {milliseconds(host.loop_lag_max_ms)} ms"
+        )
+
+
+def milliseconds(value: float | None) -> str:
+    """Three significant digits or whole milliseconds; '-' for None."""
+    if value is None:
+        return NONE
+    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{digits}f}"
+
+
+def _value(value: float, unit: str) -> str:
+    if unit == "ms":
+        return f"{milliseconds(value)} ms"
+    if unit in ("bps", "bit/s"):
+        return f"{rate(value)}bit/s"
+    return f"{value:.4g} {unit}".rstrip()

@@ -1,0 +1,103 @@
+"""The four answers of a drill (DESIGN rule 8): checks of expectations against measurements, and what they add up to.
+
+Changes when the way a measured figure is held against a limit changes. Exit codes 2 and 3 are raised as errors
+(``testbed.errors``); a verdict is pass (0), fail (1) or inconclusive (4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """An answer; ``exit_code`` is what the command returns."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+
+    @property
+    def exit_code(self) -> int:
+        """0, 1 or 4."""
+        return {Outcome.PASS: 0, Outcome.FAIL: 1, Outcome.INCONCLUSIVE: 4}[self]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One expectation, judged. ``margin`` is the room left: positive when kept, negative when broken."""
+
+    text: str  # the expectation as written: 'worst outage < 50 ms'
+    outcome: Outcome
+    measured: float | None = None
+    limit: float | None = None
+    margin: float | None = None
+    unit: str = ""
+    uncertainty: float = 0.0  # resolution or noise floor, in ``unit``
+    evidence: str = ""  # which flow, edge or event shows it, or why it could not be judged
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of one drill. ``reasons``, one line each, say why the run as a whole cannot be trusted."""
+
+    outcome: Outcome
+    checks: tuple[Check, ...]
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0, 1 or 4."""
+        return self.outcome.exit_code
+
+
+def at_most(
+    text: str, measured: float | None, limit: float, *, unit: str = "", uncertainty: float = 0.0, evidence: str = ""
+) -> Check:
+    """Expect ``measured <= limit``; inconclusive when nearer than ``uncertainty`` or None (not measured)."""
+    margin = None if measured is None else limit - measured
+    return Check(text, _judge(margin, uncertainty), measured, limit, margin, unit, uncertainty, evidence)
+
+
+def at_least(
+    text: str, measured: float | None, limit: float, *, unit: str = "", uncertainty: float = 0.0, evidence: str = ""
+) -> Check:
+    """Expect ``measured >= limit``; inconclusive when nearer than ``uncertainty`` or None (not measured)."""
+    margin = None if measured is None else measured - limit
+    return Check(text, _judge(margin, uncertainty), measured, limit, margin, unit, uncertainty, evidence)
+
+
+def _judge(margin: float | None, uncertainty: float) -> Outcome:
+    if margin is None or (uncertainty > 0 and abs(margin) < uncertainty):
+        return Outcome.INCONCLUSIVE
+    return Outcome.PASS if margin >= 0 else Outcome.FAIL
+
+
+def holds(text: str, true: bool | None, *, evidence: str = "") -> Check:
+    """Expect a fact; None means it could not be told."""
+    outcome = Outcome.INCONCLUSIVE if true is None else Outcome.PASS if true else Outcome.FAIL
+    return Check(text, outcome, evidence=evidence)
+
+
+def decide(checks: Sequence[Check], reasons: Sequence[str] = ()) -> Verdict:
+    """Add checks up: any reason makes the run inconclusive, else a failed check fails it, else an unsure one.
+
+    ``reasons`` come from the measurement (``DrillMetrics.inconclusive``) and the host (``failover.host.is_starved``):
+    a starved run is never a pass or a fail.
+    """
+    found = tuple(reasons) if checks else (*reasons, "nothing was checked: the drill has no expectations")
+    outcomes = {check.outcome for check in checks}
+    if found:
+        outcome = Outcome.INCONCLUSIVE
+    elif Outcome.FAIL in outcomes:
+        outcome = Outcome.FAIL
+    else:
+        outcome = Outcome.INCONCLUSIVE if Outcome.INCONCLUSIVE in outcomes else Outcome.PASS
+    return Verdict(outcome, tuple(checks), found)
+
+
+def worst_exit_code(verdicts: Iterable[Verdict]) -> int:
+    """One exit code for several runs: a fail outweighs an inconclusive run, which outweighs a pass."""
+    codes = {verdict.exit_code for verdict in verdicts}
+    return next((code for code in (1, 4) if code in codes), 0)

@@ -1,0 +1,48 @@
+"""2 Gbit/s through a lab: paced real packets from one host to another, loss counted from the records."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from scenarios.bench.figures import Measured, elephant_spec
+from scenarios.traffic_on_lab import LabTraffic
+from testbed.events import now_ns
+from testbed.fabric.build import build
+from testbed.lab.lab import Lab
+from traffic.framing import wire_bytes
+from traffic.patterns import flows_for
+
+_WIRE_BPS = 2e9
+_QUEUE_PAIRS = 4
+_LEAD_NS = 200_000_000
+
+
+async def measure(seconds: float) -> Measured:
+    """Wire rate in Gbit/s, packets sent and lost, largest pause of a sender in ms; one direction only."""
+    fabric = build(elephant_spec())
+    lab = Lab(fabric, lambda _event: None)
+    lab.start()
+    await lab.converged()
+    source = fabric.nics[0].name
+    load = _WIRE_BPS / sum(link.rate_bps for link in fabric.nics[0].links)
+    flows = [f for f in flows_for(fabric, "pairs", load=load, queue_pairs=_QUEUE_PAIRS) if f.src_nic == source]
+    with tempfile.TemporaryDirectory() as out:
+        traffic = LabTraffic(lab, flows, Path(out))
+        await traffic.start()
+        start_ns = now_ns() + _LEAD_NS
+        traffic.engine.begin(start_ns)
+        await asyncio.wait({traffic.engine.failed}, timeout=seconds + (start_ns - now_ns()) / 1e9)
+        span_s = (now_ns() - start_ns) / 1e9
+        report = await traffic.finish()
+        received = sum(sum(worker.received.values()) for worker in report.workers)
+    sent = sum(sender.sent for sender in report.senders.values())
+    gap_ns = max(sender.send_gap_max_ns for sender in report.senders.values())
+    lab.close()
+    return {
+        "gbps": received * wire_bytes(4096) * 8 / span_s / 1e9,
+        "sent": sent,
+        "lost": sent - received,
+        "gap_ms": gap_ns / 1e6,
+    }

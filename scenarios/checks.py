@@ -1,0 +1,231 @@
+"""What the sections of a drill file mean together: faults that exist and fit in time, expectations that can be judged.
+
+Every check is one function that notes its mistakes; parts that could not be read are None and skip the checks they
+are needed for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from failover.faults import PlannedFault, TargetKind
+from scenarios.blast import relations
+from scenarios.drill import At, Bound, Expectation, Flows, Metric, Profile, Timeline, Workload
+from scenarios.measure import RELATIONS
+from scenarios.units import format_duration
+from scenarios.workload import PATH_MTUS, mtu_needed, packet_period_ns
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric, Role
+from testbed.yamlcheck import Mistakes, did_you_mean, dotted
+from testbed.yamlfile import Where, shorten
+from traffic.flow import FlowSpec
+
+LONGEST_NS = 3600 * 10**9
+_A = {Role.HOST: "a host", Role.TOR: "a ToR", Role.AGG: "an Agg", Role.CORE: "a Core"}
+
+Found = Iterator[tuple[Where, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The sections of a drill file, as far as they could be read; faults and expectations with where they stand."""
+
+    fabric: Fabric | None
+    workload: Workload | None
+    profile: Profile
+    timeline: Timeline | None
+    faults: Sequence[tuple[PlannedFault, Where]]
+    expectations: Sequence[tuple[Expectation, Where]]
+    faults_complete: bool  # no fault of the file was refused
+    flows: tuple[FlowSpec, ...]  # empty when they could not be worked out
+
+
+def check_drill(mistakes: Mistakes, parts: Parts) -> None:
+    """Note everything that is wrong between the sections."""
+    for check in (_targets, _ids, _timing, _overlaps, _workload, _known_faults, _edges, _resolution):
+        for where, text in check(parts):
+            written = where[0] in mistakes.document.data  # a section left out is right by itself: blame the fabric
+            mistakes.add(where if written else ("topology",), text)
+    if not mistakes:  # flows can only be worked out for a drill that is right so far
+        for where, text in _selections(parts):
+            mistakes.add(where, text)
+
+
+def _targets(parts: Parts) -> Found:
+    if parts.fabric is None:
+        return
+    for planned, where in parts.faults:
+        problem = _target_problem(parts.fabric, planned)
+        if problem:
+            yield (*where, "target"), f"{dotted((*where, 'target'))}: {problem}"
+
+
+def _target_problem(fabric: Fabric, planned: PlannedFault) -> str:
+    target, needed = planned.fault.target, planned.fault.TARGET
+    link = fabric.link_by_name.get(target)
+    node = fabric.node_by_name.get(target)
+    nic = fabric.nic_by_name.get(target)
+    if needed is TargetKind.LINK:
+        if node is not None:
+            links = ", ".join(x.name for x in fabric.links_of(target)[:2])
+            return f"{target} is {_A[node.role]}, but {planned.fault.KIND} needs a link; write one of its: {links}, ..."
+        if nic is not None:
+            links = ", ".join(x.name for x in nic.links)
+            return f"{target} is a NIC, but {planned.fault.KIND} needs a link; write one of its ports: {links}"
+        return "" if link is not None else _why(fabric.link, target)
+    if link is not None or nic is not None or (node is not None and node.role is not Role.TOR):
+        what = "a link" if link is not None else _A[node.role] if node is not None else "a NIC"
+        tors = [x.name for x in fabric.nodes if x.role is Role.TOR][:3]
+        return f"{target} is {what}, but {planned.fault.KIND} needs a ToR; write one such as {', '.join(tors)}"
+    return "" if node is not None else _why(fabric.node, target)
+
+
+def _why(look_up: Callable[[str], object], name: str) -> str:
+    try:
+        look_up(name)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _ids(parts: Parts) -> Found:
+    seen: dict[str, Where] = {}
+    for planned, where in parts.faults:
+        if planned.id in seen:
+            yield (
+                (*where, "id"),
+                f"{dotted(where)} has id {planned.id!r}, as {dotted(seen[planned.id])} has; choose another",
+            )
+        seen.setdefault(planned.id, where)
+
+
+def _timing(parts: Parts) -> Found:
+    timeline, needed_ns = parts.timeline, parts.profile.validation_ns
+    if timeline is None:
+        return
+    needed = format_duration(needed_ns)
+    for planned, where in parts.faults:
+        if planned.at_ns < timeline.healthy_ns:
+            healthy = format_duration(timeline.healthy_ns)
+            yield (
+                (*where, "at"),
+                f"{dotted((*where, 'at'))} is {format_duration(planned.at_ns)}, before the healthy phase ends;"
+                f" write {healthy} or later, or shorten timeline.healthy",
+            )
+    if parts.faults and timeline.settle_ns < needed_ns:
+        yield (
+            ("timeline", "settle"),
+            f"timeline.settle is {format_duration(timeline.settle_ns)}, but the {parts.profile} profile needs {needed}"
+            f" without loss to call a flow recovered; write settle: {needed} or more",
+        )
+    if timeline.end_ns > LONGEST_NS:
+        text = f"traffic would run for {format_duration(timeline.end_ns)}; write times that add up to at most"
+        yield ("timeline",), f"{text} {format_duration(LONGEST_NS)}"
+
+
+def _overlaps(parts: Parts) -> Found:
+    if parts.fabric is None:
+        return
+    held: list[tuple[PlannedFault, Where, set[str]]] = []
+    for planned, where in parts.faults:
+        if _target_problem(parts.fabric, planned):
+            continue
+        links = {link.name for link in planned.fault.links_hit(parts.fabric)}
+        for other, other_where, other_links in held:
+            if links & other_links and _meet(planned, other):
+                what = f"{dotted(where)} ({planned.fault.KIND} of {planned.fault.target})"
+                shared = f"overlaps {dotted(other_where)} on {min(links & other_links)}"
+                yield where, f"{what} {shared}; {_way_out(planned, other)} or choose another target"
+                break
+        held.append((planned, where, links))
+
+
+def _meet(one: PlannedFault, other: PlannedFault) -> bool:
+    first, second = sorted((one, other), key=lambda fault: fault.at_ns)
+    end_ns = first.repaired_at_ns
+    return end_ns is None or second.at_ns <= end_ns
+
+
+def _way_out(one: PlannedFault, other: PlannedFault) -> str:
+    first, second = sorted((one, other), key=lambda fault: fault.at_ns)
+    if first.repaired_at_ns is None:
+        return f"give {first.id} a 'for'"
+    return f"start {second.id} after {format_duration(first.repaired_at_ns)}"
+
+
+def _workload(parts: Parts) -> Found:
+    if parts.fabric is None or parts.workload is None:
+        return
+    needed = mtu_needed(parts.workload.path_mtu)
+    if parts.fabric.spec.mtu < needed:
+        smaller = [size for size in PATH_MTUS if mtu_needed(size) <= parts.fabric.spec.mtu]
+        way_out = f"write path_mtu: {smaller[-1]} or mtu: {needed}" if smaller else f"write mtu: {needed} or more"
+        text = f"workload.path_mtu {parts.workload.path_mtu} needs an mtu of {needed}"
+        yield ("workload", "path_mtu"), f"{text}, the topology has {parts.fabric.spec.mtu}; {way_out}"
+
+
+def _known_faults(parts: Parts) -> Found:
+    if not parts.faults_complete:
+        return
+    ids = list(dict.fromkeys(planned.id for planned, _ in parts.faults))
+    for expectation, where in parts.expectations:
+        if expectation.fault is not None and expectation.fault not in ids:
+            hint = did_you_mean(expectation.fault, ids, "write one of") if ids else "the timeline has no faults"
+            yield (*where[:-1], "fault"), f"{dotted(where[:-1])} is about fault {shorten(expectation.fault)}; {hint}"
+
+
+def _edges(parts: Parts) -> Found:
+    if not parts.faults_complete:
+        return
+    for expectation, where in parts.expectations:
+        problem = _edge_problem(expectation, [planned for planned, _ in parts.faults], parts.profile)
+        if problem:
+            yield where, f"{dotted(where[:3])} can never be judged: {problem}"
+
+
+def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], profile: Profile) -> str:
+    asks = expectation.edge is not At.ANY or expectation.metric.needs_fault
+    asks = asks or expectation.flows not in {Flows.ALL, Flows.OTHERS}
+    if not faults:
+        return "the drill has no faults; add one under timeline.faults, or remove the expectation" if asks else ""
+    chosen = [planned for planned in faults if expectation.fault in {None, planned.id}]
+    if expectation.edge is At.REPAIR and not any(planned.repaired_at_ns for planned in chosen):
+        return "no fault is repaired within the drill; add 'for' to it, or write edge: failure"
+    if expectation.metric is Metric.RECOVER and expectation.edge is At.FAILURE:
+        short = [p for p in chosen if p.for_ns is not None and p.for_ns < profile.validation_ns]
+        if short:
+            needed = format_duration(profile.validation_ns)
+            return f"{short[0].id} is repaired before a flow can be called recovered; write for: {needed} or more"
+    return ""
+
+
+def _resolution(parts: Parts) -> Found:
+    period_ns = packet_period_ns(parts.flows)
+    for expectation, where in parts.expectations:
+        if expectation.metric not in {Metric.WORST_OUTAGE, Metric.MEDIAN_OUTAGE}:
+            continue
+        if expectation.bound in {Bound.BELOW, Bound.AT_MOST} and expectation.limit < period_ns:
+            text = f"a queue pair sends one packet every {period_ns / 1e6:.3g} ms and nothing shorter can be seen"
+            way_out = f"write at least {-(-period_ns // 10**6)} ms, raise workload.load, or expect packets_lost"
+            yield where, f"{dotted(where)} is {expectation.limit_text}, but {text}; {way_out}"
+
+
+def _selections(parts: Parts) -> Found:
+    if parts.fabric is None or not parts.flows or not parts.faults:
+        return
+    stand = {planned.id: relations(parts.fabric, planned.fault, parts.flows) for planned, _ in parts.faults}
+    for expectation, where in parts.expectations:
+        chosen = [stand[fault] for fault in stand if expectation.fault in {None, fault}]
+        wanted = RELATIONS[expectation.flows]
+        if not expectation.metric.by_flow or any(r in wanted for found in chosen for r in found.values()):
+            continue
+        yield (*where[:-1], "flows"), f"{dotted(where[:-1])} can never be judged: {_nobody(expectation.flows)}"
+
+
+def _nobody(flows: Flows) -> str:
+    if flows is Flows.OTHERS:
+        return "every flow is inside the blast radius; write flows: hit, or take a larger topology"
+    if flows is Flows.TRANSIT:
+        return "no fault is above the ToRs; write flows: hit"
+    return f"no {flows} flow: the faults hit no NIC that carries traffic; write another target or flows: all"

@@ -1,0 +1,124 @@
+"""Makes the runs of a suite, some side by side, and goes on after failures.
+
+Changes when runs are to be scheduled otherwise. What an engine is, the caller says: ``EngineSlot``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from results.ci import CiRun, ci_junit, ci_summary
+from results.folder import RunFolder, load
+from results.junit import Judged
+from scenarios.ci import Run, Suite
+from testbed.errors import HpnError, InputError, MachineError
+
+JUNIT, SUMMARY, LOG = "junit.xml", "summary.md", "output.txt"
+_JUDGED = (0, 1, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSlot:
+    """An engine as the scheduler sees it.
+
+    ``cores``: how many a run keeps busy, 0 for the whole machine: a measurement that shares its cores is worth little.
+    ``run`` makes one run inside a folder of its own and returns the run folder; HpnError when there is none. It is
+    called in a thread.
+    """
+
+    cores: int
+    run: Callable[[Run, Path], RunFolder]
+
+
+def run_suite(
+    suite: Suite,
+    engines: Mapping[str, EngineSlot],
+    out: Path,
+    on_start: Callable[[Run], None] = lambda _run: None,
+    cores: int | None = None,
+) -> Iterator[CiRun]:
+    """Make every run, each in OUT/DRILL.ENGINE.N, and yield it when it has ended.
+
+    An iterator that is closed early starts no more runs and waits for those that run.
+    """
+    capacity = cores or len(os.sched_getaffinity(0))
+    most = min(suite.parallel or capacity, len(suite.runs))
+    waiting = list(suite.runs)
+    running: dict[Future[CiRun], Run] = {}
+    with ThreadPoolExecutor(max_workers=max(1, most)) as pool:
+        while waiting or running:
+            while len(running) < most and (at := _next(waiting, running.values(), engines, capacity)) is not None:
+                run = waiting.pop(at)
+                on_start(run)
+                running[pool.submit(_one, run, engines[run.engine], out / run.folder)] = run
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                del running[future]
+                yield future.result()
+
+
+def _next(
+    waiting: Sequence[Run], running: Collection[Run], engines: Mapping[str, EngineSlot], capacity: int
+) -> int | None:
+    """Index of the first waiting run that fits beside the running ones; alone, any fits."""
+    needs = {name: min(slot.cores or capacity, capacity) for name, slot in engines.items()}
+    free = capacity - sum(needs[run.engine] for run in running)
+    return next((at for at, run in enumerate(waiting) if not running or needs[run.engine] <= free), None)
+
+
+def _one(run: Run, engine: EngineSlot, folder: Path) -> CiRun:
+    started = time.monotonic()
+    made = partial(CiRun, run.drill, run.engine, run.repeat, run.repeats)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = engine.run(run, folder)
+        judged = Judged(found.manifest(), found.verdict())
+    except (HpnError, OSError) as error:
+        code = error.exit_code if isinstance(error, HpnError) else MachineError.exit_code
+        return made(run.folder, time.monotonic() - started, None, str(error), code)
+    where = str(found.path.relative_to(folder.parent)) if found.path.is_relative_to(folder.parent) else str(found.path)
+    return made(where, time.monotonic() - started, judged, "", judged.verdict.exit_code)
+
+
+def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
+    """An engine that is a command: ``COMMAND FILE --out FOLDER`` makes FOLDER/DRILL and exits as ``hpn drill run``.
+
+    What it prints is kept beside the run folder.
+    """
+
+    def run(wanted: Run, folder: Path) -> RunFolder:
+        log = folder / LOG
+        with log.open("wb") as output:
+            code = subprocess.run(
+                [*command, str(wanted.file), "--out", str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+            ).returncode
+        if code not in _JUDGED:
+            raise (InputError if code == InputError.exit_code else MachineError)(_last_words(log, code))
+        return load(folder / wanted.drill)
+
+    return EngineSlot(cores, run)
+
+
+def _last_words(log: Path, code: int) -> str:
+    """The command's own error lines, or the last line it printed."""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    told = [line.removeprefix("hpn: ") for line in lines if line.startswith("hpn: ")]
+    return "\n".join(told) or f"the run ended with code {code}: {lines[-1].strip() if lines else 'it said nothing'}"
+
+
+def write_reports(out: Path, suite: Suite, runs: Sequence[CiRun]) -> None:
+    """OUT/junit.xml and OUT/summary.md of the runs made so far."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / JUNIT).write_text(ci_junit(suite.name, runs))
+    (out / SUMMARY).write_text(ci_summary(suite.name, runs))

@@ -1,0 +1,199 @@
+"""What a drill is once its file has been read: pure, frozen, complete; made by ``scenarios.load``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from failover.faults import PlannedFault
+from failover.model import QUICK, Settings
+from scenarios.units import format_duration, format_percent
+from testbed.fabric.spec import FabricSpec
+
+
+class Profile(StrEnum):
+    """How long a flow must stay quiet to count as recovered: RFC 6412's 5 s, or 1 s."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+    @property
+    def settings(self) -> Settings:
+        """The constants of the measurement."""
+        return QUICK if self is Profile.QUICK else Settings()
+
+    @property
+    def validation_ns(self) -> int:
+        """The validation time."""
+        return int(self.settings.validation_s * 1e9)
+
+
+class Flows(StrEnum):
+    """Which flows an expectation is about, by their relation to the fault."""
+
+    ALL = "all"
+    HIT = "hit"  # an end of the flow is a NIC that lost a port
+    SENDER = "sender"  # its source is: direction up, the LAG decides
+    RECEIVER = "receiver"  # its destination is: direction down, routes and path control decide
+    TRANSIT = "transit"  # a path it may take is hit, its NICs are not
+    OTHERS = "others"  # the control group
+
+
+class At(StrEnum):
+    """Which edges of the faults an expectation is about."""
+
+    FAILURE = "failure"
+    REPAIR = "repair"
+    ANY = "any"
+
+
+class Unit(StrEnum):
+    """The unit of a limit."""
+
+    MS = "ms"
+    COUNT = ""
+    SHARE = "%"
+    YES = "yes"
+
+
+class Metric(StrEnum):
+    """What can be expected; the value is the key in a drill file."""
+
+    WORST_OUTAGE = "worst_outage"  # the longest outage of a flow: missing packets / rate
+    MEDIAN_OUTAGE = "median_outage"  # over the flows chosen
+    PACKETS_LOST = "packets_lost"
+    FLOWS_WITH_LOSS = "flows_with_loss"
+    FLOWS_UNRECOVERED = "flows_unrecovered"  # not back before the next edge
+    QUEUE_PAIR_DEATHS = "queue_pair_deaths"  # retries exceeded
+    GOODPUT_DURING = "goodput_during"  # from the edge to the next, of before; the worst NIC counts
+    GOODPUT_AFTER = "goodput_after"  # the last part of that window, of before; the worst NIC counts
+    DETECT = "detect"  # phases, see failover.model.Phases
+    SWITCH = "switch"
+    CONVERGE = "converge"
+    RECOVER = "recover"
+    NOISE_FLOOR = "noise_floor"  # the largest outage reported while nothing was wrong
+    STATE_RESTORED = "state_restored"  # after the drill the lab equals its state before
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of its limit."""
+        return _UNITS.get(self, Unit.MS)
+
+    @property
+    def by_flow(self) -> bool:
+        """Takes ``flows``."""
+        return self.by_edge and self not in PHASES
+
+    @property
+    def by_edge(self) -> bool:
+        """Takes ``edge`` and ``fault``."""
+        return self not in {Metric.NOISE_FLOOR, Metric.STATE_RESTORED}
+
+    @property
+    def needs_fault(self) -> bool:
+        """Means nothing in a drill without faults."""
+        return self in PHASES or self in {Metric.GOODPUT_DURING, Metric.GOODPUT_AFTER, Metric.FLOWS_UNRECOVERED}
+
+    @property
+    def words(self) -> str:
+        """'worst outage'."""
+        return self.value.replace("_", " ")
+
+
+_UNITS: Mapping[Metric, Unit] = {
+    Metric.PACKETS_LOST: Unit.COUNT,
+    Metric.FLOWS_WITH_LOSS: Unit.COUNT,
+    Metric.FLOWS_UNRECOVERED: Unit.COUNT,
+    Metric.QUEUE_PAIR_DEATHS: Unit.COUNT,
+    Metric.GOODPUT_DURING: Unit.SHARE,
+    Metric.GOODPUT_AFTER: Unit.SHARE,
+    Metric.STATE_RESTORED: Unit.YES,
+}
+PHASES = frozenset({Metric.DETECT, Metric.SWITCH, Metric.CONVERGE, Metric.RECOVER})
+
+
+class Bound(StrEnum):
+    """How the limit is meant; the value is the key in a drill file."""
+
+    BELOW = "below"
+    AT_MOST = "at_most"
+    ABOVE = "above"
+    AT_LEAST = "at_least"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One limit on one metric. ``limit`` is in ns, a count, a share (1.0 = 100 %), or 1/0 for yes/no."""
+
+    metric: Metric
+    bound: Bound
+    limit: float
+    flows: Flows = Flows.ALL
+    edge: At = At.ANY
+    fault: str | None = None  # only the edges of this fault
+    line: int = 0  # in the drill file
+
+    @property
+    def text(self) -> str:
+        """As a sentence: 'worst outage of hit flows at failure below 50 ms'."""
+        if self.metric is Metric.STATE_RESTORED:
+            return "state restored" if self.limit else "state not restored"
+        words = [self.metric.words]
+        flows = "other" if self.flows is Flows.OTHERS else self.flows
+        words += [f"of {flows} flows"] if self.metric.by_flow and self.flows is not Flows.ALL else []
+        words += [f"of {self.fault}"] if self.fault else []
+        words += [f"at {self.edge}"] if self.edge is not At.ANY else []
+        return " ".join([*words, self.bound.value.replace("_", " "), self.limit_text])
+
+    @property
+    def limit_text(self) -> str:
+        """The limit with its unit."""
+        match self.metric.unit:
+            case Unit.MS:
+                return format_duration(int(self.limit))
+            case Unit.SHARE:
+                return f"{format_percent(self.limit)} of before"
+        return f"{self.limit:.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The traffic of a drill. ``load``: share of each NIC's whole rate that its wire traffic fills."""
+
+    pattern: str = "permutation"
+    queue_pairs: int = 2  # per NIC and destination
+    across_segments: bool = True
+    load: float = 0.4
+    path_mtu: int = 4096
+    ib_timeout: int = 14
+    retry_count: int = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """When what happens, in nanoseconds from the start of traffic."""
+
+    healthy_ns: int
+    faults: tuple[PlannedFault, ...]
+    settle_ns: int
+
+    @property
+    def end_ns(self) -> int:
+        """The end of traffic: ``settle_ns`` after the last edge, or after the healthy phase."""
+        return max([self.healthy_ns, *(edge.at_ns for fault in self.faults for edge in fault.edges)]) + self.settle_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """One drill file, checked."""
+
+    name: str
+    summary: str
+    description: str
+    topology: FabricSpec
+    workload: Workload
+    profile: Profile
+    timeline: Timeline
+    expectations: tuple[Expectation, ...]
+    source: str  # the file it came from

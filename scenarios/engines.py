@@ -1,0 +1,74 @@
+"""A drill in a guest kernel: the very same command, run by an engine on the host's files (DESIGN rule 11).
+
+Only this module and ``testbed.vm`` know of guests; inside, the drill finds a kernel like any other.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from results.folder import RunFolder, create, load
+from scenarios.ci_run import EngineSlot, command_engine
+from scenarios.order import Order
+from testbed.errors import InputError, MachineError
+from testbed.vm.guest import Engine, GuestJob
+from testbed.vm.qemu import Qemu
+from testbed.vm.uml import Uml
+
+HOST = "host"
+_COMMAND = Path(__file__).resolve().parent.parent / "cli.py"
+_JUDGED = (0, 1, 4)
+_MEMORY_MB = 1536
+_BOOT_S = 120.0
+_SLOWNESS = 60.0  # wall seconds allowed per second of the drill: emulation is slow, a hang is slower
+
+ENGINES: Mapping[str, Callable[[], Engine]] = {
+    "qemu": Qemu,
+    "uml": Uml,
+    "uml-virtual-time": lambda: Uml(virtual_time=True),
+}
+"""Guest engines by the name that results record."""
+
+
+NAMES = (HOST, *ENGINES)
+"""Every engine a suite may name."""
+
+
+def slots() -> dict[str, EngineSlot]:
+    """The engines for a suite: each run is this very command; a drill on the host or in QEMU wants all cores."""
+    run = (sys.executable, str(_COMMAND), "drill", "run")
+    return {
+        HOST: command_engine(run, 0),
+        "qemu": command_engine((*run, "--engine", "qemu"), 0),
+        "uml": command_engine((*run, "--engine", "uml"), 1),
+        "uml-virtual-time": command_engine((*run, "--engine", "uml", "--virtual-time"), 1),
+    }
+
+
+def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -> RunFolder:
+    """Run one drill inside a guest; its run folder is written by the guest itself.
+
+    MachineError when the engine cannot boot here, or the guest hangs, panics or is killed.
+    """
+    engine.check()
+    folder = create(order.out.absolute())
+    inside = ("--folder", str(folder.path), "--as-engine", engine.name, "--as-repeat", str(order.repeat))
+    job = GuestJob(
+        command=(sys.executable, "-B", str(_COMMAND), "drill", "run", order.drill.source, *inside),
+        cwd=Path.cwd(),
+        writable=(folder.path,),
+        environment={"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state"},
+        memory_mb=_MEMORY_MB,
+        cpus=os.cpu_count() or 1,
+        timeout_s=_BOOT_S + order.drill.timeline.end_ns / 1e9 * _SLOWNESS,
+    )
+    result = engine.run(job, on_line)
+    if result.exit_code in _JUDGED:
+        return load(folder.path)
+    tail = result.console_tail[-1] if result.console_tail else "it said nothing"
+    if result.exit_code == InputError.exit_code:
+        raise InputError(f"{engine.name}: {tail}")
+    raise MachineError(f"{engine.name}: the drill ended with code {result.exit_code} in the guest: {tail}")

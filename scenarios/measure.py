@@ -1,0 +1,266 @@
+"""The figure an expectation is about, taken from the metrics of a run: one function per metric. Pure.
+
+``scenarios.verdict`` holds the figure against the limit. Figures are in ms, counts or percent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from failover.model import DrillMetrics, EdgeKind, EdgeResult, FlowEdgeResult, FlowResult, Phase, Relation
+from scenarios.drill import At, Expectation, Flows, Metric
+
+RELATIONS: Mapping[Flows, frozenset[Relation]] = {
+    Flows.HIT: frozenset({Relation.SENDER, Relation.RECEIVER, Relation.BOTH}),
+    Flows.SENDER: frozenset({Relation.SENDER, Relation.BOTH}),
+    Flows.RECEIVER: frozenset({Relation.RECEIVER, Relation.BOTH}),
+    Flows.TRANSIT: frozenset({Relation.TRANSIT}),
+    Flows.OTHERS: frozenset({Relation.NONE}),
+    Flows.ALL: frozenset(Relation),
+}
+"""The relations to a fault that each selector takes in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measured value in the metric's unit; None when it could not be told, and ``evidence`` says why."""
+
+    value: float | None
+    evidence: str
+    uncertainty: float = 0.0
+    open_ended: bool = False  # the true value is larger: something never came back
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """One flow at one edge."""
+
+    edge: EdgeResult
+    flow: FlowResult
+    result: FlowEdgeResult
+
+    @property
+    def dead(self) -> bool:
+        """Its queue pair had errored by the end of the window."""
+        stopped = self.flow.stopped_at_ns
+        return self.result.stopped_by_error or (stopped is not None and stopped < self.edge.edge.window_end_ns)
+
+    @property
+    def open_ended(self) -> bool:
+        """It lost packets here and never came back."""
+        return self.result.stopped_by_error or not self.result.recovered
+
+    @property
+    def outage_ms(self) -> float:
+        """PLBM; for a flow that never came back at least the time from the first loss to the end of the window."""
+        first_ns = self.result.first_loss_at_ns
+        if not self.open_ended or first_ns is None:
+            return self.result.outage_plbm_ms
+        return max(self.result.outage_plbm_ms, (self.edge.edge.window_end_ns - first_ns) / 1e6)
+
+    @property
+    def lost(self) -> int:
+        return self.result.lost + self.result.corrupted
+
+    @property
+    def label(self) -> str:
+        return f"{self.result.name} at {self.edge.edge.label}"
+
+
+def measure(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """The figure of one expectation (any metric but ``state_restored``)."""
+    return _MEASURES[expectation.metric](expectation, metrics)
+
+
+def edges_of(expectation: Expectation, metrics: DrillMetrics) -> list[EdgeResult]:
+    """The edges an expectation is about."""
+    kinds = {At.FAILURE: {EdgeKind.FAILURE}, At.REPAIR: {EdgeKind.REPAIR}, At.ANY: set(EdgeKind)}[expectation.edge]
+    return [e for e in metrics.edges if e.edge.kind in kinds and expectation.fault in {None, e.edge.fault}]
+
+
+def _chosen(expectation: Expectation, metrics: DrillMetrics) -> Iterator[_At]:
+    edges = edges_of(expectation, metrics)
+    indexes = [metrics.edges.index(edge) for edge in edges]
+    for edge, at in zip(edges, indexes, strict=True):
+        for flow in metrics.flows:
+            if _belongs(flow.edges[at], expectation.flows):
+                yield _At(edge, flow, flow.edges[at])
+
+
+def _belongs(result: FlowEdgeResult, flows: Flows) -> bool:
+    return result.control if flows is Flows.OTHERS else result.relation in RELATIONS[flows]
+
+
+def _whole_record(expectation: Expectation, metrics: DrillMetrics) -> list[FlowResult] | None:
+    """The flows, when the expectation is about the whole record rather than single edges; None otherwise."""
+    if expectation.edge is not At.ANY or expectation.fault is not None:
+        return None
+    wanted = RELATIONS[expectation.flows]
+    if expectation.flows in {Flows.ALL, Flows.OTHERS}:
+        return [flow for flow in metrics.flows if all(edge.relation in wanted for edge in flow.edges)]
+    return [flow for flow in metrics.flows if any(edge.relation in wanted for edge in flow.edges)]
+
+
+def _nothing(expectation: Expectation) -> Figure:
+    return Figure(None, f"the run has no {expectation.flows} flow at such an edge")
+
+
+def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    if not metrics.edges:
+        return _healthy_outage(metrics)
+    chosen = list(_chosen(expectation, metrics))
+    if not chosen:
+        return _nothing(expectation)
+    worst = max(chosen, key=lambda at: (at.open_ended, at.outage_ms))
+    return Figure(worst.outage_ms, _outage_evidence(worst), worst.result.resolution_ms, worst.open_ended)
+
+
+def _healthy_outage(metrics: DrillMetrics) -> Figure:
+    """In a run without faults: the longest outage of all."""
+    found = [(outage.plbm_ms, flow.name) for flow in metrics.flows for outage in flow.longest_outages]
+    worst_ms, name = max(found, default=(0.0, ""))
+    return Figure(worst_ms, name or "no flow lost anything", metrics.resolution_ms)
+
+
+def _outage_evidence(at: _At) -> str:
+    if at.result.stopped_by_error:
+        return f"{at.label}: its queue pair died"
+    if at.lost == 0 and at.outage_ms == 0:
+        return f"no flow lost anything at {at.edge.edge.label}"
+    back = "" if at.result.recovered else ", never recovered"
+    return f"{at.label}: {at.lost} packets, by timestamps {at.result.outage_tbm_ms:.3g} ms{back}"
+
+
+def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    by_edge: dict[str, list[_At]] = {}
+    for at in _chosen(expectation, metrics):
+        by_edge.setdefault(at.edge.edge.label, []).append(at)
+    if not by_edge:
+        return _nothing(expectation)
+    medians = {label: median(at.outage_ms for at in found) for label, found in by_edge.items()}
+    worst = max(medians, key=lambda label: medians[label])
+    found = by_edge[worst]
+    open_ended = 2 * sum(at.open_ended for at in found) > len(found)
+    resolution = max(at.result.resolution_ms for at in found)
+    return Figure(medians[worst], f"{len(found)} flows at {worst}", resolution, open_ended)
+
+
+def _packets_lost(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    flows = _whole_record(expectation, metrics)
+    if flows is not None:
+        return _count({flow.name: flow.lost + flow.corrupted for flow in flows}, expectation)
+    return _count(_sums(expectation, metrics, lambda at: at.lost), expectation)
+
+
+def _flows_with_loss(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    flows = _whole_record(expectation, metrics)
+    if flows is not None:
+        return _count({flow.name: int(flow.lost + flow.corrupted > 0) for flow in flows}, expectation)
+    return _count(_any(expectation, metrics, lambda at: at.lost > 0), expectation)
+
+
+def _flows_unrecovered(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    return _count(_any(expectation, metrics, lambda at: at.dead or not at.result.recovered_in_window), expectation)
+
+
+def _queue_pair_deaths(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    flows = _whole_record(expectation, metrics)
+    if flows is not None:
+        return _count({flow.name: int(flow.stopped_at_ns is not None) for flow in flows}, expectation)
+    return _count(_any(expectation, metrics, lambda at: at.result.stopped_by_error), expectation)
+
+
+def _sums(expectation: Expectation, metrics: DrillMetrics, count: Callable[[_At], int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for at in _chosen(expectation, metrics):
+        found[at.result.name] = found.get(at.result.name, 0) + count(at)
+    return found
+
+
+def _any(expectation: Expectation, metrics: DrillMetrics, holds: Callable[[_At], bool]) -> dict[str, int]:
+    return {name: int(n > 0) for name, n in _sums(expectation, metrics, lambda at: int(holds(at))).items()}
+
+
+def _count(by_flow: Mapping[str, int], expectation: Expectation) -> Figure:
+    if not by_flow:
+        return _nothing(expectation)
+    worst = max(by_flow, key=lambda name: by_flow[name])
+    found = sum(n > 0 for n in by_flow.values())
+    evidence = f"{worst} and {found - 1} more" if found > 1 else worst if found else f"none of {len(by_flow)} flows"
+    return Figure(sum(by_flow.values()), evidence)
+
+
+def _goodput(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """Of before the first fault, in percent, for the NIC and direction that fares worst."""
+    groups: dict[tuple[str, str, str], list[_At]] = {}
+    for at in _chosen(expectation, metrics):
+        for nic, direction in _ends(at):
+            groups.setdefault((nic, direction, at.edge.edge.label), []).append(at)
+    shares = [(share, key) for key, found in groups.items() if (share := _share(expectation.metric, found)) is not None]
+    if not shares:
+        return Figure(None, "there was no goodput before the first fault") if groups else _nothing(expectation)
+    share, key = min(shares)
+    nic, direction, label = key
+    first = groups[key][0]
+    window_ms = (first.edge.edge.window_end_ns - first.edge.edge.inject_before_ns) / 1e6
+    packets = 200 * first.result.resolution_ms / max(window_ms, first.result.resolution_ms)  # two packets, in percent
+    return Figure(100 * share, f"{nic} {direction} at {label}", packets)
+
+
+def _ends(at: _At) -> list[tuple[str, str]]:
+    """The NICs and directions whose goodput the flow counts for: those that are hit, else its source."""
+    ends = [(at.flow.src_nic, "up")] if at.result.relation is not Relation.RECEIVER else []
+    receives = at.result.relation in {Relation.RECEIVER, Relation.BOTH}
+    return ends + ([(at.flow.dst_nic, "down")] if receives else [])
+
+
+def _share(metric: Metric, found: list[_At]) -> float | None:
+    before = sum(at.flow.edges[0].goodput.before_bps for at in found)
+    goodputs = [at.result.goodput for at in found]
+    now = sum(g.during_bps if metric is Metric.GOODPUT_DURING else g.after_bps for g in goodputs)
+    return now / before if before else None
+
+
+def _phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    edges = edges_of(expectation, metrics)
+    phases: list[tuple[EdgeResult, Phase]] = [(e, getattr(e.phases, expectation.metric.value)) for e in edges]
+    if expectation.metric is Metric.RECOVER:
+        lost = [edge for edge in edges if edge.flows_unrecovered]
+        if lost:
+            n, label = lost[0].flows_unrecovered, lost[0].edge.label
+            window_ms = (lost[0].edge.window_end_ns - lost[0].edge.inject_before_ns) / 1e6
+            return Figure(window_ms, f"{n} flows did not recover after {label}", open_ended=True)
+        if edges and not any(edge.flows_lossy for edge in edges):
+            return Figure(0.0, "no flow lost anything", max(edge.resolution_ms for edge in edges))
+    known = [(phase.ms, edge, phase) for edge, phase in phases if phase.ms is not None]
+    if not known:
+        return Figure(None, phases[0][1].reason if phases else "the run has no such edge")
+    worst_ms, edge, phase = max(known, key=lambda item: item[0])
+    resolution = edge.resolution_ms if expectation.metric is Metric.RECOVER else 0.0
+    return Figure(worst_ms, f"{edge.edge.label}: {phase.by}" if phase.by else edge.edge.label, resolution)
+
+
+def _noise_floor(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    noise = metrics.noise
+    return Figure(
+        noise.noise_floor_ms, f"{noise.window_s:.3g} s of traffic, sender gaps up to {noise.send_gap_max_ms:.3g} ms"
+    )
+
+
+_MEASURES: Mapping[Metric, Callable[[Expectation, DrillMetrics], Figure]] = {
+    Metric.WORST_OUTAGE: _worst_outage,
+    Metric.MEDIAN_OUTAGE: _median_outage,
+    Metric.PACKETS_LOST: _packets_lost,
+    Metric.FLOWS_WITH_LOSS: _flows_with_loss,
+    Metric.FLOWS_UNRECOVERED: _flows_unrecovered,
+    Metric.QUEUE_PAIR_DEATHS: _queue_pair_deaths,
+    Metric.GOODPUT_DURING: _goodput,
+    Metric.GOODPUT_AFTER: _goodput,
+    Metric.DETECT: _phase,
+    Metric.SWITCH: _phase,
+    Metric.CONVERGE: _phase,
+    Metric.RECOVER: _phase,
+    Metric.NOISE_FLOOR: _noise_floor,
+}

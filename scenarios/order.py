@@ -1,0 +1,48 @@
+"""What is asked of a drill run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from results.folder import RunFolder
+from scenarios.drill import Drill
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One run to be made. ``command`` goes into the manifest; ``repeat`` counts from 1, 0 when there is only one."""
+
+    drill: Drill
+    out: Path
+    command: tuple[str, ...]
+    repeat: int = 0
+    engine: str = "host"  # what the manifest is to record
+
+    @property
+    def title(self) -> str:
+        """'link-down' or 'link-down #2'."""
+        return f"{self.drill.name} #{self.repeat}" if self.repeat else self.drill.name
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Several drills, each run ``repeat`` times; run folders are OUT/DRILL or OUT/DRILL-N."""
+
+    drills: Sequence[Drill]
+    repeat: int
+    out: Path
+    command: tuple[str, ...]
+
+    def orders(self) -> Iterator[Order]:
+        """Every run to be made, in order."""
+        for drill in self.drills:
+            for number in range(1, self.repeat + 1):
+                name = drill.name if self.repeat == 1 else f"{drill.name}-{number}"
+                yield Order(drill, self.out / name, self.command, 0 if self.repeat == 1 else number)
+
+    def by_drill(self, runs: Sequence[RunFolder]) -> Iterator[Sequence[RunFolder]]:
+        """The runs made so far, grouped by drill."""
+        for at in range(0, len(runs), self.repeat):
+            yield runs[at : at + self.repeat]

@@ -1,0 +1,230 @@
+"""Runs one drill as first process of its sandbox: lab up, traffic, faults on schedule, heal, analyse, judge, write.
+
+This is DESIGN's data flow in one place; every step is a function of another room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import platform
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from failover.host import HostSampler
+from failover.hostload import HostLoad
+from failover.inject import Injector
+from failover.model import Edge
+from results.folder import RunFolder
+from results.manifest import Manifest
+from results.progress import Progress
+from scenarios.blast import transit_flows
+from scenarios.drill import Drill
+from scenarios.order import Order
+from scenarios.traffic_on_lab import LabTraffic
+from scenarios.workload import flows_of
+from testbed.errors import HpnError, InputError, MachineError
+from testbed.events import Event, EventKind, now_ns
+from testbed.fabric.build import build
+from testbed.kernel.processes import own_pids, reap_strangers
+from testbed.lab.lab import Lab
+from testbed.lab.state import State, differences, state
+from testbed.routing.daemon import bird_version
+from traffic.flow import FlowSpec
+from traffic.messages import TrafficReport
+
+Tell = Callable[[Progress], None]
+_LEAD_NS = 200_000_000
+_TELL_S = 0.25
+_FULL_LINK = 0.95
+INTERRUPTED = 128 + signal.SIGINT
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Everything a run brought in, before analysis."""
+
+    flows: tuple[FlowSpec, ...]
+    report: TrafficReport
+    edges: tuple[Edge, ...]
+    start_ns: int
+    end_ns: int
+    host: HostLoad | None
+    differences: tuple[str, ...]
+
+
+def main(order: Order, folder: RunFolder, tell: Tell, fail: Callable[[HpnError], None]) -> int:
+    """Run to the end; exit code 0 also when an error was handed to ``fail``, INTERRUPTED after SIGINT."""
+    try:
+        asyncio.run(_Run(order, folder, tell).go())
+    except HpnError as error:
+        fail(error)
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    return 0
+
+
+class _Run:
+    def __init__(self, order: Order, folder: RunFolder, tell: Tell) -> None:
+        self._drill: Drill = order.drill
+        self._order = order
+        self._folder = folder
+        self._tell = tell
+        self._events: list[Event] = []
+        self._start_ns = 0
+
+    async def go(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        started_at, began_ns = datetime.now(UTC).astimezone().isoformat(), now_ns()
+        fabric = build(self._drill.topology)
+        lab = Lab(fabric, self._events.append)
+        self._phase(f"starting {len(fabric.nodes)} nodes and {len(fabric.links)} links")
+        try:
+            lab.start()
+            manifest = _manifest(self._order, lab, started_at, began_ns)
+            self._folder.write_manifest(manifest)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
+            await lab.converged()
+            self._phase("converged")
+            self._write_driver_evidence(lab)
+            observed = await self._measure(lab)
+        finally:
+            self._folder.write_events(sorted(self._events, key=lambda event: event.at_ns))
+        lab.close()
+        self._phase("analysing")
+        self._judge(observed, replace(manifest, duration_s=(now_ns() - began_ns) / 1e9))
+
+    async def _measure(self, lab: Lab) -> Observed:
+        """Traffic and faults; the lab is healed whatever happens."""
+        before = state(lab)
+        traffic = LabTraffic(lab, flows_of(self._drill.workload, lab.fabric), self._folder.path)
+        if traffic.spread.worst_load > _FULL_LINK:
+            raise InputError(
+                f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
+                f" fabric; lower workload.load"
+            )
+        injector = Injector(lab)
+        sampler = HostSampler(own_pids)
+        news: asyncio.Task[None] | None = None
+        try:
+            await traffic.start()
+            gc.collect()
+            gc.freeze()
+            sampler.start()
+            self._start_ns = now_ns() + _LEAD_NS
+            traffic.engine.begin(self._start_ns)
+            news = asyncio.create_task(self._relay(traffic))
+            await self._timeline(lab, traffic, injector)
+            end_ns = now_ns()
+            sampler.stop()
+            report = await traffic.finish()
+        finally:
+            if news is not None:
+                news.cancel()
+            sampler.stop()
+            await injector.heal()
+            await traffic.engine.close()
+        return Observed(
+            flows=traffic.flows,
+            report=report,
+            edges=tuple(injector.edges),
+            start_ns=self._start_ns,
+            end_ns=end_ns,
+            host=sampler.load(self._start_ns, end_ns),
+            differences=await _restored(lab, before),
+        )
+
+    async def _timeline(self, lab: Lab, traffic: LabTraffic, injector: Injector) -> None:
+        """The healthy phase, every edge at its time, and the settling; a dead traffic worker ends it at once."""
+        self._phase("healthy")
+        timeline = self._drill.timeline
+        due = sorted(
+            ((edge.at_ns, planned, edge) for planned in timeline.faults for edge in planned.edges),
+            key=lambda item: item[0],
+        )
+        for at_ns, planned, edge in due:
+            await self._until(self._start_ns + at_ns, traffic)
+            crossing = transit_flows(lab.fabric, planned.fault, traffic.flows)
+            await injector.carry_out(planned, edge, crossing)
+            self._news("fault", f"{planned.id}: {edge.kind.value} of {planned.fault.target} ({planned.fault.KIND})")
+        await self._until(self._start_ns + timeline.end_ns, traffic)
+
+    async def _until(self, at_ns: int, traffic: LabTraffic) -> None:
+        """Sleep until a moment. MachineError when the traffic engine fails meanwhile."""
+        while (left_ns := at_ns - now_ns()) > 0:
+            await asyncio.wait({traffic.engine.failed}, timeout=left_ns / 1e9)
+            if traffic.engine.failed.done():
+                traffic.engine.failed.result()
+
+    async def _relay(self, traffic: LabTraffic) -> None:
+        while True:
+            await asyncio.sleep(_TELL_S)
+            self._news("traffic", "", traffic)
+
+    def _write_driver_evidence(self, lab: Lab) -> None:
+        """What /proc/net/bonding says of each NIC, where the kernel's driver is the LAG."""
+        for name, nic in lab.nics.items():
+            text = nic.driver_text()
+            if text:
+                (self._folder.path / "bonding").mkdir(exist_ok=True)
+                (self._folder.path / "bonding" / f"{name}.txt").write_text(text)
+
+    def _judge(self, observed: Observed, manifest: Manifest) -> None:
+        from scenarios.judgement import judge_run  # numpy comes in here, after the measurement
+
+        metrics, verdict = judge_run(self._drill, observed, self._events, self._folder.path)
+        self._folder.write_metrics(metrics)
+        self._folder.write_manifest(manifest)
+        self._folder.write_verdict(verdict)
+        for path in (*observed.report.sent_files, *observed.report.received_files):
+            Path(path).unlink(missing_ok=True)
+
+    def _phase(self, name: str) -> None:
+        self._events.append(Event(now_ns(), EventKind.PHASE, "", self._drill.name, name))
+        self._news("phase", name)
+
+    def _news(self, kind: str, text: str, traffic: LabTraffic | None = None) -> None:
+        elapsed = max(0.0, (now_ns() - self._start_ns) / 1e9) if self._start_ns else 0.0
+        goodput = dict(sorted(traffic.goodput.items())) if traffic is not None else {}
+        self._tell(Progress(kind, text, elapsed, self._drill.timeline.end_ns / 1e9, goodput))
+
+
+async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[str, ...]:
+    """Wait for the lab to converge again, then compare."""
+    try:
+        await lab.converged(timeout_s)
+    except MachineError:
+        return differences(before, state(lab)) or ("the lab did not converge again",)
+    return differences(before, state(lab))
+
+
+def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:
+    spec = lab.fabric.spec
+    return Manifest(
+        drill=order.drill.name,
+        fabric=spec.name,
+        architecture=spec.architecture,
+        command=order.command,
+        engine=order.engine,
+        datapath=lab.datapath,
+        kernel=platform.release(),
+        started_at=started_at,
+        started_ns=started_ns,
+        profile=order.drill.profile.value,
+        repeat=order.repeat,
+        versions={
+            "hpn": version("hpn"),
+            "python": platform.python_version(),
+            "mininet": version("mininet"),
+            "bird": bird_version(),
+        },
+        seeds={"fabric": spec.seed},
+        doctor={item.path: f"absent: {item.why}" for item in lab.wiring.missing} if lab.wiring is not None else {},
+    )

@@ -1,0 +1,170 @@
+"""The shape of a drill file: one pydantic model per section, the keys in the field's own terms.
+
+Each section is checked by itself (``scenarios.load``), so a mistake in one does not hide those in another. What a
+fault or an expectation takes depends on its kind: see ``fault_model`` and ``expectation_model``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, create_model
+
+from failover.faults import FAULTS, Parameter, parameters
+from failover.faults import Unit as ParameterUnit
+from scenarios.drill import PHASES, Metric, Unit
+from scenarios.units import Duration, Percent, duration, format_duration, format_percent, percent
+from testbed.fabric.spec import Strict
+
+NAME = r"^[a-z][a-z0-9-]{0,47}$"
+Plain = dict[str, object]
+
+
+def _one_line(text: str) -> str:
+    if "\n" in text.strip():
+        raise ValueError("has several lines; keep the summary to one and move the rest to description")
+    return text.strip()
+
+
+class DrillFile(Strict):
+    """The top of a drill file; sections are checked by their own models."""
+
+    drill: str = Field(pattern=NAME, examples=["link-down"])
+    summary: Annotated[str, AfterValidator(_one_line)] = Field(
+        min_length=1, max_length=160, examples=["one line that says what it shows"]
+    )
+    description: str = ""
+    topology: object = Field(examples=["tiny"])
+    workload: Plain = Field(default_factory=dict)
+    profile: Literal["quick", "full"] = "quick"
+    timeline: Plain = Field(default_factory=dict)
+    expect: list[Plain] = Field(
+        min_length=1, examples=["one '- metric: {limit}' entry or more, such as '- packets_lost: {at_most: 0}'"]
+    )
+
+
+class WorkloadSection(Strict):
+    """``workload:``."""
+
+    pattern: Literal["permutation", "pairs", "incast"] = "permutation"  # traffic.patterns.PATTERNS
+    across_segments: bool = True
+    queue_pairs: int = Field(default=2, ge=1, le=64, description="per NIC and destination")
+    load: Annotated[float, percent("0.1 %", "100 %")] = 0.4
+    path_mtu: Literal[1024, 2048, 4096] = 4096
+    ib_timeout: int = Field(default=14, ge=1, le=31, description="4.096 us x 2^n per try")
+    retry_count: int = Field(default=7, ge=0, le=7)
+
+
+class TimelineSection(Strict):
+    """``timeline:``; ``settle`` is the validation time and a second more when it is not given."""
+
+    healthy: Annotated[int, duration("500 ms", "10 min")] = 10**9
+    faults: list[Plain] = Field(default_factory=list)
+    settle: Annotated[int, duration("0 ms", "10 min")] | None = None
+
+
+class FaultEntry(Strict):
+    """What every fault takes; ``fault_model`` adds the rest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
+    id: str | None = Field(default=None, pattern=NAME, examples=["cut"])
+    fault: str
+    target: str = Field(examples=["p0.s0.h0.r0.0"])
+    at: Duration = Field(examples=["1 s"])
+
+
+class RestoredFaultEntry(FaultEntry):
+    """A fault that is undone ``for`` after it was done; without it, at the end of the drill."""
+
+    for_ns: Annotated[int, duration("10 ms", "30 min")] | None = Field(default=None, alias="for")
+
+
+@cache
+def fault_model(kind: str) -> type[FaultEntry]:
+    """The model of one kind of fault: the common keys and the parameters its dataclass declares."""
+    fault = FAULTS[kind]
+    base = FaultEntry if fault.REPAIRS_ITSELF else RestoredFaultEntry
+    fields: dict[str, Any] = {p.key: (_parameter_type(p), _required(p)) for p in parameters(fault).values()}
+    return create_model(f"{kind} entry", __base__=base, **fields)
+
+
+def _parameter_type(p: Parameter) -> object:
+    if p.unit is ParameterUnit.DURATION:
+        return Annotated[int, duration(format_duration(int(p.low)), format_duration(int(p.high)))]
+    if p.unit is ParameterUnit.PERCENT:
+        return Annotated[float, percent(format_percent(p.low), format_percent(p.high))]
+    return Annotated[int, Field(ge=int(p.low), le=int(p.high))]
+
+
+def _required(p: Parameter) -> Any:
+    example = {ParameterUnit.DURATION: "400 ms", ParameterUnit.PERCENT: "50 %", ParameterUnit.COUNT: 3}[p.unit]
+    return Field(examples=[example])
+
+
+class _Edges(Strict):
+    edge: Literal["failure", "repair", "any"] = "any"
+    fault: str | None = None
+
+
+class _Flows(_Edges):
+    flows: Literal["all", "hit", "sender", "receiver", "transit", "others"] = "all"
+
+
+class _DurationBounds(Strict):
+    below: Duration | None = Field(default=None, examples=["50 ms"])
+    at_most: Duration | None = None
+    above: Duration | None = None
+    at_least: Duration | None = None
+
+
+class _CountBounds(Strict):
+    at_most: int | None = Field(default=None, ge=0, examples=[0])
+    at_least: int | None = Field(default=None, ge=0)
+    below: int | None = Field(default=None, ge=1)
+    above: int | None = Field(default=None, ge=0)
+
+
+class _ShareBounds(Strict):
+    at_least: Percent | None = Field(default=None, examples=["95 %"])
+    at_most: Percent | None = None
+    below: Percent | None = None
+    above: Percent | None = None
+
+
+class NoiseExpectation(_DurationBounds):
+    """``noise_floor:``."""
+
+
+class PhaseExpectation(_Edges, _DurationBounds):
+    """``detect:``, ``switch:``, ``converge:``, ``recover:``."""
+
+
+class OutageExpectation(_Flows, _DurationBounds):
+    """``worst_outage:``, ``median_outage:``."""
+
+
+class CountExpectation(_Flows, _CountBounds):
+    """``packets_lost:``, ``queue_pair_deaths:`` and other counts."""
+
+
+class GoodputExpectation(_Flows, _ShareBounds):
+    """``goodput_during:``, ``goodput_after:``."""
+
+    of: Literal["before"] = "before"
+
+
+_BY_UNIT: Mapping[Unit, type[Strict]] = {
+    Unit.MS: OutageExpectation,
+    Unit.COUNT: CountExpectation,
+    Unit.SHARE: GoodputExpectation,
+}
+
+
+def expectation_model(metric: Metric) -> type[Strict]:
+    """The model of what stands after a metric's name (``state_restored`` takes yes or no instead)."""
+    if metric is Metric.NOISE_FLOOR:
+        return NoiseExpectation
+    return PhaseExpectation if metric in PHASES else _BY_UNIT[metric.unit]

@@ -1,0 +1,104 @@
+"""A workload on a running lab: source ports chosen by true paths, queue pairs under path control, goodput per plane."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from testbed.errors import MachineError
+from testbed.lab.lab import Lab
+from testbed.routing.pathcontrol.actions import Move
+from testbed.routing.pathcontrol.host_agent import Connection
+from testbed.routing.trace import Flow
+from traffic.engine import TrafficEngine
+from traffic.flow import ROCE_PORT, FlowSpec
+from traffic.messages import Progress, TrafficReport
+from traffic.paths import Spread, spread
+
+
+class LabRouter:
+    """``traffic.paths.Router`` answered by the lab's own LAGs and kernels."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def ports(self, nic: str) -> int:
+        """Member ports of a NIC's LAG."""
+        return len(self._lab.fabric.nic(nic).links)
+
+    def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
+        """Index of the member port the LAG picks. MachineError while the LAG has no active port."""
+        port = self._lab.nics[nic].port_for(dst_ip, sport, dport)
+        if port is None:
+            raise MachineError(f"{nic}: no active port in its LAG")
+        return port
+
+    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+        """Names of the links on the path."""
+        return self._lab.path(Flow(src_nic, dst_nic, sport)).links
+
+    def rate_bps(self, link: str) -> int:
+        """The emulated rate of a link."""
+        return self._lab.fabric.link(link).rate_bps
+
+
+class LabTraffic:
+    """The flows of one drill. Connection numbers of path control: 2 x flow for data, 2 x flow + 1 for its ACKs."""
+
+    def __init__(self, lab: Lab, flows: Sequence[FlowSpec], out: Path) -> None:
+        self._lab = lab
+        self.spread: Spread = spread(flows, LabRouter(lab))
+        self.flows = self.spread.flows
+        self._sports = {flow.id: flow.sport for flow in self.flows}
+        self._recent: deque[Progress] = deque(maxlen=6)
+        self.goodput: Mapping[str, float] = {}
+        assert lab.wiring is not None
+        spaces = {nic.name: lab.wiring.namespaces[nic.host] for nic in lab.fabric.nics}
+        workers = min(os.cpu_count() or 1, max(1, len(self.flows)))
+        self.engine = TrafficEngine(self.flows, spaces, out, workers, lab.emit, progress=self._progress)
+
+    async def start(self) -> None:
+        """Start the engine and put every queue pair under path control."""
+        await self.engine.start()
+        self._lab.move_listeners.append(self._move)
+        self._each_nic(lambda nic, data, acks: self._lab.nics[nic].connect([*data, *acks]))
+
+    async def finish(self) -> TrafficReport:
+        """Stop sending, drain, and give the queue pairs up."""
+        report = await self.engine.finish()
+        self._lab.move_listeners.remove(self._move)
+        self._each_nic(lambda nic, data, acks: self._lab.nics[nic].disconnect(c.id for c in [*data, *acks]))
+        return report
+
+    def _each_nic(self, do: Callable[[str, list[Connection], list[Connection]], None]) -> None:
+        for nic in {flow.src_nic for flow in self.flows} | {flow.dst_nic for flow in self.flows}:
+            data = [Connection(2 * f.id, f.dst_ip, ROCE_PORT, f.sport) for f in self.flows if f.src_nic == nic]
+            acks = [Connection(2 * f.id + 1, f.src_ip, ROCE_PORT, f.ack_sport) for f in self.flows if f.dst_nic == nic]
+            do(nic, data, acks)
+
+    def _move(self, move: Move) -> None:
+        flow, is_ack = divmod(move.connection, 2)
+        if is_ack:
+            self.engine.move_ack(flow, move.sport)
+        else:
+            self._sports[flow] = move.sport
+            self.engine.move(flow, move.sport)
+
+    def _progress(self, news: Progress) -> None:
+        """Goodput over the last half second: the workers' counts do not arrive at one moment."""
+        self._recent.append(Progress(news.at_ns, {}, dict(news.received)))
+        first, last = self._recent[0], self._recent[-1]
+        if last.at_ns <= first.at_ns:
+            return
+        seconds = (last.at_ns - first.at_ns) / 1e9
+        rates: Counter[str] = Counter()
+        for flow in self.flows:
+            packets = last.received.get(flow.id, 0) - first.received.get(flow.id, 0)
+            rates[self._plane(flow)] += int(packets * flow.path_mtu * 8 / seconds)
+        self.goodput = rates
+
+    def _plane(self, flow: FlowSpec) -> str:
+        port = self._lab.nics[flow.src_nic].port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)
+        return f"plane {port}" if self._lab.fabric.planes > 1 else f"port {port}"

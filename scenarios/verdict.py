@@ -1,0 +1,98 @@
+"""From a run's metrics to its verdict: every expectation judged with margin and evidence. Pure.
+
+Three rules stand above the expectations (DESIGN rules 7 and 8): a starved host or a damaged measurement is never a
+pass or a fail; the two methods of measuring an outage must agree; flows that no fault touches must lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from failover.model import DrillMetrics
+from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
+from scenarios.drill import Bound, Drill, Expectation, Flows, Metric, Unit
+from scenarios.measure import measure
+
+_SCALE = {Unit.MS: 1e-6, Unit.COUNT: 1.0, Unit.SHARE: 100.0, Unit.YES: 1.0}
+"""From the unit of ``Expectation.limit`` to that of the measured figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What the runner knows of a run besides its metrics."""
+
+    host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.host), one line each
+    machine_drops: int = 0  # packets the machine itself dropped: full socket buffers, full backlogs
+    state_differences: tuple[str, ...] | None = None  # the lab after against before; None: not compared
+
+
+def judge(drill: Drill, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
+    """The verdict of one run of ``drill``."""
+    checks = [judge_expectation(expectation, metrics, facts) for expectation in drill.expectations]
+    checks += _control_group(drill, metrics)
+    return decide(checks, list(dict.fromkeys((*facts.host_reasons, *_doubts(metrics, facts)))))
+
+
+def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: RunFacts) -> Check:
+    """One expectation held against the run."""
+    if expectation.metric is Metric.STATE_RESTORED:
+        return _state_restored(expectation, facts)
+    figure = measure(expectation, metrics)
+    unit = expectation.metric.unit
+    upper = expectation.bound in {Bound.BELOW, Bound.AT_MOST}
+    check = (at_most if upper else at_least)(
+        expectation.text,
+        figure.value,
+        expectation.limit * _SCALE[unit],
+        unit=unit.value,
+        uncertainty=figure.uncertainty,
+        evidence=figure.evidence,
+    )
+    if figure.value is None:
+        return check
+    if figure.open_ended:
+        return replace(check, outcome=_judge_open(check, upper))
+    if expectation.bound in {Bound.BELOW, Bound.ABOVE} and check.margin == 0 and check.outcome is Outcome.PASS:
+        return replace(check, outcome=Outcome.FAIL)
+    return check
+
+
+def _judge_open(check: Check, upper: bool) -> Outcome:
+    """Of a figure that is only a lower bound, because something never came back."""
+    if upper:
+        return Outcome.FAIL
+    return Outcome.PASS if check.margin is not None and check.margin >= 0 else Outcome.INCONCLUSIVE
+
+
+def _state_restored(expectation: Expectation, facts: RunFacts) -> Check:
+    differences = facts.state_differences
+    if differences is None:
+        return holds(expectation.text, None, evidence="the state before and after was not compared")
+    more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
+    evidence = f"{differences[0]}{more}" if differences else "links, LACP, BGP and routes as before"
+    return holds(expectation.text, (not differences) == bool(expectation.limit), evidence=evidence)
+
+
+def _control_group(drill: Drill, metrics: DrillMetrics) -> Iterator[Check]:
+    """What no drill needs to ask for: flows that no fault touches lose nothing, nor does any before the first fault."""
+    if not metrics.edges:
+        return
+    asked = any(e.metric is Metric.PACKETS_LOST and e.flows is Flows.OTHERS for e in drill.expectations)
+    if not asked:
+        edges = [edge for edge in metrics.edges if not edge.edge.control_exempt]
+        lost = sum(edge.control_lost for edge in edges)
+        worst = max(edges, key=lambda edge: edge.control_lost, default=None)
+        where = f"most at {worst.edge.label}" if worst is not None and lost else ""
+        yield at_most("packets lost of other flows at most 0 (control group)", lost, 0, evidence=where)
+    if metrics.unexplained_lost:
+        names = [flow.name for flow in metrics.flows if flow.unexplained_lost]
+        yield at_most("packets lost outside fault windows at most 0", metrics.unexplained_lost, 0, evidence=names[0])
+
+
+def _doubts(metrics: DrillMetrics, facts: RunFacts) -> Iterator[str]:
+    """Why nothing can be said. Loss that no fault explains is the fabric's (a check) unless the machine dropped any."""
+    if facts.machine_drops:
+        yield f"the machine itself dropped {facts.machine_drops} packets: loss figures are not the fabric's"
+        yield from metrics.unexplained
+    yield from metrics.inconclusive

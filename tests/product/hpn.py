@@ -1,0 +1,48 @@
+"""The ``hpn`` command run as its users run it, with a state directory of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Hpn:
+    """Runs commands; ``prefix`` goes in front (setpriv for another user)."""
+
+    state: Path
+    prefix: tuple[str, ...] = ()
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command."""
+        return subprocess.Popen(
+            [*self.prefix, sys.executable, str(ROOT / "cli.py"), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.state,
+            env=os.environ | {"HPN_STATE_DIR": str(self.state / "labs"), "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+
+    def run(self, *arguments: str, code: int | None = 0) -> str:
+        """Run a command to its end; its output. Fails when the exit code is another."""
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=120)
+        assert code is None or process.returncode == code, f"{arguments}: exit {process.returncode}\n{out}\n{err}"
+        return out + err
+
+    def json(self, *arguments: str) -> object:
+        """Run a command with --json."""
+        return json.loads(self.run(*arguments, "--json"))
+
+    def labs(self) -> list[dict[str, object]]:
+        """What ``hpn ls`` knows."""
+        found = self.json("ls")
+        assert isinstance(found, list)
+        return found

@@ -1,0 +1,62 @@
+"""What the command says without any lab: plans, refusals, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.product.hpn import Hpn
+
+
+@pytest.fixture
+def hpn(tmp_path: Path) -> Hpn:
+    return Hpn(tmp_path)
+
+
+def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:
+    found = json.loads(hpn.run("plan", "pod", "--json"))
+    assert (found["gpus"], found["tors"], found["aggs"]) == (15_360, 240, 120)
+    counts = {(link["kind"], link["spare"]): link["count"] for link in found["links"]}
+    assert (counts["access", False], counts["fabric", False]) == (30_720, 14_400)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("plan", "nope"), "no preset 'nope'"),
+        (("up", "tiny", "--name", "../x"), "is no lab name"),
+        (("exec", "p0.s0.h0", "--", "true"), "no lab is up"),
+        (("inspect",), "no lab is up"),
+        (("drill", "run", "link-dwn"), "did you mean link-down"),
+        (("drill", "show", "/nowhere.yaml"), "no such file"),
+        (("down", "Bad Name"), "is no lab name"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_2(hpn: Hpn, arguments: tuple[str, ...], words: str) -> None:
+    said = hpn.run(*arguments, code=2)
+    assert words in said
+    assert "Traceback" not in said
+
+
+def test_every_mistake_of_a_drill_file_is_told_at_once(hpn: Hpn) -> None:
+    bad = hpn.state / "bad.yaml"
+    bad.write_text(
+        "drill: bad\nsummary: x\ntopology: tiny\nworkload: {load: 140 %}\n"
+        "timeline:\n  healthy: 1 s\n  faults:\n    - {fault: link-down, target: p0.s0.h9.r0.0, at: 1 s, for: 1 s}\n"
+        "  settle: 2 s\nexpect:\n  - worst_outge: {below: 50 ms}\n"
+    )
+    said = hpn.run("drill", "validate", str(bad), code=2)
+    assert f"{bad}:4:" in said
+    assert f"{bad}:8:" in said
+    assert f"{bad}:11:" in said
+
+
+def test_a_fabric_beyond_the_neighbour_table_is_refused_with_the_way_out(hpn: Hpn) -> None:
+    said = hpn.run("up", "segment", code=3)
+    assert "sysctl -w net.ipv4.neigh.default.gc_thresh2=" in said
+
+
+def test_help_names_the_exit_codes(hpn: Hpn) -> None:
+    assert "4 inconclusive" in hpn.run("--help")

@@ -1,0 +1,133 @@
+"""Labs from the command line: up, seen, entered, broken, down; two side by side; nothing left by any death."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.kernel import sandbox
+from tests.product.hpn import Hpn
+
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _needs_sandbox() -> None:
+    try:
+        sandbox.spawn(lambda: 0).wait()
+    except MachineError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["as ourselves", "as nobody"])
+def hpn(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hpn]:
+    """The command, as ourselves and (when we are root) as a user without any privilege."""
+    prefix: tuple[str, ...] = ()
+    if request.param == "as nobody":
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            pytest.skip("only root can become nobody")
+        prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs")
+        if not _may_read_us(prefix):
+            pytest.skip("nobody cannot read this checkout")
+        state = Path(tempfile.mkdtemp(prefix="hpn-test-"))  # pytest's own folders are closed to other users
+        os.chown(state, NOBODY, NOBODY)
+    else:
+        state = tmp_path
+    made = Hpn(state, prefix)
+    yield made
+    made.run("down", "--all")
+    if state is not tmp_path:
+        shutil.rmtree(state)
+
+
+def _may_read_us(prefix: tuple[str, ...]) -> bool:
+    probe = [*prefix, sys.executable, "-c", "import cli"]
+    return subprocess.run(probe, capture_output=True, cwd=Path(__file__).parents[2], check=False).returncode == 0
+
+
+def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
+    assert "converged after" in hpn.run("up", "tiny")
+    assert [lab["name"] for lab in hpn.labs()] == ["tiny"]
+    lacp = hpn.json("inspect", "lacp")
+    assert isinstance(lacp, list)
+    assert {row["mux"] for row in lacp} == {"distributing"}
+    partners = {row["partner_port"] for row in lacp if row["port"].startswith("p0.s0.h0:r0")}
+    assert partners == {301, 601}, "one partner system, two port IDs"
+    bgp = hpn.json("inspect", "bgp")
+    assert isinstance(bgp, list)
+    assert all(row["established"] for row in bgp)
+    assert "1 received" in hpn.run("exec", "p0.s0.h0", "--", "ping", "-c", "1", "-W", "5", "10.0.1.1")
+    hpn.run("exec", "p0.s0.h0", "--", "sh", "-c", "exit 7", code=7)
+    assert "delivered" in hpn.run("trace", "p0.s0.h0.r0", "p0.s1.h0.r0", "--sport", "50000")
+    hpn.run("break", "p0.s0.h0.r0.0")
+    links = hpn.json("inspect", "links")
+    assert isinstance(links, list)
+    assert [row["link"] for row in links if not row["carrier"]] == ["p0.s0.h0.r0.0"]
+    hpn.run("mend", "p0.s0.h0.r0.0")
+    assert "lab tiny is down" in hpn.run("down")
+    assert hpn.labs() == []
+    assert "is not up" in hpn.run("down", "tiny"), "ending what is not up is no error"
+
+
+def test_minis_cli_speaks_to_the_labs_nodes(hpn: Hpn) -> None:
+    hpn.run("up", "tiny")
+    script = hpn.state / "script.mn"
+    script.write_text("pingall\np0.s0.t0.0 echo from the ToR\nexit\n")
+    said = hpn.run("shell", "--script", str(script))
+    assert "0% dropped (12/12 received)" in said
+    assert "from the ToR" in said
+
+
+def test_two_labs_at_once_do_not_meet(hpn: Hpn) -> None:
+    hpn.run("up", "tiny", "--name", "one")
+    hpn.run("up", "tiny", "--name", "two")
+    assert {lab["name"] for lab in hpn.labs()} == {"one", "two"}
+    assert "which lab?" in hpn.run("exec", "p0.s0.h0", "--", "true", code=2)
+    hpn.run("break", "p0.s0.h0.r0.0", "--lab", "one")
+    other = hpn.json("inspect", "links", "--lab", "two")
+    assert isinstance(other, list)
+    assert all(row["carrier"] for row in other)
+    assert "already up" in hpn.run("up", "tiny", "--name", "two", code=2)
+    hpn.run("down", "one")
+    assert [lab["name"] for lab in hpn.labs()] == ["two"]
+
+
+def test_a_killed_supervisor_leaves_no_process_and_the_name_is_free(hpn: Hpn) -> None:
+    hpn.run("up", "tiny")
+    pid = int(str(hpn.labs()[0]["first_pid"]))
+    inside = os.stat(f"/proc/{pid}/ns/pid").st_ino
+    assert len(_processes_in(inside)) > 10, "BIRDs and the supervisor"
+    watch = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    _until_ended(watch)
+    assert _processes_in(inside) == []
+    hpn.run("up", "tiny")
+    assert len(hpn.labs()) == 1
+
+
+def _processes_in(pid_namespace: int) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.stat(f"/proc/{name}/ns/pid").st_ino == pid_namespace:
+                found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def _until_ended(pidfd: int) -> None:
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    assert poller.poll(30_000), "the process does not end"
+    os.close(pidfd)

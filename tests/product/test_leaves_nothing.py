@@ -1,0 +1,58 @@
+"""After labs and drills, however they end, the machine is as it was: no process, interface, named namespace or file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.kernel import sandbox
+from tests.product.hpn import Hpn
+
+
+def _processes_of(state: Path) -> list[str]:
+    """Processes that carry this test's state directory in their environment: everything its commands started."""
+    marker = f"HPN_STATE_DIR={state / 'labs'}".encode()
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if marker in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                found.append(Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+def _machine() -> dict[str, object]:
+    links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
+    named = Path("/run/netns")
+    return {
+        "veths": [line for line in links.splitlines() if "veth" in line or "bond" in line],
+        "named namespaces": sorted(os.listdir(named)) if named.is_dir() else [],
+    }
+
+
+def test_labs_and_drills_leave_the_machine_as_it_was(tmp_path: Path) -> None:
+    try:
+        sandbox.spawn(lambda: 0).wait()
+    except MachineError as error:
+        pytest.skip(str(error))
+    hpn, before = Hpn(tmp_path), _machine()
+    hpn.run("up", "tiny", "--name", "ended")
+    hpn.run("down", "ended")
+    hpn.run("up", "tiny", "--name", "killed")
+    victim = int(str(hpn.labs()[0]["first_pid"]))
+    watch = os.pidfd_open(victim)
+    os.kill(victim, signal.SIGKILL)
+    hpn.run("down", "killed")
+    hpn.run("drill", "run", "link-flap", "--out", "out", code=None)
+    os.close(watch)
+    assert hpn.labs() == []
+    assert _processes_of(tmp_path) == []
+    assert _machine() == before
+    assert os.listdir(tmp_path / "labs") == []
+    assert not list((tmp_path / "out").rglob("*.bin")), "record files are for analysis only"

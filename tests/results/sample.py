@@ -1,0 +1,80 @@
+"""One drill's results, made from synthetic records, for everything that renders them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from failover.hostload import HostLoad
+from failover.metrics import analyse
+from failover.model import DrillMetrics, EdgeKind, Settings
+from results.manifest import Manifest
+from results.verdict import Verdict, at_least, at_most, decide, holds
+from testbed.events import Event, EventKind
+from tests.failover.synthetic import MS, Dead, S, edge, flow, record
+
+AT = 4 * S
+HOST, TOR = "p0.s0.h0", "p0.s0.t0.0"
+
+MANIFEST = Manifest(
+    drill="link-down",
+    fabric="tiny",
+    architecture="hpn",
+    command=("hpn", "drill", "run", "link-down"),
+    engine="host",
+    datapath="nft",
+    kernel="6.18.0",
+    started_at="2025-01-02T03:04:05+00:00",
+    started_ns=S,
+    profile="quick",
+    duration_s=12.5,
+    versions={"hpn": "0.1.0", "bird": "2.0.12"},
+    seeds={"fabric": 1},
+    doctor={"bonding": "no: nft datapath is used"},
+)
+
+LOAD = HostLoad(120, 12, 2, 48, 40, 0, 0, 2, 8, 1.5, 15, 3, 5, 6, 1)
+
+EVENTS = (
+    Event(AT, EventKind.FAULT, "", "link", "inject", {"skew_ns": 100_000}),
+    Event(AT + MS // 2, EventKind.LINK, HOST, "r0.0", "carrier-down"),
+    Event(AT + 2 * MS, EventKind.LAG, HOST, "bond0", "active", {"ports": "r0.1"}),
+    Event(AT + 5 * MS, EventKind.ROUTE, TOR, "10.0.0.1/32", "host-route-removed"),
+    Event(6 * S + MS, EventKind.LINK, HOST, "r0.0", "carrier-up"),
+)
+
+
+def metrics(outage_ms: int = 20) -> DrillMetrics:
+    """Two flows that are hit, one of which loses ``outage_ms``, and one that is not; failure at 4 s, repair at 6 s."""
+    flows = [flow(0), flow(1, src="p0.s0.h1.r0", dst="p0.s0.h0.r0"), flow(2, src="p0.s0.h1.r0", dst="p0.s1.h1.r0")]
+    records = record(flows[0], 9 * S, [Dead(AT, AT + outage_ms * MS)], jitter_ns=2 * MS)
+    records = records + record(flows[1], 9 * S) + record(flows[2], 9 * S)
+    edges = [edge(AT, 6 * S), edge(6 * S, 10 * S, EdgeKind.REPAIR)]
+    return analyse(flows, records.sent, records.received, EVENTS, edges, (S, 3 * S), Settings(validation_s=1), LOAD)
+
+
+def verdict(found: DrillMetrics, *reasons: str) -> Verdict:
+    """Expectations of each outcome, held against ``found``."""
+    worst = found.edges[0]
+    hit = next(nic.goodput for nic in worst.nics if (nic.nic, nic.direction) == ("p0.s0.h0.r0", "up"))
+    share = 100 * hit.during_bps / hit.before_bps
+    return decide(
+        (
+            at_most(
+                "worst outage at failure below 50 ms",
+                worst.worst_outage_plbm_ms,
+                50,
+                unit="ms",
+                uncertainty=worst.resolution_ms,
+                evidence=f"{worst.worst_flow}",
+            ),
+            at_least("goodput during at least 45 % of before", share, 45, unit="%", evidence="p0.s0.h0.r0 up"),
+            at_most("queue pair deaths at most 0", 0, 0),
+            holds("state restored", True, evidence="links, LACP, BGP and routes as before"),
+        ),
+        reasons,
+    )
+
+
+def other_run(found: DrillMetrics, worst_ms: float) -> DrillMetrics:
+    """The same run with another worst outage at its first edge."""
+    return replace(found, edges=(replace(found.edges[0], worst_outage_plbm_ms=worst_ms), *found.edges[1:]))

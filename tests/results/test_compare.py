@@ -1,0 +1,42 @@
+"""Repeats: median, p95, maximum, and whether they agree within the noise."""
+
+from __future__ import annotations
+
+from results.compare import compare, nearest_rank, spread_table
+from results.terminal import as_text
+from tests.results.sample import metrics, other_run
+
+
+def test_runs_that_differ_by_less_than_the_noise_agree() -> None:
+    base = metrics()
+    noise_ms = base.noise.noise_floor_ms
+    runs = [other_run(base, 20 + step * noise_ms / 10) for step in range(10)]
+    found = next(one for one in compare(runs) if one.figure == "worst outage")
+    assert found.edge == "link failure 0"
+    assert found.agree
+    assert found.median_ms == 20 + 4.5 * noise_ms / 10
+    assert found.p95_ms == found.max_ms == 20 + 9 * noise_ms / 10
+
+
+def test_one_stray_run_disagrees() -> None:
+    base = metrics()
+    runs = [other_run(base, ms) for ms in (20.0, 20.1, 31.0)]
+    found = next(one for one in compare(runs) if one.figure == "worst outage")
+    assert not found.agree
+    assert (found.median_ms, found.max_ms) == (20.1, 31.0)
+    assert "no: spread exceeds the noise" in as_text(spread_table([found]))
+
+
+def test_a_figure_that_some_runs_lack_is_counted_as_missing() -> None:
+    lossy, lossless = metrics(20), metrics(0)
+    by_figure = {(one.edge, one.figure): one for one in compare([lossy, lossless])}
+    found = by_figure["link failure 0", "full convergence"]
+    assert (len(found.values_ms), found.missing) == (1, 1)
+    assert ("link repair 0", "switch") not in by_figure  # no run has it
+    assert compare([]) == ()
+
+
+def test_p95_is_a_value_that_occurred() -> None:
+    assert nearest_rank([3.0, 1.0, 2.0], 95) == 3.0
+    assert nearest_rank([float(n) for n in range(1, 101)], 95) == 95.0
+    assert nearest_rank([7.0], 0) == 7.0

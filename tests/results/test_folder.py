@@ -1,0 +1,74 @@
+"""The run folder: what is written comes back the same, and what is not a run folder is said in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from results.folder import Series, create, load
+from testbed.errors import InputError
+from tests.results.sample import EVENTS, MANIFEST, metrics, verdict
+
+
+def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
+    found = metrics()
+    folder = create(tmp_path / "runs" / "one")
+    folder.write_manifest(MANIFEST)
+    folder.write_events(EVENTS)
+    folder.write_metrics(found)
+    folder.write_verdict(verdict(found, "starved"))
+    folder.write_series("goodput", Series(5, 10.0, {"total": [1.0, 2.5]}))
+    again = load(tmp_path / "runs" / "one")
+    assert again.manifest() == MANIFEST
+    assert again.events() == EVENTS
+    assert again.metrics() == found
+    assert again.verdict() == verdict(found, "starved")
+    assert again.series("goodput") == Series(5, 10.0, {"total": [1.0, 2.5]})
+    assert not [path for path in again.path.iterdir() if path.name.endswith(".new")]
+
+
+def test_flows_are_flat_lines_one_per_flow_and_edge(tmp_path: Path) -> None:
+    folder = create(tmp_path)
+    folder.write_metrics(metrics())
+    lines = [json.loads(line) for line in (tmp_path / "flows.jsonl").read_text().splitlines()]
+    assert len(lines) == 3 * 2
+    assert {line["edge"] for line in lines} == {"link failure 0", "link repair 0"}
+    assert lines[0]["outage_plbm_ms"] == pytest.approx(20, abs=2)
+    assert lines[0]["relation"] == "sender"
+
+
+def test_files_are_plain_json_with_units_in_the_names(tmp_path: Path) -> None:
+    folder = create(tmp_path)
+    folder.write_metrics(metrics())
+    stored = json.loads((tmp_path / "metrics.json").read_text())
+    assert stored["noise"]["noise_floor_ms"] > 0
+    assert stored["edges"][0]["phases"]["detect"] == {
+        "ms": 0.5,
+        "at_ns": 4_000_500_000,
+        "by": "p0.s0.h0 r0.0 carrier-down",
+        "reason": "",
+    }
+
+
+def test_what_is_not_a_run_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is not a run folder \(no manifest.json\)"):
+        load(tmp_path)
+    (tmp_path / "letters.txt").write_text("dear")
+    with pytest.raises(InputError, match="not empty and not a run folder; choose another with --out"):
+        create(tmp_path)
+    with pytest.raises(InputError, match="cannot make run folder"):
+        create(tmp_path / "letters.txt" / "run")
+
+
+def test_a_damaged_file_is_named_with_the_place(tmp_path: Path) -> None:
+    folder = create(tmp_path)
+    folder.write_manifest(MANIFEST)
+    create(tmp_path)  # a run folder may be written again
+    text = (tmp_path / "manifest.json").read_text()
+    (tmp_path / "manifest.json").write_text(text.replace('"started_ns": 1000000000', '"started_ns": "noon"'))
+    with pytest.raises(InputError, match=r"manifest.json is damaged or of another version \(started_ns: "):
+        load(tmp_path).manifest()
+    with pytest.raises(InputError, match=r"verdict\.json: No such file"):
+        load(tmp_path).verdict()

@@ -1,0 +1,62 @@
+"""The terminal summary, letter by letter. After a wanted change: HPN_UPDATE_GOLDEN=1 pytest tests/results."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from results.terminal import as_text, describe, milliseconds, summary
+from results.verdict import at_most, decide, holds
+from tests.results.sample import MANIFEST, metrics, verdict
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def check_golden(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("HPN_UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "outage_ms", "reasons"),
+    [
+        ("pass.txt", 20, ()),
+        ("fail.txt", 80, ()),
+        ("never-recovered.txt", 9000, ()),
+        ("inconclusive.txt", 20, ("our processes waited for a CPU 50 % of the time they could have run (limit 25 %)",)),
+    ],
+)
+def test_the_summary_reads_as_agreed(name: str, outage_ms: int, reasons: tuple[str, ...]) -> None:
+    found = metrics(outage_ms)
+    check_golden(name, as_text(summary(MANIFEST, found, verdict(found, *reasons))))
+
+
+def test_a_run_that_never_measured_still_says_why() -> None:
+    text = as_text(summary(replace(MANIFEST, repeat=3), None, decide([], ["the workload did not start"])))
+    assert text.startswith(
+        "INCONCLUSIVE  link-down #3 on tiny (nft datapath, host engine, Linux 6.18.0, quick profile)\n"
+        "  because the workload did not start\n"
+    )
+
+
+def test_names_with_brackets_are_no_markup() -> None:
+    check = holds("state [bold]restored", False, evidence="[red]x")
+    text = as_text(summary(MANIFEST, None, decide([check])))
+    assert "state [bold]restored" in text
+    assert "[red]x" in text
+
+
+def test_a_check_in_one_line() -> None:
+    check = at_most("worst outage", 20.04, 50, unit="ms", uncertainty=0.1, evidence="flow 3")
+    assert describe(check) == "measured 20.0 ms, limit 50.0 ms, margin 30.0 ms, uncertainty 0.10 ms, flow 3"
+    assert describe(holds("restored", True)) == "pass"
+
+
+def test_milliseconds_keep_three_digits() -> None:
+    assert [milliseconds(value) for value in (None, 0.0, 0.123, 12.34, 1234.5)] == ["-", "0.00", "0.12", "12.3", "1234"]

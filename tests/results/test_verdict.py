@@ -1,0 +1,60 @@
+"""Four answers: how a figure is held against a limit and how checks add up."""
+
+from __future__ import annotations
+
+import pytest
+
+from results.verdict import Check, Outcome, at_least, at_most, decide, holds
+
+PASS, FAIL, UNSURE = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("measured", "uncertainty", "outcome", "margin"),
+    [
+        (20.0, 1.0, PASS, 30.0),
+        (80.0, 1.0, FAIL, -30.0),
+        (49.5, 1.0, UNSURE, 0.5),
+        (50.5, 1.0, UNSURE, -0.5),
+        (50.0, 0.0, PASS, 0.0),
+        (51.0, 1.0, FAIL, -1.0),
+        (None, 1.0, UNSURE, None),
+    ],
+)
+def test_a_figure_is_judged_with_its_uncertainty(
+    measured: float | None, uncertainty: float, outcome: Outcome, margin: float | None
+) -> None:
+    check = at_most("worst outage", measured, 50.0, unit="ms", uncertainty=uncertainty)
+    assert (check.outcome, check.margin) == (outcome, margin)
+
+
+def test_at_least_is_the_mirror_image() -> None:
+    assert (at_least("goodput", 50, 45).outcome, at_least("goodput", 50, 45).margin) == (PASS, 5)
+    assert (at_least("goodput", 40, 45).outcome, at_least("goodput", 40, 45).margin) == (FAIL, -5)
+
+
+def test_facts_can_be_unknown() -> None:
+    assert [holds("restored", true).outcome for true in (True, False, None)] == [PASS, FAIL, UNSURE]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "reasons", "verdict", "exit_code"),
+    [
+        ([PASS, PASS], (), PASS, 0),
+        ([PASS, FAIL], (), FAIL, 1),
+        ([PASS, UNSURE], (), UNSURE, 4),
+        ([UNSURE, FAIL], (), FAIL, 1),
+        ([PASS, PASS], ("starved",), UNSURE, 4),
+        ([FAIL], ("starved",), UNSURE, 4),
+    ],
+)
+def test_checks_add_up_and_a_starved_run_is_never_a_pass_or_a_fail(
+    outcomes: list[Outcome], reasons: tuple[str, ...], verdict: Outcome, exit_code: int
+) -> None:
+    found = decide([Check("x", outcome) for outcome in outcomes], reasons)
+    assert (found.outcome, found.exit_code, found.reasons) == (verdict, exit_code, reasons)
+
+
+def test_a_drill_without_expectations_says_nothing() -> None:
+    assert decide([]).outcome is UNSURE
+    assert decide([]).reasons == ("nothing was checked: the drill has no expectations",)

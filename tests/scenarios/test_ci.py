@@ -1,0 +1,97 @@
+"""Suite files: what they ask for, and every mistake in them at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scenarios import library
+from scenarios.ci import Suite, load_suite, suite_from
+from testbed.errors import InputError
+from testbed.yamlfile import parse
+
+ENGINES = ("host", "qemu", "uml", "virtual-time")
+
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "ci"
+
+
+def suite(text: str) -> Suite:
+    return suite_from(parse(text, "ci.yaml"), Path("."), ENGINES)
+
+
+def problems(text: str) -> tuple[str, ...]:
+    with pytest.raises(InputError) as caught:
+        suite(text)
+    return caught.value.problems
+
+
+def test_a_block_is_drills_by_engines_by_repeats() -> None:
+    found = suite(
+        "suite: nightly\n"
+        "runs:\n"
+        "  - {drills: [link-down, tor-crash], engines: [host, uml], repeats: 2}\n"
+        "  - {drills: [link-flap]}\n"
+    )
+    assert (found.name, found.parallel, len(found.runs)) == ("nightly", None, 9)
+    assert [run.title for run in found.runs[:4]] == [
+        "link-down on host #1",
+        "link-down on host #2",
+        "link-down on uml #1",
+        "link-down on uml #2",
+    ]
+    assert found.runs[-1].folder == "link-flap.host"
+    assert len({run.folder for run in found.runs}) == 9
+
+
+def test_a_drill_file_is_found_beside_the_suite_and_known_by_its_own_name(tmp_path: Path) -> None:
+    text = library.find("link-down").read_text().replace("drill: link-down", "drill: mine")
+    (tmp_path / "some.yaml").write_text(text)
+    (tmp_path / "suite.yaml").write_text("suite: s\nruns: [{drills: [some.yaml]}]\n")
+    (run,) = load_suite(tmp_path / "suite.yaml", ENGINES).runs
+    assert (run.drill, run.file) == ("mine", tmp_path / "some.yaml")
+
+
+def test_all_mistakes_are_told_at_once_with_their_lines() -> None:
+    assert problems(
+        "suite: nightly\nruns:\n  - drills: [healthy-baselin]\n    engines: [qemo]\n  - drills: [none.yaml]\n"
+    ) == (
+        "ci.yaml:3: no drill 'healthy-baselin' in the library; did you mean healthy-baseline or healthy-baseline-clos?"
+        " (a file ends in .yaml)",
+        "ci.yaml:4: unknown engine 'qemo'; did you mean qemu?",
+        "ci.yaml:5: none.yaml: no such file; check the path",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("suite: s\n", "'runs' is missing"),
+        ("suite: s\nruns: []\n", "runs is empty"),
+        ("suite: s\nruns: [{drills: []}]\n", "drills is empty"),
+        ("suite: s\nruns: [{drills: [link-down], repeats: 0}]\n", "write a whole number from 1 to 1000"),
+        ("suite: s\nruns: [{drills: [link-down]}]\nparalel: 2\n", "did you mean parallel?"),
+        ("suite: s\nruns: [{drills: [link-down]}, {drills: [link-down]}]\n", "asked for 2 times"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, said: str) -> None:
+    assert said in " ".join(problems(text))
+
+
+def test_the_mistakes_of_a_drill_are_told_with_those_of_the_suite(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(
+        "drill: bad\nsummary: s\ntopology: tiny\nexpect: [{packets_losst: {at_most: 0}}]\n"
+    )
+    (tmp_path / "s.yaml").write_text("suite: s\nruns: [{drills: [bad.yaml]}]\n")
+    with pytest.raises(InputError, match="did you mean packets_lost"):
+        load_suite(tmp_path / "s.yaml", ENGINES)
+
+
+def test_the_examples_are_as_they_should_be() -> None:
+    assert load_suite(EXAMPLES / "suite.yaml", ENGINES).name == "failover"
+    for name in ("github-actions.yml", "gitlab-ci.yml"):
+        text = (EXAMPLES / name).read_text()
+        assert yaml.safe_load(text)
+        assert "hpn ci run examples/ci/suite.yaml --out ci-out" in text

@@ -1,0 +1,146 @@
+"""Running a suite: failures do not stop it, cores are not shared, and every run ends in the reports."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from results.ci import CiRun, exit_code
+from results.folder import RunFolder, create
+from results.verdict import Outcome, decide, holds
+from scenarios.ci import Run, Suite
+from scenarios.ci_run import EngineSlot, command_engine, run_suite, write_reports
+from testbed.errors import MachineError
+from tests.results.sample import MANIFEST
+
+_TRUTH = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.INCONCLUSIVE: None}
+WAIT_S = 20
+
+
+def runs(engine: str, *drills: str, repeats: int = 1) -> tuple[Run, ...]:
+    return tuple(Run(d, Path(f"/{d}.yaml"), engine, n, repeats) for d in drills for n in range(1, repeats + 1))
+
+
+def suite(*wanted: Run, parallel: int | None = None) -> Suite:
+    return Suite("nightly", "", parallel, wanted)
+
+
+def judge(run: Run, folder: Path, outcome: Outcome) -> RunFolder:
+    made = create(folder / run.drill)
+    made.write_manifest(replace(MANIFEST, drill=run.drill, engine=run.engine, repeat=run.repeat))
+    made.write_verdict(decide([holds("it holds", _TRUTH[outcome])]))
+    return made
+
+
+def engine(answer: Callable[[Run], Outcome], cores: int = 1) -> EngineSlot:
+    return EngineSlot(cores, lambda run, folder: judge(run, folder, answer(run)))
+
+
+def finish(wanted: Suite, engines: dict[str, EngineSlot], out: Path, cores: int = 2) -> list[CiRun]:
+    return list(run_suite(wanted, engines, out, cores=cores))
+
+
+def test_it_goes_on_after_failures_and_the_worst_answer_is_the_exit_code(tmp_path: Path) -> None:
+    def broken(_run: Run, _folder: Path) -> RunFolder:
+        raise MachineError("no kernel here: apt install one")
+
+    answers = {"a": Outcome.PASS, "b": Outcome.FAIL, "c": Outcome.INCONCLUSIVE}
+    engines = {"host": engine(lambda run: answers[run.drill]), "uml": EngineSlot(1, broken)}
+    found = finish(suite(*runs("uml", "a"), *runs("host", "a", "b", "c")), engines, tmp_path)
+    assert {run.title: run.answer for run in found} == {
+        "a on uml": "error", "a on host": "pass", "b on host": "fail", "c on host": "inconclusive"
+    }  # fmt: skip
+    assert exit_code(found) == 1
+    assert exit_code(run for run in found if run.answer != "fail") == 3
+    assert exit_code(run for run in found if run.judged and run.answer != "fail") == 4
+    assert exit_code(run for run in found if run.answer == "pass") == 0
+    assert (tmp_path / "b.host" / "b" / "verdict.json").exists()
+
+
+def test_a_drill_that_flips_is_unstable_with_both_answers_in_report_and_summary(tmp_path: Path) -> None:
+    wanted = suite(*runs("host", "flips", "doubts", "steady", repeats=2))
+
+    def answer(run: Run) -> Outcome:
+        second = {"flips": Outcome.FAIL, "doubts": Outcome.INCONCLUSIVE, "steady": Outcome.PASS}
+        return Outcome.PASS if run.repeat == 1 else second[run.drill]
+
+    write_reports(tmp_path, wanted, finish(wanted, {"host": engine(answer)}, tmp_path))
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert [s.get("name") for s in root][-1] == "repeats agree"
+    told = {case.get("name", "").split(":")[0]: [child.tag for child in case] for case in root[-1].iter("testcase")}
+    assert told == {"flips on host": ["failure"], "doubts on host": ["skipped"], "steady on host": []}
+    assert root[-1].find(".//failure").get("message") == "unstable: pass, fail"  # type: ignore[union-attr]  # else it fails here
+    summary = (tmp_path / "summary.md").read_text()
+    assert "| flips | host | 1 pass, 1 fail | unstable |" in summary
+    assert "| steady | host | 2 pass |  |" in summary
+
+
+def test_a_run_that_could_not_be_made_is_an_error_in_the_report(tmp_path: Path) -> None:
+    def broken(_run: Run, _folder: Path) -> RunFolder:
+        raise MachineError("engine qemu cannot run here: apt install qemu-system-x86")
+
+    wanted = suite(*runs("qemu", "a"))
+    write_reports(tmp_path, wanted, finish(wanted, {"qemu": EngineSlot(1, broken)}, tmp_path))
+    (case,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("testcase")
+    assert [(child.tag, "apt install" in child.get("message", "")) for child in case] == [("error", True)]
+
+
+def test_runs_share_the_machine_only_as_far_as_its_cores_go(tmp_path: Path) -> None:
+    lock, busy, most, both = threading.Lock(), [0], [0], threading.Barrier(2)
+
+    def make(cores: int, meet: bool) -> EngineSlot:
+        def run(wanted: Run, folder: Path) -> RunFolder:
+            with lock:
+                busy[0] += cores
+                most[0] = max(most[0], busy[0])
+            if meet:
+                both.wait(WAIT_S)  # BrokenBarrierError unless two of these run side by side
+            with lock:
+                busy[0] -= cores
+            return judge(wanted, folder, Outcome.PASS)
+
+        return EngineSlot(0 if cores == 2 else cores, run)
+
+    wanted = suite(*runs("host", "a", "b"), *runs("uml", "a", "b"))
+    found = finish(wanted, {"host": make(2, False), "uml": make(1, True)}, tmp_path)
+    assert [run.answer for run in found] == ["pass"] * 4
+    assert most == [2]
+
+
+def test_parallel_bounds_it_further(tmp_path: Path) -> None:
+    started: list[str] = []
+    iterator = run_suite(
+        suite(*runs("uml", "a", "b"), parallel=1),
+        {"uml": engine(lambda _run: Outcome.PASS)},
+        tmp_path,
+        lambda run: started.append(run.drill),
+        cores=8,
+    )
+    next(iterator)
+    assert started == ["a"]
+    assert [run.drill for run in iterator] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("script", "answer", "reason"),
+    [
+        (
+            "print('hpn: no bird here: apt install bird2'); raise SystemExit(3)",
+            "error",
+            "no bird here: apt install bird2",
+        ),
+        ("print('something'); raise SystemExit(99)", "error", "the run ended with code 99: something"),
+        ("raise SystemExit(0)", "error", "not a run folder"),
+    ],
+)
+def test_a_command_that_brings_no_run_folder_is_an_error(tmp_path: Path, script: str, answer: str, reason: str) -> None:
+    slot = command_engine((sys.executable, "-c", script), 1)
+    (found,) = finish(suite(*runs("host", "a")), {"host": slot}, tmp_path)
+    assert (found.answer, reason in found.reason) == (answer, True)
+    assert (tmp_path / "a.host" / "output.txt").exists()

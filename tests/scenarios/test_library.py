@@ -1,0 +1,55 @@
+"""The drills that come with the product are right, short, and can be found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.describe import describe
+from scenarios.drill import Metric
+from scenarios.library import LIBRARY, find, load, ls, names
+from scenarios.workload import flows_of
+from testbed.errors import InputError
+from testbed.fabric.build import build
+
+RECOMMENDED_FLOWS = 16  # RFC 6414
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_library_drill_is_right_and_called_as_its_file(name: str) -> None:
+    drill = load(name)
+    assert drill.name == name
+    assert drill.description
+    assert drill.timeline.end_ns <= 10 * 10**9
+    assert len(flows_of(drill.workload, build(drill.topology))) >= RECOMMENDED_FLOWS
+    assert any(e.metric is Metric.STATE_RESTORED for e in drill.expectations)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_traffic_of_a_nic_fits_one_surviving_port(name: str) -> None:
+    drill = load(name)
+    ports = 1 if drill.topology.architecture == "single-tor" else 2
+    assert drill.workload.load * ports <= 0.8
+
+
+def test_the_library_holds_every_fault_on_both_dual_tor_architectures_and_the_baselines() -> None:
+    found = {(d.name, d.topology.architecture) for d in ls()}
+    for name in ("healthy-baseline", "link-down", "link-flap", "tor-crash"):
+        assert {(name, "hpn"), (f"{name}-clos", "dual-tor-clos")} <= found
+    assert ("link-down-single-tor", "single-tor") in found
+    assert not load("link-down-no-path-control").topology.path_control.enabled
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_drill_can_be_shown(name: str) -> None:
+    lines = describe(load(name))
+    assert lines[0].startswith(f"{name}: ")
+    assert all("\n" not in line for line in lines)
+
+
+def test_a_drill_is_found_by_name_or_path() -> None:
+    assert find("link-down") == LIBRARY / "link-down.yaml"
+    assert find("./mine.yaml") == Path("mine.yaml")
+    with pytest.raises(InputError, match="no drill 'link-dwn' in the library; did you mean link-down"):
+        find("link-dwn")

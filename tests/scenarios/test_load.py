@@ -1,0 +1,186 @@
+"""Drill files: what is right becomes a ``Drill``, what is wrong is said all at once with file, line and the way out.
+
+``golden/NAME.yaml`` is a file with mistakes, ``golden/NAME.txt`` what is said about it. After a deliberate change of
+words: ``HPN_GOLDEN=write pytest tests/scenarios/test_load.py``, then read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from failover.faults import FAULTS, LinkDown, LinkFlap, PlannedFault, TorCrash
+from scenarios.drill import At, Bound, Drill, Flows, Metric, Profile
+from scenarios.load import drill_from, load_drill
+from testbed.errors import InputError
+from testbed.yamlfile import parse
+
+GOLDEN = Path(__file__).parent / "golden"
+MS = 10**6
+
+GOOD = """
+drill: cut
+summary: one link is cut
+topology: {preset: tiny, path_control: {enabled: false}}
+workload: {queue_pairs: 4, load: 20 %, path_mtu: 2048, ib_timeout: 18, retry_count: 3}
+profile: full
+timeline:
+  healthy: 1.5 s
+  faults:
+    - {id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 2 s, for: 1500 ms}
+    - {fault: link-flap, target: p0.s0.h1.r1.1, at: 2 s, period: 400 ms, duty: 25 %, count: 2}
+    - {fault: tor-crash, target: p0.s1.t0.0, at: 5 s}
+  settle: 6 s
+expect:
+  - worst_outage: {below: 50 ms, edge: failure, flows: hit, fault: cut}
+  - packets_lost: {at_least: 1, at_most: 500}
+  - goodput_during: {at_least: 97 %, of: before, flows: others}
+  - state_restored: yes
+"""
+
+
+def load(text: str) -> Drill:
+    return drill_from(parse(text, "good.yaml"), Path())
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        load(text)
+    return list(caught.value.problems)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.yaml")))
+def test_every_mistake_of_a_file_is_said_at_once_in_the_golden_words(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(GOLDEN)
+    with pytest.raises(InputError) as caught:
+        load_drill(f"{name}.yaml")
+    said = "".join(f"{problem}\n" for problem in caught.value.problems)
+    if os.environ.get("HPN_GOLDEN") == "write":
+        (GOLDEN / f"{name}.txt").write_text(said)
+    assert said == (GOLDEN / f"{name}.txt").read_text()
+
+
+def test_a_good_file_becomes_a_drill() -> None:
+    drill = load(GOOD)
+    assert drill.topology.name == "tiny"
+    assert not drill.topology.path_control.enabled
+    assert (drill.workload.queue_pairs, drill.workload.load, drill.workload.path_mtu) == (4, 0.2, 2048)
+    assert drill.profile is Profile.FULL
+    assert drill.timeline.healthy_ns == 1500 * MS
+    assert drill.timeline.faults == (
+        PlannedFault("cut", LinkDown("p0.s0.h0.r0.0"), 2000 * MS, 1500 * MS),
+        PlannedFault("link-flap", LinkFlap("p0.s0.h1.r1.1", 400 * MS, 0.25, 2), 2000 * MS),
+        PlannedFault("tor-crash", TorCrash("p0.s1.t0.0"), 5000 * MS),
+    )
+    assert drill.timeline.end_ns == 11_000 * MS
+
+
+def test_an_expectation_knows_its_limit_its_line_and_its_words() -> None:
+    outage, least, most, goodput, restored = load(GOOD).expectations
+    assert (outage.metric, outage.bound, outage.limit) == (Metric.WORST_OUTAGE, Bound.BELOW, 50 * MS)
+    assert (outage.flows, outage.edge, outage.fault, outage.line) == (Flows.HIT, At.FAILURE, "cut", 15)
+    assert {(e.bound, e.limit) for e in (least, most)} == {(Bound.AT_LEAST, 1), (Bound.AT_MOST, 500)}
+    assert outage.text == "worst outage of hit flows of cut at failure below 50 ms"
+    assert goodput.text == "goodput during of other flows at least 97 % of before"
+    assert restored.text == "state restored"
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-10, 10**20),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(
+        ["tiny", "hpn", "p0.s0.h0.r0.0", "p0.s0.t0.0", "link-flap", "1 s", "50 %", "repair", "others", "{}"]
+    ),
+    st.builds(list),
+    st.builds(dict),
+    st.builds(lambda: {"a\nb": [1]}),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_no_change_to_a_good_file_raises_anything_but_an_input_error(data: st.DataObject) -> None:
+    content = yaml.safe_load(GOOD)
+    for _ in range(data.draw(st.integers(1, 3))):
+        spot = content
+        while True:
+            keys = sorted(spot) if isinstance(spot, dict) else list(range(len(spot)))
+            if not keys:
+                break
+            key = data.draw(st.sampled_from(keys))
+            if isinstance(spot[key], dict | list) and data.draw(st.booleans()):
+                spot = spot[key]
+                continue
+            action = data.draw(st.sampled_from(["replace", "remove", "add"]))
+            if action == "replace":
+                spot[key] = data.draw(VALUES)
+            elif action == "remove":
+                del spot[key]
+            elif isinstance(spot, dict):
+                spot[data.draw(st.text(max_size=8))] = data.draw(VALUES)
+            break
+    try:
+        load(yaml.safe_dump(content))
+        said: tuple[str, ...] = ()
+    except InputError as error:
+        said = error.problems
+    assert all(problem.startswith("good.yaml:") and "\n" not in problem for problem in said)
+
+
+def test_the_settle_time_is_the_validation_time_and_a_second_more_unless_given() -> None:
+    drill = load(GOOD.replace("  settle: 6 s\n", ""))
+    assert drill.timeline.settle_ns == 6000 * MS
+    assert load(GOOD.replace("full", "quick").replace("  settle: 6 s\n", "")).timeline.settle_ns == 2000 * MS
+
+
+def test_faults_without_an_id_are_called_by_kind_and_number() -> None:
+    text = (
+        GOOD.replace("{id: cut, ", "{")
+        .replace(", fault: cut}", "}")
+        .replace("tor-crash, target: p0.s1.t0.0", "link-down, target: p0.s1.h0.r0.1")
+    )
+    assert [fault.id for fault in load(text).timeline.faults] == ["link-down-1", "link-flap", "link-down-2"]
+
+
+def test_a_topology_file_is_looked_for_beside_the_drill(tmp_path: Path) -> None:
+    (tmp_path / "net.yaml").write_text("preset: tiny\nrails: 3\n")
+    (tmp_path / "drill.yaml").write_text(GOOD.replace("{preset: tiny, path_control: {enabled: false}}", "net.yaml"))
+    assert load_drill(tmp_path / "drill.yaml").topology.rails == 3
+    (tmp_path / "net.yaml").write_text("preset: tiny\nrails: 0\n")
+    with pytest.raises(InputError) as caught:
+        load_drill(tmp_path / "drill.yaml")
+    (problem,) = caught.value.problems
+    net = tmp_path / "net.yaml"
+    assert problem == f"{tmp_path}/drill.yaml:4: topology: {net}:2: rails is 0; write a whole number from 1 to 64"
+
+
+def test_two_faults_may_follow_each_other_on_one_link() -> None:
+    second = "    - {id: again, fault: link-down, target: p0.s0.h0.r0.0, at: AT, for: 1 s}\n  settle"
+    assert len(load(GOOD.replace("  settle", second.replace("AT", "3600 ms"))).timeline.faults) == 4
+    (problem,) = mistakes(GOOD.replace("  settle", second.replace("AT", "3500 ms")))
+    assert problem.endswith(
+        "overlaps timeline.faults[0] on p0.s0.h0.r0.0; start again after 3.5 s or choose another target"
+    )
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_every_fault_of_the_catalogue_can_be_written(kind: str) -> None:
+    target = "p0.s0.t0.0" if kind == "tor-crash" else "p0.s0.h0.r0.0"
+    more = ", period: 1 s, duty: 50 %, count: 3" if kind == "link-flap" else ", for: 1 s"
+    entry = f"{{fault: {kind}, target: {target}, at: 2 s{more}}}"
+    text = (
+        f"drill: d\nsummary: s\ntopology: tiny\ntimeline: {{faults: [{entry}]}}\nexpect: [packets_lost: {{at_most: 9}}]"
+    )
+    (planned,) = load(text).timeline.faults
+    assert FAULTS[kind] is type(planned.fault)
+    assert planned.repaired_at_ns is not None

@@ -1,0 +1,208 @@
+"""Verdicts: each expectation passes, fails or stays open with its margin, and what makes a run say nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from failover.metrics import analyse
+from failover.metrics_doubts import unexplained_losses
+from failover.model import DrillMetrics, Phase, Phases
+from failover.settings import QUICK
+from results.verdict import Check, Outcome, Verdict
+from scenarios.drill import Drill
+from scenarios.library import load
+from scenarios.load import drill_from
+from scenarios.verdict import RunFacts, judge
+from testbed.yamlfile import parse
+from tests.failover import synthetic
+
+from .measured import FAILURE, NO_PHASE, link_down, metrics, stalled
+
+PASS, FAIL, OPEN = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
+CLEAN = RunFacts(state_differences=())
+
+DRILL = """
+drill: cut
+summary: one link is cut
+topology: tiny
+timeline:
+  faults: [{{id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 1 s, for: 2 s}}]
+expect:
+  - {}
+"""
+
+
+def drill(expectation: str) -> Drill:
+    return drill_from(parse(DRILL.format(expectation), "d.yaml"), Path())
+
+
+def verdict(expectation: str, measured: DrillMetrics, facts: RunFacts = CLEAN) -> Verdict:
+    return judge(drill(expectation), measured, facts)
+
+
+def check(expectation: str, measured: DrillMetrics, facts: RunFacts = CLEAN) -> Check:
+    return verdict(expectation, measured, facts).checks[0]
+
+
+@pytest.mark.parametrize(
+    ("expectation", "outcome", "measured", "margin", "evidence"),
+    [
+        ("worst_outage: {below: 50 ms}", PASS, 40, 10, "rx at cut failure 0: 40 packets, by timestamps 40 ms"),
+        ("worst_outage: {below: 40 ms}", OPEN, 40, 0, "rx at cut failure 0"),
+        ("worst_outage: {below: 30 ms}", FAIL, 40, -10, "rx at cut failure 0"),
+        ("worst_outage: {below: 30 ms, flows: sender}", PASS, 5, 25, "tx at cut failure 0"),
+        (
+            "worst_outage: {below: 30 ms, edge: repair, flows: hit}",
+            PASS,
+            0,
+            30,
+            "no flow lost anything at cut repair 0",
+        ),
+        ("worst_outage: {above: 30 ms, edge: failure}", PASS, 40, 10, "rx at cut failure 0"),
+        ("median_outage: {below: 50 ms, edge: failure, flows: hit}", PASS, 22.5, 27.5, "2 flows at cut failure 0"),
+        ("packets_lost: {at_most: 45}", PASS, 45, 0, "rx and 1 more"),
+        ("packets_lost: {at_most: 44}", FAIL, 45, -1, "rx and 1 more"),
+        ("packets_lost: {at_most: 0, flows: others}", PASS, 0, 0, "none of 1 flows"),
+        ("packets_lost: {at_most: 4, edge: failure, flows: sender}", FAIL, 5, -1, "tx"),
+        ("packets_lost: {below: 45}", FAIL, 45, 0, "rx and 1 more"),
+        ("flows_with_loss: {at_least: 2}", PASS, 2, 0, "tx and 1 more"),
+        ("flows_unrecovered: {at_most: 0}", PASS, 0, 0, "none of 3 flows"),
+        ("queue_pair_deaths: {at_most: 0}", PASS, 0, 0, "none of 3 flows"),
+        ("goodput_during: {at_least: 95 %, edge: failure, flows: hit}", PASS, 96, 1, "n down at cut failure 0"),
+        ("goodput_during: {at_least: 97 %, edge: failure, flows: hit}", FAIL, 96, -1, "n down at cut failure 0"),
+        ("goodput_during: {at_least: 97 %, flows: others}", PASS, 100, 3, "a up at cut failure 0"),
+        ("noise_floor: {below: 50 ms}", PASS, 12, 38, "1.5 s of traffic, sender gaps up to 5 ms"),
+        ("noise_floor: {below: 10 ms}", FAIL, 12, -2, "1.5 s of traffic"),
+        ("detect: {below: 10 ms}", OPEN, None, None, "did not happen"),
+    ],
+)
+def test_an_expectation_is_judged_with_margin_and_evidence(
+    expectation: str, outcome: Outcome, measured: float | None, margin: float | None, evidence: str
+) -> None:
+    found = check(expectation, link_down())
+    assert (found.outcome, found.measured) == (outcome, measured)
+    assert found.margin == pytest.approx(margin)
+    assert found.evidence.startswith(evidence)
+
+
+@pytest.mark.parametrize(
+    ("expectation", "died", "outcome", "evidence"),
+    [
+        ("worst_outage: {above: 1900 ms, edge: failure}", False, PASS, "rx at cut failure 0: 2000 packets"),
+        ("flows_unrecovered: {at_least: 1, edge: failure}", False, PASS, "rx"),
+        ("flows_unrecovered: {at_most: 0, edge: repair}", False, PASS, "none of 1 flows"),
+        ("queue_pair_deaths: {at_most: 0}", False, PASS, "none of 1 flows"),
+        ("goodput_after: {at_least: 97 %, edge: repair}", False, PASS, "n down at cut repair 0"),
+        ("worst_outage: {above: 500 ms, edge: failure}", True, PASS, "rx at cut failure 0: its queue pair died"),
+        ("worst_outage: {below: 5 s, edge: failure}", True, FAIL, "rx at cut failure 0: its queue pair died"),
+        ("worst_outage: {above: 5 s, edge: failure}", True, OPEN, "rx at cut failure 0: its queue pair died"),
+        ("flows_unrecovered: {at_least: 1, edge: repair}", True, PASS, "rx"),
+        ("queue_pair_deaths: {at_least: 1, flows: receiver}", True, PASS, "rx"),
+        ("queue_pair_deaths: {at_most: 0}", True, FAIL, "rx"),
+        ("goodput_during: {at_most: 5 %}", True, PASS, "n down at cut failure 0"),
+        ("recover: {below: 5 s, edge: failure}", True, FAIL, "1 flows did not recover after cut failure 0"),
+    ],
+)
+def test_what_never_came_back_is_no_short_outage(expectation: str, died: bool, outcome: Outcome, evidence: str) -> None:
+    found = check(expectation, stalled(died=died))
+    assert found.outcome is outcome
+    assert found.evidence.startswith(evidence)
+
+
+def test_a_phase_is_judged_by_its_slowest_edge_and_names_the_event() -> None:
+    detect = Phase(3.5, 0, "p0.s0.h0 bond0 carrier-down")
+    phases = Phases(detect, NO_PHASE, NO_PHASE, NO_PHASE, NO_PHASE, NO_PHASE)
+    found = check(
+        "detect: {below: 5 ms}", metrics((FAILURE,), [replace(f, edges=f.edges[:1]) for f in link_down().flows], phases)
+    )
+    assert (found.outcome, found.measured) == (PASS, 3.5)
+    assert found.evidence == "cut failure 0: p0.s0.h0 bond0 carrier-down"
+
+
+@pytest.mark.parametrize(
+    ("differences", "outcome", "evidence"),
+    [
+        ((), PASS, "links, LACP, BGP and routes as before"),
+        (("p0.s0.h0: r0p0 down", "x"), FAIL, "p0.s0.h0: r0p0 down and 1 more"),
+        (None, OPEN, "the state before and after was not compared"),
+    ],
+)
+def test_the_lab_must_be_as_before(differences: tuple[str, ...] | None, outcome: Outcome, evidence: str) -> None:
+    found = check("state_restored: yes", link_down(), RunFacts(state_differences=differences))
+    assert (found.outcome, found.evidence) == (outcome, evidence)
+
+
+def test_a_starved_host_is_never_a_pass_or_a_fail() -> None:
+    starved = RunFacts(host_reasons=("the CPUs were 99 % busy",), state_differences=())
+    for expectation in ("worst_outage: {below: 1 s}", "worst_outage: {below: 1 ms}"):
+        found = verdict(expectation, link_down(), starved)
+        assert (found.outcome, found.reasons) == (OPEN, ("the CPUs were 99 % busy",))
+        assert found.exit_code == 4
+
+
+def test_what_damaged_the_measurement_makes_the_run_inconclusive() -> None:
+    damaged = replace(link_down(), inconclusive=("cut failure 0: 1 senders paused longer than the claimed 20 ms",))
+    assert verdict("worst_outage: {below: 1 s}", damaged).reasons == damaged.inconclusive
+
+
+def doubted(measured: DrillMetrics) -> DrillMetrics:
+    """With the reasons that the analysis itself would give."""
+    return replace(measured, unexplained=unexplained_losses(measured.edges, measured.flows))
+
+
+@pytest.mark.parametrize("expectation", ["worst_outage: {below: 1 s}", "packets_lost: {at_most: 0, flows: others}"])
+def test_loss_in_the_control_group_fails_the_drill_whether_asked_or_not(expectation: str) -> None:
+    found = verdict(expectation, doubted(link_down(control=7)))
+    assert found.outcome is FAIL
+    (broken,) = {c.text: c for c in found.checks if c.outcome is FAIL and c.measured == 7}.values()
+    assert broken.margin == -7
+
+
+def test_loss_before_the_fault_fails_the_drill() -> None:
+    found = verdict("worst_outage: {below: 1 s}", doubted(link_down(unexplained=3)))
+    assert found.outcome is FAIL
+    assert [(c.measured, c.evidence) for c in found.checks if c.outcome is FAIL] == [(3, "c")]
+
+
+def test_loss_in_the_control_group_says_nothing_when_the_machine_dropped_packets() -> None:
+    measured = doubted(link_down(control=7))
+    found = verdict("worst_outage: {below: 1 s}", measured, RunFacts(machine_drops=9, state_differences=()))
+    assert found.outcome is OPEN
+    assert found.reasons[0] == "the machine itself dropped 9 packets: loss figures are not the fabric's"
+    assert len(found.reasons) == 2
+
+
+def test_a_quiet_control_group_is_stated_as_a_check() -> None:
+    found = verdict("worst_outage: {below: 1 s}", doubted(link_down()))
+    assert [(c.text, c.outcome) for c in found.checks] == [
+        ("worst outage below 1 s", PASS),
+        ("packets lost of other flows at most 0 (control group)", PASS),
+    ]
+    assert found.outcome is PASS
+
+
+def test_a_synthetic_record_goes_through_analysis_to_the_right_verdict() -> None:
+    hit, control = synthetic.flow(0), synthetic.flow(1, src="p0.s0.h1.r0", dst="p0.s1.h1.r0")
+    cut_ns = 3 * synthetic.S
+    dead = [synthetic.Dead(cut_ns, cut_ns + 40 * synthetic.MS)]
+    records = synthetic.record(hit, 5 * synthetic.S, dead) + synthetic.record(control, 5 * synthetic.S)
+    edges = [synthetic.edge(cut_ns, 6 * synthetic.S, fault="cut")]
+    measured = analyse((hit, control), records.sent, records.received, (), edges, (synthetic.S, cut_ns), QUICK)
+    found = verdict("worst_outage: {below: 50 ms, flows: hit}", measured)
+    assert found.outcome is PASS
+    assert found.checks[0].measured == pytest.approx(40, abs=1)
+    assert verdict("worst_outage: {below: 30 ms, flows: hit}", measured).outcome is FAIL
+    assert verdict("worst_outage: {above: 30 ms, flows: sender, edge: failure}", measured).outcome is PASS
+
+
+@pytest.mark.parametrize(("loss", "outcome"), [(0.0, PASS), (0.01, FAIL)])
+def test_a_healthy_record_passes_the_baseline_and_a_lossy_one_fails_it(loss: float, outcome: Outcome) -> None:
+    spec = synthetic.flow(0)
+    records = synthetic.record(spec, 5 * synthetic.S, loss=loss)
+    measured = analyse((spec,), records.sent, records.received, (), (), (synthetic.S, 6 * synthetic.S), QUICK)
+    found = judge(load("healthy-baseline"), measured, CLEAN)
+    assert found.outcome is outcome
+    assert [c.outcome for c in found.checks if c.text == "packets lost at most 0"] == [outcome]

@@ -1,0 +1,74 @@
+"""The guest's console: bytes into lines, the last of them kept, and signs of a kernel in trouble.
+
+Changes when a kernel says it is in trouble in other words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+
+TAIL_LINES = 30
+
+_TROUBLE = re.compile(
+    r"Kernel panic|\bBUG:|kernel BUG at|\bOops\b|general protection fault|Unable to handle kernel|"
+    r"rcu.*detected stalls|soft lockup|Internal error|segfault with no mm|Kernel mode fault|Out of memory: Killed"
+)
+
+
+class Lines:
+    """Cuts a byte stream into lines of text, without their ends; ``rest`` gives what has no end yet."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[str]:
+        """Every line that is whole now."""
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        return (_text(line) for line in whole)
+
+    def rest(self) -> Iterator[str]:
+        """The unfinished last line, if any; the stream has ended."""
+        rest, self._rest = self._rest, b""
+        return iter((_text(rest),) if rest else ())
+
+
+class Console:
+    """Takes the lines of a guest's kernel and of its command; remembers the last ones and the first trouble."""
+
+    def __init__(self, on_line: Callable[[str], None], tail_lines: int = TAIL_LINES) -> None:
+        self._on_line = on_line
+        self._tail: deque[str] = deque(maxlen=tail_lines)
+        self.trouble: str | None = None
+
+    def kernel(self, line: str) -> None:
+        """A line of the guest's kernel."""
+        if not line.strip():
+            return
+        self._tail.append(line)
+        if self.trouble is None and trouble_in(line):
+            self.trouble = line.strip()
+
+    def command(self, line: str) -> None:
+        """A line the command printed."""
+        self._tail.append(line)
+        self._on_line(line)
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        """The last lines, oldest first."""
+        return tuple(self._tail)
+
+    def last_words(self, lines: int = 5) -> str:
+        """The last lines in one, for an error message."""
+        return " | ".join(line.strip() for line in self.tail[-lines:]) or "nothing"
+
+
+def trouble_in(line: str) -> bool:
+    """Whether a kernel line tells of a crash, a bug or a lock-up."""
+    return _TROUBLE.search(line) is not None
+
+
+def _text(line: bytes) -> str:
+    return line.decode(errors="replace").rstrip("\r")

@@ -1,0 +1,57 @@
+"""What a guest is asked to do and what it answers, whichever engine boots it.
+
+Changes when an engine must be told, or must tell, something more. Nothing here knows an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class GuestJob:
+    """One command to run inside a guest that sees the host's files.
+
+    Everything is read-only there but ``writable``: folders that exist on the host and appear at the same path.
+    ``environment`` is added to a small fixed one. An engine that has one CPU only ignores ``cpus``.
+    """
+
+    command: tuple[str, ...]
+    cwd: Path
+    writable: tuple[Path, ...]
+    environment: Mapping[str, str]
+    memory_mb: int
+    cpus: int
+    timeout_s: float  # wall time for everything, boot included
+
+
+@dataclass(frozen=True, slots=True)
+class GuestResult:
+    """How it ended. ``exit_code`` is the command's own, 128 + signal number when a signal ended it."""
+
+    exit_code: int
+    console_tail: tuple[str, ...]  # last lines of the guest kernel and of the command, as they came
+    boot_s: float  # wall time to the command's start
+    wall_s: float
+    kernel: str  # release
+
+
+class Engine(Protocol):
+    """A way to run a command under another kernel."""
+
+    @property
+    def name(self) -> str:
+        """As recorded in results: 'qemu', 'uml', 'uml-virtual-time'."""
+
+    def check(self) -> None:
+        """MachineError, in one line with the way out, when this machine cannot boot such a guest."""
+
+    def run(self, job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
+        """Boot, run, wait. Lines of the command's standard output and error reach ``on_line`` as they come.
+
+        MachineError, with the last lines of the console, when the guest hangs, panics, reports a kernel bug or is
+        killed. KeyboardInterrupt and SIGTERM end the guest before they go on. Nothing of the guest is left.
+        """

@@ -1,0 +1,181 @@
+"""First process of a user-mode-linux guest: mounts, kernel modules, the command, its exit code, power off.
+
+The kernel runs it as ``python -ISEB uml.py`` (isolated: no project, no site). Its order is in the working folder that
+the kernel has as a process of the host. It talks to the host over two
+terminals that are pipes there: TTY_COMMAND carries what the command prints, TTY_CONTROL one line per message:
+``start RELEASE``, ``beat SECONDS`` (CLOCK_MONOTONIC, once a guest second), ``exit CODE`` or ``fail WHY``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import termios
+import time
+from pathlib import Path
+from typing import TypedDict
+
+TTY_COMMAND, TTY_CONTROL = "/dev/tty1", "/dev/tty2"
+_DESK = "/run/desk"
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
+_QUIET = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
+_SYSTEM = (  # what, where, kind, flags, options
+    ("proc", "/proc", "proc", _QUIET, ""),
+    ("sysfs", "/sys", "sysfs", _QUIET, ""),
+    ("devpts", "/dev/pts", "devpts", _MS_NOSUID | _MS_NOEXEC, "mode=620,ptmxmode=666"),
+    ("shm", "/dev/shm", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777"),
+    ("run", "/run", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755"),
+)
+_SYS_FINIT_MODULE = 313  # x86-64
+_RB_POWER_OFF = 0x4321FEDC
+_EEXIST = 17
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Order(TypedDict):
+    command: list[str]
+    cwd: str
+    writable: list[str]
+    environment: dict[str, str]
+    modules: list[tuple[str, str]]  # file, parameters
+
+
+def main() -> None:
+    """Do what the order says and switch the guest off, whatever happens."""
+    control = -1
+    try:
+        for what, where, kind, flags, options in _SYSTEM:
+            os.makedirs(where, exist_ok=True)
+            _mount(what, where, kind, flags, options)
+        order = _read_order()
+        control, output = _terminal(TTY_CONTROL), _terminal(TTY_COMMAND)
+        for folder in order["writable"]:
+            os.makedirs(folder, exist_ok=True)
+            _mount("none", folder, "hostfs", 0, folder)
+        for path, options in order["modules"]:
+            _load(path, options)
+        _say(control, f"start {os.uname().release}")
+        code = _run(order, control, output)
+        os.sync()
+        termios.tcdrain(output)
+        _say(control, f"exit {code}")
+    except OSError as error:
+        _say(control, f"fail {error.strerror or error}")
+    finally:
+        if control >= 0:
+            termios.tcdrain(control)
+        os.sync()
+        _libc.reboot(_RB_POWER_OFF)
+
+
+def _read_order() -> _Order:
+    os.makedirs(_DESK)
+    _mount("none", _DESK, "hostfs", _MS_RDONLY, "/proc/self/cwd")  # a path of the host, seen by the kernel's process
+    order: _Order = json.loads(Path(_DESK, "order.json").read_text())
+    _libc.umount(_DESK.encode())
+    os.rmdir(_DESK)
+    return order
+
+
+def _mount(what: str, where: str, kind: str, flags: int, options: str) -> None:
+    if _libc.mount(what.encode(), os.fsencode(where), kind.encode(), flags, os.fsencode(options)) != 0:
+        errno = ctypes.get_errno()
+        raise OSError(errno, f"cannot mount {kind} on {where}: {os.strerror(errno)}")
+
+
+def _load(path: str, options: str) -> None:
+    """Insert a kernel module; one that is there already is fine."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if _libc.syscall(_SYS_FINIT_MODULE, fd, options.encode(), 0) != 0 and ctypes.get_errno() != _EEXIST:
+            errno = ctypes.get_errno()
+            raise OSError(errno, f"cannot load {path}: {os.strerror(errno)}")
+    finally:
+        os.close(fd)
+
+
+def _terminal(path: str) -> int:
+    """A terminal that passes bytes on as they are."""
+    fd = os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    modes = termios.tcgetattr(fd)
+    modes[1] &= ~termios.OPOST
+    termios.tcsetattr(fd, termios.TCSANOW, modes)
+    return fd
+
+
+def _say(control: int, line: str) -> None:
+    if control >= 0:
+        os.write(control, line.replace("\n", " ").encode(errors="replace") + b"\n")
+
+
+def _run(order: _Order, control: int, output: int) -> int:
+    """Run the command to its end, relay its words, collect orphans, tell the time; its exit code as a shell has it.
+
+    The command writes into a pipe, not into the terminal: it shall not think that somebody sits there.
+    """
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    signal_reader, signal_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(signal_writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    child = os.fork()
+    if child == 0:
+        _become(order, writer)
+    os.close(writer)
+    beat, code, sources = 0.0, None, [reader, signal_reader]
+    while True:
+        ready, _, _ = select.select(sources, [], [], max(beat - time.monotonic(), 0.0) if code is None else 0.0)
+        if reader in ready:
+            data = os.read(reader, 1 << 16)
+            _write_all(output, data)
+            if not data:
+                sources.remove(reader)
+        elif code is not None:  # the command is gone; who else holds its pipe is of no interest
+            return code
+        if signal_reader in ready:
+            os.read(signal_reader, 1 << 10)
+            code = _collect(child, code)
+        if time.monotonic() >= beat:
+            _say(control, f"beat {time.monotonic():.3f}")
+            beat = time.monotonic() + 1.0
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def _become(order: _Order, output: int) -> None:
+    """In the child: turn into the command; 127 when that cannot be."""
+    try:
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.chdir(order["cwd"])
+        os.execvpe(order["command"][0], order["command"], order["environment"])
+    except OSError as error:
+        os.write(2, f"cannot run the command: {error}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def _collect(child: int, code: int | None) -> int | None:
+    """Wait for every process that has ended; the exit code of ``child`` once it is among them, else ``code``."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return code
+        if pid == 0:
+            return code
+        if pid == child:
+            ended = os.waitstatus_to_exitcode(status)
+            code = ended if ended >= 0 else 128 - ended
+
+
+if __name__ == "__main__":
+    main()

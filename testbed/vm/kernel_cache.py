@@ -1,0 +1,92 @@
+"""Kernels we built, in a cache folder: each with what it was built from, found again by what it must be built from.
+
+``CACHE/uml/KEY/`` holds the program ``linux``, its ``config`` and ``kernel.json``. The key is a checksum of source,
+recipe and compiler; a kernel of an older recipe is not used any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+FRAGMENT = _HERE / "uml-kernel.config"
+PATCH = _HERE / "uml-kernel.patch"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A kernel in the cache. ``source`` names package and version or file, with checksum; ``recipe`` is ours."""
+
+    key: str
+    release: str
+    source: str
+    recipe: str
+    compiler: str
+    build_s: float
+
+    @property
+    def program(self) -> Path:
+        """What to boot."""
+        return folder() / self.key / "linux"
+
+
+def cache_folder() -> Path:
+    """Where hpn keeps what is costly to make: $HPN_CACHE_DIR, else $XDG_CACHE_HOME/hpn, else ~/.cache/hpn."""
+    if own := os.environ.get("HPN_CACHE_DIR"):
+        return Path(own).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache").absolute() / "hpn"
+
+
+def folder() -> Path:
+    """Where kernels are kept."""
+    return cache_folder() / "uml"
+
+
+def recipe() -> str:
+    """Checksum of the configuration and the patch in this checkout."""
+    return hashlib.sha256(FRAGMENT.read_bytes() + PATCH.read_bytes()).hexdigest()
+
+
+def key_of(source: str, compiler: str) -> str:
+    """The cache key of a kernel of this recipe."""
+    return hashlib.sha256("\n".join((source, recipe(), compiler)).encode()).hexdigest()[:16]
+
+
+def all_built() -> Iterator[Built]:
+    """Every whole kernel in the cache; damaged entries are passed over."""
+    for path in sorted(folder().glob("*/kernel.json")):
+        try:
+            built = Built(**json.loads(path.read_text()))
+        except (OSError, ValueError, TypeError):
+            continue
+        if built.key == path.parent.name and built.program.is_file():
+            yield built
+
+
+def newest() -> Built | None:
+    """The newest kernel of this recipe, None when there is none."""
+    now = recipe()
+    return max((built for built in all_built() if built.recipe == now), key=lambda b: numbers(b.release), default=None)
+
+
+def store(built: Built, program: Path, config: Path) -> None:
+    """Put a kernel into the cache in one step. OSError."""
+    new = folder() / f".{built.key}.new"
+    new.mkdir(parents=True, exist_ok=True)
+    for file, name in ((program, "linux"), (config, "config")):
+        (new / name).write_bytes(file.read_bytes())
+    (new / "linux").chmod(0o755)
+    (new / "kernel.json").write_text(json.dumps(asdict(built), indent=2))
+    os.replace(new, folder() / built.key)
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """'6.12.117-1' as (6, 12, 117, 1), to compare."""
+    return tuple(int(digits) for digits in re.findall(r"\d+", version))

@@ -1,0 +1,125 @@
+"""Linux source to build from: a tar file somebody names, or the newest linux-source package this machine's lists offer.
+
+Needs no root: a package that is not installed is downloaded by ``apt-get download`` and opened in the cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.errors import InputError, MachineError
+from testbed.vm.kernel_cache import numbers
+
+INSTALLED = Path("/usr/src")
+_PACKAGE = re.compile(r"linux-source-\d+(\.\d+)*")
+_TARS = {".xz": "--xz", ".gz": "--gzip", ".bz2": "--bzip2", ".zst": "--zstd", ".tgz": "--gzip", ".tar": ""}
+_APT_TIMEOUT_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """``identity`` names it with a checksum. ``tar`` is None while the package still has to be downloaded."""
+
+    identity: str
+    tar: Path | None
+    package: str = ""
+    version: str = ""
+
+
+def of_file(path: Path) -> Source:
+    """A kernel source tar by path. InputError when it is none."""
+    if path.suffix not in _TARS or not path.is_file():
+        raise InputError(f"{path} is no kernel source: name a tar file such as linux-6.12.tar.xz")
+    with path.open("rb") as file:
+        return Source(f"{path.name} sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}", path.absolute())
+
+
+def newest_package() -> Source:
+    """The newest linux-source package that apt offers or that is installed. MachineError when there is none."""
+    for package, version, checksum in _offered():
+        tar = INSTALLED / f"{package}.tar.xz"
+        if _installed_version(package) == version and tar.is_file():
+            return Source(f"{package} {version} sha256:{checksum}", tar, package, version)
+        return Source(f"{package} {version} sha256:{checksum}", None, package, version)
+    tars = sorted(INSTALLED.glob("linux-source-*.tar.*"), key=lambda path: numbers(path.name))
+    if tars:
+        return of_file(tars[-1])
+    raise MachineError(
+        "no kernel source: apt offers no linux-source package (apt-get update?); or name a tar file with --source"
+    )
+
+
+def fetch(source: Source, into: Path) -> Path:
+    """Its tar file, downloaded into ``into`` when need be. MachineError."""
+    if source.tar is not None:
+        return source.tar
+    tar = into / f"{source.package}_{source.version}.tar.xz"
+    if tar.is_file():
+        return tar
+    into.mkdir(parents=True, exist_ok=True)
+    _run(["apt-get", "--quiet", "download", f"{source.package}={source.version}"], into, "download the kernel source")
+    deb = max(into.glob(f"{source.package}_*.deb"), key=lambda path: path.stat().st_mtime)
+    unfinished = tar.with_suffix(".part")
+    with unfinished.open("wb") as file:
+        opener = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE)
+        member = f"./usr/src/{source.package}.tar.xz"
+        taken = subprocess.run(["tar", "-xO", member], stdin=opener.stdout, stdout=file, check=False)
+        assert opener.stdout is not None
+        opener.stdout.close()
+    if opener.wait() != 0 or taken.returncode != 0:
+        raise MachineError(f"{deb} holds no {member}; name a kernel source tar with --source")
+    unfinished.rename(tar)
+    deb.unlink()
+    return tar
+
+
+def tar_option(tar: Path) -> str:
+    """How tar is told what the file is compressed with."""
+    return _TARS[tar.suffix]
+
+
+def _offered() -> Iterator[tuple[str, str, str]]:
+    """Packages with a source, newest first: name, version, checksum."""
+    if shutil.which("apt-cache") is None:
+        return
+    names = [name for name in _words(["apt-cache", "pkgnames", "linux-source-"]) if _PACKAGE.fullmatch(name)]
+    for name in sorted(names, key=numbers, reverse=True):
+        shown = "\n".join(_lines(["apt-cache", "show", "--no-all-versions", name]))
+        fields = dict(re.findall(r"^(Version|SHA256): (\S+)$", shown, re.MULTILINE))
+        if "Version" in fields and "SHA256" in fields:
+            yield name, fields["Version"], fields["SHA256"]
+
+
+def _installed_version(package: str) -> str:
+    return next(iter(_words(["dpkg-query", "--show", "--showformat=${Version}", package])), "")
+
+
+def _words(command: Sequence[str]) -> list[str]:
+    return " ".join(_lines(command)).split()
+
+
+def _lines(command: Sequence[str]) -> list[str]:
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return []
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def _run(command: Sequence[str], cwd: Path, what: str) -> None:
+    try:
+        done = subprocess.run(
+            command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_APT_TIMEOUT_S,
+            check=False,
+        )  # fmt: skip
+    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+        raise MachineError(f"cannot {what} ({error}); name a kernel source tar with --source") from error
+    if done.returncode != 0:
+        words = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise MachineError(f"cannot {what}: {words} (apt-get update may help); or name a tar with --source")

@@ -1,0 +1,295 @@
+"""User-mode Linux as an engine: an ordinary process on the host's files, in real or in virtual time.
+
+No root, no KVM, no disk image. In virtual time (``time-travel=inf-cpu``) the guest's clock moves only while everything
+in it sleeps, so that CPU load costs nothing and a run repeats; random numbers, addresses, hash seeds and the wall clock
+are fixed then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.errors import MachineError
+from testbed.vm import uml_kernel
+from testbed.vm.console import Console, Lines
+from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
+from testbed.vm.guest import GuestJob, GuestResult
+from testbed.vm.uml_kernel import UmlKernel
+
+STALL_S = 120.0
+"""A guest whose clock has not moved on by a second of its own in this wall time hangs or busy-waits."""
+
+WALL_CLOCK_NS = 1_767_225_600 * 10**9
+"""What the wall clock of a guest in virtual time starts at: 2026-01-01 00:00 UTC."""
+
+_INIT = Path(__file__).parent / "init" / "uml.py"
+_LOOK_S = 0.02
+_POWER_OFF_S = 15.0
+_LAST_WORDS_S = 5.0
+"""How long a kernel in trouble may go on talking."""
+_HASH_SEED = "0"
+
+
+class Uml:
+    """The engine. ``seed`` is where random numbers come from in virtual time."""
+
+    def __init__(
+        self, kernel: Path | None = None, virtual_time: bool = False, *, seed: int = 1, stall_s: float = STALL_S
+    ) -> None:
+        self._wanted = kernel
+        self._virtual_time = virtual_time
+        self._seed = seed
+        self._stall_s = stall_s
+
+    @property
+    def name(self) -> str:
+        """As recorded in results."""
+        return "uml-virtual-time" if self._virtual_time else "uml"
+
+    def check(self) -> None:
+        """MachineError when there is no kernel for this, or it lacks something a lab needs."""
+        uml_kernel.modules(self._kernel())
+
+    def run(self, job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
+        """Boot, run the command, wait. See ``testbed.vm.guest.Engine``."""
+        for folder in job.writable:
+            if not folder.is_dir():
+                raise MachineError(f"{folder}, which the guest should write, is no folder here; create it")
+        kernel = self._kernel()
+        memory = _memory_folder(job.memory_mb)
+        with tempfile.TemporaryDirectory(prefix="hpn-uml-") as made, sigterm_as_interrupt():
+            scratch = Path(made)
+            (scratch / "order.json").write_text(json.dumps(self._order(job, kernel)))
+            with closing(_Watch(job, kernel, on_line, self._stall_s, scratch)) as watch:
+                with (scratch / "kernel").open("ab") as output:
+                    group = ProcessGroup(
+                        self._command(job, kernel),
+                        cwd=scratch,
+                        environment=self._kernel_environment(memory, scratch),
+                        output=output.fileno(),
+                    )
+                try:
+                    return watch.watch(group)
+                finally:
+                    group.kill()
+
+    def _kernel(self) -> UmlKernel:
+        return uml_kernel.find(self._wanted, time_travel=self._virtual_time)
+
+    def _order(self, job: GuestJob, kernel: UmlKernel) -> dict[str, object]:
+        """What the guest's first process is told."""
+        environment = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": "/root",
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "TMPDIR": "/dev/shm",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **({"PYTHONHASHSEED": _HASH_SEED} if self._virtual_time else {}),
+            **job.environment,
+        }
+        return {
+            "command": list(job.command),
+            "cwd": str(job.cwd.absolute()),
+            "writable": [str(folder.absolute()) for folder in job.writable],
+            "environment": environment,
+            "modules": uml_kernel.modules(kernel),
+        }
+
+    def _command(self, job: GuestJob, kernel: UmlKernel) -> list[str]:
+        """The kernel with its parameters; what follows '--' is the first process's own command line.
+
+        Its working folder is the scratch folder, which is named nowhere: the kernel stirs its command line into its
+        random numbers.
+        """
+        command = [
+            *("/bin/sh", "-c", 'exec "$@" 3>> command 4>> control', "sh"),
+            str(kernel.path.absolute()),
+            f"mem={job.memory_mb}M",
+            "root=/dev/root",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+            "con=null",
+            "con0=null,fd:1",
+            "con1=null,fd:3",
+            "con2=null,fd:4",
+            "uml_dir=./",
+            "umid=guest",
+            "quiet",
+            "panic=-1",
+        ]
+        if "ssl[0-9]*=" in kernel.parameters:
+            command.append("ssl=null")
+        if kernel.seccomp:
+            command.append("seccomp=on")
+        if self._virtual_time:
+            command += ["time-travel=inf-cpu", f"time-travel-start={WALL_CLOCK_NS}", "norandmaps"]
+        init = [os.path.realpath(sys.executable), "-ISEB", str(_INIT)]
+        for word in init:
+            if any(sign in word for sign in "\"'\\"):
+                raise MachineError(f"user-mode Linux cannot start from a path with quotes in it: {word}; move it")
+        return [*command, f'init="{init[0]}"', "--", *(f'"{word}"' for word in init[1:])]
+
+    def _kernel_environment(self, memory: Path, scratch: Path) -> dict[str, str]:
+        """Of the kernel as a process of the host, not of what runs inside."""
+        seed = {"UML_SEED": str(self._seed)} if self._virtual_time else {}
+        return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(scratch), "TMPDIR": str(memory), **seed}
+
+
+def _memory_folder(memory_mb: int) -> Path:
+    """Where the guest's memory file (never visible) can be: it must allow execution and have room. MachineError."""
+    for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())):
+        try:
+            found = os.statvfs(folder)
+        except OSError:
+            continue
+        room_mb = found.f_bavail * found.f_frsize >> 20
+        if not found.f_flag & os.ST_NOEXEC and os.access(folder, os.W_OK) and room_mb >= memory_mb:
+            return folder
+    raise MachineError(
+        f"user-mode Linux needs {memory_mb} MB in a folder that may hold programs: neither /dev/shm nor"
+        f" {tempfile.gettempdir()} will do; free some, or name another in TMPDIR"
+    )
+
+
+class _Stream:
+    """A file that the guest writes as one of its terminals and we read behind it.
+
+    Not a pipe: reading from a pipe sends the writer a signal, and in virtual time a signal at a moment of ours is an
+    interrupt that comes differently in every run.
+    """
+
+    def __init__(self, path: Path, take: Callable[[str], None]) -> None:
+        path.touch()
+        self._file = path.open("rb", buffering=0)
+        self._lines = Lines()
+        self._take = take
+
+    def relay(self) -> None:
+        """Pass on what is new."""
+        while data := self._file.read(1 << 16):
+            for line in self._lines.feed(data):
+                self._take(line)
+
+    def finish(self) -> None:
+        """Pass on everything that is left; the guest is gone."""
+        self.relay()
+        for line in self._lines.rest():
+            self._take(line)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@dataclass(slots=True)
+class _Said:
+    """What the first process has told so far."""
+
+    started: float | None = None
+    beat_at: float = 0.0
+    guest_s: float = 0.0
+    exit_code: int | None = None
+    failed: str | None = None
+
+
+class _Watch:
+    """One guest from its start to its end; its streams are the guest's terminals 0, 1 and 2."""
+
+    def __init__(
+        self, job: GuestJob, kernel: UmlKernel, on_line: Callable[[str], None], stall_s: float, scratch: Path
+    ) -> None:
+        self._job = job
+        self._stall_s = stall_s
+        self._console = Console(on_line)
+        self._begun = time.monotonic()
+        self._said = _Said(beat_at=self._begun)
+        self._release = kernel.release
+        self._trouble_at: float | None = None
+        takers = {"control": self._heard, "command": self._console.command, "kernel": self._kernel_said}
+        self._streams = tuple(_Stream(scratch / name, take) for name, take in takers.items())
+
+    def watch(self, group: ProcessGroup) -> GuestResult:
+        """Relay until the guest is gone. MachineError when it went wrong or has to be ended."""
+        while not group.ended(min(self._patience(), _LOOK_S)):
+            for stream in self._streams:
+                stream.relay()
+        for stream in self._streams:
+            stream.finish()
+        return self._result(group)
+
+    def close(self) -> None:
+        """Close the streams."""
+        for stream in self._streams:
+            stream.close()
+
+    def _patience(self) -> float:
+        """How long to wait for the next sign of life. MachineError when there was none for too long."""
+        now, said = time.monotonic(), self._said
+        if self._trouble_at is not None:
+            limits = {f"kernel is in trouble ({self._console.trouble})": self._trouble_at + _LAST_WORDS_S}
+        elif said.exit_code is not None or said.failed is not None:
+            limits = {"did not switch itself off": said.beat_at + _POWER_OFF_S}
+        else:
+            where = (
+                f"its clock stands at {said.guest_s:.1f} s: something busy-waits" if said.started else "while booting"
+            )
+            limits = {
+                f"did not end within {self._job.timeout_s:g} s": self._begun + self._job.timeout_s,
+                f"has been silent for {self._stall_s:g} s ({where})": said.beat_at + self._stall_s,
+            }
+        due, what = min((at, what) for what, at in limits.items())
+        if now >= due:
+            raise self._error(what)
+        return due - now
+
+    def _kernel_said(self, line: str) -> None:
+        self._console.kernel(line)
+        if self._console.trouble is not None and self._trouble_at is None:
+            self._trouble_at = time.monotonic()
+
+    def _heard(self, line: str) -> None:
+        """A message of the first process."""
+        word, _, rest = line.partition(" ")
+        self._said.beat_at = time.monotonic()
+        match word:
+            case "start":
+                self._said.started = self._said.beat_at
+                self._release = rest
+            case "beat":
+                self._said.guest_s = float(rest)
+            case "exit":
+                self._said.exit_code = int(rest)
+            case "fail":
+                self._said.failed = rest
+
+    def _result(self, group: ProcessGroup) -> GuestResult:
+        said = self._said
+        if self._console.trouble is not None:
+            raise self._error(f"kernel is in trouble ({self._console.trouble})")
+        if said.failed is not None:
+            raise self._error(f"could not start the command: {said.failed}")
+        if said.exit_code is None or said.started is None:
+            how = group.kill()
+            by = f"signal {-how}" if how is not None and how < 0 else f"code {how}"
+            raise self._error(f"ended ({by}) before the command did")
+        now = time.monotonic()
+        return GuestResult(
+            exit_code=said.exit_code,
+            console_tail=self._console.tail,
+            boot_s=said.started - self._begun,
+            wall_s=now - self._begun,
+            kernel=self._release,
+        )
+
+    def _error(self, what: str) -> MachineError:
+        return MachineError(f"the UML guest {what}; its last words: {self._console.last_words()}")

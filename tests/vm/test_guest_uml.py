@@ -1,0 +1,172 @@
+"""Guests under user-mode Linux: the distribution's kernel, our own, and our own in virtual time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.vm.guest import GuestJob, GuestResult
+from testbed.vm.uml import Uml
+
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
+
+_ROOT = Path(__file__).parents[2]
+_SHELL = Path("/bin/sh")
+Boot = Callable[..., GuestResult]
+
+
+def _engine(name: str, **more: float) -> Uml:
+    engine = Uml(virtual_time=name == "virtual time", **more)  # type: ignore[arg-type]  # stall_s only
+    try:
+        engine.check()
+    except MachineError as error:
+        pytest.skip(str(error))
+    return engine
+
+
+@pytest.fixture(params=["real time", "virtual time"])
+def uml(request: pytest.FixtureRequest) -> Uml:
+    return _engine(request.param)
+
+
+@pytest.fixture
+def virtual() -> Uml:
+    return _engine("virtual time")
+
+
+def _job(script: str, folder: Path, *, timeout_s: float = 120.0, memory_mb: int = 256) -> GuestJob:
+    command = (str(_SHELL), "-c", script)
+    return GuestJob(command, folder, (folder,), {"ANSWER": "42"}, memory_mb, 1, timeout_s)
+
+
+def test_a_command_runs_under_another_kernel_and_its_lines_and_exit_code_come_back(uml: Uml, tmp_path: Path) -> None:
+    lines: list[str] = []
+    script = "uname -r; pwd; echo $ANSWER >&2; test -t 1 || echo no terminal; printf 'no end'; exit 7"
+    result = uml.run(_job(script, tmp_path), lines.append)
+    assert result.exit_code == 7
+    assert lines == [result.kernel, str(tmp_path), "42", "no terminal", "no end"]
+    assert result.kernel != os.uname().release
+    assert 0 < result.boot_s <= result.wall_s
+
+
+def test_only_the_writable_folders_can_be_written_and_they_are_the_hosts_own(uml: Uml, tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.mkdir()
+    script = f"echo done > {inside}/file; echo forbidden > {outside}/file || exit 3"
+    assert uml.run(_job(script, inside), lambda _line: None).exit_code == 3
+    assert (inside / "file").read_text() == "done\n"
+    assert list(outside.iterdir()) == []
+
+
+def test_a_command_that_a_signal_ends_counts_as_a_shell_counts_it(uml: Uml, tmp_path: Path) -> None:
+    assert uml.run(_job("kill -TERM $$", tmp_path), lambda _line: None).exit_code == 128 + signal.SIGTERM
+    job = _job("", tmp_path)
+    absent = GuestJob(("/no/such/program",), job.cwd, (), {}, job.memory_mb, 1, job.timeout_s)
+    assert uml.run(absent, lambda _line: None).exit_code == 127
+
+
+def test_much_output_arrives_whole_and_in_order(uml: Uml, tmp_path: Path) -> None:
+    lines: list[str] = []
+    result = uml.run(_job("i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done", tmp_path), lines.append)
+    assert result.exit_code == 0
+    assert lines == [f"line {i}" for i in range(1, 3001)]
+
+
+def test_a_guest_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match=r"did not end within 5 s; its last words: .*I wait"):
+        _engine("real time").run(_job("echo I wait; sleep 1000", tmp_path, timeout_s=5.0), lambda _line: None)
+
+
+def test_a_busy_wait_in_virtual_time_is_found_by_the_clock_that_stands_still(tmp_path: Path) -> None:
+    engine = _engine("virtual time", stall_s=6.0)
+    with pytest.raises(MachineError, match=r"silent for 6 s \(its clock stands at \d.* busy-waits\)"):
+        engine.run(_job("sleep 2; while :; do :; done", tmp_path), lambda _line: None)
+
+
+def test_a_panic_is_told_with_the_kernels_last_words(uml: Uml, tmp_path: Path) -> None:
+    hog = "hog = [bytes([n]) * 2**20 for n in range(200)]"
+    eat = f"echo 1 > /proc/sys/vm/panic_on_oom; exec {sys.executable} -S -c '{hog}'"
+    with pytest.raises(MachineError, match=r"(?i)panic"):
+        uml.run(_job(eat, tmp_path, memory_mb=96), lambda _line: None)
+
+
+def test_virtual_time_passes_at_once_and_starts_at_the_same_moment(virtual: Uml, tmp_path: Path) -> None:
+    lines: list[str] = []
+    result = virtual.run(_job("sleep 3000; cut -d' ' -f1 /proc/uptime; date +%s.%N", tmp_path), lines.append)
+    assert float(lines[0]) >= 3000
+    assert result.wall_s < 100
+    again: list[str] = []
+    virtual.run(_job("sleep 3000; cut -d' ' -f1 /proc/uptime; date +%s.%N", tmp_path), again.append)
+    assert again == lines
+
+
+def test_random_numbers_come_from_the_seed_in_virtual_time(tmp_path: Path) -> None:
+    _engine("virtual time")
+
+    def numbers(seed: int) -> list[str]:
+        found: list[str] = []
+        Uml(virtual_time=True, seed=seed).run(_job("od -An -N16 -tx8 /dev/urandom", tmp_path), found.append)
+        return found
+
+    assert numbers(1) == numbers(1)
+    assert numbers(1) != numbers(2)
+
+
+_HOST = """
+import sys
+from pathlib import Path
+from testbed.vm.guest import GuestJob
+from testbed.vm.uml import Uml
+folder = Path(sys.argv[1])
+job = GuestJob(("/bin/sh", "-c", "echo up; sleep 1000"), folder, (), {}, 256, 1, 900.0)
+Uml().run(job, lambda line: print(line, flush=True))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_of_a_guest_outlives_its_host_process(number: signal.Signals, tmp_path: Path) -> None:
+    _engine("real time")
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOST, str(tmp_path)], cwd=_ROOT, stdout=subprocess.PIPE, env=environment
+    ) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"up\n"
+        group = _processes_of(tmp_path)
+        assert group
+        host.send_signal(number)
+        host.wait(60)
+    assert _gone(group), "processes of the guest are left"
+    if number != signal.SIGKILL:
+        assert list(tmp_path.iterdir()) == []
+
+
+def _processes_of(folder: Path) -> set[int]:
+    """Processes that work in ``folder``: the guest's, whose scratch folder is in there."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if folder in Path(os.readlink(entry / "cwd")).parents:
+                    found.add(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def _gone(pids: set[int], timeout_s: float = 30.0) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while any(Path(f"/proc/{pid}/cwd").exists() for pid in pids):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

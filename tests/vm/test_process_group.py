@@ -1,0 +1,61 @@
+"""A guest's process group ends with its owner, however that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
+
+_FAMILY = 'sleep 600 & echo "$$ $!"; wait'  # a shell with a child, as a UML kernel has its guest's processes
+
+
+def _start(tmp_path: Path) -> tuple[ProcessGroup, list[int], int]:
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    group = ProcessGroup(["/bin/sh", "-c", _FAMILY], cwd=tmp_path, environment={"PATH": os.defpath}, output=writer)
+    os.close(writer)
+    return group, [int(pid) for pid in os.read(reader, 100).split()], reader
+
+
+def test_killing_a_group_leaves_none_of_its_processes(tmp_path: Path) -> None:
+    group, pids, output = _start(tmp_path)
+    assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert group.kill() is None
+    assert os.read(output, 1) == b""  # the end of the stream: nobody holds it any more
+
+
+def test_how_a_program_ended_by_itself_is_told(tmp_path: Path) -> None:
+    with Path(os.devnull).open("wb") as nowhere:
+        group = ProcessGroup(["/bin/sh", "-c", "exit 7"], cwd=tmp_path, environment={}, output=nowhere.fileno())
+    assert group.ended(30.0)
+    assert group.kill() == 7
+
+
+_OWNER = f"""
+import os, sys, time
+from pathlib import Path
+from testbed.vm.group import ProcessGroup
+group = ProcessGroup(["/bin/sh", "-c", {_FAMILY!r}], cwd=Path("/"), environment={{"PATH": os.defpath}}, output=1)
+sys.stdin.read()
+"""
+
+
+def test_a_group_does_not_outlive_an_owner_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", _OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        pids = owner.stdout.readline().split()
+        assert len(pids) == 2
+        owner.kill()
+        assert owner.stdout.read() == b""  # blocks while any process of the group lives
+
+
+def test_sigterm_becomes_an_interrupt_and_is_itself_again_afterwards() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), sigterm_as_interrupt():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before

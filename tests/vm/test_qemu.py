@@ -1,0 +1,111 @@
+"""Guests in QEMU: what a command sees there, what comes back, and that every bad end is an error and leaves nothing.
+
+A boot takes 5 to 10 s emulated, so there are few of them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.vm.guest import GuestJob
+from testbed.vm.qemu import Qemu
+
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def qemu() -> Qemu:
+    engine = Qemu()
+    try:
+        engine.check()
+    except MachineError as error:
+        pytest.skip(str(error))
+    return engine
+
+
+def _job(*command: str, writable: tuple[Path, ...] = (), timeout_s: float = 120, **environment: str) -> GuestJob:
+    return GuestJob(command, ROOT, writable, environment, memory_mb=1024, cpus=2, timeout_s=timeout_s)
+
+
+def _qemu_children() -> int:
+    """How many QEMU processes of ours there are."""
+    return _output("ps", "-o", "args=", "--ppid", str(os.getpid())).count("qemu-system")
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_command_runs_on_the_host_s_files_under_another_kernel(qemu: Qemu, tmp_path: Path) -> None:
+    lines: list[tuple[float, str]] = []
+    script = (
+        "uname -r; echo $GREETING; pwd; echo $HPN_ACCELERATOR; touch /hpn-was-here; touch /tmp/forgotten;"
+        f"cat /proc/modules > {tmp_path}/modules; sleep 2; echo late >&2; exit 7"
+    )
+    result = qemu.run(
+        _job("sh", "-c", script, writable=(tmp_path,), GREETING="it's me"),
+        lambda line: lines.append((time.monotonic(), line)),
+    )
+    told = [line for _, line in lines]
+    assert result.exit_code == 7
+    assert told[0] == result.kernel != os.uname().release
+    assert told[1:3] == ["it's me", str(ROOT)]
+    assert told[3] == qemu.accelerator()
+    assert any("Read-only" in line for line in told)
+    assert not Path("/hpn-was-here").exists()
+    assert not Path("/tmp/forgotten").exists()
+    assert "bonding" in (tmp_path / "modules").read_text()
+    assert told[-1] == "late"
+    assert lines[-1][0] - lines[0][0] > 1, "lines come while the command runs"
+    assert 0 < result.boot_s < result.wall_s
+    assert _qemu_children() == 0
+
+
+def test_a_panic_is_an_error_that_quotes_the_console(qemu: Qemu) -> None:
+    with pytest.raises(MachineError, match="Kernel panic - not syncing: sysrq triggered crash"):
+        qemu.run(_job("sh", "-c", "echo c > /proc/sysrq-trigger"), lambda _line: None)
+    assert _qemu_children() == 0
+
+
+def test_a_guest_that_hangs_or_dies_is_an_error_with_its_last_words(qemu: Qemu) -> None:
+    with pytest.raises(MachineError, match=r"did not end within 25 s.* thinking$"):
+        qemu.run(_job("sh", "-c", "echo thinking; sleep 1000", timeout_s=25), lambda _line: None)
+
+    def kill(_line: str) -> None:
+        pid = subprocess.run(
+            ["pgrep", "-P", str(os.getpid()), "qemu"], capture_output=True, text=True, check=True
+        ).stdout
+        os.kill(int(pid), signal.SIGKILL)
+
+    with pytest.raises(MachineError, match="was killed by signal 9 while the command ran"):
+        qemu.run(_job("sh", "-c", "echo ready; sleep 1000"), kill)
+    assert _qemu_children() == 0
+
+
+def test_ctrl_c_ends_the_guest(qemu: Qemu) -> None:
+    def interrupt(_line: str) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        qemu.run(_job("sh", "-c", "echo ready; sleep 1000"), interrupt)
+    assert _qemu_children() == 0
+
+
+def test_linux_bonding_aggregates_with_our_tors(qemu: Qemu) -> None:
+    """The lab's own tests, on a kernel with the bonding driver."""
+    lines: list[str] = []
+    tests = ("tests/lag/test_bond.py", "tests/lab/test_bonding.py", "tests/lab/test_lab.py")
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", "--timeout", "120", *tests)
+    result = qemu.run(_job(*command, timeout_s=500), lines.append)
+    assert result.exit_code == 0, "\n".join(lines)
+    assert not [line for line in lines if "no bonding driver" in line]

@@ -1,0 +1,98 @@
+"""The very same ``hpn drill run`` inside user-mode Linux, in real and in virtual time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from results import folder
+from results.folder import RunFolder
+from testbed.errors import MachineError
+from testbed.vm.guest import GuestJob
+from testbed.vm.uml import Uml
+
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]
+
+_ROOT = Path(__file__).parents[2]
+_DRILL = """
+drill: short
+summary: one link is cut and repaired
+topology: {segments: 2, hosts: 2, rails: 1, aggs: 1, scale: 10000}
+workload: {pattern: permutation, queue_pairs: 2, load: 40 %}
+profile: quick
+timeline:
+  healthy: 600 ms
+  faults:
+    - {id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 600 ms, for: 800 ms}
+  settle: 1200 ms
+expect:
+  - queue_pair_deaths: {at_most: 0}
+  - state_restored: yes
+"""
+
+
+@pytest.fixture
+def drill(tmp_path: Path) -> Path:
+    path = tmp_path / "short.yaml"
+    path.write_text(_DRILL)
+    return path
+
+
+def _run(engine: Uml, drill: Path, out: Path) -> tuple[int, RunFolder]:
+    try:
+        engine.check()
+    except MachineError as error:
+        pytest.skip(str(error))
+    out.mkdir()
+    command = (sys.executable, "cli.py", "drill", "run", str(drill), "--out", "run")
+    script = 'cd "$0" && exec "$@"'  # the run folder has the same name in every run
+    job = GuestJob(
+        ("/bin/sh", "-c", script, str(out), command[0], str(_ROOT / "cli.py"), *command[2:]),
+        _ROOT, (out,), {}, 1024, 1, 300.0,
+    )  # fmt: skip
+    lines: list[str] = []
+    result = engine.run(job, lines.append)
+    assert (out / "run").is_dir(), "\n".join(lines)
+    return result.exit_code, folder.load(out / "run" / "short")
+
+
+@contextmanager
+def _all_cores_busy() -> Iterator[None]:
+    hogs = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+def _facts(run: RunFolder) -> dict[str, bytes]:
+    """Every file of the run folder but the manifest, which names paths and the machine."""
+    return {path.name: path.read_bytes() for path in run.path.iterdir() if path.name != "manifest.json"}
+
+
+def test_a_drill_runs_in_a_guest_and_its_run_folder_comes_back(drill: Path, tmp_path: Path) -> None:
+    code, run = _run(Uml(), drill, tmp_path / "out")
+    assert code in (0, 4), "pass, or inconclusive where the machine is too slow"
+    assert run.manifest().kernel != os.uname().release
+    assert run.manifest().datapath == "kernel"
+    assert run.verdict().exit_code == code
+
+
+def test_virtual_time_repeats_to_the_last_digit_on_a_busy_machine_too(drill: Path, tmp_path: Path) -> None:
+    code, quiet = _run(Uml(virtual_time=True), drill, tmp_path / "quiet")
+    assert code == 0
+    with _all_cores_busy():
+        _, busy = _run(Uml(virtual_time=True), drill, tmp_path / "busy")
+    assert {"events.jsonl", "metrics.json", "verdict.json"} <= _facts(quiet).keys()
+    assert _facts(quiet) == _facts(busy)
+    host = json.loads((quiet.path / "metrics.json").read_text())["host"]
+    assert host["idle_mean_pct"] > 99, "CPU time is free in virtual time"

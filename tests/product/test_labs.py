@@ -107,7 +107,8 @@ def test_a_killed_supervisor_leaves_no_process_and_the_name_is_free(hpn: Hpn) ->
     pid = int(str(hpn.labs()[0]["first_pid"]))
     inside = os.stat(f"/proc/{pid}/ns/pid").st_ino
     assert len(_processes_in(inside)) > 10, "BIRDs and the supervisor"
-    watch = os.pidfd_open(pid)
+    warden = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    watch = os.pidfd_open(warden)  # it ends once it has reaped the first process, which is a zombie until then
     os.kill(pid, signal.SIGKILL)
     _until_ended(watch)
     assert _processes_in(inside) == []

@@ -1,0 +1,115 @@
+"""What every fault says about itself: target, parameters, links and nodes hit, edges. Pure.
+
+Changes when an analysis needs to know something more of every fault.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from failover.model import EdgeKind
+from testbed.fabric.model import Fabric, Link, LinkKind
+
+MS = 1_000_000
+
+
+class TargetKind(StrEnum):
+    """What a fault acts on."""
+
+    LINK = "link"
+    TOR = "ToR"
+
+
+class Unit(StrEnum):
+    """How a parameter is written in a drill file."""
+
+    DURATION = "duration"  # '400 ms', an int of nanoseconds here
+    PERCENT = "percent"  # '50 %', a float of 0..1 here
+    COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a fault as a drill file gives it; ``low`` and ``high`` are inclusive, in the field's unit."""
+
+    key: str
+    unit: Unit
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEdge:
+    """A moment at which a fault is to be injected or restored, relative to the start of traffic."""
+
+    at_ns: int
+    kind: EdgeKind
+    index: int = 0  # over the edges of one kind of a flapping fault
+
+
+class Fault(Protocol):
+    """What every fault says about itself. ``REPAIRS_ITSELF``: its edges include the repair, ``for`` has no meaning."""
+
+    KIND: ClassVar[str]
+    TARGET: ClassVar[TargetKind]
+    REPAIRS_ITSELF: ClassVar[bool]
+
+    @property
+    def target(self) -> str:
+        """Name of the link or node it acts on."""
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The links that lose carrier. InputError when the target is not in ``fabric``."""
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """Nodes that are hit as a whole."""
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Its failures and repairs in order when injected at ``at_ns`` and restored after ``for_ns`` (None: never)."""
+
+
+def parameter(key: str, unit: Unit, low: float, high: float) -> Any:
+    """Declare a dataclass field as a parameter of the drill file."""
+    return dataclasses.field(metadata={"parameter": Parameter(key, unit, low, high)})
+
+
+def parameters(fault: type[Fault]) -> dict[str, Parameter]:
+    """The parameters of a fault class by field name, target left out."""
+    fields = dataclasses.fields(fault)  # type: ignore[arg-type]  # a protocol cannot say 'is a dataclass'
+    return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFault:
+    """A fault and when it is due; times are relative to the start of traffic."""
+
+    id: str
+    fault: Fault
+    at_ns: int
+    for_ns: int | None = None  # restored after this; None: by itself, or not before the end of the drill
+
+    @property
+    def edges(self) -> tuple[PlannedEdge, ...]:
+        """Its failures and repairs in order."""
+        return self.fault.edges(self.at_ns, self.for_ns)
+
+    @property
+    def repaired_at_ns(self) -> int | None:
+        """When its last repair is due; None when it is not repaired within the drill."""
+        last = self.edges[-1]
+        return last.at_ns if last.kind is EdgeKind.REPAIR else None
+
+
+def nics_hit(fault: Fault, fabric: Fabric) -> frozenset[str]:
+    """Names of the NICs that lose a port."""
+    access = [link for link in fault.links_hit(fabric) if link.kind is LinkKind.ACCESS]
+    return frozenset(fabric.nic_of_link(link.name).name for link in access)
+
+
+def once(at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+    """A failure and, when it is restored, one repair."""
+    failure = PlannedEdge(at_ns, EdgeKind.FAILURE)
+    return (failure,) if for_ns is None else (failure, PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR))

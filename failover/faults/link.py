@@ -1,0 +1,84 @@
+"""Faults of one link that take its carrier: cut, flap. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from failover.faults.base import MS, PlannedEdge, TargetKind, Unit, once, parameter
+from failover.model import EdgeKind
+from testbed.fabric.model import Fabric, Link
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDown:
+    """A cable is cut: both ends lose carrier at once.
+
+    Host: the port of the NIC loses carrier, the LAG drops it at once (no LACP timeout is needed). ToR: the port loses
+    carrier, its neighbours and host routes go, BGP withdraws them. Restored by giving carrier back; LACP then has to
+    agree again before the port carries traffic.
+    """
+
+    KIND: ClassVar[str] = "link-down"
+    TARGET: ClassVar[TargetKind] = TargetKind.LINK
+    REPAIRS_ITSELF: ClassVar[bool] = False
+
+    link: str
+
+    @property
+    def target(self) -> str:
+        """The link."""
+        return self.link
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The link itself."""
+        return (fabric.link(self.link),)
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """None: both ends live on."""
+        return ()
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Down once, up once."""
+        return once(at_ns, for_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFlap:
+    """A link that goes down and up ``count`` times, down for ``duty`` of every ``period``.
+
+    Host and ToR see what ``LinkDown`` shows them, again and again; a period shorter than LACP's or BGP's recovery means
+    that the port never gets back into use between two flaps. The last period ends with the repair.
+    """
+
+    KIND: ClassVar[str] = "link-flap"
+    TARGET: ClassVar[TargetKind] = TargetKind.LINK
+    REPAIRS_ITSELF: ClassVar[bool] = True
+
+    link: str
+    period_ns: int = parameter("period", Unit.DURATION, 10 * MS, 60_000 * MS)
+    duty: float = parameter("duty", Unit.PERCENT, 0.01, 0.99)
+    count: int = parameter("count", Unit.COUNT, 1, 1000)
+
+    @property
+    def target(self) -> str:
+        """The link."""
+        return self.link
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The link itself."""
+        return (fabric.link(self.link),)
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """None: both ends live on."""
+        return ()
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Down at the start of each period, up after ``duty`` of it; ``for_ns`` is ignored."""
+        down_ns = int(self.period_ns * self.duty)
+        starts = [at_ns + i * self.period_ns for i in range(self.count)]
+        pairs = [
+            (PlannedEdge(start, EdgeKind.FAILURE, i), PlannedEdge(start + down_ns, EdgeKind.REPAIR, i))
+            for i, start in enumerate(starts)
+        ]
+        return tuple(edge for pair in pairs for edge in pair)

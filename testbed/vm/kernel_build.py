@@ -136,15 +136,19 @@ def _unpacked(source: Source, work: Path, on_step: OnStep) -> Path:
     if not (unfinished / "arch" / "um" / "Makefile").is_file():
         shutil.rmtree(unfinished)
         raise InputError(f"{tar} holds no Linux source with user-mode Linux in it")
-    with kernel_cache.PATCH.open() as patch:
-        done = subprocess.run(
-            ["patch", "-p1", "--forward", "--batch"], cwd=unfinished, stdin=patch, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
-    if done.returncode != 0:
+    if not _patch(unfinished, kernel_cache.PATCH):
         raise MachineError(f"{kernel_cache.PATCH.name} does not fit {source.identity.split()[0]}; use another source")
+    if _patch(unfinished, kernel_cache.XSTATE_PATCH, "--dry-run"):  # a newer source does without
+        _patch(unfinished, kernel_cache.XSTATE_PATCH)
     unfinished.rename(tree)
     return tree
+
+
+def _patch(tree: Path, patch: Path, *options: str) -> bool:
+    """Apply a patch; False when it does not fit."""
+    command = ["patch", "-p1", "--forward", "--batch", *options]
+    with patch.open() as text:
+        return subprocess.run(command, cwd=tree, stdin=text, capture_output=True, check=False).returncode == 0
 
 
 def _unpack(tar: Path, into: Path, on_step: OnStep) -> None:

@@ -17,6 +17,8 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 FRAGMENT = _HERE / "uml-kernel.config"
 PATCH = _HERE / "uml-kernel.patch"
+XSTATE_PATCH = _HERE / "uml-kernel-xstate.patch"
+"""Only for sources that need it: Linux before 6.13."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def folder() -> Path:
 
 def recipe() -> str:
     """Checksum of the configuration and the patch in this checkout."""
-    return hashlib.sha256(FRAGMENT.read_bytes() + PATCH.read_bytes()).hexdigest()
+    return hashlib.sha256(b"".join(path.read_bytes() for path in (FRAGMENT, PATCH, XSTATE_PATCH))).hexdigest()
 
 
 def key_of(source: str, compiler: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from testbed.errors import MachineError
 from testbed.vm import kernel_cache
+from testbed.vm.kernel_cache import numbers
 
 DISTRIBUTION = "linux.uml"
 MODULES = Path("/usr/lib/uml/modules")
@@ -63,7 +64,7 @@ class UmlKernel:
 def find(wanted: Path | None, *, time_travel: bool) -> UmlKernel:
     """The kernel to boot: the wanted one; else the distribution's, or for virtual time our own. MachineError if none.
 
-    Without the distribution's package our own kernel serves in real time too.
+    Where there is no distribution's package, or its kernel cannot run on this CPU, our own serves in real time too.
     """
     if platform.machine() != "x86_64":
         raise MachineError(f"user-mode Linux needs an x86-64 machine, this is {platform.machine()}; use --engine qemu")
@@ -79,14 +80,25 @@ def find(wanted: Path | None, *, time_travel: bool) -> UmlKernel:
 
 def _choose(time_travel: bool) -> Path:
     own = kernel_cache.newest()
-    installed = None if time_travel else shutil.which(DISTRIBUTION)
-    if installed is not None:
-        return Path(installed)
+    found = None if time_travel else shutil.which(DISTRIBUTION)
+    installed = None if found is None else Path(found)
+    unfit = installed is not None and cpu_state_too_large(describe(installed))
+    if installed is not None and not unfit:
+        return installed
     if own is not None:
         return own.program
+    if unfit:
+        raise MachineError(
+            f"{installed} cannot save this CPU's registers (AMX, Linux before 6.13); one that can: hpn vm build-kernel"
+        )
     if time_travel:
         raise MachineError("virtual time needs a UML kernel of our own: hpn vm build-kernel (once, some minutes)")
     raise MachineError("no user-mode-linux kernel: apt install user-mode-linux, or hpn vm build-kernel")
+
+
+def cpu_state_too_large(kernel: UmlKernel, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether a kernel without our patch dies here: before Linux 6.13 its buffer for registers was of a fixed size."""
+    return numbers(kernel.release) < (6, 13) and "amx_tile" in cpuinfo.read_text().split()
 
 
 def describe(path: Path) -> UmlKernel:

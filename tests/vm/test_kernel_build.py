@@ -10,7 +10,7 @@ import pytest
 
 from testbed.errors import InputError, MachineError
 from testbed.vm import kernel_build, kernel_cache, kernel_source
-from testbed.vm.kernel_build import Step, build, missing_options
+from testbed.vm.kernel_build import Step, _patch, build, missing_options
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +22,31 @@ def _program(path: Path, text: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def test_the_patch_for_large_cpu_states_is_taken_where_it_fits(tmp_path: Path) -> None:
+    registers = "arch/x86/um/os-Linux/registers.c"
+    expected = _expected(kernel_cache.XSTATE_PATCH)
+    (tmp_path / registers).parent.mkdir(parents=True)
+    (tmp_path / registers).write_text("".join(f"{line}\n" for line in expected))
+    assert _patch(tmp_path, kernel_cache.XSTATE_PATCH, "--dry-run")
+    assert (tmp_path / registers).read_text().splitlines() == expected
+    assert _patch(tmp_path, kernel_cache.XSTATE_PATCH)
+    assert "xstate_bytes = iov.iov_len;" in (tmp_path / registers).read_text()
+    (tmp_path / registers).write_text("a newer source\n")
+    assert not _patch(tmp_path, kernel_cache.XSTATE_PATCH, "--dry-run")
+
+
+def _expected(patch: Path) -> list[str]:
+    """A file the patch fits: its context lines at their places, blank lines between."""
+    lines: list[str] = []
+    for line in patch.read_text().split("+++", 1)[1].splitlines()[1:]:
+        if line.startswith("@@"):
+            start = int(line.split()[1].split(",")[0].removeprefix("-"))
+            lines += [""] * (start - 1 - len(lines))
+        elif not line.startswith("+"):
+            lines.append(line[1:])
+    return lines
 
 
 def _silent(_step: Step) -> None:

@@ -80,3 +80,20 @@ def test_modules_are_loaded_after_what_they_need(tmp_path: Path) -> None:
     ]
     with pytest.raises(MachineError, match="apt install --reinstall user-mode-linux"):
         uml_kernel.modules(kernel, tmp_path)
+
+
+def test_a_cpu_with_amx_needs_a_newer_kernel(tmp_path: Path) -> None:
+    (tmp_path / "amx").write_text("flags : fpu avx512f amx_bf16 amx_tile\n")
+    (tmp_path / "plain").write_text("flags : fpu avx512f\n")
+    old, new = (
+        uml_kernel.describe(_kernel(_folder(tmp_path / release), "VETH", release=release))
+        for release in ("6.1.7", "6.13.0")
+    )
+    assert uml_kernel.cpu_state_too_large(old, tmp_path / "amx")
+    assert not uml_kernel.cpu_state_too_large(old, tmp_path / "plain")
+    assert not uml_kernel.cpu_state_too_large(new, tmp_path / "amx")
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path

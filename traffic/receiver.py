@@ -25,8 +25,8 @@ from traffic.responders import Responders
 from traffic.sockets import buffer_bytes, drops, open_receiver
 
 _FILL_WORD = np.uint64(int.from_bytes(bytes([wire.FILL] * 8), "little"))
-_BATCH = 256
-_BATCHES_A_TICK = 8  # then the sender gets its turn; what waits is taken at the next tick
+_BATCH = 512
+_MOST_A_TICK = 2048  # of one NIC; then the sender gets its turn, and what waits is taken at the next tick
 
 
 @dataclass(slots=True)
@@ -45,8 +45,7 @@ class _Inlet:
     """One NIC's receive socket."""
 
     sock: socket.socket
-    ip: str
-    destination: Mapping[int, int]  # packet size to the part of the ICRC that the NIC's address decides
+    index: int
 
 
 class Receiver:
@@ -72,10 +71,14 @@ class Receiver:
         self._batches = BatchReceiver(_BATCH, max(self._icrc) + 4)
         self._poll = select.epoll()
         self._inlets: dict[int, _Inlet] = {}
-        for nic, ip in nics.items():
+        self._ips = tuple(nics.values())
+        self._destinations = {  # by packet size: the part of the ICRC that each NIC's address decides
+            size: np.array([icrc.of_destination(ip) for ip in self._ips], np.uint32)
+            for size, icrc in self._icrc.items()
+        }
+        for index, (nic, ip) in enumerate(nics.items()):
             sock = open_receiver(namespaces[nic], ip)
-            destination = {size: icrc.of_destination(ip) for size, icrc in self._icrc.items()}
-            self._inlets[sock.fileno()] = _Inlet(sock, ip, destination)
+            self._inlets[sock.fileno()] = _Inlet(sock, index)
             self._poll.register(sock.fileno(), select.EPOLLIN)
 
     def fileno(self) -> int:
@@ -87,35 +90,41 @@ class Receiver:
         acks: list[wire.Ack] = []
         for fd, _ in self._poll.poll(0):
             self._drain(self._inlets[fd], acks)
+        self._sort(acks)
         self.responders.tick(now_ns())
         return acks
 
     def _drain(self, inlet: _Inlet, acks: list[wire.Ack]) -> None:
-        for _ in range(_BATCHES_A_TICK):
+        taken = 0
+        while taken < _MOST_A_TICK:
+            room = self._batches.room
             try:
-                batch = self._batches.receive(inlet.sock.fileno())
+                count = self._batches.receive(inlet.sock.fileno(), inlet.index)
             except OSError as error:
                 self.received.socket_errors[str(error.strerror)] += 1
                 return
-            if batch is None:
+            taken += count
+            if count < room:
                 return
-            self._sort(inlet, batch, acks)
-            if len(batch.lengths) < _BATCH:
-                return
+            self._sort(acks)
 
-    def _sort(self, inlet: _Inlet, batch: Batch, acks: list[wire.Ack]) -> None:
+    def _sort(self, acks: list[wire.Ack]) -> None:
         """Tell data of each path MTU, acknowledgements and anything else apart, by size."""
+        batch = self._batches.take()
+        if batch is None:
+            return
         left = len(batch.lengths)
         self.received.packets += left
         for size, icrc in self._icrc.items():
             mask = batch.lengths == size
             count = int(np.count_nonzero(mask))
             if count:
-                self._data(icrc, inlet.destination[size], size, batch if count == left else _select(batch, mask))
+                self._data(icrc, size, batch if count == left else _select(batch, mask))
             left -= count
         if left:
             for i in np.flatnonzero(batch.lengths == ACK_BYTES).tolist():
-                ack = wire.parse_ack(batch.rows[i, :ACK_BYTES].tobytes(), batch.sources[i].tobytes(), inlet.ip)
+                to = self._ips[batch.owners[i]]
+                ack = wire.parse_ack(batch.rows[i, :ACK_BYTES].tobytes(), batch.sources[i].tobytes(), to)
                 if ack is None:
                     self.received.icrc_bad += 1
                 else:
@@ -123,10 +132,10 @@ class Receiver:
                 left -= 1
             self.received.foreign += left
 
-    def _data(self, icrc: wire.DataIcrc, destination: int, size: int, batch: Batch) -> None:
+    def _data(self, icrc: wire.DataIcrc, size: int, batch: Batch) -> None:
         raw = np.ascontiguousarray(batch.rows[:, : wire.DATA_HEADER.itemsize])
         header = raw.view(wire.DATA_HEADER).reshape(-1)
-        good = self._intact(icrc, destination, size, batch, raw)
+        good = self._intact(icrc, size, batch, raw)
         qpn = header["qpn"].astype(np.int64) & wire.QPN_MASK
         local = np.searchsorted(self._qpns, qpn)
         ours = (header["magic"] == wire.MAGIC) & (header["opcode"] == wire.RC_SEND_ONLY) & (self._qpns[local] == qpn)
@@ -139,11 +148,9 @@ class Receiver:
         harmless = ours & good
         self._acknowledge(local[harmless], records["seq"][harmless].astype(np.int64))
 
-    def _intact(
-        self, icrc: wire.DataIcrc, destination: int, size: int, batch: Batch, raw: wire.U8
-    ) -> npt.NDArray[np.bool_]:
+    def _intact(self, icrc: wire.DataIcrc, size: int, batch: Batch, raw: wire.U8) -> npt.NDArray[np.bool_]:
         """Every packet's ICRC. The fill is compared, the rest computed: the same as a CRC over all of it."""
-        expected = icrc.of_headers(raw) ^ icrc.of_sources(batch.sources) ^ np.uint32(destination)
+        expected = icrc.of_headers(raw) ^ icrc.of_sources(batch.sources) ^ self._destinations[size][batch.owners]
         end = size - ICRC_BYTES
         carried = np.ascontiguousarray(batch.rows[:, end:size]).view("<u4")[:, 0]
         fill = batch.rows[:, wire.DATA_HEADER.itemsize : end].view(np.uint64)
@@ -187,4 +194,5 @@ class Receiver:
 
 
 def _select(batch: Batch, mask: npt.NDArray[np.bool_]) -> Batch:
-    return Batch(batch.rows[mask], batch.lengths[mask], batch.sources[mask], batch.received_ns[mask])
+    b, m = batch, mask
+    return Batch(b.rows[m], b.lengths[m], b.sources[m], b.received_ns[m], b.owners[m])

@@ -38,16 +38,17 @@ _CMSG = np.dtype([("length", "u8"), ("level", "i4"), ("kind", "i4"), ("seconds",
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Datagrams as views into the receiver's memory: valid until its next call."""
+    """Datagrams as views into the receiver's memory: valid until its next ``receive``."""
 
     rows: npt.NDArray[np.uint8]  # (packets, row bytes): UDP payload, then whatever was there before
     lengths: npt.NDArray[np.uint32]
     sources: npt.NDArray[np.uint8]  # (packets, 6): UDP source port, IPv4 source address, as on the wire
     received_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC
+    owners: npt.NDArray[np.intp]  # what ``receive`` was told of each packet's socket
 
 
 class BatchReceiver:
-    """Room for ``capacity`` datagrams of up to ``payload_bytes`` each; longer ones are cut."""
+    """Room for ``capacity`` datagrams of up to ``payload_bytes`` each, from several sockets; longer ones are cut."""
 
     def __init__(self, capacity: int, payload_bytes: int) -> None:
         stride = -(-(payload_bytes + _SHIFT) // 64) * 64
@@ -65,33 +66,49 @@ class BatchReceiver:
         self._headers["iov"] = self._iovecs.ctypes.data + index * np.uint64(16)
         self._headers["iov_count"] = 1
         self._headers["control"] = self._controls.ctypes.data + index * np.uint64(_CONTROL_BYTES)
-        self._address = ctypes.c_void_p(self._headers.ctypes.data)
+        self._address = self._headers.ctypes.data
         self._clock = ClockOffset()
-        self._used = capacity
+        self._written = capacity  # rows whose headers the kernel has changed
+        self._used = 0
+        self._shares: list[tuple[int, int]] = []  # owner, packets
 
-    def receive(self, fd: int) -> Batch | None:
-        """What waits in the socket ``fd``, as much as fits; None when nothing does. OSError on failure."""
-        used = self._headers[: self._used]
-        used["name_bytes"], used["control_bytes"] = 16, _CONTROL_BYTES
-        count = libc.recvmmsg(fd, self._address, self._capacity, _MSG_DONTWAIT, None)
+    def receive(self, fd: int, owner: int) -> int:
+        """Take what waits in the socket ``fd``, as much as there is room for; how many. OSError on failure."""
+        if not self._used and self._written:
+            written = self._headers[: self._written]
+            written["name_bytes"], written["control_bytes"] = 16, _CONTROL_BYTES
+            self._written = 0
+        first = self._address + self._used * _MMSGHDR.itemsize
+        count = libc.recvmmsg(fd, ctypes.c_void_p(first), self.room, _MSG_DONTWAIT, None)
         if count < 0:
             code = ctypes.get_errno()
             if code in (errno.EAGAIN, errno.EINTR):
-                self._used = 0
-                return None
+                return 0
             raise OSError(code, f"recvmmsg: {os.strerror(code)}")
-        self._used = count
+        self._used += count
+        self._shares.append((owner, count))
+        return int(count)
+
+    @property
+    def room(self) -> int:
+        """Datagrams that still fit before ``take``."""
+        return self._capacity - self._used
+
+    def take(self) -> Batch | None:
+        """Everything received since the last time; None when that is nothing."""
+        count, self._used = self._used, 0
+        if not count:
+            return None
+        self._written = max(self._written, count)
+        owners, counts = zip(*self._shares, strict=True)
+        self._shares.clear()
         return Batch(
             self._rows[:count],
             self._headers["length"][:count],
             self._names[:count, 2:8],
             self._stamps(count),
+            np.repeat(np.array(owners, np.intp), counts),
         )
-
-    @property
-    def capacity(self) -> int:
-        """Datagrams for one call; a full batch means that more may wait."""
-        return self._capacity
 
     def _stamps(self, count: int) -> npt.NDArray[np.int64]:
         offset = self._clock.sample()

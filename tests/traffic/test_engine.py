@@ -233,8 +233,8 @@ def test_a_link_that_is_down_costs_rate_times_outage(tmp_path: Path) -> None:
         at = np.repeat(sends["sent_ns"], sends["count"])[missing.astype(np.int64)]
         assert (np.diff(missing) == 1).all(), "one hole"
         assert at.min() >= instants[0]
-        assert at.max() <= instants[3]
         slack = run.report.senders[flow.id].send_gap_max_ns / MS + 2  # period 1 ms
+        assert at.max() <= instants[3] + slack * MS  # the kernel takes an interface back into use a little later
         assert shortest - slack <= missing.size <= longest + slack
         assert run.report.senders[flow.id].slips == 0 or slack > 10
     assert not [e for e in run.events if e.kind is EventKind.QP]

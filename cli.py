@@ -288,6 +288,9 @@ def drill_validate(names: tuple[str, ...]) -> None:
 @click.argument("names", nargs=-1, required=True)
 @click.option("--engine", type=click.Choice(["host", "qemu", "uml"]), default="host", show_default=True, help="Where.")
 @click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@click.option(
+    "--slow", type=click.IntRange(1, 100), help="Divide the traffic by this; default: 10 in UML, 40 in emulated QEMU."
+)
 @click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Runs of each drill.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
 @click.option(
@@ -300,6 +303,7 @@ def drill_run(
     names: tuple[str, ...],
     engine: str,
     virtual_time: bool,
+    slow: int | None,
     repeat: int,
     junit: Path | None,
     out: Path | None,
@@ -311,6 +315,8 @@ def drill_run(
     if virtual_time and engine != "uml":
         raise InputError("--virtual-time needs --engine uml")
     drills = [library.load(name) for name in names]
+    if slow:
+        drills = [chosen.slowed(slow) for chosen in drills]
     console = Console(width=None if sys.stdout.isatty() else 160)
     if folder is not None:  # inside a guest: news as lines; the outside reads the run folder and prints it
         order = Order(drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine)
@@ -320,7 +326,7 @@ def drill_run(
         budget = calibrate.load()
         for chosen in drills:
             calibrate.check(chosen, budget)
-    batch = Batch(drills, repeat, out or Path("runs") / time.strftime("%Y%m%d-%H%M%S"), tuple(sys.argv[1:]))
+    batch = Batch(drills, repeat, out or Path("runs") / time.strftime("%Y%m%d-%H%M%S"), tuple(sys.argv[1:]), slow)
     guest = engines.ENGINES["uml-virtual-time" if virtual_time else engine]() if engine != "host" else None
     runs = []
     try:

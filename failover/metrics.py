@@ -73,7 +73,7 @@ def analyse_traces(
         settings=settings,
         flow_count=len(traces),
         few_flows=len(traces) < RECOMMENDED_FLOWS,
-        noise=noise_floor(traces, *healthy_ns),
+        noise=noise_floor(traces, *healthy_ns, tick_ns=settings.pacing_tick_ms * 1e6),
         resolution_ms=max((flow.resolution_ms for flow in results), default=0.0),
         flows=results,
         edges=edge_results,

@@ -5,6 +5,7 @@ Changes when the way an outage is measured changes, because the floor is measure
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,18 +17,23 @@ PSEUDO_EDGE_SPACING_S = 0.25
 
 
 def noise_floor(
-    traces: Sequence[FlowTrace], start_ns: int, end_ns: int, spacing_s: float = PSEUDO_EDGE_SPACING_S
+    traces: Sequence[FlowTrace],
+    start_ns: int,
+    end_ns: int,
+    spacing_s: float = PSEUDO_EDGE_SPACING_S,
+    tick_ns: float = 0.0,
 ) -> NoiseFloor:
     """Measure the healthy phase [start, end) as if an edge were injected every ``spacing_s``.
 
     At each pseudo-edge and for each flow the outage is what PLBM counts and the longest hole TBM sees up to the next
-    pseudo-edge; the floor is the largest of them all.
+    pseudo-edge; the floor is the largest of them all. A hole that ``tick_ns`` of pacing alone makes is resolution, not
+    noise.
     """
     gaps = [_gaps_within(trace.burst_ns, start_ns, end_ns) for trace in traces]
     sender = np.concatenate(gaps) if gaps else np.empty(0)
     spacing_ns = int(spacing_s * 1e9)
     starts = range(start_ns, max(end_ns - spacing_ns, start_ns) + 1, spacing_ns) if end_ns > start_ns else range(0)
-    outages = [_pseudo_outage_ns(trace, at, min(at + spacing_ns, end_ns)) for at in starts for trace in traces]
+    outages = [_pseudo_outage_ns(trace, at, min(at + spacing_ns, end_ns), tick_ns) for at in starts for trace in traces]
     delays = [trace.delay_ns[_within(trace.received_sent_ns, start_ns, end_ns)] for trace in traces]
     return NoiseFloor(
         noise_floor_ms=max(outages, default=0.0) / 1e6,
@@ -55,8 +61,13 @@ def _missing_within(trace: FlowTrace, start_ns: int, end_ns: int) -> int:
     return int(last - first)
 
 
-def _pseudo_outage_ns(trace: FlowTrace, start_ns: int, end_ns: int) -> float:
+def _pseudo_outage_ns(trace: FlowTrace, start_ns: int, end_ns: int, tick_ns: float) -> float:
     by_loss = _missing_within(trace, start_ns, end_ns) * trace.period_ns
     gaps = _gaps_within(trace.received_sent_ns, start_ns, end_ns)
-    by_time = float(gaps.max()) - trace.period_ns if len(gaps) else 0.0
+    by_time = float(gaps.max()) - _paced_gap_ns(trace.period_ns, tick_ns) if len(gaps) else 0.0
     return max(by_loss, by_time, 0.0)
+
+
+def _paced_gap_ns(period_ns: float, tick_ns: float) -> float:
+    """The largest send gap when a packet leaves at the first tick after it is due."""
+    return math.ceil(period_ns / tick_ns) * tick_ns if tick_ns else period_ns

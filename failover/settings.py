@@ -5,7 +5,7 @@ Changes when the method does. FACTS section 6 after RFC 6412, 6413, 6414 and 689
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,14 @@ class Settings:
     drain_ms: float = 200.0  # sent this close to the end of the record and missing: still in flight
     agreement_ms: float = 0.5  # PLBM and TBM may differ by period + 2 send gaps + this + 1 % of the outage
     claimed_resolution_ms: float = 20.0  # a larger send gap while it matters makes the run inconclusive
+    pacing_tick_ms: float = 1.0  # senders look at their schedule this often: a packet leaves up to this late
     rate_tolerance_pct: float = 2.0  # a sender slower than this below its rate makes the run inconclusive
     goodput_window_s: float = 2.0
+
+    def for_pacing(self, period_ms: float, tick_ms: float) -> Settings:
+        """For packets that far apart: no finer resolution is claimed than two send gaps that pacing itself makes."""
+        claimed_ms = max(self.claimed_resolution_ms, 2 * (period_ms + tick_ms))
+        return replace(self, pacing_tick_ms=tick_ms, claimed_resolution_ms=claimed_ms)
 
 
 QUICK = Settings(validation_s=1.0)

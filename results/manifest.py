@@ -17,12 +17,15 @@ class Manifest:
     fabric: str
     architecture: str
     command: tuple[str, ...]
-    engine: str  # host, qemu, uml
+    engine: str  # host, qemu, uml, uml-virtual-time
     datapath: str  # kernel or nft
     kernel: str  # release
     started_at: str
     started_ns: int  # CLOCK_MONOTONIC at the same moment
+    accelerator: str = ""  # of a QEMU guest: 'kvm' or 'tcg (why not kvm)'
     profile: str = ""  # 'quick' or 'full'
+    load: float = 0.0  # share of each NIC's rate that was offered
+    tick_ms: float = 0.0  # how often senders looked at their schedule
     duration_s: float = 0.0
     repeat: int = 0  # index of this run among the repeats
     versions: Mapping[str, str] = field(default_factory=dict)  # hpn, python, bird, ...

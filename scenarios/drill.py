@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from failover.faults import PlannedFault
@@ -168,6 +168,16 @@ class Workload:
     path_mtu: int = 4096
     ib_timeout: int = 14
     retry_count: int = 7
+    tick_ns: int = 1_000_000  # how often senders look at their schedule
+
+    def slowed(self, times: int) -> Workload:
+        """For a kernel on which packets cost ``times`` as much: less load, longer ticks, and from 20 times on half the
+        queue pairs, so that what each of them sends stays dense enough to see an outage in."""
+        if times <= 1:
+            return self
+        queue_pairs = self.queue_pairs if times < 20 else max(1, self.queue_pairs // 2)
+        tick_ns = max(self.tick_ns, min(times * 500_000, 20_000_000))
+        return replace(self, load=self.load / times, queue_pairs=queue_pairs, tick_ns=tick_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +207,7 @@ class Drill:
     timeline: Timeline
     expectations: tuple[Expectation, ...]
     source: str  # the file it came from
+
+    def slowed(self, times: int) -> Drill:
+        """The same drill with the traffic a slow kernel can carry; see ``Workload.slowed``."""
+        return replace(self, workload=self.workload.slowed(times))

@@ -55,9 +55,10 @@ def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -
     """
     engine.check()
     folder = create(order.out.absolute())
+    slow = engine.slowness if order.slow is None else order.slow
     inside = ("--folder", str(folder.path), "--as-engine", engine.name, "--as-repeat", str(order.repeat))
     job = GuestJob(
-        command=(sys.executable, "-B", str(_COMMAND), "drill", "run", order.drill.source, *inside),
+        command=(sys.executable, "-B", str(_COMMAND), "drill", "run", order.drill.source, *inside, "--slow", str(slow)),
         cwd=Path.cwd(),
         writable=(folder.path,),
         environment={"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state"},

@@ -14,6 +14,7 @@ from failover.model import DrillMetrics
 from results.verdict import Verdict
 from scenarios.drill import Drill
 from scenarios.verdict import RunFacts, judge
+from scenarios.workload import packet_period_ns
 from testbed.events import Event
 from traffic.records import RECEIVED, SENT
 
@@ -31,7 +32,7 @@ def judge_run(drill: Drill, observed: Observed, events: Sequence[Event], _out: P
         events,
         with_windows(observed.edges, observed.end_ns),
         (observed.start_ns, healthy_end),
-        drill.profile.settings,
+        drill.profile.settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.workload.tick_ns / 1e6),
         observed.host,
     )
     starved = is_starved(observed.host) if observed.host is not None else None

@@ -19,6 +19,7 @@ class Order:
     command: tuple[str, ...]
     repeat: int = 0
     engine: str = "host"  # what the manifest is to record
+    slow: int | None = None  # traffic divided by this; None: as the engine asks
 
     @property
     def title(self) -> str:
@@ -34,13 +35,14 @@ class Batch:
     repeat: int
     out: Path
     command: tuple[str, ...]
+    slow: int | None = None
 
     def orders(self) -> Iterator[Order]:
         """Every run to be made, in order."""
         for drill in self.drills:
             for number in range(1, self.repeat + 1):
                 name = drill.name if self.repeat == 1 else f"{drill.name}-{number}"
-                yield Order(drill, self.out / name, self.command, 0 if self.repeat == 1 else number)
+                yield Order(drill, self.out / name, self.command, 0 if self.repeat == 1 else number, slow=self.slow)
 
     def by_drill(self, runs: Sequence[RunFolder]) -> Iterator[Sequence[RunFolder]]:
         """The runs made so far, grouped by drill."""

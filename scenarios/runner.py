@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import platform
 import signal
 from collections.abc import Callable
@@ -104,7 +105,8 @@ class _Run:
     async def _measure(self, lab: Lab) -> Observed:
         """Traffic and faults; the lab is healed whatever happens."""
         before = state(lab)
-        traffic = LabTraffic(lab, flows_of(self._drill.workload, lab.fabric), self._folder.path)
+        workload = self._drill.workload
+        traffic = LabTraffic(lab, flows_of(workload, lab.fabric), self._folder.path, workload.tick_ns)
         if traffic.spread.worst_load > _FULL_LINK:
             raise InputError(
                 f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
@@ -217,7 +219,10 @@ def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manif
         kernel=platform.release(),
         started_at=started_at,
         started_ns=started_ns,
+        accelerator=os.environ.get("HPN_ACCELERATOR", ""),
         profile=order.drill.profile.value,
+        load=order.drill.workload.load,
+        tick_ms=order.drill.workload.tick_ns / 1e6,
         repeat=order.repeat,
         versions={
             "hpn": version("hpn"),

@@ -48,6 +48,8 @@ class DrillFile(Strict):
 class WorkloadSection(Strict):
     """``workload:``."""
 
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
     pattern: Literal["permutation", "pairs", "incast"] = "permutation"  # traffic.patterns.PATTERNS
     across_segments: bool = True
     queue_pairs: int = Field(default=2, ge=1, le=64, description="per NIC and destination")
@@ -55,6 +57,9 @@ class WorkloadSection(Strict):
     path_mtu: Literal[1024, 2048, 4096] = 4096
     ib_timeout: int = Field(default=14, ge=1, le=31, description="4.096 us x 2^n per try")
     retry_count: int = Field(default=7, ge=0, le=7)
+    tick_ns: Annotated[int, duration("250 us", "50 ms")] = Field(
+        default=1_000_000, alias="tick", description="how often senders look at their schedule"
+    )
 
 
 class TimelineSection(Strict):

@@ -47,7 +47,7 @@ class LabRouter:
 class LabTraffic:
     """The flows of one drill. Connection numbers of path control: 2 x flow for data, 2 x flow + 1 for its ACKs."""
 
-    def __init__(self, lab: Lab, flows: Sequence[FlowSpec], out: Path) -> None:
+    def __init__(self, lab: Lab, flows: Sequence[FlowSpec], out: Path, tick_ns: int = 1_000_000) -> None:
         self._lab = lab
         self.spread: Spread = spread(flows, LabRouter(lab))
         self.flows = self.spread.flows
@@ -57,7 +57,9 @@ class LabTraffic:
         assert lab.wiring is not None
         spaces = {nic.name: lab.wiring.namespaces[nic.host] for nic in lab.fabric.nics}
         workers = min(os.cpu_count() or 1, max(1, len(self.flows)))
-        self.engine = TrafficEngine(self.flows, spaces, out, workers, lab.emit, progress=self._progress)
+        self.engine = TrafficEngine(
+            self.flows, spaces, out, workers, lab.emit, progress=self._progress, tick_ns=tick_ns
+        )
 
     async def start(self) -> None:
         """Start the engine and put every queue pair under path control."""

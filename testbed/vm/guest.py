@@ -46,6 +46,10 @@ class Engine(Protocol):
     def name(self) -> str:
         """As recorded in results: 'qemu', 'uml', 'uml-virtual-time'."""
 
+    @property
+    def slowness(self) -> int:
+        """How many times as much a packet costs there as on the host: a drill's traffic is divided by that; 1: not."""
+
     def check(self) -> None:
         """MachineError, in one line with the way out, when this machine cannot boot such a guest."""
 

@@ -54,6 +54,11 @@ class Qemu:
         if missing:
             raise MachineError(f"engine qemu cannot run here: {'; '.join(missing)}")
 
+    @property
+    def slowness(self) -> int:
+        """Emulated, Python is ten to sixteen times slower, and the kernel is slower too."""
+        return 1 if self.accelerator() == "kvm" else 40
+
     def accelerator(self) -> str:
         """'kvm', or 'tcg (why not kvm)': found out by booting, once per process, because /dev/kvm alone says little."""
         kernel = self.kernel()

@@ -54,6 +54,11 @@ class Uml:
         """As recorded in results."""
         return "uml-virtual-time" if self._virtual_time else "uml"
 
+    @property
+    def slowness(self) -> int:
+        """In real time each system call costs a detour through the host; in virtual time that costs nothing."""
+        return 1 if self._virtual_time else 10
+
     def check(self) -> None:
         """MachineError when there is no kernel for this, or it lacks something a lab needs."""
         uml_kernel.modules(self._kernel())

@@ -47,3 +47,12 @@ def test_an_empty_window_is_no_crash() -> None:
     found = noise_floor(traces(record(flow(), S)), 5 * S, 5 * S)
     assert (found.noise_floor_ms, found.pseudo_edges, found.window_s) == (0, 0, 0)
     assert noise_floor((), S, 2 * S).lost == 0
+
+
+def test_a_hole_that_pacing_makes_is_resolution_not_noise() -> None:
+    paced = record(flow(1, 800), 9 * S)  # period 1.25 ms, looked at every 2 ms
+    for records in (paced.sent, paced.received):
+        records["sent_ns"] = -(-records["sent_ns"] // (2 * MS)) * 2 * MS
+    trace = build_traces([flow(1, 800)], paced.sent, paced.received, Settings())
+    assert noise_floor(trace, 2 * S, 4 * S).noise_floor_ms == pytest.approx(0.75)
+    assert noise_floor(trace, 2 * S, 4 * S, tick_ns=2 * MS).noise_floor_ms == 0

@@ -7,6 +7,7 @@ words: ``HPN_GOLDEN=write pytest tests/scenarios/test_load.py``, then read the d
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,12 @@ def test_every_fault_of_the_catalogue_can_be_written(kind: str) -> None:
     (planned,) = load(text).timeline.faults
     assert FAULTS[kind] is type(planned.fault)
     assert planned.repaired_at_ns is not None
+
+
+def test_a_slow_kernel_gets_less_traffic_and_longer_ticks() -> None:
+    workload = load(GOOD.replace("load: 20 %", "load: 40 %, tick: 2 ms")).workload
+    assert workload.tick_ns == 2_000_000
+    assert workload.slowed(1) == workload
+    assert workload.slowed(10) == replace(workload, load=0.4 / 10, tick_ns=5_000_000)
+    assert workload.slowed(40) == replace(workload, load=0.4 / 40, queue_pairs=2, tick_ns=20_000_000)
+    assert replace(workload, tick_ns=50_000_000).slowed(100).tick_ns == 50_000_000

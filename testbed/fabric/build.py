@@ -8,15 +8,19 @@ from testbed.errors import InputError
 from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.inventory import check_budgets, check_size
 from testbed.fabric.model import Fabric
+from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
 
 
 def build(spec: FabricSpec) -> Fabric:
-    """The fabric of ``spec``. InputError when the architecture is unknown or a switch has too few ports."""
+    """The fabric of ``spec``. InputError when that cannot be built or a switch has too few ports."""
     architecture = ARCHITECTURES.get(spec.architecture)
     if architecture is None:
         near = get_close_matches(spec.architecture, ARCHITECTURES, n=1) or list(ARCHITECTURES)
         raise InputError(f"architecture {spec.architecture!r} is unknown; write {' or '.join(near)}")
+    problems = [text for _, text in contradictions(spec)]
+    if problems:
+        raise InputError(problems)
     check_size(spec)
     fabric = architecture.build(spec)
     check_budgets(fabric)

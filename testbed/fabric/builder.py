@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from testbed.errors import InputError
 from testbed.fabric import addresses
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port, Role
+from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port, Role, Stack
 from testbed.fabric.spec import FabricSpec
 
 TOR_ASN, AGG_ASN, CORE_ASN = 65_100, 65_200, 65_500
@@ -25,6 +25,7 @@ class Builder:
         self._nodes: list[Node] = []
         self._links: list[Link] = []
         self._nics: list[Nic] = []
+        self._stacks: list[Stack] = []
         self._next_ifindex = _FIRST_IFINDEX
         self._switches = 0
         self._switch_links = 0
@@ -42,9 +43,9 @@ class Builder:
         self._nodes.append(node)
         return node
 
-    def tor(self, pod: int, segment: int, rail: int, index: int, plane: int) -> Node:
-        """Add the ``index``-th ToR of a set; 'p0.s1.t2.0'."""
-        name = f"p{pod}.s{segment}.t{rail}.{index}"
+    def tor(self, pod: int, segment: int, rail: int | None, index: int, plane: int) -> Node:
+        """Add the ``index``-th ToR of a set; 'p0.s1.t2.0', 'p0.s1.t0.0' when the set serves all rails (None)."""
+        name = f"p{pod}.s{segment}.t{rail or 0}.{index}"
         system = self.spec.lacp.tor_system_ids.get(name, self.spec.lacp.system_id)
         return self._switch(name, Role.TOR, pod, index, plane, TOR_ASN + plane, segment, rail, system)
 
@@ -52,6 +53,10 @@ class Builder:
         """Add an Agg; 'p0.a1.7'. One ASN per plane and pod: a route never comes back through a sibling."""
         asn = AGG_ASN + pod * 4 + plane
         return self._switch(f"p{pod}.a{plane}.{index}", Role.AGG, pod, index, plane, asn)
+
+    def rail_agg(self, pod: int, rail: int, index: int) -> Node:
+        """Add an Agg of one rail's own network; 'p0.r1.a0'."""
+        return self._switch(f"p{pod}.r{rail}.a{index}", Role.AGG, pod, index, 0, AGG_ASN + pod * 4, rail=rail)
 
     def core(self, plane: int, index: int) -> Node:
         """Add a Core; 'c0.3'."""
@@ -68,6 +73,7 @@ class Builder:
         for port, tor in enumerate(tors):
             assert tor.plane is not None
             lower = Port(host.name, f"r{rail}p{port}", self._ifindex(), mac, None, port + 1)
+            number = host.index if tor.rail == rail else host.index * self.spec.rails + rail
             offset = self.spec.lacp.port_id_offset * (tor.index + 1)
             upper = Port(
                 tor.name,
@@ -75,7 +81,7 @@ class Builder:
                 self._ifindex(),
                 gateway_mac,
                 f"{gateway}/32",
-                offset + host.index + 1,
+                offset + number + 1,
             )
             name = f"{host.name}.r{rail}.{port}"
             links.append(Link(name, LinkKind.ACCESS, tor.plane, port_rate_bps, lower, upper))
@@ -99,37 +105,53 @@ class Builder:
         self._nics.append(nic)
         return nic
 
-    def cable(self, kind: LinkKind, lower: Node, upper: Node, rate_bps: int) -> Link:
-        """Add a routed link between two switches of one plane."""
+    def cable(self, kind: LinkKind, lower: Node, upper: Node, rate_bps: int, parallel: int = 1) -> None:
+        """Add ``parallel`` routed links between two switches of one plane."""
+        down_name = f"p{lower.pod}a{lower.index}"
+        if lower.role is Role.TOR:
+            down_name = f"s{lower.segment}r{lower.rail or 0}t{lower.index}"
+        up_name = f"up{upper.index}" if lower.role is Role.TOR else f"core{upper.index}"
+        for k in range(parallel):
+            dot, mark = (f".{k}", f"p{k}") if parallel > 1 else ("", "")
+            self._switch_link(kind, lower, upper, rate_bps, (up_name + mark, down_name + mark), dot)
+
+    def stack(self, primary: Node, secondary: Node, rate_bps: int) -> None:
+        """Make two ToRs a stack: a peer link between them, and who decides."""
+        link = self._switch_link(LinkKind.PEER, secondary, primary, rate_bps, ("peer", "peer"))
+        versions = self.spec.stack.tor_versions
+        first, second = (versions.get(tor.name, self.spec.stack.version) for tor in (primary, secondary))
+        self._stacks.append(Stack(primary.name, secondary.name, link.name, first, second))
+
+    def _switch_link(
+        self, kind: LinkKind, lower: Node, upper: Node, rate_bps: int, ports: tuple[str, str], suffix: str = ""
+    ) -> Link:
         assert lower.plane is not None
         low_address, high_address = addresses.link_addresses(self._switch_links)
         self._switch_links += 1
-        down_name = (
-            f"s{lower.segment}r{lower.rail}t{lower.index}" if lower.role is Role.TOR else f"p{lower.pod}a{lower.index}"
-        )
-        up_name = f"up{upper.index}" if lower.role is Role.TOR else f"core{upper.index}"
         low_index, high_index = self._ifindex(), self._ifindex()
         link = Link(
-            name=f"{lower.name}-{upper.name}",
+            name=f"{lower.name}-{upper.name}{suffix}",
             kind=kind,
             plane=lower.plane,
             rate_bps=rate_bps,
-            lower=Port(lower.name, up_name, low_index, addresses.switch_port_mac(low_index), low_address),
-            upper=Port(upper.name, down_name, high_index, addresses.switch_port_mac(high_index), high_address),
+            lower=Port(lower.name, ports[0], low_index, addresses.switch_port_mac(low_index), low_address),
+            upper=Port(upper.name, ports[1], high_index, addresses.switch_port_mac(high_index), high_address),
         )
         self._links.append(link)
         return link
 
-    def finish(self, planes: int) -> Fabric:
-        """The fabric built so far. InputError for system IDs given to ToRs that do not exist."""
-        names = {node.name for node in self._nodes}
-        unknown = [name for name in self.spec.lacp.tor_system_ids if name not in names]
+    def finish(self, planes: int, *, rails_meet: bool = True) -> Fabric:
+        """The fabric built so far. InputError for values given to ToRs that do not exist."""
+        self._check_names("lacp.tor_system_ids", self.spec.lacp.tor_system_ids)
+        self._check_names("stack.tor_versions", self.spec.stack.tor_versions)
+        nodes, links, nics = tuple(self._nodes), tuple(self._links), tuple(self._nics)
+        return Fabric(self.spec, nodes, links, nics, planes, tuple(self._stacks), rails_meet)
+
+    def _check_names(self, key: str, given: Iterable[str]) -> None:
+        tors = {node.name: None for node in self._nodes if node.role is Role.TOR}
+        unknown = [name for name in given if name not in tors]
         if unknown:
-            tors = [node.name for node in self._nodes if node.role is Role.TOR][:3]
-            raise InputError(
-                f"lacp.tor_system_ids: no ToR {unknown[0]!r} in this fabric; it has {', '.join(tors)}, ..."
-            )
-        return Fabric(self.spec, tuple(self._nodes), tuple(self._links), tuple(self._nics), planes)
+            raise InputError(f"{key}: no ToR {unknown[0]!r} in this fabric; it has {', '.join([*tors][:3])}, ...")
 
     def _switch(
         self,

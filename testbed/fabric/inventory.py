@@ -35,11 +35,13 @@ class SwitchBudget:
     spare_bps: int
     up_bps: int
     capacity_bps: int
+    peer_ports: int = 0
+    peer_bps: int = 0
 
     @property
     def used_bps(self) -> int:
-        """Sum of all port rates, spares included."""
-        return self.down_bps + self.spare_bps + self.up_bps
+        """Sum of all port rates, spares and peer links included."""
+        return self.down_bps + self.spare_bps + self.up_bps + self.peer_bps
 
     @property
     def oversubscription(self) -> float | None:
@@ -113,6 +115,7 @@ def check_budgets(fabric: Fabric) -> None:
     for budget in budgets(fabric, spare_hosts):
         if budget.used_bps > spec.switch_capacity:
             ports = f"{budget.down_ports} down, {budget.spare_ports} spare, {budget.up_ports} up"
+            ports += f", {budget.peer_ports} peer" if budget.peer_ports else ""
             problems.append(
                 f"a {budget.role.value} needs {_tera(budget.used_bps)} of ports ({ports})"
                 f" but a switch has {_tera(spec.switch_capacity)}; {_way_out(budget, spec)}"
@@ -134,13 +137,17 @@ def _budget(fabric: Fabric, node: Node, switches: int, spare_hosts: set[str]) ->
     down: list[Link] = []
     spare: list[Link] = []
     up: list[Link] = []
+    peer: list[Link] = []
     for link in fabric.links_of(node.name):
-        if link.lower.node == node.name:
+        if link.kind is LinkKind.PEER:
+            peer.append(link)
+        elif link.lower.node == node.name:
             up.append(link)
         else:
             (spare if link.lower.node in spare_hosts else down).append(link)
     scale = fabric.spec.scale
-    down_bps, spare_bps, up_bps = (sum(link.rate_bps for link in group) * scale for group in (down, spare, up))
+    rates = [sum(link.rate_bps for link in group) * scale for group in (down, spare, up, peer)]
+    down_bps, spare_bps, up_bps, peer_bps = rates
     return SwitchBudget(
         role=node.role,
         switches=switches,
@@ -151,6 +158,8 @@ def _budget(fabric: Fabric, node: Node, switches: int, spare_hosts: set[str]) ->
         spare_bps=spare_bps,
         up_bps=up_bps,
         capacity_bps=fabric.spec.switch_capacity,
+        peer_ports=len(peer),
+        peer_bps=peer_bps,
     )
 
 
@@ -158,17 +167,17 @@ def _way_out(budget: SwitchBudget, spec: FabricSpec) -> str:
     """The number whose reduction makes the switch fit, with the largest value that does."""
     over = budget.used_bps - spec.switch_capacity
     if budget.role is Role.TOR:
-        per_host = (budget.down_bps + budget.spare_bps) // max(1, budget.down_ports + budget.spare_ports)
-        fewer = -(-over // per_host)
-        hosts = spec.hosts + spec.spare_hosts - fewer
-        if hosts > 0:
-            return f"lower hosts + spare_hosts from {spec.hosts + spec.spare_hosts} to {hosts}, or aggs"
-        return f"lower aggs from {spec.aggs}"
+        hosts = spec.hosts + spec.spare_hosts
+        per_host = (budget.down_bps + budget.spare_bps) // hosts
+        fit = hosts - -(-over // per_host)
+        if fit > 0:
+            return f"lower hosts + spare_hosts from {hosts} to {fit}, or aggs"
+        return f"lower aggs from {spec.aggs}" + (f" or uplinks from {spec.uplinks}" if spec.uplinks > 1 else "")
     if budget.role is Role.AGG:
         fit = (spec.switch_capacity - budget.up_bps) // spec.uplink_rate
         per_segment = max(1, budget.down_ports // spec.segments)
         return f"lower segments from {spec.segments} to {max(0, fit // per_segment)}, or rails, or cores"
-    return f"lower pods from {spec.pods} or aggs from {spec.aggs}"
+    return f"lower pods from {spec.pods} or aggs from {spec.aggs}, or raise core_groups from {spec.core_groups}"
 
 
 def _tera(bps: int) -> str:

@@ -13,6 +13,7 @@ from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
+from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
 from testbed.yamlcheck import Mistakes, did_you_mean, dotted
 from testbed.yamlfile import Plain, Where, read, shorten
@@ -88,10 +89,12 @@ def _spec(mistakes: Mistakes, at: Where, given: dict[str, Plain], name: str) -> 
     file = mistakes.check(_TopologyFile, data, at)
     if file is None:
         return None
-    contradictions = _contradictions(file)
-    for where, text in contradictions:
+    if file.architecture not in ARCHITECTURES:
+        return None
+    problems = contradictions(file)
+    for where, text in problems:
         mistakes.add((*at, *where), text)
-    if contradictions or file.architecture not in ARCHITECTURES:
+    if problems:
         return None
     return FabricSpec.model_validate(file.model_dump(exclude={"preset"}, exclude_unset=True))
 
@@ -130,19 +133,3 @@ def _slug(name: str) -> str:
     """``name`` as a fabric may be called; 'custom' when nothing of it is left."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:31].rstrip("-")
     return slug if re.match(r"[a-z]", slug) else "custom"
-
-
-def _contradictions(spec: FabricSpec) -> list[tuple[Where, str]]:
-    """Values that are fine alone and impossible together."""
-    found: list[tuple[Where, str]] = []
-    if spec.aggs == 0 and spec.segments > 1:
-        found.append((("aggs",), f"aggs is 0 but there are {spec.segments} segments to connect; write at least 1"))
-    if spec.pods > 1 and spec.cores == 0:
-        found.append((("cores",), f"cores is 0 but there are {spec.pods} pods to connect; write at least 1"))
-    if spec.bgp.keepalive_s * 3 > spec.bgp.hold_s:
-        text = f"bgp.keepalive_s is {spec.bgp.keepalive_s}, more than a third of hold_s; write {spec.bgp.hold_s // 3}"
-        found.append((("bgp", "keepalive_s"), text + " or less (RFC 4271 section 4.4)"))
-    if spec.bgp.error_wait_min_s > spec.bgp.error_wait_max_s:
-        text = f"bgp.error_wait_min_s is above error_wait_max_s; write {spec.bgp.error_wait_max_s} or less"
-        found.append((("bgp", "error_wait_min_s"), text))
-    return found

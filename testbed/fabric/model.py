@@ -35,11 +35,15 @@ class LinkKind(StrEnum):
     ACCESS = "access"  # NIC port - ToR
     FABRIC = "fabric"  # ToR - Agg
     CORE = "core"  # Agg - Core
+    PEER = "peer"  # between the two ToRs of a stack
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A host or switch. ``plane`` is None on hosts; ``segment`` and ``rail`` are None where they have no meaning."""
+    """A host or switch. ``plane`` is None on hosts; ``segment`` and ``rail`` are None where they have no meaning.
+
+    ``rail`` is that of a switch which serves one rail only.
+    """
 
     name: str
     role: Role
@@ -79,9 +83,9 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A cable. ``lower`` is the end nearer to the hosts. ``rate_bps`` is the emulated (scaled) rate."""
+    """A cable. ``lower`` is the end nearer to the hosts (on a peer link the secondary's). ``rate_bps`` is scaled."""
 
-    name: str  # access: 'p0.s1.h3.r2.0'; above: 'p0.s1.t2.0-p0.a0.7'
+    name: str  # access: 'p0.s1.h3.r2.0'; above: 'p0.s1.t2.0-p0.a0.7', '...-p0.a0.7.1' when it is one of several
     kind: LinkKind
     plane: int
     rate_bps: int
@@ -91,6 +95,11 @@ class Link:
     def end_at(self, node: str) -> Port:
         """The end on ``node``."""
         return self.lower if self.lower.node == node else self.upper
+
+    @property
+    def is_routed(self) -> bool:
+        """True between tiers of switches: BGP runs there. A peer link only carries what a stack tells itself."""
+        return self.kind in {LinkKind.FABRIC, LinkKind.CORE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +119,30 @@ class Nic:
     gateway: str
     gateway_mac: str
     rail_network: str  # 'a.b.c.d/len': every NIC of this rail, reached through ``gateway``
-    links: tuple[Link, ...]  # index = port = plane
+    links: tuple[Link, ...]  # index = port; where there are several planes also the plane
 
     @property
     def subnet(self) -> str:
         """The NIC's own subnet, announced by its ToRs as the fallback: 'a.b.c.0/len'."""
         return str(ip_interface(f"{self.ip}/{self.prefix_len}").network)
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stacked dual-ToR set, by names. The primary's control plane decides for both (paper section 4).
+
+    The control planes hear each other over an out-of-band network, the data planes tell their state over the peer link.
+    """
+
+    primary: str
+    secondary: str
+    peer_link: str
+    primary_version: str  # of the switch software; a stack of two versions may not hold
+    secondary_version: str
+
+    def other(self, tor: str) -> str:
+        """The set's other ToR."""
+        return self.secondary if tor == self.primary else self.primary
 
 
 @dataclass(frozen=True)
@@ -126,7 +153,9 @@ class Fabric:
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
     nics: tuple[Nic, ...]
-    planes: int  # number of forwarding planes that share nothing
+    planes: int  # number of forwarding planes that share nothing, one per port of a NIC
+    stacks: tuple[Stack, ...] = ()
+    rails_meet: bool = True  # False: no switch leads from one rail to another
 
     @cached_property
     def node_by_name(self) -> Mapping[str, Node]:
@@ -147,6 +176,11 @@ class Fabric:
     def nic_by_ip(self) -> Mapping[str, Nic]:
         """IP to NIC."""
         return {n.ip: n for n in self.nics}
+
+    @cached_property
+    def stack_of(self) -> Mapping[str, Stack]:
+        """Name of a ToR to the stack it is in; ToRs that are not stacked are not in it."""
+        return {tor: stack for stack in self.stacks for tor in (stack.primary, stack.secondary)}
 
     @cached_property
     def hosts(self) -> tuple[Node, ...]:

@@ -21,6 +21,8 @@ class Preset:
         return self.spec.name
 
 
+_DCN_PLUS_POD: dict[str, int] = {"segments": 4, "hosts": 16, "rails": 8, "aggs": 8, "uplinks": 8}
+
 _ALL = (
     Preset(
         "4 hosts x 2 rails in 2 segments: the smallest fabric with a permutation across segments; drills in seconds",
@@ -29,6 +31,33 @@ _ALL = (
     Preset(
         "8 hosts x 2 rails in 2 segments, 4 Aggs per plane: enough paths for ECMP to matter",
         FabricSpec(name="small", segments=2, hosts=4, rails=2, aggs=4),
+    ),
+    Preset(
+        "4 hosts in 2 HPN pods, 2 Cores per plane: the core tier in 20 nodes",
+        FabricSpec(name="tiny-pods", pods=2, segments=1, hosts=2, aggs=2, cores=2),
+    ),
+    Preset(
+        "tiny with stacked ToRs: primary, secondary and peer link per set, below one plane",
+        FabricSpec(name="tiny-stacked", architecture="stacked-dual-tor", segments=2, hosts=2, rails=2, aggs=2),
+    ),
+    Preset(
+        "4 hosts x 2 NICs in 2 DCN+ pods of 2 segments: three tiers, no rails, parallel uplinks, in 20 nodes",
+        FabricSpec(
+            name="tiny-dcn-plus",
+            architecture="dcn-plus",
+            pods=2,
+            segments=2,
+            hosts=1,
+            rails=2,
+            aggs=2,
+            uplinks=2,
+            cores=4,
+            core_groups=2,
+        ),
+    ),
+    Preset(
+        "4 hosts x 2 rails, each rail 2 ToRs and 2 Aggs of its own: no way between the rails",
+        FabricSpec(name="tiny-rail-only", architecture="rail-only", segments=2, hosts=2, rails=2, aggs=2),
     ),
     Preset(
         "132 hosts x 1 rail in 6 segments: 164 nodes and 384 links, the size of the bring-up benchmark",
@@ -49,6 +78,14 @@ _ALL = (
     Preset(
         "two HPN pods under a core tier: 30,720 GPUs, Aggs 15:1 oversubscribed upwards; for plan, not for up",
         FabricSpec(name="pods", pods=2, segments=15, hosts=128, spare_hosts=8, rails=8, aggs=60, cores=8),
+    ),
+    Preset(
+        "one DCN+ pod: 512 GPUs in 4 segments of 16 hosts on 2 ToRs, 8 Aggs, 1:1; for plan, not for up",
+        FabricSpec(name="dcn-plus-pod", architecture="dcn-plus", **_DCN_PLUS_POD),
+    ),
+    Preset(
+        "32 DCN+ pods: 16,384 GPUs below 128 Cores in two groups, 1:1 up to the top; for plan, not for up",
+        FabricSpec(name="dcn-plus", architecture="dcn-plus", pods=32, cores=128, core_groups=2, **_DCN_PLUS_POD),
     ),
 )
 

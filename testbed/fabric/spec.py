@@ -76,6 +76,13 @@ class PathControlSpec(Strict):
     )
 
 
+class StackSpec(Strict):
+    """Switch software of stacked ToRs; a ToR that was upgraded alone makes its stack one of mixed versions."""
+
+    version: str = Field(default="1", min_length=1, max_length=32)
+    tor_versions: dict[str, str] = Field(default_factory=dict, description="ToR name to a version of its own")
+
+
 class FabricSpec(Strict):
     """One topology file. Counts are per the unit named; see the README for a commented example."""
 
@@ -86,8 +93,10 @@ class FabricSpec(Strict):
     hosts: int = Field(default=2, ge=1, le=4096, description="active hosts per segment")
     spare_hosts: int = Field(default=0, ge=0, le=1024, description="per segment")
     rails: int = Field(default=1, ge=1, le=64, description="NICs per host")
-    aggs: int = Field(default=2, ge=0, le=1024, description="Agg switches per plane and pod")
+    aggs: int = Field(default=2, ge=0, le=1024, description="Agg switches per plane and pod; rail-only: per rail")
+    uplinks: int = Field(default=1, ge=1, le=64, description="parallel links of each ToR to each Agg")
     cores: int = Field(default=0, ge=0, le=4096, description="Core switches per plane; 0 = no core tier")
+    core_groups: int = Field(default=1, ge=1, le=1024, description="an Agg reaches only the Cores of its own group")
     nic_port_rate: Rate = 200 * 10**9
     uplink_rate: Rate = 400 * 10**9
     core_rate: Rate = 400 * 10**9
@@ -98,5 +107,6 @@ class FabricSpec(Strict):
     seed: int = Field(default=1, ge=0, le=2**31 - 1)
     lag: LagChoice = "auto"
     lacp: LacpSpec = LacpSpec()
+    stack: StackSpec = StackSpec()
     bgp: BgpSpec = BgpSpec()
     path_control: PathControlSpec = PathControlSpec()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from testbed.errors import InputError
-from testbed.fabric.model import LinkKind
 from testbed.kernel.rtnl import RT_TABLE_MAIN
 from testbed.lab.control import JsonValue
 from testbed.lab.lab import Lab
@@ -84,7 +83,7 @@ def _lacp_row(node: str, status: PortStatus) -> JsonValue:
 def _bgp(lab: Lab) -> list[JsonValue]:
     rows: list[JsonValue] = []
     for link in lab.fabric.links:
-        if link.kind is LinkKind.ACCESS:
+        if not link.is_routed:
             continue
         for here, there in ((link.lower, link.upper), (link.upper, link.lower)):
             rows.append(

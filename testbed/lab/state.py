@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from testbed.fabric.model import LinkKind
 from testbed.kernel.rtnl import RT_TABLE_MAIN
 from testbed.lab.lab import Lab
 
@@ -14,7 +13,7 @@ def state(lab: Lab) -> State:
     found: State = {}
     for link in lab.fabric.links:
         found[f"link {link.name}"] = "up" if lab.link_up(link.name) else "down"
-        if link.kind is not LinkKind.ACCESS:
+        if link.is_routed:
             for end in (link.lower, link.upper):
                 up = end.name in lab.birds[end.node].established
                 found[f"BGP session {end.label}"] = "established" if up else "down"

@@ -1,8 +1,9 @@
 """BIRD's configuration of one switch, written from the fabric: pure text, no kernel.
 
-eBGP on every switch-switch link, one ASN per tier, plane (and pod for Aggs), as RFC 7938 section 5.2 has it. No valley
-(ToR - Agg - ToR - Agg) can appear, twice over: a ToR announces only what it originates, and an Agg or Core drops a
-path with its own ASN in it. ToRs of a plane share their ASN, so they alone allow it once in a received path.
+eBGP on every link between tiers (a stack's peer link carries none), one ASN per tier, plane (and pod for Aggs), as
+RFC 7938 section 5.2 has it. No valley (ToR - Agg - ToR - Agg) can appear, twice over: a ToR announces only what it
+originates, and an Agg or Core drops a path with its own ASN in it. ToRs of a plane share their ASN, so they alone allow
+it once in a received path.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from testbed.fabric.spec import BgpSpec
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
 
 ECMP_LIMIT = 64
-"""Next hops per route that BIRD may merge; an HPN ToR has 60 uplinks."""
+"""Next hops per route that BIRD may merge; an HPN ToR has 60 uplinks, a DCN+ ToR 64."""
 
 _LOG = """\
 log stderr { trace, info, remote, warning, error, auth, fatal, bug };
@@ -47,8 +48,11 @@ protocol kernel {{
 """
 
 
-def config(fabric: Fabric, node: Node) -> str:
-    """The whole configuration of ``node``, a switch. Control socket and PID file are command-line matters."""
+def config(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
+    """The whole configuration of ``node``, a switch. Control socket and PID file are command-line matters.
+
+    A ``draining`` ToR announces its subnet routes but no host: who may choose goes elsewhere, who cannot still arrives.
+    """
     parts = [f"# {node.name}\nrouter id {node.router_id};\n{_LOG}"]
     subnets = access_subnets(fabric, node)
     if subnets:
@@ -63,7 +67,7 @@ def config(fabric: Fabric, node: Node) -> str:
     )
     if subnets:
         parts.append(_fallback(subnets))
-    parts.extend(_sessions(fabric, node))
+    parts.extend(_sessions(fabric, node, draining))
     return "\n".join(parts)
 
 
@@ -83,12 +87,14 @@ def _fallback(subnets: tuple[str, ...]) -> str:
     return f"protocol static subnets {{\n  ipv4;\n{routes}}}\n"
 
 
-def _sessions(fabric: Fabric, node: Node) -> Iterator[str]:
-    links = [link for link in fabric.links_of(node.name) if link.kind is not LinkKind.ACCESS]
+def _sessions(fabric: Fabric, node: Node, draining: bool) -> Iterator[str]:
+    links = [link for link in fabric.links_of(node.name) if link.is_routed]
     above = [link for link in links if link.lower.node == node.name]
     below = [link for link in links if link.upper.node == node.name]
     if above:
-        yield _template("above", node, fabric.spec.bgp, _exports_up(node), allow_own_asn=node.role is Role.TOR)
+        yield _template(
+            "above", node, fabric.spec.bgp, _exports_up(node, draining), allow_own_asn=node.role is Role.TOR
+        )
     if below:
         yield _template("below", node, fabric.spec.bgp, "all", allow_own_asn=False)
     for link in above:
@@ -97,8 +103,10 @@ def _sessions(fabric: Fabric, node: Node) -> Iterator[str]:
         yield _session("below", fabric, link, link.upper, link.lower)
 
 
-def _exports_up(node: Node) -> str:
+def _exports_up(node: Node, draining: bool) -> str:
     """Upwards a ToR tells what it originates, an Agg what came straight from a ToR."""
+    if node.role is Role.TOR and draining:
+        return "where source = RTS_STATIC"
     if node.role is Role.TOR:
         return "where source = RTS_STATIC || source = RTS_INHERIT"
     return "where source = RTS_BGP && bgp_path.len = 1"

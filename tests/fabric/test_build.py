@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from ipaddress import IPv4Interface, IPv4Network
 
 import pytest
@@ -15,6 +16,7 @@ from testbed.fabric.build import build
 from testbed.fabric.inventory import inventory
 from testbed.fabric.model import Fabric, LinkKind, Role
 from testbed.fabric.presets import PRESETS
+from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
 
 
@@ -47,7 +49,7 @@ def test_the_benchmark_fabric_has_164_nodes_and_384_links() -> None:
     assert (len(fabric.nodes), len(fabric.links)) == (164, 384)
 
 
-small_specs = st.builds(
+possible_specs = st.builds(
     FabricSpec,
     architecture=st.sampled_from(sorted(ARCHITECTURES)),
     pods=st.integers(1, 2),
@@ -55,14 +57,16 @@ small_specs = st.builds(
     hosts=st.integers(1, 4),
     spare_hosts=st.integers(0, 1),
     rails=st.integers(1, 3),
-    aggs=st.integers(0, 3),
+    aggs=st.integers(0, 4),
+    uplinks=st.integers(1, 2),
     cores=st.integers(0, 2),
+    core_groups=st.integers(1, 2),
     seed=st.integers(0, 5),
-)
+).filter(lambda spec: not contradictions(spec))
 
 
 @settings(max_examples=60, deadline=None)
-@given(small_specs)
+@given(possible_specs)
 def test_every_name_number_and_address_is_unique(spec: FabricSpec) -> None:
     fabric = build(spec)
     _all_differ([n.name for n in fabric.nodes])
@@ -78,11 +82,11 @@ def test_every_name_number_and_address_is_unique(spec: FabricSpec) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(small_specs)
+@given(possible_specs)
 def test_wiring_keeps_planes_apart_and_addresses_inside_their_subnets(spec: FabricSpec) -> None:
     fabric = build(spec)
     for link in fabric.links:
-        if link.kind is not LinkKind.ACCESS:
+        if link.is_routed:
             assert fabric.node(link.lower.node).plane == fabric.node(link.upper.node).plane == link.plane
     for nic in fabric.nics:
         network = IPv4Network(nic.subnet)
@@ -95,8 +99,36 @@ def test_wiring_keeps_planes_apart_and_addresses_inside_their_subnets(spec: Fabr
             assert link.lower.mac == nic.mac
 
 
+@settings(max_examples=60, deadline=None)
+@given(possible_specs)
+def test_every_nic_hangs_on_the_tors_of_its_segment_and_rail_by_ports_that_share_its_rate(spec: FabricSpec) -> None:
+    fabric = build(spec)
+    for nic in fabric.nics:
+        host, tors = fabric.node(nic.host), [fabric.node(link.upper.node) for link in nic.links]
+        assert [(tor.role, tor.pod, tor.segment, tor.index) for tor in tors] == [
+            (Role.TOR, host.pod, host.segment, port) for port in range(len(tors))
+        ]
+        assert {tor.rail for tor in tors} == {None if spec.architecture == "dcn-plus" else nic.rail}
+        assert sum(link.rate_bps for link in nic.links) == 2 * spec.nic_port_rate // spec.scale
+        assert {tor.lacp_system for tor in tors} == {"00:00:5e:00:01:01"}
+    for tor in (node for node in fabric.switches if node.role is Role.TOR):
+        numbers = [link.upper.port_id for link in fabric.links_of(tor.name) if link.kind is LinkKind.ACCESS]
+        _all_differ(numbers)
+        assert all((number - 1) // spec.lacp.port_id_offset == tor.index + 1 for number in numbers)
+
+
+@settings(max_examples=60, deadline=None)
+@given(possible_specs)
+def test_switches_share_an_asn_when_they_share_tier_and_plane_and_an_aggs_pod(spec: FabricSpec) -> None:
+    groups: dict[tuple[object, ...], set[int | None]] = {}
+    for node in build(spec).switches:
+        groups.setdefault((node.role, node.plane, node.pod if node.role is Role.AGG else None), set()).add(node.asn)
+    assert all(len(asns) == 1 for asns in groups.values())
+    _all_differ([asn for (asn,) in groups.values()])
+
+
 @settings(max_examples=20, deadline=None)
-@given(small_specs)
+@given(possible_specs)
 def test_the_same_specification_gives_the_same_fabric(spec: FabricSpec) -> None:
     assert build(spec) == build(spec)
 
@@ -139,8 +171,19 @@ def test_ecmp_seeds_differ_between_switches_and_follow_the_seed() -> None:
         ({"segments": 17, "rails": 8, "aggs": 8}, "lower segments from 17 to 16"),
         ({"architecture": "hpm"}, "architecture 'hpm' is unknown; write hpn"),
         ({"scale": 10**6}, "lower scale to 200000"),
-        ({"hosts": 4096, "rails": 64, "segments": 256, "pods": 64}, "access links is more than"),
+        ({"hosts": 4096, "rails": 64, "segments": 256, "pods": 64, "cores": 1}, "access links is more than"),
         ({"lacp": {"tor_system_ids": {"p0.s9.t0.0": "00:00:00:00:00:01"}}}, "no ToR 'p0.s9.t0.0'"),
+        ({"pods": 4, "segments": 1, "hosts": 1, "aggs": 60, "cores": 8}, "or raise core_groups from 1"),
+        ({"architecture": "dcn-plus", "hosts": 17, "rails": 8, "aggs": 8, "uplinks": 8}, "spare_hosts from 17 to 16"),
+        (
+            {"architecture": "stacked-dual-tor", "hosts": 136, "rails": 1, "aggs": 60},
+            r"136 down, 0 spare, 60 up, 1 peer\) but a switch has 51.2T; lower hosts + spare_hosts from 136 to 134",
+        ),
+        (
+            {"architecture": "stacked-dual-tor", "stack": {"tor_versions": {"p0.s0.t9.0": "2"}}},
+            "stack.tor_versions: no ToR 'p0.s0.t9.0'",
+        ),
+        ({"architecture": "rail-only", "pods": 2}, "pods means nothing to rail-only: a rail is one network"),
     ],
 )
 def test_impossible_fabrics_are_refused_with_the_number_to_change(change: dict[str, object], words: str) -> None:
@@ -148,7 +191,7 @@ def test_impossible_fabrics_are_refused_with_the_number_to_change(change: dict[s
         build(FabricSpec.model_validate(change))
 
 
-def _all_differ(values: list[object] | list[str] | list[int] | list[str | None]) -> None:
+def _all_differ(values: Sequence[object]) -> None:
     assert len(set(values)) == len(values)
 
 

@@ -35,11 +35,17 @@ def inline(text: str) -> FabricSpec | None:
     ("name", "nodes", "access", "fabric", "gpus"),
     [
         ("tiny", 16, 16, 16, 8),
+        ("tiny-pods", 20, 8, 8, 4),
+        ("tiny-stacked", 14, 16, 16, 8),
+        ("tiny-dcn-plus", 20, 16, 32, 8),
+        ("tiny-rail-only", 12, 8, 8, 8),
         ("small", 24, 32, 32, 16),
         ("medium", 164, 264, 120, 132),
         ("paper-64", 40, 128, 128, 64),  # aliyun/SimAI's generator for 64 GPUs: 16 ToRs, 16 Aggs
         ("segment", 272, 2048, 960, 1024),
         ("pod", 2400, 30_720, 14_400, 15_360),  # paper section 4
+        ("dcn-plus-pod", 80, 1024, 512, 512),
+        ("dcn-plus", 2688, 32_768, 16_384, 16_384),
     ],
 )
 def test_a_preset_has_the_size_it_promises(name: str, nodes: int, access: int, fabric: int, gpus: int) -> None:
@@ -131,6 +137,51 @@ def test_values_that_contradict_each_other_are_named_where_they_stand(tmp_path: 
         "6: bgp.keepalive_s is 4, more than a third of hold_s; write 3 or less (RFC 4271 section 4.4)",
         "7: bgp.error_wait_min_s is above error_wait_max_s; write 2 or less",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "preset: tiny\nstack: {version: '2'}\n",
+            "2: stack means nothing to hpn: its ToRs are not stacked; leave it out,"
+            " or write architecture: stacked-dual-tor",
+        ),
+        (
+            "preset: tiny-stacked\nlacp:\n  tor_system_ids: {p0.s0.t0.0: '02:00:00:00:00:01'}\n",
+            "3: lacp.tor_system_ids means nothing to stacked-dual-tor: a stack is one LACP speaker;"
+            " write lacp.system_id, or architecture: dual-tor-clos",
+        ),
+        (
+            "preset: tiny-rail-only\npods: 2\n",
+            "2: pods means nothing to rail-only: a rail is one network with nothing above its Aggs;"
+            " write more segments",
+        ),
+        (
+            "preset: tiny\narchitecture: single-tor\nlacp: {port_id_offset: 400}\n",
+            "3: lacp.port_id_offset means nothing to single-tor: a set has one ToR, so no port ID can be taken twice;"
+            " leave it out",
+        ),
+        (
+            "preset: tiny-dcn-plus\naggs: 3\n",
+            "2: aggs is 3, which 2 core_groups cannot share; write 4",
+        ),
+        (
+            "preset: tiny\ncore_groups: 2\n",
+            "2: core_groups is 2 but cores is 0; leave it out, or write cores: 2",
+        ),
+        (
+            "preset: tiny\nsegments: 1\naggs: 0\nuplinks: 2\n",
+            "4: uplinks is 2 but aggs is 0; write at least 1 Agg, or leave uplinks out",
+        ),
+        (
+            "preset: tiny\nsegments: 1\naggs: 0\ncores: 2\n",
+            "4: cores is 2 but aggs is 0, so nothing reaches them; write at least 1 Agg",
+        ),
+    ],
+)
+def test_what_an_architecture_cannot_honour_is_refused_with_the_way_out(tmp_path: Path, text: str, found: str) -> None:
+    assert problems(tmp_path / "net.yaml", text) == [found]
 
 
 def test_a_fabric_whose_switches_have_too_few_ports_is_refused_with_its_file(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ class MiniLab:
                 self._start_tor(node.name, loop)
         for name, daemon in self.birds.items():
             await daemon.wait_ready(now_ns() + 10 * SECOND)
-            sessions = sum(link.kind is not LinkKind.ACCESS for link in self.fabric.links_of(name))
+            sessions = sum(link.is_routed for link in self.fabric.links_of(name))
             await self.until(lambda d=daemon, n=sessions: len(d.established) == n)  # type: ignore[misc]  # early binding
 
     def _start_tor(self, name: str, loop: asyncio.AbstractEventLoop) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, LinkKind, Role
+from testbed.fabric.model import Fabric, Role
+from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import BgpSpec, FabricSpec
 from testbed.routing.bird import access_subnets, config
 from testbed.routing.daemon import find_bird
@@ -21,7 +22,12 @@ CASES = [
     ("clos", "p0.s0.t0.1"),
     ("pods", "p0.a0.0"),
     ("pods", "c1.0"),
+    ("stacked", "p0.s0.t0.0"),
+    ("dcn", "p0.s0.t0.0"),
+    ("dcn", "p0.a0.0"),
+    ("rails", "p0.r1.a0"),
 ]
+FABRICS = ("hpn", "clos", "pods", "stacked", "dcn", "rails")
 
 
 @pytest.mark.parametrize(("name", "node"), CASES)
@@ -39,6 +45,9 @@ def test_configuration_is_as_written_down(name: str, node: str) -> None:
         FabricSpec(pods=2, cores=2),
         FabricSpec(aggs=0, segments=1),
         FabricSpec(aggs=60, bgp=BgpSpec(hold_s=3, keepalive_s=1)),
+        PRESETS["tiny-stacked"].spec,
+        PRESETS["tiny-dcn-plus"].spec,
+        PRESETS["tiny-rail-only"].spec,
     ],
     ids=lambda spec: f"{spec.architecture}-{spec.pods}p{spec.aggs}a{spec.cores}c",
 )
@@ -51,16 +60,32 @@ def test_bird_accepts_the_configuration_of_every_switch(spec: FabricSpec, tmp_pa
         assert judged.returncode == 0, f"{node.name}: {judged.stderr}"
 
 
-@pytest.mark.parametrize("fabric", [fabrics.hpn(), fabrics.clos(), fabrics.pods()], ids=["hpn", "clos", "pods"])
+@pytest.mark.parametrize("fabric", [getattr(fabrics, name)() for name in FABRICS], ids=FABRICS)
 def test_both_ends_of_every_switch_link_name_each_other(fabric: Fabric) -> None:
     for link in fabric.links:
-        if link.kind is LinkKind.ACCESS:
+        if not link.is_routed:
             continue
         for near, far in ((link.lower, link.upper), (link.upper, link.lower)):
             text = config(fabric, fabric.node(near.node))
             assert far.address is not None
             assert f'interface "{near.name}"' in text
             assert f"neighbor {far.address.split('/')[0]} as {fabric.node(far.node).asn};" in text
+
+
+def test_a_peer_link_carries_no_session() -> None:
+    fabric = fabrics.stacked()
+    for stack in fabric.stacks:
+        peer = fabric.link(stack.peer_link)
+        for near, far in ((peer.lower, peer.upper), (peer.upper, peer.lower)):
+            assert far.address is not None
+            text = config(fabric, fabric.node(near.node))
+            assert near.name not in text
+            assert far.address.split("/")[0] not in text
+
+
+def test_a_dcn_plus_tor_serves_a_subnet_of_every_nic_of_its_hosts() -> None:
+    fabric = fabrics.dcn()
+    assert access_subnets(fabric, fabric.node("p1.s0.t0.1")) == ("10.0.2.0/24", "10.1.2.0/24")
 
 
 def test_only_tors_take_paths_with_their_own_asn() -> None:

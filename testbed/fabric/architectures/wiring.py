@@ -1,42 +1,64 @@
-"""Wiring that rail-based architectures share: ToR sets per segment and rail, Aggs per plane, an optional Core."""
+"""Wiring that architectures share: ToR sets and their hosts, Aggs above each plane, an optional Core."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from testbed.fabric.builder import Builder, scaled
-from testbed.fabric.model import Fabric, LinkKind, Node
-from testbed.fabric.spec import FabricSpec
+from testbed.fabric.model import LinkKind, Node
+
+ToRSet = tuple[Node, ...]
+
+NOT_STACKED = "its ToRs are not stacked; leave it out, or write architecture: stacked-dual-tor"
+ONE_TOR = "a set has one ToR, so no port ID can be taken twice; leave it out"
 
 
-def rail_fabric(spec: FabricSpec, *, tors_per_set: int, planes: int, nic_ports: int) -> Fabric:
-    """A fabric with one ToR set per segment and rail; ToR k of a set belongs to plane k modulo ``planes``.
+def racks(builder: Builder, *, tors: int, planes: int, per_rail: bool = True) -> list[ToRSet]:
+    """Hosts and the ToR sets they hang on: ``tors`` ToRs per segment and rail, or per segment when not ``per_rail``.
 
-    A NIC's whole rate is spread over ``nic_ports`` ports, port k to ToR k.
+    ToR k of a set belongs to plane k modulo ``planes``. A NIC has a port to each ToR of its set, port k to ToR k, and
+    its whole rate is spread over them.
     """
-    builder = Builder(spec)
-    access_rate = scaled(spec.nic_port_rate * 2 // nic_ports, spec)
-    tors: dict[tuple[int, int], list[Node]] = {}  # pod, plane
+    spec = builder.spec
+    rate_bps = scaled(spec.nic_port_rate * 2 // tors, spec)
+    sets: list[ToRSet] = []
     for pod in range(spec.pods):
         for segment in range(spec.segments):
             hosts = [builder.host(pod, segment, h) for h in range(spec.hosts + spec.spare_hosts)]
-            for rail in range(spec.rails):
-                rack = [builder.tor(pod, segment, rail, k, k % planes) for k in range(tors_per_set)]
-                for tor in rack:
-                    tors.setdefault((pod, tor.index % planes), []).append(tor)
+            rails = range(spec.rails)
+            for served in [[rail] for rail in rails] if per_rail else [list(rails)]:
+                only = served[0] if per_rail else None
+                rack = tuple(builder.tor(pod, segment, only, k, k % planes) for k in range(tors))
+                sets.append(rack)
                 for host in hosts:
-                    builder.nic(host, rail, rack, access_rate)
-    _upper_tiers(builder, tors, planes)
-    return builder.finish(planes)
+                    for rail in served:
+                        builder.nic(host, rail, rack, rate_bps)
+    return sets
 
 
-def _upper_tiers(builder: Builder, tors: dict[tuple[int, int], list[Node]], planes: int) -> None:
+def clos(builder: Builder, sets: Sequence[ToRSet], *, planes: int) -> None:
+    """Above the ToRs, in each plane by itself: each ToR of a pod to all its Aggs, each Agg to its group of Cores."""
     spec = builder.spec
+    tors = [tor for rack in sets for tor in rack]
     cores = [[builder.core(plane, i) for i in range(spec.cores)] for plane in range(planes)]
     for pod in range(spec.pods):
         for plane in range(planes):
             aggs = [builder.agg(pod, plane, i) for i in range(spec.aggs)]
-            for tor in tors[pod, plane]:
-                for agg in aggs:
-                    builder.cable(LinkKind.FABRIC, tor, agg, scaled(spec.uplink_rate, spec))
+            up(builder, [tor for tor in tors if (tor.pod, tor.plane) == (pod, plane)], aggs)
             for agg in aggs:
                 for core in cores[plane]:
-                    builder.cable(LinkKind.CORE, agg, core, scaled(spec.core_rate, spec))
+                    if _group(agg, spec.aggs, spec.core_groups) == _group(core, spec.cores, spec.core_groups):
+                        builder.cable(LinkKind.CORE, agg, core, scaled(spec.core_rate, spec))
+
+
+def up(builder: Builder, tors: Sequence[Node], aggs: Sequence[Node]) -> None:
+    """Every one of these ToRs to every one of these Aggs."""
+    spec = builder.spec
+    for tor in tors:
+        for agg in aggs:
+            builder.cable(LinkKind.FABRIC, tor, agg, scaled(spec.uplink_rate, spec), spec.uplinks)
+
+
+def _group(node: Node, of: int, groups: int) -> int:
+    """Aggs 0 to 3 of 8 are group 0 of 2, and so on."""
+    return node.index * groups // of

@@ -1,0 +1,27 @@
+"""Stacked dual-ToR: the wiring of dual-tor-clos, and the two ToRs of a set made one switch (paper section 4).
+
+What a stack costs is here too: the peer link takes a port of each ToR.
+"""
+
+from __future__ import annotations
+
+from testbed.fabric.architectures.wiring import clos, racks
+from testbed.fabric.builder import Builder, scaled
+from testbed.fabric.model import Fabric
+from testbed.fabric.spec import FabricSpec
+
+NAME = "stacked-dual-tor"
+SUMMARY = "stacked dual-ToR below a single plane: a primary, a secondary and a peer link per set"
+MEANINGLESS = {
+    "lacp.tor_system_ids": "a stack is one LACP speaker; write lacp.system_id, or architecture: dual-tor-clos",
+}
+
+
+def build(spec: FabricSpec) -> Fabric:
+    """Two ToRs per segment and rail; the one at port 0 of each NIC is the primary."""
+    builder = Builder(spec)
+    sets = racks(builder, tors=2, planes=1)
+    clos(builder, sets, planes=1)
+    for primary, secondary in sets:
+        builder.stack(primary, secondary, scaled(spec.uplink_rate, spec))
+    return builder.finish(planes=1)

@@ -1,0 +1,62 @@
+"""Values of a specification that are fine alone and impossible, or without meaning, together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from testbed.fabric.architectures import ARCHITECTURES
+from testbed.fabric.spec import FabricSpec
+
+Problem = tuple[tuple[str, ...], str]
+"""Where it stands (the keys from the top), and one line with the way out."""
+
+_DEFAULTS = FabricSpec()
+
+
+def contradictions(spec: FabricSpec) -> list[Problem]:
+    """Everything wrong between the values of ``spec``; empty when it can be built. The architecture must exist."""
+    return [*_meaningless(spec), *_tiers(spec), *_timers(spec)]
+
+
+def _meaningless(spec: FabricSpec) -> Iterator[Problem]:
+    """What the architecture cannot honour, where it is not left at its default."""
+    for key, way_out in ARCHITECTURES[spec.architecture].meaningless.items():
+        where = tuple(key.split("."))
+        if _value(spec, where) != _value(_DEFAULTS, where):
+            yield where, f"{key} means nothing to {spec.architecture}: {way_out}"
+
+
+def _value(spec: FabricSpec, where: tuple[str, ...]) -> object:
+    return reduce(getattr, where, spec)
+
+
+def _tiers(spec: FabricSpec) -> Iterator[Problem]:
+    if spec.aggs == 0 and spec.segments > 1:
+        yield ("aggs",), f"aggs is 0 but there are {spec.segments} segments to connect; write at least 1"
+    if spec.aggs == 0 and spec.uplinks > 1:
+        yield ("uplinks",), f"uplinks is {spec.uplinks} but aggs is 0; write at least 1 Agg, or leave uplinks out"
+    multi_pod = "cores" not in ARCHITECTURES[spec.architecture].meaningless
+    if spec.pods > 1 and spec.cores == 0 and multi_pod:
+        yield ("cores",), f"cores is 0 but there are {spec.pods} pods to connect; write at least 1"
+    if spec.cores > 0 and spec.aggs == 0 and spec.segments == 1:
+        yield ("cores",), f"cores is {spec.cores} but aggs is 0, so nothing reaches them; write at least 1 Agg"
+    groups = spec.core_groups
+    if not multi_pod or groups == 1:
+        return
+    if spec.cores == 0:
+        yield ("core_groups",), f"core_groups is {groups} but cores is 0; leave it out, or write cores: {groups}"
+    for key, count in (("aggs", spec.aggs), ("cores", spec.cores)):
+        if count % groups:
+            least = -(-count // groups) * groups
+            yield (key,), f"{key} is {count}, which {groups} core_groups cannot share; write {least}"
+
+
+def _timers(spec: FabricSpec) -> Iterator[Problem]:
+    bgp = spec.bgp
+    if bgp.keepalive_s * 3 > bgp.hold_s:
+        text = f"bgp.keepalive_s is {bgp.keepalive_s}, more than a third of hold_s; write {bgp.hold_s // 3}"
+        yield ("bgp", "keepalive_s"), text + " or less (RFC 4271 section 4.4)"
+    if bgp.error_wait_min_s > bgp.error_wait_max_s:
+        text = f"bgp.error_wait_min_s is above error_wait_max_s; write {bgp.error_wait_max_s} or less"
+        yield ("bgp", "error_wait_min_s"), text

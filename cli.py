@@ -39,6 +39,7 @@ from testbed.fabric.presets import PRESETS
 from testbed.lab import attach, control, registry, supervisor
 from testbed.lab.inspect import SECTIONS
 from testbed.vm import kernel_build
+from testbed.vm.doctor import examine as examine_guests
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -94,10 +95,11 @@ def presets() -> None:
 
 @commands.command()
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--engines", "boot", is_flag=True, help="Boot a guest with each engine to see (half a minute).")
 @click.option("--calibrate", "measure", is_flag=True, help="Measure the packet budget and noise floor (half a minute).")
-def doctor(as_json: bool, measure: bool) -> int:
+def doctor(as_json: bool, boot: bool, measure: bool) -> int:
     """Say what this machine can do, what is used instead, and what would provide it."""
-    found = examine()
+    found = [*examine(), *examine_guests(boot=boot)]
     if measure:
         steps = []
         for step in calibrate.calibrate():

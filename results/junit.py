@@ -68,6 +68,8 @@ def _case(drill: str, check: Check, reasons: tuple[str, ...]) -> TestCase:
 def _properties(manifest: Manifest, verdict: Verdict) -> Mapping[str, str]:
     plain = ("fabric", "architecture", "engine", "datapath", "kernel", "profile")
     found = {name: str(getattr(manifest, name)) for name in plain}
+    if manifest.accelerator:
+        found["accelerator"] = manifest.accelerator
     found["command"] = " ".join(manifest.command)
     for group in ("versions", "seeds", "doctor"):
         found |= {f"{group}.{key}": str(value) for key, value in getattr(manifest, group).items()}

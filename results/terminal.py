@@ -63,9 +63,9 @@ def describe(check: Check) -> str:
 def _headline(manifest: Manifest, verdict: Verdict) -> Text:
     line = Text(verdict.outcome.value.upper(), style=_STYLE[verdict.outcome])
     repeat = f" #{manifest.repeat}" if manifest.repeat else ""
-    facts = [f"{manifest.datapath} datapath", f"{manifest.engine} engine", f"Linux {manifest.kernel}"]
-    facts += [f"{manifest.profile} profile"] if manifest.profile else []
-    line.append(f"  {manifest.drill}{repeat} on {manifest.fabric} ({', '.join(facts)})", style="default")
+    facts = [f"{manifest.datapath} datapath", f"{manifest.engine} engine", manifest.accelerator]
+    facts += [f"Linux {manifest.kernel}", f"{manifest.profile} profile" if manifest.profile else ""]
+    line.append(f"  {manifest.drill}{repeat} on {manifest.fabric} ({', '.join(filter(None, facts))})", style="default")
     return line
 
 

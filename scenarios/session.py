@@ -17,13 +17,12 @@ from results.folder import RunFolder, create
 from results.progress import Progress, decode, encode
 from scenarios import runner
 from scenarios.order import Order
-from testbed.errors import HpnError, InputError, MachineError, NoisyError
+from testbed.errors import HpnError, InputError, MachineError, error_for
 from testbed.fabric.build import build
 from testbed.kernel import sandbox
 from testbed.lab import preflight
 
 _HEAL_S = 10.0
-_ERRORS = {kind.exit_code: kind for kind in (InputError, MachineError, NoisyError)}
 
 
 def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
@@ -62,7 +61,7 @@ def _relay(lines: Iterable[bytes], on_progress: Callable[[Progress], None]) -> H
     for line in lines:
         message = json.loads(line)
         if "error" in message:
-            failure = _ERRORS.get(message["exit_code"], HpnError)(message["error"])
+            failure = error_for(message["exit_code"], message["error"])
         else:
             on_progress(decode(line))
     return failure

@@ -31,3 +31,9 @@ class NoisyError(HpnError):
     """The host or the measurement was too noisy to say anything (exit 4)."""
 
     exit_code = 4
+
+
+def error_for(exit_code: object, text: str) -> HpnError:
+    """The error that another process of ours reported by exit code and text; a code unknown here is a MachineError."""
+    kinds = (HpnError, InputError, MachineError, NoisyError)
+    return next((kind for kind in kinds if kind.exit_code == exit_code), MachineError)(text)

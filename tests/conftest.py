@@ -1,4 +1,4 @@
-"""Kernel tests run whole inside a throw-away sandbox: whatever they make vanishes with it."""
+"""Kernel tests run whole inside a throw-away sandbox: whatever they make vanishes with it. Guests come last."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import faulthandler
 import os
 import pickle
 import traceback
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,32 @@ from testbed.kernel import sandbox
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "search")
+
+_GUEST_MB = 2048
+"""What a guest of the tests takes at most, QEMU's own memory included."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put guests last: they take minutes, and what is quick shall have failed by then."""
+    items.sort(key=_is_guest)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip guests where there is no memory for one; whether it can boot otherwise each test asks its engine."""
+    free_mb = _available_mb() if _is_guest(item) else _GUEST_MB
+    if free_mb < _GUEST_MB:
+        pytest.skip(f"a guest needs {_GUEST_MB} MB of memory and {free_mb} MB are free")
+
+
+def _is_guest(item: pytest.Item) -> bool:
+    return item.get_closest_marker("guest") is not None
+
+
+def _available_mb() -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) >> 10
+    return 0
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,7 +9,6 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, Role
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
-from testbed.kernel import rtnl, sandbox
+from testbed.kernel import programs, rtnl, sandbox
 from testbed.kernel.netlink import Monitor, Netlink
 from testbed.kernel.rtnl import LinkEvent
 from testbed.lab import preflight
@@ -31,7 +30,6 @@ from testbed.lab.lab import Lab
 from testbed.lab.wire import wire
 
 Measured = dict[str, float]
-_SBIN = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def everything(runs: int = 3) -> Iterator[Figure]:
@@ -59,7 +57,7 @@ def bring_up(runs: int) -> Iterator[Figure]:
 
 
 def _mininet(fabric: Fabric, up: float, down: float) -> Iterator[Figure]:
-    if shutil.which("mnexec", path=_SBIN) is None or importlib.util.find_spec("mininet") is None:
+    if programs.find("mnexec") is None or importlib.util.find_spec("mininet") is None:
         return
     from scenarios.bench.stock_mininet import build_and_stop
 

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
-from testbed.errors import HpnError, InputError, MachineError, NoisyError
+from testbed.errors import HpnError, MachineError, error_for
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 Json = Mapping[str, JsonValue]
@@ -23,7 +23,6 @@ Emit = Callable[[Json], None]
 Handler = Callable[[Json, Emit], Awaitable[JsonValue]]
 
 _LIMIT = 1 << 26
-_ERRORS = {kind.exit_code: kind for kind in (InputError, MachineError, NoisyError)}
 
 
 def listen(path: Path) -> socket.socket:
@@ -98,8 +97,7 @@ def call(path: Path, op: str, *, on_event: Emit | None = None, **arguments: Json
             if on_event is not None and isinstance(event, dict):
                 on_event(event)
         elif "error" in message:
-            code = message.get("exit_code")
-            raise _ERRORS.get(code if isinstance(code, int) else 3, MachineError)(str(message["error"]))
+            raise error_for(message.get("exit_code"), str(message["error"]))
         else:
             return message.get("ok")
     raise MachineError("the lab's supervisor went away; see: hpn ls")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -16,15 +15,14 @@ from pathlib import Path
 from testbed.errors import HpnError, MachineError
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Node
+from testbed.kernel import programs
 from testbed.kernel.ns import NetNs
 from testbed.routing.birdlog import LogReader, SessionChange
-
-_SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def find_bird() -> str:
     """Path of the BIRD executable, looked for in sbin too. MachineError when there is none."""
-    found = shutil.which("bird", path=f"{os.environ.get('PATH', os.defpath)}:{_SBIN}")
+    found = programs.find("bird")
     if found is None:
         raise MachineError("BIRD, the routing daemon, is missing: apt install bird2")
     return found

@@ -79,7 +79,7 @@ def build(on_step: OnStep, source: Path | None = None) -> Built:
 def missing_packages() -> list[str]:
     """Debian packages that a build needs and this machine lacks."""
     missing = [package for program, package in _TOOLS.items() if shutil.which(program) is None]
-    if "gcc" not in missing and not _compiles("#include <stdio.h>\nint main(void) { return 0; }\n"):
+    if "gcc" in missing or not _compiles("#include <stdio.h>\nint main(void) { return 0; }\n"):
         missing.append("libc6-dev")
     return missing
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from testbed.errors import MachineError
+
 _HERE = Path(__file__).parent
 FRAGMENT = _HERE / "uml-kernel.config"
 PATCH = _HERE / "uml-kernel.patch"
@@ -39,11 +41,18 @@ class Built:
 
 
 def cache_folder() -> Path:
-    """Where hpn keeps what is costly to make: $HPN_CACHE_DIR, else $XDG_CACHE_HOME/hpn, else ~/.cache/hpn."""
+    """Where hpn keeps what is costly to make: $HPN_CACHE_DIR, else $XDG_CACHE_HOME/hpn, else ~/.cache/hpn.
+
+    MachineError for a user without a home folder.
+    """
     if own := os.environ.get("HPN_CACHE_DIR"):
         return Path(own).absolute()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache").absolute() / "hpn"
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base).absolute() / "hpn"
+    try:
+        return Path.home() / ".cache" / "hpn"
+    except RuntimeError:  # no HOME, and an uid without a password entry
+        raise MachineError("there is no home folder to keep kernels in; set HPN_CACHE_DIR") from None
 
 
 def folder() -> Path:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import MachineError
+from testbed.kernel import programs
 from testbed.vm import qemu_initrd
 
 MODULES = ("virtio_console", "overlay", "bonding", "veth", "sch_tbf", "sch_netem")
@@ -67,8 +68,10 @@ def missing_tools(kernel: Kernel | None, modules: Path = MODULES_DIR) -> Iterato
         yield "virtme-ng: pip install virtme-ng"
     if shutil.which("busybox") is None and shutil.which("busybox-static") is None:
         yield "a static busybox: apt install busybox-static"
-    if shutil.which("modprobe", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is None:
+    if programs.find("modprobe") is None:
         yield "modprobe: apt install kmod"
+    if programs.find("file") is None:  # virtme-ng asks it what the kernel image is
+        yield "file: apt install file"
     if kernel is None:
         yield f"a kernel in /boot: apt install linux-image-{'arm64' if machine == 'aarch64' else 'amd64'}"
     elif not os.access(kernel.image, os.R_OK):

@@ -60,3 +60,9 @@ def test_a_check_in_one_line() -> None:
 
 def test_milliseconds_keep_three_digits() -> None:
     assert [milliseconds(value) for value in (None, 0.0, 0.123, 12.34, 1234.5)] == ["-", "0.00", "0.12", "12.3", "1234"]
+
+
+def test_a_guest_s_accelerator_stands_beside_its_engine() -> None:
+    manifest = replace(MANIFEST, engine="qemu", accelerator="tcg (no /dev/kvm)")
+    text = as_text(summary(manifest, None, decide([holds("restored", True)])))
+    assert "(nft datapath, qemu engine, tcg (no /dev/kvm), Linux 6.18.0, quick profile)" in text

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from scenarios import library
 from scenarios.ci import Suite, load_suite, suite_from
@@ -13,9 +12,6 @@ from testbed.errors import InputError
 from testbed.yamlfile import parse
 
 ENGINES = ("host", "qemu", "uml", "virtual-time")
-
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "ci"
 
 
 def suite(text: str) -> Suite:
@@ -87,11 +83,3 @@ def test_the_mistakes_of_a_drill_are_told_with_those_of_the_suite(tmp_path: Path
     (tmp_path / "s.yaml").write_text("suite: s\nruns: [{drills: [bad.yaml]}]\n")
     with pytest.raises(InputError, match="did you mean packets_lost"):
         load_suite(tmp_path / "s.yaml", ENGINES)
-
-
-def test_the_examples_are_as_they_should_be() -> None:
-    assert load_suite(EXAMPLES / "suite.yaml", ENGINES).name == "failover"
-    for name in ("github-actions.yml", "gitlab-ci.yml"):
-        text = (EXAMPLES / name).read_text()
-        assert yaml.safe_load(text)
-        assert "hpn ci run examples/ci/suite.yaml --out ci-out" in text

@@ -76,7 +76,8 @@ def _all_cores_busy() -> Iterator[None]:
 
 def _facts(run: RunFolder) -> dict[str, bytes]:
     """Every file of the run folder but the manifest, which names paths and the machine."""
-    return {path.name: path.read_bytes() for path in run.path.iterdir() if path.name != "manifest.json"}
+    files = (path for path in run.path.rglob("*") if path.is_file() and path.name != "manifest.json")
+    return {str(path.relative_to(run.path)): path.read_bytes() for path in files}
 
 
 def test_a_drill_runs_in_a_guest_and_its_run_folder_comes_back(drill: Path, tmp_path: Path) -> None:

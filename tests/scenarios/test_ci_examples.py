@@ -1,0 +1,38 @@
+"""What we hand out for CI stays good: the suites load, and the workflows call what exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scenarios import engines
+from scenarios.ci import load_suite
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "ci"
+
+
+@pytest.mark.parametrize("name", ["suite.yaml", "smoke.yaml"])
+def test_a_suite_has_no_mistakes(name: str) -> None:
+    assert load_suite(EXAMPLES / name, engines.NAMES).runs
+
+
+def test_the_smoke_suite_needs_no_guest() -> None:
+    assert {run.engine for run in load_suite(EXAMPLES / "smoke.yaml", engines.NAMES).runs} == {engines.HOST}
+
+
+@pytest.mark.parametrize("name", ["github-actions.yml", "gitlab-ci.yml", "smoke.sh"])
+def test_a_workflow_names_targets_and_suites_that_exist(name: str) -> None:
+    text = (EXAMPLES / name).read_text()
+    if name.endswith(".yml"):
+        assert yaml.safe_load(text)
+    targets = set(re.findall(r"^[^#\n]*\bmake ([a-z]+)", text, re.MULTILINE))
+    known = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    suites = re.findall(r"examples/ci/[a-z]+\.yaml", text)
+    assert "setup" in targets
+    assert targets <= known
+    assert f"hpn ci run {suites[0]} --out ci-out" in text or name == "smoke.sh"
+    assert all((ROOT / suite).is_file() for suite in suites)

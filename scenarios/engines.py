@@ -14,7 +14,7 @@ from results.folder import RunFolder, create, load
 from scenarios.ci_run import EngineSlot, command_engine
 from scenarios.order import Order
 from testbed.errors import InputError, MachineError
-from testbed.vm.guest import Engine, GuestJob
+from testbed.vm.guest import Engine, GuestJob, GuestResult
 from testbed.vm.qemu import Qemu
 from testbed.vm.uml import Uml
 
@@ -69,7 +69,13 @@ def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -
     result = engine.run(job, on_line)
     if result.exit_code in _JUDGED:
         return load(folder.path)
-    tail = result.console_tail[-1] if result.console_tail else "it said nothing"
+    tail = _last_words(result)
     if result.exit_code == InputError.exit_code:
         raise InputError(f"{engine.name}: {tail}")
     raise MachineError(f"{engine.name}: the drill ended with code {result.exit_code} in the guest: {tail}")
+
+
+def _last_words(result: GuestResult) -> str:
+    """What the command said last; the kernel's farewell comes after it."""
+    errors = [line.removeprefix("hpn: ") for line in result.console_tail if line.startswith("hpn: ")]
+    return "; ".join(errors) or (result.console_tail[-1] if result.console_tail else "it said nothing")

@@ -73,7 +73,7 @@ class TrafficEngine:
         self._received: dict[int, int] = {}
         self._softnet_before = 0
 
-    async def start(self, timeout_s: float = 15.0) -> Sequence[Ready]:
+    async def start(self, timeout_s: float = 60.0) -> Sequence[Ready]:
         """Start the workers and wait until all their sockets are bound. MachineError otherwise."""
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.failed.add_done_callback(_seen)
@@ -176,9 +176,10 @@ class TrafficEngine:
         if all(answer.done() for answer in answers):
             return [message for answer in answers if isinstance(message := answer.result(), kind)]
         waiting.cancel()
+        why = self.failed.exception() if self.failed.done() else None  # what closing does to workers is no reason
         await self.close()
-        if self.failed.done():
-            self.failed.result()
+        if why is not None:
+            raise why
         silent = ", ".join(str(i) for i, answer in zip(self._workers, answers, strict=True) if not answer.done())
         raise MachineError(
             f"traffic worker {silent} did not say {kind.__name__} within {timeout_s:g} s; is the machine overloaded?"

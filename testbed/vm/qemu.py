@@ -19,7 +19,7 @@ from typing import IO
 
 from testbed.errors import MachineError
 from testbed.kernel.sandbox import die_with_parent
-from testbed.vm import qemu_initrd
+from testbed.vm import kvm, qemu_initrd
 from testbed.vm.console import Console, Lines
 from testbed.vm.group import sigterm_as_interrupt
 from testbed.vm.guest import GuestJob, GuestResult
@@ -31,7 +31,7 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",  # the host's files are read-only there
 }
-_KVM_PROBE_S = 20.0
+_KVM_PROBE_S = 10.0
 _LAST_WORDS_S = 5.0
 """How long a kernel in trouble may go on talking before it is killed."""
 
@@ -187,13 +187,5 @@ class _Guest:
 @cache
 def _kvm_problem(kernel: Kernel) -> str | None:
     """Why guests cannot use KVM here; None when they can."""
-    if not os.path.exists("/dev/kvm"):
-        return "no /dev/kvm"
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return "/dev/kvm is not ours to use"
     job = GuestJob(("true",), Path("/"), (), {}, 512, 1, _KVM_PROBE_S)
-    try:
-        _boot(kernel, job, lambda _line: None, kvm=True)
-    except MachineError:
-        return "a guest does not boot with this /dev/kvm"
-    return None
+    return kvm.problem(kernel.release, lambda: _boot(kernel, job, lambda _line: None, kvm=True))

@@ -1,0 +1,61 @@
+"""Whether guests can use KVM here: found out by booting one, and remembered until the machine boots anew.
+
+/dev/kvm alone says little: where this machine is a guest itself, it may be there and never run one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from testbed.errors import MachineError
+from testbed.vm.kernel_cache import cache_folder
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def problem(kernel: str, boot: Callable[[], object], device: Path = Path("/dev/kvm")) -> str | None:
+    """Why guests of that kernel release cannot use KVM here; None when they can.
+
+    ``boot`` boots one with KVM and raises MachineError when it does not come up.
+    """
+    if not device.exists():
+        return "no /dev/kvm"
+    if not os.access(device, os.R_OK | os.W_OK):
+        return "/dev/kvm is not ours to use"
+    now = {"boot": _BOOT_ID.read_text().strip(), "kernel": kernel}
+    known = _remembered()
+    if known is None or any(known.get(key) != value for key, value in now.items()):
+        known = {**now, "problem": _tried(boot)}
+        _remember(known)
+    return known["problem"] or None
+
+
+def _tried(boot: Callable[[], object]) -> str:
+    try:
+        boot()
+    except MachineError:
+        return "a guest does not boot with this /dev/kvm"
+    return ""
+
+
+def _remembered() -> dict[str, str] | None:
+    try:
+        found = json.loads((cache_folder() / "kvm.json").read_text())
+    except (OSError, ValueError, MachineError):
+        return None
+    whole = isinstance(found, dict) and all(isinstance(found.get(key), str) for key in ("boot", "kernel", "problem"))
+    return found if whole else None
+
+
+def _remember(known: dict[str, str]) -> None:
+    """Where it cannot be kept, the next process has to find out for itself."""
+    try:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"kvm.{os.getpid()}").write_text(json.dumps(known))
+        os.replace(folder / f"kvm.{os.getpid()}", folder / "kvm.json")
+    except (OSError, MachineError):
+        return

@@ -38,6 +38,13 @@ def everything(runs: int = 3) -> Iterator[Figure]:
     yield from bring_up(runs)
     yield from failover(runs)
     yield from elephants()
+    yield from _guests(runs)
+
+
+def _guests(runs: int) -> Iterator[Figure]:
+    from scenarios.bench.guests import guests
+
+    yield from guests(runs)
 
 
 def bring_up(runs: int) -> Iterator[Figure]:

@@ -39,6 +39,7 @@ from testbed.fabric.presets import PRESETS
 from testbed.lab import attach, control, registry, supervisor
 from testbed.lab.inspect import SECTIONS
 from testbed.vm import kernel_build
+from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
 
 
@@ -391,6 +392,15 @@ def vm_build_kernel(source: Path | None) -> None:
     with LiveSteps(Console(width=None if sys.stdout.isatty() else 160)) as listen:
         built = kernel_build.build(listen, source)
     click.echo(f"user-mode-linux {built.release} is in the cache as {built.key}")
+
+
+@vm.command("shell", context_settings={"allow_interspersed_args": False})
+@click.option("--engine", type=click.Choice(guest_shell.ENGINES), help="Default: uml where it can run, else qemu.")
+@click.option("--virtual-time", is_flag=True, help="With uml and a command: a clock that CPU load cannot touch.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def vm_shell(engine: str | None, virtual_time: bool, command: tuple[str, ...]) -> int:
+    """Work in a guest kernel: a shell there, or one command: hpn vm shell -- sh -c 'hpn up tiny && hpn inspect'"""
+    return guest_shell.run(command, engine, virtual_time, click.echo)
 
 
 @commands.command()

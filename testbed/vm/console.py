@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 TAIL_LINES = 30
 
@@ -32,6 +33,36 @@ class Lines:
         """The unfinished last line, if any; the stream has ended."""
         rest, self._rest = self._rest, b""
         return iter((_text(rest),) if rest else ())
+
+
+class GrowingFile:
+    """A file that the guest writes as one of its terminals and we read behind it.
+
+    Not a pipe: reading from a pipe sends the writer a signal, and in virtual time a signal at a moment of ours is an
+    interrupt that comes differently in every run.
+    """
+
+    def __init__(self, path: Path, take: Callable[[str], None]) -> None:
+        path.touch()
+        self._file = path.open("rb", buffering=0)
+        self._lines = Lines()
+        self._take = take
+
+    def relay(self) -> None:
+        """Pass on what is new."""
+        while data := self._file.read(1 << 16):
+            for line in self._lines.feed(data):
+                self._take(line)
+
+    def finish(self) -> None:
+        """Pass on everything that is left; the guest is gone."""
+        self.relay()
+        for line in self._lines.rest():
+            self._take(line)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 class Console:

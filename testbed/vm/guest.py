@@ -12,11 +12,21 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
+class Terminal:
+    """The far end of a terminal that the command gets: bytes typed and shown go over the stream socket ``fd``."""
+
+    fd: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
 class GuestJob:
     """One command to run inside a guest that sees the host's files.
 
     Everything is read-only there but ``writable``: folders that exist on the host and appear at the same path.
-    ``environment`` is added to a small fixed one. An engine that has one CPU only ignores ``cpus``.
+    ``environment`` is added to a small fixed one. An engine that has one CPU only ignores ``cpus``. With ``terminal``
+    the command leads a session on it, and no lines are reported. Not in virtual time: nobody types there.
     """
 
     command: tuple[str, ...]
@@ -25,7 +35,8 @@ class GuestJob:
     environment: Mapping[str, str]
     memory_mb: int
     cpus: int
-    timeout_s: float  # wall time for everything, boot included
+    timeout_s: float  # wall time for everything, boot included; math.inf: as long as the command takes
+    terminal: Terminal | None = None
 
 
 @dataclass(frozen=True, slots=True)

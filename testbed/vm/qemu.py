@@ -6,12 +6,13 @@ Changes when a QEMU process must be watched differently. How it is called is ``q
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,9 @@ _ENVIRONMENT = {
 _KVM_PROBE_S = 10.0
 _LAST_WORDS_S = 5.0
 """How long a kernel in trouble may go on talking before it is killed."""
+_BOOT_S = 180.0
+"""Wall time to the command's start; emulated on an idle machine it takes 5 s."""
+_POWER_OFF_S = 60.0
 
 
 class Qemu:
@@ -76,7 +80,11 @@ class Qemu:
         assert kernel is not None
         accelerator = self.accelerator()
         told = replace(job, environment={**job.environment, "HPN_ACCELERATOR": accelerator})
-        return _boot(kernel, told, on_line, kvm=accelerator == "kvm")
+        try:
+            return _boot(kernel, told, on_line, kvm=accelerator == "kvm")
+        except _BootTrouble as first:
+            on_line(f"booting once more: {first}")
+            return _boot(kernel, told, on_line, kvm=accelerator == "kvm")
 
 
 def _boot(kernel: Kernel, job: GuestJob, on_line: Callable[[str], None], *, kvm: bool) -> GuestResult:
@@ -87,24 +95,32 @@ def _boot(kernel: Kernel, job: GuestJob, on_line: Callable[[str], None], *, kvm:
         folder = Path(made)
         script, exit_file = folder / "command.sh", folder / "exit"
         environment = {**_ENVIRONMENT, **job.environment}
-        script.write_text(qemu_initrd.script(job.command, job.cwd, environment, exit_file))
-        shape = Shape(job.memory_mb, job.cpus, (folder, *job.writable), kvm)
+        script.write_text(qemu_initrd.script(job.command, job.cwd, environment, exit_file, job.terminal))
+        terminal = job.terminal.fd if job.terminal else None
+        shape = Shape(job.memory_mb, job.cpus, (folder, *job.writable), kvm, terminal)
         command = prepare(kernel, shape, folder, script)
-        with _Guest(command, on_line) as guest:
+        with _Guest(command, on_line, terminal) as guest:
             guest.watch(job.timeout_s)
             return guest.result(exit_file)
+
+
+class _BootTrouble(MachineError):
+    """The kernel crashed before it ran anything. With several emulated CPUs some kernels do now and then (int3)."""
 
 
 class _Guest:
     """One QEMU process, from start to end."""
 
-    def __init__(self, command: list[str], on_line: Callable[[str], None]) -> None:
+    def __init__(self, command: list[str], on_line: Callable[[str], None], terminal: int | None) -> None:
         self._command = command
+        self._pass_fds = () if terminal is None else (terminal,)
         self._console = Console(on_line)
         self._output, self._kernel_log = Lines(), Lines()
         self._process: subprocess.Popen[bytes] | None = None
         self._started = time.monotonic()
         self._boot_s: float | None = None
+        self._over_at: float | None = None
+        self._trouble_at: float | None = None
         self._release = ""
 
     def __enter__(self) -> _Guest:
@@ -115,6 +131,7 @@ class _Guest:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                pass_fds=self._pass_fds,
                 start_new_session=True,
                 preexec_fn=die_with_parent,
             )
@@ -131,7 +148,6 @@ class _Guest:
     def watch(self, timeout_s: float) -> None:
         """Pass lines on until QEMU has ended. MachineError when it does not in time."""
         assert self._process is not None
-        deadline = self._started + timeout_s
         takers: dict[IO[bytes] | None, Callable[[bytes], None]] = {
             self._process.stdout: self._take_output,
             self._process.stderr: self._take_kernel_log,
@@ -141,28 +157,37 @@ class _Guest:
                 assert stream is not None
                 selector.register(stream, selectors.EVENT_READ, take)
             while selector.get_map():
-                ready = selector.select(max(deadline - time.monotonic(), 0))
-                if not ready:
-                    raise MachineError(self._what_happened(f"did not end within {timeout_s:g} s"))
+                due, what = min(self._limits(timeout_s))
+                ready = selector.select(None if due == math.inf else max(due - time.monotonic(), 0))
+                if time.monotonic() >= due:  # even while it talks on
+                    raise self._error(what)
                 for key, _ in ready:
                     data = os.read(key.fd, 1 << 16)
                     key.data(data)
                     if not data:
                         selector.unregister(key.fileobj)
-                if self._console.trouble is not None:
-                    deadline = min(deadline, time.monotonic() + _LAST_WORDS_S)
+
+    def _limits(self, timeout_s: float) -> Iterator[tuple[float, str]]:
+        """Until when what must have happened, and what to say if it has not."""
+        yield self._started + timeout_s, f"did not end within {timeout_s:g} s"
+        if self._boot_s is None:
+            yield self._started + _BOOT_S, f"did not start the command within {_BOOT_S:g} s"
+        if self._over_at is not None:
+            yield self._over_at + _POWER_OFF_S, "did not switch itself off"
+        if self._trouble_at is not None:
+            yield self._trouble_at + _LAST_WORDS_S, "got into trouble"
 
     def result(self, exit_file: Path) -> GuestResult:
         """What the command answered. MachineError when the guest ended before it did, or its kernel had trouble."""
         assert self._process is not None
         code = self._process.wait()
         if self._console.trouble is not None:
-            raise MachineError(self._what_happened("got into trouble"))
+            raise self._error("got into trouble")
         try:
             exit_code = int(exit_file.read_text())
         except (OSError, ValueError):
             how = f"was killed by signal {-code}" if code < 0 else f"ended before the command did (QEMU's code {code})"
-            raise MachineError(self._what_happened(how)) from None
+            raise self._error(how) from None
         wall_s = time.monotonic() - self._started
         return GuestResult(exit_code, self._console.tail, self._boot_s or 0.0, wall_s, self._release)
 
@@ -176,12 +201,18 @@ class _Guest:
 
     def _take_kernel_log(self, data: bytes) -> None:
         for line in self._kernel_log.feed(data) if data else self._kernel_log.rest():
+            if qemu_initrd.OVER in line:
+                self._over_at = time.monotonic()
+                continue
             self._console.kernel(line)
+            if self._console.trouble is not None and self._trouble_at is None:
+                self._trouble_at = time.monotonic()
 
-    def _what_happened(self, how: str) -> str:
+    def _error(self, how: str) -> MachineError:
         trouble = f" ({self._console.trouble})" if self._console.trouble else ""
         when = "while booting" if self._boot_s is None else "while the command ran"
-        return f"the qemu guest {how} {when}{trouble}; its console ended: {self._console.last_words()}"
+        kind = _BootTrouble if trouble and self._boot_s is None else MachineError
+        return kind(f"the qemu guest {how} {when}{trouble}; its console ended: {self._console.last_words()}")
 
 
 @cache

@@ -109,6 +109,7 @@ class Shape:
     cpus: int
     writable: tuple[Path, ...]
     kvm: bool
+    terminal: int | None = None  # the descriptor of a socket that becomes qemu_initrd.TERMINAL
 
 
 def prepare(kernel: Kernel, shape: Shape, folder: Path, script: Path) -> list[str]:
@@ -135,7 +136,7 @@ def prepare(kernel: Kernel, shape: Shape, folder: Path, script: Path) -> list[st
     with initrd.open("ab") as archive:
         archive.write(bytes(-initrd.stat().st_size % 512))
         archive.write(qemu_initrd.cpio("init", qemu_initrd.init(shape.writable, MODULES, script), 0o755))
-    return adapt(shlex.split(done.stdout))
+    return [*adapt(shlex.split(done.stdout)), *terminal_arguments(shape)]
 
 
 def adapt(command: Sequence[str]) -> list[str]:
@@ -150,6 +151,18 @@ def adapt(command: Sequence[str]) -> list[str]:
     adapted[at] = " ".join([*kept, _KERNEL_OPTIONS])
     # It would write its init's exit code here, and nobody would remove the file.
     return [re.sub(r"^(file,id=ret,path=).*", r"\1/dev/null", word) for word in adapted]
+
+
+def terminal_arguments(shape: Shape) -> tuple[str, ...]:
+    """A second serial line on the socket, when there is one. MachineError where machines have but one.
+
+    Not a virtio console: of what the socket cannot take at once QEMU drops the rest there.
+    """
+    if shape.terminal is None:
+        return ()
+    if platform.machine() != "x86_64":
+        raise MachineError("a shell in a QEMU guest needs an x86-64 machine; name a command: hpn vm shell -- COMMAND")
+    return "-chardev", f"socket,id=terminal,fd={shape.terminal}", "-serial", "chardev:terminal"
 
 
 def _numbers(release: str) -> tuple[int, ...]:

@@ -11,10 +11,18 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from testbed.vm.guest import Terminal
+
 READY = "hpn-guest-ready"
 """First word of the first line on the output port; the kernel release follows."""
 
+OVER = "hpn-guest-over"
+"""A line on the kernel's console: the command has ended, now the guest switches itself off."""
+
 OUTPUT_PORT = "virtme.stdout"
+TERMINAL = "/dev/ttyS1"
+"""Where somebody types, if anybody does."""
+
 _9P = "trans=virtio,version=9p2000.L,access=any,msize=524288,cache=loose"
 """``loose``: the guest is the only one that changes what it may write, and takes the rest as it was at boot."""
 
@@ -53,9 +61,10 @@ done
 exec > $port 2>&1 < /dev/null
 read _ _ kernel _ < /proc/version
 echo {ready} $kernel
-cd {cwd} && env -i {environment} {command}
+{command}
 code=$?
 exec > /dev/console
+echo {over}
 echo $code > {exit_file}
 sync
 echo o > /proc/sysrq-trigger
@@ -75,16 +84,35 @@ def init(writable: Sequence[Path], modules: Sequence[str], script: Path) -> byte
     return text.encode()
 
 
-def script(command: Sequence[str], cwd: Path, environment: Mapping[str, str], exit_file: Path) -> str:
-    """What runs on the host's files: the command with its output on the port, then its exit code into a file."""
+def script(
+    command: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    exit_file: Path,
+    terminal: Terminal | None = None,
+) -> str:
+    """What runs on the host's files: the command with its output on the port, then its exit code into a file.
+
+    With ``terminal`` the command leads a session on the guest's end of it instead.
+    """
+    words = (*(f"{name}={value}" for name, value in environment.items()), *command)
+    run = f"cd {shlex.quote(str(cwd))} && env -i {shlex.join(words)}"
+    if terminal is not None:
+        run = _on(terminal, f"cd {shlex.quote(str(cwd))} && setsid --wait --ctty env -i {shlex.join(words)}")
     return _SCRIPT.format(
         port=OUTPUT_PORT,
         ready=READY,
-        cwd=shlex.quote(str(cwd)),
-        environment=" ".join(shlex.quote(f"{name}={value}") for name, value in environment.items()),
-        command=shlex.join(command),
+        command=run,
         exit_file=shlex.quote(str(exit_file)),
+        over=OVER,
     )
+
+
+def _on(terminal: Terminal, run: str) -> str:
+    """``run`` with the guest's end of the terminal, which forgets its size when nobody holds it open."""
+    size = f"115200 rows {terminal.rows} columns {terminal.columns}"
+    named = "echo guest > /proc/sys/kernel/hostname"
+    return f"{named}\n{{ stty sane iutf8 {size}; {run}; }} <> {TERMINAL} >&0 2>&0"
 
 
 def cpio(name: str, content: bytes, mode: int) -> bytes:

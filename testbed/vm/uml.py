@@ -7,21 +7,22 @@ are fixed then.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import MachineError
 from testbed.vm import uml_kernel
-from testbed.vm.console import Console, Lines
+from testbed.vm.console import Console, GrowingFile
 from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
-from testbed.vm.guest import GuestJob, GuestResult
+from testbed.vm.guest import GuestJob, GuestResult, Terminal
 from testbed.vm.uml_kernel import UmlKernel
 
 STALL_S = 120.0
@@ -36,6 +37,7 @@ _POWER_OFF_S = 15.0
 _LAST_WORDS_S = 5.0
 """How long a kernel in trouble may go on talking."""
 _HASH_SEED = "0"
+_FIRST_FREE_FD = 5
 
 
 class Uml:
@@ -74,12 +76,13 @@ class Uml:
             scratch = Path(made)
             (scratch / "order.json").write_text(json.dumps(self._order(job, kernel)))
             with closing(_Watch(job, kernel, on_line, self._stall_s, scratch)) as watch:
-                with (scratch / "kernel").open("ab") as output:
+                with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal:
                     group = ProcessGroup(
-                        self._command(job, kernel),
+                        self._command(job, kernel, terminal),
                         cwd=scratch,
                         environment=self._kernel_environment(memory, scratch),
                         output=output.fileno(),
+                        pass_fds=terminal,
                     )
                 try:
                     return watch.watch(group)
@@ -107,9 +110,10 @@ class Uml:
             "writable": [str(folder.absolute()) for folder in job.writable],
             "environment": environment,
             "modules": uml_kernel.modules(kernel),
+            "terminal": (job.terminal.rows, job.terminal.columns) if job.terminal else None,
         }
 
-    def _command(self, job: GuestJob, kernel: UmlKernel) -> list[str]:
+    def _command(self, job: GuestJob, kernel: UmlKernel, terminal: tuple[int, ...]) -> list[str]:
         """The kernel with its parameters; what follows '--' is the first process's own command line.
 
         Its working folder is the scratch folder, which is named nowhere: the kernel stirs its command line into its
@@ -127,6 +131,7 @@ class Uml:
             "con0=null,fd:1",
             "con1=null,fd:3",
             "con2=null,fd:4",
+            *(f"con3=fd:{fd}" for fd in terminal),
             "uml_dir=./",
             "umid=guest",
             "quiet",
@@ -150,6 +155,19 @@ class Uml:
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(scratch), "TMPDIR": str(memory), **seed}
 
 
+@contextmanager
+def _passed(terminal: Terminal | None) -> Iterator[tuple[int, ...]]:
+    """The terminal's descriptor under a number that the kernel's own terminals do not take; none without a terminal."""
+    if terminal is None:
+        yield ()
+        return
+    fd = fcntl.fcntl(terminal.fd, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE_FD)
+    try:
+        yield (fd,)
+    finally:
+        os.close(fd)
+
+
 def _memory_folder(memory_mb: int) -> Path:
     """Where the guest's memory file (never visible) can be: it must allow execution and have room. MachineError."""
     for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())):
@@ -164,36 +182,6 @@ def _memory_folder(memory_mb: int) -> Path:
         f"user-mode Linux needs {memory_mb} MB in a folder that may hold programs: neither /dev/shm nor"
         f" {tempfile.gettempdir()} will do; free some, or name another in TMPDIR"
     )
-
-
-class _Stream:
-    """A file that the guest writes as one of its terminals and we read behind it.
-
-    Not a pipe: reading from a pipe sends the writer a signal, and in virtual time a signal at a moment of ours is an
-    interrupt that comes differently in every run.
-    """
-
-    def __init__(self, path: Path, take: Callable[[str], None]) -> None:
-        path.touch()
-        self._file = path.open("rb", buffering=0)
-        self._lines = Lines()
-        self._take = take
-
-    def relay(self) -> None:
-        """Pass on what is new."""
-        while data := self._file.read(1 << 16):
-            for line in self._lines.feed(data):
-                self._take(line)
-
-    def finish(self) -> None:
-        """Pass on everything that is left; the guest is gone."""
-        self.relay()
-        for line in self._lines.rest():
-            self._take(line)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 @dataclass(slots=True)
@@ -221,7 +209,7 @@ class _Watch:
         self._release = kernel.release
         self._trouble_at: float | None = None
         takers = {"control": self._heard, "command": self._console.command, "kernel": self._kernel_said}
-        self._streams = tuple(_Stream(scratch / name, take) for name, take in takers.items())
+        self._streams = tuple(GrowingFile(scratch / name, take) for name, take in takers.items())
 
     def watch(self, group: ProcessGroup) -> GuestResult:
         """Relay until the guest is gone. MachineError when it went wrong or has to be ended."""

@@ -2,23 +2,26 @@
 
 The kernel runs it as ``python -ISEB uml.py`` (isolated: no project, no site). Its order is in the working folder that
 the kernel has as a process of the host. It talks to the host over two
-terminals that are pipes there: TTY_COMMAND carries what the command prints, TTY_CONTROL one line per message:
+terminals that are files there: TTY_COMMAND carries what the command prints, TTY_CONTROL one line per message:
 ``start RELEASE``, ``beat SECONDS`` (CLOCK_MONOTONIC, once a guest second), ``exit CODE`` or ``fail WHY``.
+When somebody types, the command leads a session on TTY_USER instead.
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import select
 import signal
+import struct
 import termios
 import time
 from pathlib import Path
 from typing import TypedDict
 
-TTY_COMMAND, TTY_CONTROL = "/dev/tty1", "/dev/tty2"
+TTY_COMMAND, TTY_CONTROL, TTY_USER = "/dev/tty1", "/dev/tty2", "/dev/tty3"
 _DESK = "/run/desk"
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
 _QUIET = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
@@ -32,6 +35,7 @@ _SYSTEM = (  # what, where, kind, flags, options
 _SYS_FINIT_MODULE = 313  # x86-64
 _RB_POWER_OFF = 0x4321FEDC
 _EEXIST = 17
+_IUTF8 = 0o40000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -41,6 +45,7 @@ class _Order(TypedDict):
     writable: list[str]
     environment: dict[str, str]
     modules: list[tuple[str, str]]  # file, parameters
+    terminal: tuple[int, int] | None  # rows, columns
 
 
 def main() -> None:
@@ -57,13 +62,14 @@ def main() -> None:
             _mount("none", folder, "hostfs", 0, folder)
         for path, options in order["modules"]:
             _load(path, options)
+        user = _user_terminal(*order["terminal"]) if order["terminal"] else -1
         _say(control, f"start {os.uname().release}")
-        code = _run(order, control, output)
+        code = _run(order, control, output, user)
         os.sync()
-        termios.tcdrain(output)
+        termios.tcdrain(output if user < 0 else user)
         _say(control, f"exit {code}")
-    except OSError as error:
-        _say(control, f"fail {error.strerror or error}")
+    except (OSError, termios.error) as error:
+        _say(control, f"fail {getattr(error, 'strerror', None) or error}")
     finally:
         if control >= 0:
             termios.tcdrain(control)
@@ -106,15 +112,32 @@ def _terminal(path: str) -> int:
     return fd
 
 
+def _user_terminal(rows: int, columns: int) -> int:
+    """The terminal somebody types at, with us as the leader of its session.
+
+    When a session's leader ends the kernel hangs up the terminal, and what the leader said last may be lost.
+    """
+    Path("/proc/sys/kernel/hostname").write_text("guest")
+    fd = os.open(TTY_USER, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    os.setsid()
+    fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # we act on it from the background
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    modes = termios.tcgetattr(fd)
+    modes[0] |= _IUTF8
+    termios.tcsetattr(fd, termios.TCSANOW, modes)
+    return fd
+
+
 def _say(control: int, line: str) -> None:
     if control >= 0:
         os.write(control, line.replace("\n", " ").encode(errors="replace") + b"\n")
 
 
-def _run(order: _Order, control: int, output: int) -> int:
+def _run(order: _Order, control: int, output: int, user: int) -> int:
     """Run the command to its end, relay its words, collect orphans, tell the time; its exit code as a shell has it.
 
-    The command writes into a pipe, not into the terminal: it shall not think that somebody sits there.
+    Without ``user`` the command writes into a pipe, not into a terminal: it shall not think that somebody sits there.
     """
     reader, writer = os.pipe2(os.O_CLOEXEC)
     signal_reader, signal_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -122,7 +145,7 @@ def _run(order: _Order, control: int, output: int) -> int:
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     child = os.fork()
     if child == 0:
-        _become(order, writer)
+        _become(order, writer, user)
     os.close(writer)
     beat, code, sources = 0.0, None, [reader, signal_reader]
     while True:
@@ -147,20 +170,30 @@ def _write_all(fd: int, data: bytes) -> None:
         data = data[os.write(fd, data) :]
 
 
-def _become(order: _Order, output: int) -> None:
+def _become(order: _Order, output: int, user: int) -> None:
     """In the child: turn into the command; 127 when that cannot be."""
     try:
-        os.setsid()
+        if user < 0:
+            os.setsid()
+        else:
+            _to_foreground(user)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
+        os.dup2(os.open(os.devnull, os.O_RDONLY) if user < 0 else user, 0)
+        os.dup2(output if user < 0 else user, 1)
+        os.dup2(output if user < 0 else user, 2)
         os.chdir(order["cwd"])
         os.execvpe(order["command"][0], order["command"], order["environment"])
     except OSError as error:
         os.write(2, f"cannot run the command: {error}\n".encode())
     finally:
         os._exit(127)
+
+
+def _to_foreground(terminal: int) -> None:
+    """Make the calling process a process group of its own, the one that gets what is typed."""
+    os.setpgid(0, 0)
+    os.tcsetpgrp(terminal, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
 
 
 def _collect(child: int, code: int | None) -> int | None:

@@ -1,0 +1,113 @@
+"""``hpn vm shell``: a guest kernel to work in, with a terminal or for one command.
+
+Changes when a guest is given more, or other engines are to choose from.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from testbed.errors import InputError, MachineError
+from testbed.vm.group import sigterm_as_interrupt
+from testbed.vm.guest import Engine, GuestJob, Terminal
+from testbed.vm.qemu import Qemu
+from testbed.vm.terminal import joined
+from testbed.vm.uml import Uml
+
+ENGINES = ("uml", "qemu")
+"""In the order in which they are tried: user-mode Linux boots faster, an emulated QEMU runs many times slower."""
+
+_MEMORY_MB = 1536
+_SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_GUESTS_OWN = tuple(map(Path, ("/proc", "/sys", "/dev", "/run", "/dev/shm")))
+_KEPT = ("HOME", "USER", "LANG", "LANGUAGE")
+
+
+def run(
+    command: tuple[str, ...],
+    engine: str | None,
+    virtual_time: bool,
+    on_line: Callable[[str], None],
+    keys: int = 0,
+    screen: int = 1,
+) -> int:
+    """Run ``command`` in a guest, or a shell on our terminal without one; its exit code, 128 + signal when killed.
+
+    Lines of a command reach ``on_line`` as they come. InputError for what cannot be had together, MachineError when
+    no engine runs here or the guest comes to a bad end.
+    """
+    interactive = not command
+    if interactive and not (os.isatty(keys) and os.isatty(screen)):
+        raise InputError("no terminal to open a shell on; name a command: hpn vm shell -- COMMAND")
+    if interactive and virtual_time:
+        raise InputError(
+            "nobody can type in virtual time: its clock runs on while the guest waits for a key;"
+            " name a command: hpn vm shell --virtual-time -- COMMAND"
+        )
+    chosen = choose(engine, virtual_time)
+    if not interactive:
+        return chosen.run(job(command), on_line).exit_code
+    return _interact(chosen, on_line, keys, screen)
+
+
+def choose(name: str | None, virtual_time: bool = False) -> Engine:
+    """The named engine, else the first that can boot here. InputError, or MachineError with every reason why not."""
+    if virtual_time and name not in (None, "uml"):
+        raise InputError(f"--virtual-time needs --engine uml, not {name}")
+    names = ("uml",) if virtual_time else (name,) if name else ENGINES
+    reasons = []
+    for candidate in names:
+        engine: Engine = Qemu() if candidate == "qemu" else Uml(virtual_time=virtual_time)
+        try:
+            engine.check()
+        except MachineError as error:
+            reasons.append(str(error))
+        else:
+            return engine
+    raise MachineError("; or ".join(reasons))
+
+
+def job(command: tuple[str, ...], terminal: Terminal | None = None) -> GuestJob:
+    """What the guest is asked: the command where we are, with ``hpn`` at hand and labs of its own. InputError."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise InputError("the current folder is gone; change to one that is there") from None
+    environment = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
+    if terminal is not None:
+        environment |= {"TERM": os.environ.get("TERM", "linux"), "SHELL": command[0]}
+    return GuestJob(
+        command=command,
+        cwd=here,
+        writable=(here,) if can_be_shared(here) else (),
+        environment=environment | {"PATH": _path(), "HPN_STATE_DIR": "/run/hpn-state"},
+        memory_mb=_MEMORY_MB,
+        cpus=os.cpu_count() or 1,
+        timeout_s=math.inf,
+        terminal=terminal,
+    )
+
+
+def can_be_shared(folder: Path) -> bool:
+    """Whether a guest can have this folder of the host to write in: not the root, nor where it has files of its own."""
+    kernels = (Path("/proc"), Path("/sys"))
+    return folder != Path("/") and folder not in _GUESTS_OWN and not any(home in folder.parents for home in kernels)
+
+
+def _interact(engine: Engine, on_line: Callable[[str], None], keys: int, screen: int) -> int:
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    asked = job((shell,))
+    can_write = str(asked.cwd) if asked.writable else "nothing of the host"
+    on_line(f"booting a guest ({engine.name}); it may write {can_write}; leave with: exit, or Ctrl-] three times")
+    with sigterm_as_interrupt(), joined(keys, screen) as bridge:
+        return engine.run(job((shell,), bridge.terminal()), lambda line: on_line(f"{line}\r")).exit_code
+
+
+def _path() -> str:
+    """Ours with this Python's programs first and the system's, which some users do not have, at the end."""
+    ours = os.environ.get("PATH", "").split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys((os.path.dirname(sys.executable), *filter(None, ours), *_SYSTEM_PATH)))

@@ -372,6 +372,25 @@ def ci_run_(suite: Path, out: Path) -> int:
     return ci_exit_code(runs)
 
 
+@drill.command("compare")
+@click.argument("name")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders.")
+def drill_compare(name: str, out: Path | None) -> int:
+    """Run one drill on the host, in QEMU, in UML and in virtual time; put the failover times side by side."""
+    place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    runs = []
+    for engine, found in engines.run_everywhere(library.load(name), place, tuple(sys.argv[1:]), click.echo):
+        if isinstance(found, MachineError):
+            click.echo(f"left out: {engine}: {found}", err=True)
+            continue
+        runs.append(found)
+        show(summary(found.manifest(), found.metrics(), found.verdict()))
+    if not runs:
+        raise MachineError("no engine could run it; hpn doctor says what is missing")
+    show(*engine_tables(side_by_side([(run.manifest(), run.metrics()) for run in runs])))
+    return worst_exit_code(run.verdict() for run in runs)
+
+
 @commands.command("compare")
 @click.argument("folders", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
 def compare_engines(folders: tuple[Path, ...]) -> None:

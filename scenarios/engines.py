@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from results.folder import RunFolder, create, load
+from scenarios import session
 from scenarios.ci_run import EngineSlot, command_engine
+from scenarios.drill import Drill
 from scenarios.order import Order
 from testbed.errors import InputError, MachineError
 from testbed.vm.guest import Engine, GuestJob, GuestResult
@@ -46,6 +48,22 @@ def slots() -> dict[str, EngineSlot]:
         "uml": command_engine((*run, "--engine", "uml"), 1),
         "uml-virtual-time": command_engine((*run, "--engine", "uml", "--virtual-time"), 1),
     }
+
+
+def run_everywhere(
+    drill: Drill, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]
+) -> Iterator[tuple[str, RunFolder | MachineError]]:
+    """Run one drill on every engine, one after the other, into OUT/ENGINE; an engine that cannot gives its error."""
+    for name in NAMES:
+        order = Order(drill, out / name, command)
+        on_line(f"{name}: {drill.name}")
+        try:
+            if name == HOST:
+                yield name, session.run(order, lambda _news: None)
+            else:
+                yield name, run_in_guest(order, ENGINES[name](), on_line)
+        except MachineError as error:
+            yield name, error
 
 
 def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -> RunFolder:

@@ -196,9 +196,9 @@ def _route(
     return body + _u32(6, metric) if metric else body
 
 
-def add_neighbour(ifindex: int, ip: str, mac: str) -> bytes:
-    """A permanent neighbour entry; those do not count against gc_thresh3 (FACTS trap 4)."""
-    body = _NDMSG.pack(AF_INET, ifindex, NUD_PERMANENT, 0, 0) + _attr(1, inet_aton(ip)) + _attr(2, mac_bytes(mac))
+def add_neighbour(ifindex: int, ip: str, mac: str, state: int = NUD_PERMANENT) -> bytes:
+    """A neighbour entry in that state; permanent ones do not count against gc_thresh3 (FACTS trap 4)."""
+    body = _NDMSG.pack(AF_INET, ifindex, state, 0, 0) + _attr(1, inet_aton(ip)) + _attr(2, mac_bytes(mac))
     return _message(RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body)
 
 

@@ -15,7 +15,15 @@ from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Fabric, LinkKind, Node
 from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink, NetlinkError
-from testbed.kernel.rtnl import PROTO_HOST_ROUTE, LinkEvent, NeighbourEvent, RouteEvent
+from testbed.kernel.rtnl import (
+    NUD_DELAY,
+    NUD_PROBE,
+    NUD_STALE,
+    PROTO_HOST_ROUTE,
+    LinkEvent,
+    NeighbourEvent,
+    RouteEvent,
+)
 from testbed.routing.hostroute_rules import AccessPort, Change, HostRouteTable
 
 # The kernel drops the routes of a port that is taken down.
@@ -52,7 +60,16 @@ class HostRouteDaemon:
 
     def port_usable(self, ifindex: int, usable: bool) -> None:
         """LACP collects on this access port, or no longer does. Unusable until told otherwise."""
+        if usable:
+            self._start_probes_anew(ifindex)
         self._apply(self._table.on_usable(ifindex, usable))
+
+    def _start_probes_anew(self, ifindex: int) -> None:
+        """Probes that were lost in a silent fault would take a neighbour's route just when the port is back."""
+        here = [n for n in self._netlink.neighbours() if n.ifindex == ifindex and n.state & (NUD_DELAY | NUD_PROBE)]
+        anew = [rtnl.add_neighbour(ifindex, n.ip, n.mac, NUD_STALE) for n in here if n.mac is not None]
+        if anew:
+            self._netlink.run(anew)
 
     def _apply(self, changes: Sequence[Change]) -> None:
         if not changes:

@@ -26,7 +26,7 @@ from results.live import LiveSteps, LiveView
 from results.tables import calibration_line, doctor_table, figure_line, inventory_tables, rows_table, table
 from results.terminal import summary
 from results.verdict import worst_exit_code
-from scenarios import calibrate, ci_run, engines, library, session
+from scenarios import calibrate, ci_run, engines, library, repeats, session
 from scenarios.bench import figures
 from scenarios.ci import load_suite
 from scenarios.describe import describe
@@ -343,11 +343,13 @@ def drill_run(
             console.print(summary(run.manifest(), run.metrics(), run.verdict()))
             console.print(f"run folder: {run.path}\n", highlight=False)
     finally:
+        repeated = repeats.judge(batch, runs)
         if junit is not None:
-            junit.write_text(junit_xml(Judged(run.manifest(), run.verdict()) for run in runs))
+            junit.write_text(junit_xml((Judged(run.manifest(), run.verdict()) for run in runs), repeated))
     if repeat > 1:
         show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
-    return worst_exit_code(run.verdict() for run in runs)
+        show(*repeats.summaries(repeated))
+    return worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
 
 
 @commands.group()

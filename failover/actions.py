@@ -9,7 +9,27 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from failover.faults import Fault, LinkDown, LinkFlap, TorCrash
+from failover.faults import (
+    AdminDown,
+    AggCrash,
+    BgpReset,
+    CoreCrash,
+    End,
+    Fault,
+    HostDown,
+    LinkDown,
+    LinkFlap,
+    Need,
+    NicDown,
+    PlaneDown,
+    TorControlHang,
+    TorCrash,
+    TorDataplaneDeath,
+    TorDrain,
+    TorLeave,
+)
+from failover.impairing import IMPAIRMENTS, impair
+from testbed.lab.breakage import End as LinkEnd
 from testbed.lab.lab import Lab
 
 
@@ -26,22 +46,96 @@ def action(fault: Fault, lab: Lab) -> Action:
     return _MAKERS[type(fault)](fault, lab)
 
 
-def _carrier(fault: LinkDown | LinkFlap, lab: Lab) -> Action:
+def _link(fault: LinkDown | LinkFlap, lab: Lab) -> Action:
     link = lab.fabric.link(fault.link)
-
-    async def mend() -> None:
-        lab.mend(link)
-
-    return Action(lambda: lab.cut(link), mend)
+    return _ports([(link, link.lower.node)], lab)
 
 
-def _tor_crash(fault: TorCrash, lab: Lab) -> Action:
-    tor = lab.fabric.node(fault.tor).name
-    return Action(lambda: lab.crash(tor), lambda: lab.boot(tor))
+def _admin_down(fault: AdminDown, lab: Lab) -> Action:
+    link = lab.fabric.link(fault.link)
+    return _ports([(link, (link.lower if fault.end is End.HOST else link.upper).node)], lab)
+
+
+def _host_ports(fault: NicDown | HostDown, lab: Lab) -> Action:
+    return _ports([(link, link.lower.node) for link in fault.links_hit(lab.fabric)], lab)
+
+
+def _ports(ends: list[LinkEnd], lab: Lab) -> Action:
+    lab.breakage.prepare(node for _link, node in ends)
+    return Action(lambda: lab.breakage.ports_down(ends), _soon(lambda: lab.breakage.ports_up(ends)))
+
+
+def _crash(fault: TorCrash | AggCrash | CoreCrash, lab: Lab) -> Action:
+    return _switches_down((lab.fabric.node(fault.switch).name,), lab)
+
+
+def _plane_down(fault: PlaneDown, lab: Lab) -> Action:
+    return _switches_down(fault.dying(lab.fabric), lab)
+
+
+def _switches_down(switches: tuple[str, ...], lab: Lab) -> Action:
+    lab.breakage.prepare(switches)
+    return Action(lambda: lab.breakage.crash(switches), lambda: lab.breakage.boot(switches))
+
+
+def _hang(fault: TorControlHang, lab: Lab) -> Action:
+    tor = lab.fabric.node(fault.switch).name
+    return Action(lambda: lab.breakage.hang(tor), _soon(lambda: lab.breakage.resume(tor)))
+
+
+def _drain(fault: TorDrain, lab: Lab) -> Action:
+    tor = lab.fabric.node(fault.switch).name
+    return Action(lambda: lab.breakage.withdraw(tor), _soon(lambda: lab.breakage.announce(tor)))
+
+
+def _leave(fault: TorLeave, lab: Lab) -> Action:
+    tor = lab.fabric.node(fault.switch).name
+    return Action(lambda: lab.breakage.leave(tor), _soon(lambda: lab.breakage.rejoin(tor)))
+
+
+def _dataplane(fault: TorDataplaneDeath, lab: Lab) -> Action:
+    tor = lab.fabric.node(fault.switch).name
+    lab.breakage.prepare_forwarding(tor)
+    return Action(lambda: lab.breakage.stop_forwarding(tor), _soon(lambda: lab.breakage.start_forwarding(tor)))
+
+
+def _bgp_reset(fault: BgpReset, lab: Lab) -> Action:
+    link = lab.fabric.link(fault.link)
+    return Action(lambda: lab.breakage.reset_session(link), _soon(lambda: None))  # it comes back by itself
+
+
+def _soon(undo: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    """An undo that does not wait for anything."""
+
+    async def undone() -> None:
+        undo()
+
+    return undone
+
+
+def _impairment(fault: Fault, lab: Lab) -> Action:
+    (link,) = fault.links_hit(lab.fabric)
+    impairments = lab.impairments
+    assert impairments is not None
+    if Need.NFT_INGRESS in fault.NEEDS:
+        impairments.open((link.lower.node, link.upper.node))
+    return Action(lambda: impair(fault, link, impairments), lambda: impairments.lift(fault))
 
 
 _MAKERS: Mapping[type[Fault], Callable[[Any, Lab], Action]] = {
-    LinkDown: _carrier,
-    LinkFlap: _carrier,
-    TorCrash: _tor_crash,
+    **dict.fromkeys(IMPAIRMENTS, _impairment),
+    LinkDown: _link,
+    LinkFlap: _link,
+    AdminDown: _admin_down,
+    NicDown: _host_ports,
+    HostDown: _host_ports,
+    TorCrash: _crash,
+    AggCrash: _crash,
+    CoreCrash: _crash,
+    PlaneDown: _plane_down,
+    TorControlHang: _hang,
+    TorDrain: _drain,
+    TorLeave: _leave,
+    TorDataplaneDeath: _dataplane,
+    BgpReset: _bgp_reset,
 }

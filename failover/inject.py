@@ -7,39 +7,42 @@ from __future__ import annotations
 
 from failover.actions import Action, action
 from failover.edges import hit_links
-from failover.faults import PlannedEdge, PlannedFault
+from failover.faults import Fault
 from failover.model import Edge, EdgeKind
+from failover.moments import Due, Moment
 from testbed.events import Event, EventKind, now_ns
 from testbed.lab.lab import Lab
 
 
 class Injector:
-    """Carries out planned edges; remembers what is broken."""
+    """Carries out moments; remembers what is broken."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._broken: dict[str, Action] = {}
+        self._broken: dict[tuple[str, Fault], Action] = {}  # fault id and what was done, oldest first
         self.edges: list[Edge] = []
 
-    async def carry_out(self, planned: PlannedFault, edge: PlannedEdge, transit_flows: tuple[int, ...]) -> Edge:
-        """Do one edge of a fault now; its record (window end still open)."""
-        act = action(planned.fault, self._lab)
-        failing = edge.kind is EdgeKind.FAILURE
-        if failing:
-            self._broken[planned.id] = act
-            before = now_ns()
-            act.do()
-            after = now_ns()
-        else:
-            before = now_ns()
-            await act.undo()
-            after = now_ns()
-            self._broken.pop(planned.id, None)
-        self._say(before, planned, "inject" if failing else "restore")
-        self._say(after, planned, "injected" if failing else "restored")
-        links = hit_links(self._lab.fabric, [link.name for link in planned.fault.links_hit(self._lab.fabric)])
+    async def carry_out(self, moment: Moment, transit_flows: tuple[int, ...]) -> Edge:
+        """Do the edges of one instant now, one right after the other; their record (window end still open)."""
+        failing = moment.kind is EdgeKind.FAILURE
+        before, after = self._break(moment.due) if failing else await self._repair(moment.due)
+        for due in moment.due:
+            self._say(before, due, "inject" if failing else "restore")
+            self._say(after, due, "injected" if failing else "restored")
+        fabric = self._lab.fabric
+        links = dict.fromkeys(link.name for due in moment.due for link in due.fault.links_hit(fabric))
+        ids = dict.fromkeys(due.planned.id for due in moment.due)
         done = Edge(
-            planned.id, edge.kind, edge.index, before, after, after, links, planned.fault.nodes_hit(), transit_flows
+            fault=next(iter(ids)),
+            kind=moment.kind,
+            index=moment.due[0].edge.index,
+            inject_before_ns=before,
+            inject_after_ns=after,
+            window_end_ns=after,
+            links=hit_links(fabric, links),
+            nodes=tuple(dict.fromkeys(node for due in moment.due for node in due.fault.nodes_hit())),
+            transit_flows=transit_flows,
+            together_with=tuple(ids)[1:],
         )
         self.edges.append(done)
         return done
@@ -47,10 +50,32 @@ class Injector:
     async def heal(self) -> None:
         """Undo whatever is still broken, last first."""
         while self._broken:
-            name, act = self._broken.popitem()
+            (name, _fault), act = self._broken.popitem()
             await act.undo()
             self._lab.emit(Event(now_ns(), EventKind.FAULT, "", name, "healed"))
 
-    def _say(self, at_ns: int, planned: PlannedFault, what: str) -> None:
-        detail = {"fault": planned.fault.KIND, "target": planned.fault.target}
-        self._lab.emit(Event(at_ns, EventKind.FAULT, planned.fault.target, planned.id, what, detail))
+    def _break(self, due: tuple[Due, ...]) -> tuple[int, int]:
+        """Do all of it. Everything that takes time, such as opening sockets, comes before the first clock reading."""
+        acts = {(one.planned.id, one.fault): action(one.fault, self._lab) for one in due}
+        self._broken |= acts
+        before = now_ns()
+        for act in acts.values():
+            act.do()
+        return before, now_ns()
+
+    async def _repair(self, due: tuple[Due, ...]) -> tuple[int, int]:
+        before = now_ns()
+        for one in due:
+            for key in reversed([key for key in self._broken if _is_about(one, key)]):
+                await self._broken[key].undo()
+                del self._broken[key]
+        return before, now_ns()
+
+    def _say(self, at_ns: int, due: Due, what: str) -> None:
+        detail = {"fault": due.fault.KIND, "target": due.fault.target}
+        self._lab.emit(Event(at_ns, EventKind.FAULT, due.fault.target, due.planned.id, what, detail))
+
+
+def _is_about(repair: Due, broken: tuple[str, Fault]) -> bool:
+    """Whether a repair undoes what was done under that key: its part of the fault, or all of it."""
+    return broken[0] == repair.planned.id and repair.edge.part in (None, broken[1])

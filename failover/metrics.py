@@ -12,6 +12,7 @@ from statistics import median
 import numpy as np
 
 from failover.hostload import HostLoad
+from failover.marks import marks_between
 from failover.metrics_doubts import edge_doubts, record_doubts, unexplained_losses
 from failover.metrics_edge import Window, judge_edge, windows_of
 from failover.metrics_goodput import add, per_nic
@@ -73,7 +74,12 @@ def analyse_traces(
         settings=settings,
         flow_count=len(traces),
         few_flows=len(traces) < RECOMMENDED_FLOWS,
-        noise=noise_floor(traces, *healthy_ns, tick_ns=settings.pacing_tick_ms * 1e6),
+        noise=noise_floor(
+            traces,
+            healthy_ns[0],
+            _healthy_until(traces, ordered, healthy_ns[1], settings),
+            tick_ns=settings.pacing_tick_ms * 1e6,
+        ),
         resolution_ms=max((flow.resolution_ms for flow in results), default=0.0),
         flows=results,
         edges=edge_results,
@@ -82,6 +88,12 @@ def analyse_traces(
         inconclusive=(*record_doubts(results, settings), *(line for found in doubts for line in found)),
         unexplained=unexplained_losses(edge_results, results),
     )
+
+
+def _healthy_until(traces: Sequence[FlowTrace], edges: tuple[Edge, ...], end_ns: int, settings: Settings) -> int:
+    """The healthy phase less its last packets, when they were on their way as the first fault came and died with it."""
+    starts = (window.start_ns for trace in traces for window in windows_of(trace, edges[:1], settings))
+    return min((end_ns, *starts))
 
 
 def _stopped_at(events: Iterable[Event], flows: Sequence[FlowSpec]) -> Mapping[int, int]:
@@ -169,4 +181,5 @@ def _edge_result(
         goodput=add([flow.goodput for flow in flows]),
         nics=per_nic(traces, flows),
         phases=phases_of(edge, events, flows),
+        marks=marks_between(events, edge.inject_before_ns, edge.window_end_ns),
     )

@@ -13,7 +13,7 @@ from failover.edges import relation_of
 from failover.metrics_goodput import flow_goodput
 from failover.metrics_outage import OutageTable, pattern_of, recovery_index
 from failover.metrics_trace import FlowTrace, Ints
-from failover.model import Edge, FlowEdgeResult, Relation, Settings
+from failover.model import Edge, EdgeKind, FlowEdgeResult, Relation, Settings
 
 NS_PER_MS = 1e6
 NS_PER_S = 10**9
@@ -56,14 +56,37 @@ class _Recovery:
 
 def windows_of(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) -> tuple[Window, ...]:
     """The window of each edge for this flow; consecutive windows meet without overlap."""
-    starts = [edge.inject_before_ns - _in_flight_ns(trace, edge, settings) for edge in edges]
+    starts = _starts_ns(trace, edges, settings)
     found, control = [], True
     for at, edge in enumerate(edges):
         control = control and relation_of(trace.spec, edge) is Relation.NONE
-        next_start = starts[at + 1] if at + 1 < len(edges) else edge.window_end_ns
+        end_ns = starts[at + 1] if at + 1 < len(edges) else max(starts[at], edge.window_end_ns)
         previous = edges[at - 1].inject_before_ns if at else 0
-        found.append(Window(edge, starts[at], min(edge.window_end_ns, next_start), previous, control))
+        found.append(Window(edge, starts[at], end_ns, previous, control))
     return tuple(found)
+
+
+def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) -> list[int]:
+    """Each injection less what may have been on its way then.
+
+    What an edge that touches the flow does at once shows within one packet period, and is its own: neither the repair
+    nor an edge elsewhere, which takes nothing on its way either, reaches back into that.
+    """
+    starts: list[int] = []
+    touched, shown_ns = EdgeKind.REPAIR, 0  # by which edge last, and until when that shows
+    for edge in edges:
+        if relation_of(trace.spec, edge) is Relation.NONE:
+            starts.append(max(edge.inject_before_ns, shown_ns))
+            continue
+        in_flight_ns = _in_flight_ns(trace, edge, settings)
+        start_ns = edge.inject_before_ns - in_flight_ns
+        if (touched, edge.kind) == (EdgeKind.FAILURE, EdgeKind.REPAIR):
+            start_ns = max(start_ns, min(edge.inject_before_ns, shown_ns))
+        starts.append(start_ns)
+        touched, shown_ns = edge.kind, edge.inject_after_ns + in_flight_ns
+    for at in range(len(starts) - 1, 0, -1):
+        starts[at - 1] = min(starts[at - 1], starts[at])
+    return starts
 
 
 def _in_flight_ns(trace: FlowTrace, edge: Edge, settings: Settings) -> int:
@@ -125,6 +148,7 @@ def judge_edge(
         send_gap_ms=gap_ns / NS_PER_MS,
         stopped_by_error=stopped_at_ns is not None and window.start_ns <= stopped_at_ns < window.end_ns,
         goodput=flow_goodput(trace, edge, window.goodput_start_ns, settings),
+        plane=dict(edge.planes).get(trace.spec.id),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from failover.hostload import HostLoad
+from failover.marks import Marked
 from failover.settings import QUICK as QUICK
 from failover.settings import Settings as Settings
 
@@ -50,7 +51,7 @@ class HitLink:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One moment at which a fault is injected or restored (RFC 6412: convergence event instant).
+    """One moment at which a fault, or several together, is injected or restored (RFC 6412: convergence event instant).
 
     The instant lies between the two clock readings around the call (their difference is the injection skew).
     The window reaches from ``inject_before_ns`` to ``window_end_ns``: the next edge, or the end of the workload.
@@ -66,11 +67,18 @@ class Edge:
     nodes: tuple[str, ...] = ()  # nodes that are hit as a whole (crash)
     transit_flows: tuple[int, ...] = ()  # flow ids whose path may cross what is hit, NICs apart
     control_exempt: bool = False  # flows that are not related may lose packets (a fault of everything)
+    planes: tuple[tuple[int, int], ...] = ()  # flow id and the plane that carried its data as the edge came
+    together_with: tuple[str, ...] = ()  # ids of the other faults of this instant: nothing can tell them apart
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The ids of all faults of this instant."""
+        return (self.fault, *self.together_with)
 
     @property
     def label(self) -> str:
-        """'link1 failure 0'."""
-        return f"{self.fault} {self.kind} {self.index}"
+        """'link1 failure 0', 'link1+link2 failure 0'."""
+        return f"{'+'.join(self.faults)} {self.kind} {self.index}"
 
     @property
     def skew_ms(self) -> float:
@@ -172,6 +180,7 @@ class FlowEdgeResult:
     send_gap_ms: float  # the sender's own largest gap from injection to recovery
     stopped_by_error: bool  # the queue pair errored in the window: unsent packets are not lost, goodput is 0
     goodput: Goodput
+    plane: int | None = None  # that carried its data as the edge came; None: the runner did not note it
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +260,7 @@ class EdgeResult:
     goodput: Goodput  # all flows
     nics: tuple[NicGoodput, ...]
     phases: Phases
+    marks: tuple[Marked, ...] = ()  # what the protocols of the whole lab did in the window
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +299,7 @@ class DrillMetrics:
     def edge(self, fault: str, kind: EdgeKind, index: int = 0) -> EdgeResult:
         """The result of one edge. KeyError when there is none."""
         for result in self.edges:
-            if (result.edge.fault, result.edge.kind, result.edge.index) == (fault, kind, index):
+            if fault in result.edge.faults and (result.edge.kind, result.edge.index) == (kind, index):
                 return result
         raise KeyError(f"{fault} {kind} {index}")
 

@@ -32,7 +32,7 @@ def noise_floor(
     gaps = [_gaps_within(trace.burst_ns, start_ns, end_ns) for trace in traces]
     sender = np.concatenate(gaps) if gaps else np.empty(0)
     spacing_ns = int(spacing_s * 1e9)
-    starts = range(start_ns, max(end_ns - spacing_ns, start_ns) + 1, spacing_ns) if end_ns > start_ns else range(0)
+    starts = range(start_ns, end_ns, spacing_ns)
     outages = [_pseudo_outage_ns(trace, at, min(at + spacing_ns, end_ns), tick_ns) for at in starts for trace in traces]
     delays = [trace.delay_ns[_within(trace.received_sent_ns, start_ns, end_ns)] for trace in traces]
     return NoiseFloor(

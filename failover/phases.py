@@ -13,13 +13,18 @@ from testbed.events import Event, EventKind
 _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
     EdgeKind.FAILURE: {
         EventKind.LINK: frozenset({"carrier-down"}),
-        EventKind.LACP: frozenset({"expired", "defaulted", "detached"}),
+        EventKind.LACP: frozenset({"expired", "defaulted", "attached", "detached"}),
+        EventKind.LAG: frozenset({"active"}),
+        EventKind.BGP: frozenset({"down"}),
     },
     EdgeKind.REPAIR: {
         EventKind.LINK: frozenset({"carrier-up"}),
-        EventKind.LACP: frozenset({"partner-changed", "selected", "collecting", "distributing"}),
+        EventKind.LACP: frozenset({"partner-changed", "current", "selected", "collecting", "distributing"}),
+        EventKind.LAG: frozenset({"active"}),
+        EventKind.BGP: frozenset({"established"}),
     },
 }
+"""What a port, LAG or session that is hit says when it notices: of its carrier, or when a protocol's timer ran out."""
 
 
 def phases_of(edge: Edge, events: Iterable[Event], flows: Sequence[FlowEdgeResult]) -> Phases:
@@ -62,10 +67,11 @@ def _detect(edge: Edge, events: Sequence[Event]) -> Phase:
     noticed = _NOTICED[edge.kind]
     signs = [event for event in events if event.what in noticed.get(event.kind, frozenset())]
     ports = [_is_port(label) for link in edge.links for label in (link.lower, link.upper)]
+    ports += [_is_lag(link) for link in edge.links if link.lag is not None]
     found = [event for event in signs if event.node in edge.nodes or any(is_port(event) for is_port in ports)]
     # Either end counts, also the one whose interface the lab puts down to take the carrier away: the time is when the
     # daemon there heard of it.
-    return _since(edge, found[:1], "no link or LACP event at what was hit")
+    return _since(edge, found[:1], "nothing that was hit noticed: no link, LACP, LAG or BGP event there")
 
 
 def _switch(edge: Edge, events: Sequence[Event], detect: Phase) -> Phase:
@@ -85,8 +91,13 @@ def _switch(edge: Edge, events: Sequence[Event], detect: Phase) -> Phase:
 
 
 def _first_rewrite(link: HitLink, rewrites: Iterable[Event]) -> Event | None:
+    return next(filter(_is_lag(link), rewrites), None)
+
+
+def _is_lag(link: HitLink) -> Callable[[Event], bool]:
+    """Matches events about the LAG that a link belongs to."""
     subjects = (link.nic, link.lag, f"{link.host}:{link.lag}")
-    return next((event for event in rewrites if event.node == link.host and event.subject in subjects), None)
+    return lambda event: event.node == link.host and event.subject in subjects
 
 
 def _converge(edge: Edge, events: Sequence[Event]) -> Phase:

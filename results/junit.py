@@ -11,12 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from results.manifest import Manifest
 from results.terminal import describe
 from results.verdict import Check, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from results.repeats import Repeated
 
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that no XML 1.0 document may hold, not even escaped."""
@@ -30,11 +34,13 @@ class Judged:
     verdict: Verdict
 
 
-def junit_xml(runs: Iterable[Judged]) -> str:
-    """The whole report as text."""
+def junit_xml(runs: Iterable[Judged], repeated: Iterable[Repeated] = ()) -> str:
+    """The whole report as text; ``repeated`` adds a suite for each drill judged over its repeats."""
     report = JUnitXml("hpn")
     for run in runs:
         report.add_testsuite(_suite(run))
+    for found in repeated:
+        report.add_testsuite(_repeats_suite(found))
     text = report.tostring()  # type: ignore[no-untyped-call]  # junitparser leaves it without types
     return _NOT_XML.sub("?", text.decode() if isinstance(text, bytes) else str(text))
 
@@ -49,6 +55,22 @@ def _suite(run: Judged) -> TestSuite:
         suite.add_testcase(_case(manifest.drill, check, verdict.reasons))
     suite.update_statistics()  # type: ignore[no-untyped-call]  # as above
     suite.time = manifest.duration_s  # of the drill; its cases are judged afterwards and take no time
+    return suite
+
+
+def _repeats_suite(found: Repeated) -> TestSuite:
+    """One case per expectation over all runs, and one for their agreement; a flip is told but no failure by itself."""
+    suite, verdict = TestSuite(found.name), found.verdict
+    suite.add_property("verdict", found.outcome.value)
+    suite.add_property("answers", ", ".join(found.answers))
+    suite.add_property("left out", str(found.left_out))
+    for check in verdict.checks or (Check("drill", Outcome.INCONCLUSIVE),):
+        suite.add_testcase(_case(found.drill, check, verdict.reasons))
+    agree = TestCase("runs agree", classname=found.drill, time=0.0)
+    if found.unstable:
+        agree.result = [Skipped(f"unstable: {', '.join(found.answers)}")]
+    suite.add_testcase(agree)
+    suite.update_statistics()  # type: ignore[no-untyped-call]  # as above
     return suite
 
 

@@ -48,13 +48,13 @@ def describe(check: Check) -> str:
     """One line: measured, limit, margin, evidence."""
     said = []
     if check.measured is not None:
-        said.append(f"measured {_value(check.measured, check.unit)}")
+        said.append(f"measured {value_text(check.measured, check.unit)}")
     if check.limit is not None:
-        said.append(f"limit {_value(check.limit, check.unit)}")
+        said.append(f"limit {value_text(check.limit, check.unit)}")
     if check.margin is not None:
-        said.append(f"margin {_value(check.margin, check.unit)}")
+        said.append(f"margin {value_text(check.margin, check.unit)}")
     if check.uncertainty:
-        said.append(f"uncertainty {_value(check.uncertainty, check.unit)}")
+        said.append(f"uncertainty {value_text(check.uncertainty, check.unit)}")
     if check.evidence:
         said.append(check.evidence)
     return ", ".join(said) or check.outcome.value
@@ -146,9 +146,9 @@ def _checks(checks: Iterable[Check]) -> Table:
         (
             check.outcome.value,
             escape(check.text),
-            NONE if check.measured is None else _value(check.measured, check.unit),
-            NONE if check.limit is None else _value(check.limit, check.unit),
-            NONE if check.margin is None else _value(check.margin, check.unit),
+            NONE if check.measured is None else value_text(check.measured, check.unit),
+            NONE if check.limit is None else value_text(check.limit, check.unit),
+            NONE if check.margin is None else value_text(check.margin, check.unit),
             escape(check.evidence),
         )
         for check in checks
@@ -186,7 +186,8 @@ def milliseconds(value: float | None) -> str:
     return f"{value:.{digits}f}"
 
 
-def _value(value: float, unit: str) -> str:
+def value_text(value: float, unit: str) -> str:
+    """A figure with its unit: '20.0 ms', '96 %', '45'."""
     if unit == "ms":
         return f"{milliseconds(value)} ms"
     if unit in ("bps", "bit/s"):

@@ -36,6 +36,8 @@ class Check:
     unit: str = ""
     uncertainty: float = 0.0  # resolution or noise floor, in ``unit``
     evidence: str = ""  # which flow, edge or event shows it, or why it could not be judged
+    bound: str = ""  # how ``limit`` is meant: below, at_most, above, at_least; '' for a fact
+    open_ended: bool = False  # the true value is larger than ``measured``: something never came back
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def at_most(
 ) -> Check:
     """Expect ``measured <= limit``; inconclusive when nearer than ``uncertainty`` or None (not measured)."""
     margin = None if measured is None else limit - measured
-    return Check(text, _judge(margin, uncertainty), measured, limit, margin, unit, uncertainty, evidence)
+    return Check(text, _judge(margin, uncertainty), measured, limit, margin, unit, uncertainty, evidence, "at_most")
 
 
 def at_least(
@@ -65,7 +67,7 @@ def at_least(
 ) -> Check:
     """Expect ``measured >= limit``; inconclusive when nearer than ``uncertainty`` or None (not measured)."""
     margin = None if measured is None else measured - limit
-    return Check(text, _judge(margin, uncertainty), measured, limit, margin, unit, uncertainty, evidence)
+    return Check(text, _judge(margin, uncertainty), measured, limit, margin, unit, uncertainty, evidence, "at_least")
 
 
 def _judge(margin: float | None, uncertainty: float) -> Outcome:

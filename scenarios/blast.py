@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from failover.edges import hit_links, relation_of
 from failover.faults import Fault
@@ -11,25 +11,33 @@ from testbed.fabric.model import Fabric, LinkKind, Nic
 from traffic.flow import FlowSpec
 
 
-def transit_flows(fabric: Fabric, fault: Fault, flows: Sequence[FlowSpec]) -> tuple[int, ...]:
-    """Ids of flows that may cross a link the fault hits above the ToRs: an end of theirs hangs on that ToR or pod."""
-    links = fault.links_hit(fabric)
+def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowSpec]) -> tuple[int, ...]:
+    """Ids of flows that may cross a link above the ToRs which faults of one instant hit.
+
+    A link above a ToR is crossed by what leaves or enters that ToR's rack upwards, one above an Agg by what leaves or
+    enters its pod. Flows between NICs on the same ToRs stay below.
+    """
+    links = [link for fault in faults for link in fault.links_hit(fabric)]
     tors = {link.lower.node for link in links if link.kind is LinkKind.FABRIC}
     pods = {fabric.node(link.lower.node).pod for link in links if link.kind is LinkKind.CORE}
 
     def may_cross(flow: FlowSpec) -> bool:
         ends = [fabric.nic(flow.src_nic), fabric.nic(flow.dst_nic)]
-        return any(_hangs_on(nic, tors) or fabric.node(nic.host).pod in pods for nic in ends)
+        racks = [_tors_of(nic) for nic in ends]
+        of_pods = {fabric.node(nic.host).pod for nic in ends}
+        leaves_rack = racks[0] != racks[1] and any(rack & tors for rack in racks)
+        return leaves_rack or (len(of_pods) == 2 and bool(of_pods & pods))
 
     return tuple(flow.id for flow in flows if may_cross(flow)) if tors or pods else ()
 
 
-def relations(fabric: Fabric, fault: Fault, flows: Sequence[FlowSpec]) -> Mapping[int, Relation]:
-    """Flow id to its relation to the fault. InputError when the target is not in ``fabric``."""
-    links = hit_links(fabric, [link.name for link in fault.links_hit(fabric)])
-    edge = Edge(fault.KIND, EdgeKind.FAILURE, 0, 0, 0, 0, links, fault.nodes_hit(), transit_flows(fabric, fault, flows))
+def relations(fabric: Fabric, faults: Sequence[Fault], flows: Sequence[FlowSpec]) -> Mapping[int, Relation]:
+    """Flow id to its relation to faults of one instant. InputError when a target is not in ``fabric``."""
+    links = hit_links(fabric, [link.name for fault in faults for link in fault.links_hit(fabric)])
+    transit = transit_flows(fabric, faults, flows)
+    edge = Edge("", EdgeKind.FAILURE, 0, 0, 0, 0, links, transit_flows=transit)
     return {flow.id: relation_of(flow, edge) for flow in flows}
 
 
-def _hangs_on(nic: Nic, tors: set[str]) -> bool:
-    return any(link.upper.node in tors for link in nic.links)
+def _tors_of(nic: Nic) -> frozenset[str]:
+    return frozenset(link.upper.node for link in nic.links)

@@ -6,23 +6,25 @@ are needed for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from failover.faults import PlannedFault, TargetKind
+from failover.faults import PlannedFault
+from failover.model import EdgeKind, Relation
+from failover.moments import Moment, moments
 from scenarios.blast import relations
-from scenarios.drill import At, Bound, Expectation, Flows, Metric, Profile, Timeline, Workload
-from scenarios.measure import RELATIONS
+from scenarios.checks_scope import may_have, scope_problem
+from scenarios.drill import OUTAGES, At, Bound, Expectation, Flows, Metric, Profile, Timeline, Workload
+from scenarios.measure import RELATIONS, is_about_whole_record
+from scenarios.targets import settling_problem, target_problem
 from scenarios.units import format_duration
 from scenarios.workload import PATH_MTUS, mtu_needed, packet_period_ns
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Role
+from testbed.fabric.model import Fabric
 from testbed.yamlcheck import Mistakes, did_you_mean, dotted
 from testbed.yamlfile import Where, shorten
 from traffic.flow import FlowSpec
 
 LONGEST_NS = 3600 * 10**9
-_A = {Role.HOST: "a host", Role.TOR: "a ToR", Role.AGG: "an Agg", Role.CORE: "a Core"}
 
 Found = Iterator[tuple[Where, str]]
 
@@ -43,7 +45,7 @@ class Parts:
 
 def check_drill(mistakes: Mistakes, parts: Parts) -> None:
     """Note everything that is wrong between the sections."""
-    for check in (_targets, _ids, _timing, _overlaps, _workload, _known_faults, _edges, _resolution):
+    for check in (_targets, _ids, _timing, _steps, _overlaps, _workload, _known_faults, _edges, _resolution, _scopes):
         for where, text in check(parts):
             written = where[0] in mistakes.document.data  # a section left out is right by itself: blame the fabric
             mistakes.add(where if written else ("topology",), text)
@@ -56,37 +58,11 @@ def _targets(parts: Parts) -> Found:
     if parts.fabric is None:
         return
     for planned, where in parts.faults:
-        problem = _target_problem(parts.fabric, planned)
+        problem = target_problem(parts.fabric, planned.fault)
         if problem:
             yield (*where, "target"), f"{dotted((*where, 'target'))}: {problem}"
-
-
-def _target_problem(fabric: Fabric, planned: PlannedFault) -> str:
-    target, needed = planned.fault.target, planned.fault.TARGET
-    link = fabric.link_by_name.get(target)
-    node = fabric.node_by_name.get(target)
-    nic = fabric.nic_by_name.get(target)
-    if needed is TargetKind.LINK:
-        if node is not None:
-            links = ", ".join(x.name for x in fabric.links_of(target)[:2])
-            return f"{target} is {_A[node.role]}, but {planned.fault.KIND} needs a link; write one of its: {links}, ..."
-        if nic is not None:
-            links = ", ".join(x.name for x in nic.links)
-            return f"{target} is a NIC, but {planned.fault.KIND} needs a link; write one of its ports: {links}"
-        return "" if link is not None else _why(fabric.link, target)
-    if link is not None or nic is not None or (node is not None and node.role is not Role.TOR):
-        what = "a link" if link is not None else _A[node.role] if node is not None else "a NIC"
-        tors = [x.name for x in fabric.nodes if x.role is Role.TOR][:3]
-        return f"{target} is {what}, but {planned.fault.KIND} needs a ToR; write one such as {', '.join(tors)}"
-    return "" if node is not None else _why(fabric.node, target)
-
-
-def _why(look_up: Callable[[str], object], name: str) -> str:
-    try:
-        look_up(name)
-    except InputError as error:
-        return str(error)
-    return ""
+        elif problem := settling_problem(parts.fabric, planned.fault):
+            yield where, f"{dotted(where)}: {problem}"
 
 
 def _ids(parts: Parts) -> Found:
@@ -124,12 +100,26 @@ def _timing(parts: Parts) -> Found:
         yield ("timeline",), f"{text} {format_duration(LONGEST_NS)}"
 
 
+def _steps(parts: Parts) -> Found:
+    """A fault of several steps must not be repaired before its last."""
+    for planned, where in parts.faults:
+        last_ns = max(edge.at_ns for edge in planned.edges if edge.kind is EdgeKind.FAILURE)
+        repaired_ns = planned.repaired_at_ns
+        if repaired_ns is not None and repaired_ns <= last_ns:
+            needed = format_duration(last_ns - planned.at_ns)
+            yield (
+                (*where, "for"),
+                f"{dotted((*where, 'for'))} ends {planned.id} before its last step, {needed} after the first;"
+                f" write for: more than {needed}",
+            )
+
+
 def _overlaps(parts: Parts) -> Found:
     if parts.fabric is None:
         return
     held: list[tuple[PlannedFault, Where, set[str]]] = []
     for planned, where in parts.faults:
-        if _target_problem(parts.fabric, planned):
+        if target_problem(parts.fabric, planned.fault):
             continue
         links = {link.name for link in planned.fault.links_hit(parts.fabric)}
         for other, other_where, other_links in held:
@@ -143,15 +133,21 @@ def _overlaps(parts: Parts) -> Found:
 
 def _meet(one: PlannedFault, other: PlannedFault) -> bool:
     first, second = sorted((one, other), key=lambda fault: fault.at_ns)
-    end_ns = first.repaired_at_ns
+    end_ns = _over_ns(first)
     return end_ns is None or second.at_ns <= end_ns
+
+
+def _over_ns(planned: PlannedFault) -> int | None:
+    """When a fault lets go of what it hits; None when not before the end of the drill."""
+    return max(edge.at_ns for edge in planned.edges) if planned.fault.REPAIRS_ITSELF else planned.repaired_at_ns
 
 
 def _way_out(one: PlannedFault, other: PlannedFault) -> str:
     first, second = sorted((one, other), key=lambda fault: fault.at_ns)
-    if first.repaired_at_ns is None:
+    end_ns = _over_ns(first)
+    if end_ns is None:
         return f"give {first.id} a 'for'"
-    return f"start {second.id} after {format_duration(first.repaired_at_ns)}"
+    return f"start {second.id} after {format_duration(end_ns)}"
 
 
 def _workload(parts: Parts) -> Found:
@@ -192,18 +188,19 @@ def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], prof
     chosen = [planned for planned in faults if expectation.fault in {None, planned.id}]
     if expectation.edge is At.REPAIR and not any(planned.repaired_at_ns for planned in chosen):
         return "no fault is repaired within the drill; add 'for' to it, or write edge: failure"
-    if expectation.metric is Metric.RECOVER and expectation.edge is At.FAILURE:
+    if expectation.metric in {Metric.RECOVER, Metric.CONVERGED} and expectation.edge is At.FAILURE:
         short = [p for p in chosen if p.for_ns is not None and p.for_ns < profile.validation_ns]
         if short:
             needed = format_duration(profile.validation_ns)
-            return f"{short[0].id} is repaired before a flow can be called recovered; write for: {needed} or more"
+            what = "a flow can be called recovered" if expectation.metric is Metric.RECOVER else "the lab can be quiet"
+            return f"{short[0].id} is repaired before {what}; write for: {needed} or more"
     return ""
 
 
 def _resolution(parts: Parts) -> Found:
     period_ns = packet_period_ns(parts.flows)
     for expectation, where in parts.expectations:
-        if expectation.metric not in {Metric.WORST_OUTAGE, Metric.MEDIAN_OUTAGE}:
+        if expectation.metric not in OUTAGES:
             continue
         if expectation.bound in {Bound.BELOW, Bound.AT_MOST} and expectation.limit < period_ns:
             text = f"a queue pair sends one packet every {period_ns / 1e6:.3g} ms and nothing shorter can be seen"
@@ -211,21 +208,51 @@ def _resolution(parts: Parts) -> Found:
             yield where, f"{dotted(where)} is {expectation.limit_text}, but {text}; {way_out}"
 
 
+def _scopes(parts: Parts) -> Found:
+    if parts.fabric is None:
+        return
+    for expectation, where in parts.expectations:
+        key, problem = scope_problem(parts.fabric, parts.flows, bool(parts.faults), expectation)
+        if problem:
+            yield (*where[:3], key), f"{dotted((*where[:3], key))} {problem}"
+
+
 def _selections(parts: Parts) -> Found:
     if parts.fabric is None or not parts.flows or not parts.faults:
         return
-    stand = {planned.id: relations(parts.fabric, planned.fault, parts.flows) for planned, _ in parts.faults}
+    due = moments(planned for planned, _ in parts.faults)
+    stands = [relations(parts.fabric, moment.faults, parts.flows) for moment in due]
     for expectation, where in parts.expectations:
-        chosen = [stand[fault] for fault in stand if expectation.fault in {None, fault}]
-        wanted = RELATIONS[expectation.flows]
-        if not expectation.metric.by_flow or any(r in wanted for found in chosen for r in found.values()):
-            continue
-        yield (*where[:-1], "flows"), f"{dotted(where[:-1])} can never be judged: {_nobody(expectation.flows)}"
+        inside = {flow.id for flow in parts.flows if may_have(expectation.scope, flow)}
+        scoped = [{flow: stand[flow] for flow in stand if flow in inside} for stand in stands]
+        if expectation.metric.by_flow and not _has_flows(expectation, due, scoped):
+            anywhere = _has_flows(expectation, due, stands)
+            why = _nobody_there(expectation) if anywhere else _nobody(expectation.flows)
+            yield (*where[:-1], "flows"), f"{dotted(where[:-1])} can never be judged: {why}"
+
+
+def _has_flows(expectation: Expectation, due: Sequence[Moment], stands: Sequence[Mapping[int, Relation]]) -> bool:
+    """Whether the expectation is about any flow; ``stands`` is how every flow stands to each moment of ``due``."""
+    chosen = [at for at, moment in enumerate(due) if _is_about(expectation, moment)]
+    wanted = RELATIONS[expectation.flows]
+    if expectation.flows is not Flows.OTHERS:
+        return any(relation in wanted for at in chosen for relation in stands[at].values())
+    upto = len(due) if is_about_whole_record(expectation) else min(chosen, default=0) + 1
+    return any(all(stand[flow] in wanted for stand in stands[:upto]) for flow in stands[0])
+
+
+def _is_about(expectation: Expectation, moment: Moment) -> bool:
+    ids = {due.planned.id for due in moment.due}
+    return expectation.fault in {None, *ids} and expectation.edge in {At.ANY, At(moment.kind.value)}
+
+
+def _nobody_there(expectation: Expectation) -> str:
+    return f"no {expectation.flows} flow in {', '.join(expectation.scope.words)}; write another part, or flows: all"
 
 
 def _nobody(flows: Flows) -> str:
     if flows is Flows.OTHERS:
         return "every flow is inside the blast radius; write flows: hit, or take a larger topology"
     if flows is Flows.TRANSIT:
-        return "no fault is above the ToRs; write flows: hit"
+        return "no fault is above the ToRs, or all flows are hit themselves; write flows: hit"
     return f"no {flows} flow: the faults hit no NIC that carries traffic; write another target or flows: all"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from failover.faults import Fault, Parameter, Unit, parameters
 from failover.model import EdgeKind
 from scenarios.drill import Drill
 from scenarios.units import format_duration, format_percent
@@ -43,13 +44,31 @@ def _traffic(drill: Drill, fabric: Fabric) -> list[str]:
     ]
 
 
+def _what(fault: Fault) -> str:
+    """The fault with its target and parameters."""
+    words = [f"{p.key} {_value(p, getattr(fault, name))}" for name, p in parameters(type(fault)).items()]
+    if not fault.TAKES_CARRIER:
+        words.append("carrier stays")
+    return f"{fault.KIND} {fault.target}" + (f" ({', '.join(words)})" if words else "")
+
+
+def _value(p: Parameter, value: float) -> str:
+    match p.unit:
+        case Unit.DURATION:
+            return format_duration(int(value))
+        case Unit.PERCENT:
+            return format_percent(value)
+    return str(value)
+
+
 def _timeline(drill: Drill) -> list[tuple[int, str]]:
     timeline = drill.timeline
     found = [(0, "traffic starts; healthy phase")]
     for planned in timeline.faults:
         for edge in planned.edges:
-            does = f"{planned.fault.KIND} {planned.fault.target}" if edge.kind is EdgeKind.FAILURE else "repaired"
-            found.append((edge.at_ns, f"{planned.id}: {does}"))
+            what = _what(edge.part or planned.fault)
+            repaired = f"{what} repaired" if edge.part is not None else "repaired"
+            found.append((edge.at_ns, f"{planned.id}: {what if edge.kind is EdgeKind.FAILURE else repaired}"))
     validation = format_duration(drill.profile.validation_ns)
     found.append(
         (timeline.end_ns, f"traffic ends ({drill.profile} profile: recovered means {validation} without loss)")

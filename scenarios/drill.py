@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from failover.faults import PlannedFault
+from failover.marks import Mark
 from failover.model import QUICK, Settings
+from scenarios.scope import EVERYWHERE, Scope
 from scenarios.units import format_duration, format_percent
 from testbed.fabric.spec import FabricSpec
 
@@ -62,6 +64,7 @@ class Metric(StrEnum):
 
     WORST_OUTAGE = "worst_outage"  # the longest outage of a flow: missing packets / rate
     MEDIAN_OUTAGE = "median_outage"  # over the flows chosen
+    OUTAGE_P95 = "outage_p95"  # over the flows chosen, a value that occurred (nearest rank)
     PACKETS_LOST = "packets_lost"
     FLOWS_WITH_LOSS = "flows_with_loss"
     FLOWS_UNRECOVERED = "flows_unrecovered"  # not back before the next edge
@@ -72,6 +75,9 @@ class Metric(StrEnum):
     SWITCH = "switch"
     CONVERGE = "converge"
     RECOVER = "recover"
+    CONVERGED = "converged"  # injection to the last change of any protocol's state in the lab; then quiet
+    UNTOUCHED = "untouched"  # flows that felt something although they have to do with what must feel nothing
+    ORDER = "order"  # the smallest time between two events that must follow each other
     NOISE_FLOOR = "noise_floor"  # the largest outage reported while nothing was wrong
     STATE_RESTORED = "state_restored"  # after the drill the lab equals its state before
 
@@ -83,7 +89,7 @@ class Metric(StrEnum):
     @property
     def by_flow(self) -> bool:
         """Takes ``flows``."""
-        return self.by_edge and self not in PHASES
+        return self.by_edge and self not in PHASES | OF_THE_LAB
 
     @property
     def by_edge(self) -> bool:
@@ -93,7 +99,8 @@ class Metric(StrEnum):
     @property
     def needs_fault(self) -> bool:
         """Means nothing in a drill without faults."""
-        return self in PHASES or self in {Metric.GOODPUT_DURING, Metric.GOODPUT_AFTER, Metric.FLOWS_UNRECOVERED}
+        of_flows = {Metric.GOODPUT_DURING, Metric.GOODPUT_AFTER, Metric.FLOWS_UNRECOVERED}
+        return self in PHASES | OF_THE_LAB | of_flows
 
     @property
     def words(self) -> str:
@@ -106,11 +113,14 @@ _UNITS: Mapping[Metric, Unit] = {
     Metric.FLOWS_WITH_LOSS: Unit.COUNT,
     Metric.FLOWS_UNRECOVERED: Unit.COUNT,
     Metric.QUEUE_PAIR_DEATHS: Unit.COUNT,
+    Metric.UNTOUCHED: Unit.COUNT,
     Metric.GOODPUT_DURING: Unit.SHARE,
     Metric.GOODPUT_AFTER: Unit.SHARE,
     Metric.STATE_RESTORED: Unit.YES,
 }
 PHASES = frozenset({Metric.DETECT, Metric.SWITCH, Metric.CONVERGE, Metric.RECOVER})
+OF_THE_LAB = frozenset({Metric.CONVERGED, Metric.UNTOUCHED, Metric.ORDER})
+OUTAGES = frozenset({Metric.WORST_OUTAGE, Metric.MEDIAN_OUTAGE, Metric.OUTAGE_P95})
 
 
 class Bound(StrEnum):
@@ -133,18 +143,32 @@ class Expectation:
     edge: At = At.ANY
     fault: str | None = None  # only the edges of this fault
     line: int = 0  # in the drill file
+    scope: Scope = EVERYWHERE  # only flows in it; of ``untouched``: what must feel nothing
+    events: tuple[Mark, ...] = ()  # of ``order``
 
     @property
     def text(self) -> str:
         """As a sentence: 'worst outage of hit flows at failure below 50 ms'."""
-        if self.metric is Metric.STATE_RESTORED:
-            return "state restored" if self.limit else "state not restored"
+        match self.metric:
+            case Metric.STATE_RESTORED:
+                return "state restored" if self.limit else "state not restored"
+            case Metric.UNTOUCHED:
+                return " ".join([", ".join(self.scope.words), "untouched", *self._when])
+            case Metric.ORDER:
+                return " ".join(["order", ", ".join(self.events), *self._when])
         words = [self.metric.words]
         flows = "other" if self.flows is Flows.OTHERS else self.flows
         words += [f"of {flows} flows"] if self.metric.by_flow and self.flows is not Flows.ALL else []
-        words += [f"of {self.fault}"] if self.fault else []
-        words += [f"at {self.edge}"] if self.edge is not At.ANY else []
-        return " ".join([*words, self.bound.value.replace("_", " "), self.limit_text])
+        words += [f"in {', '.join(self.scope.words)}"] if self.scope else []
+        return " ".join([*words, *self._when, self.bound.value.replace("_", " "), self.limit_text])
+
+    @property
+    def _when(self) -> list[str]:
+        """Fault and edge: 'of cut', 'at failure'."""
+        return [
+            *([f"of {self.fault}"] if self.fault else []),
+            *([f"at {self.edge}"] if self.edge is not At.ANY else []),
+        ]
 
     @property
     def limit_text(self) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import cast
 
-from failover.faults import FAULTS, PlannedFault, make, parameters
+from failover.faults import FAULTS, Fault, PlannedFault, make, parameters, settled
 from scenarios.checks import Parts, check_drill
 from scenarios.drill import (
     At,
@@ -28,6 +28,7 @@ from scenarios.schema import (
     expectation_model,
     fault_model,
 )
+from scenarios.special import scope_of, without_limit
 from scenarios.workload import flows_of
 from testbed.errors import InputError
 from testbed.fabric.build import build
@@ -53,7 +54,7 @@ def drill_from(document: Document, base: Path) -> Drill:
     spec, fabric = _topology(mistakes, base)
     workload = _workload(mistakes)
     profile = _profile(document.data.get("profile"))
-    timeline, faults = _timeline(mistakes, profile)
+    timeline, faults = _timeline(mistakes, profile, fabric)
     expectations = _expectations(mistakes)
     complete = timeline is not None and len(faults) == len(_entries(document))
     flows = _flows(mistakes, workload, fabric)
@@ -119,14 +120,16 @@ def _profile(given: Plain) -> Profile:
     return Profile.FULL if given == "full" else Profile.QUICK
 
 
-def _timeline(mistakes: Mistakes, profile: Profile) -> tuple[Timeline | None, list[tuple[PlannedFault, Where]]]:
+def _timeline(
+    mistakes: Mistakes, profile: Profile, fabric: Fabric | None
+) -> tuple[Timeline | None, list[tuple[PlannedFault, Where]]]:
     data = _section(mistakes.document, "timeline")
     section = None if data is None else mistakes.check(TimelineSection, data, ("timeline",))
     entries = _entries(mistakes.document)
     faults: list[tuple[PlannedFault, Where]] = []
     for at, (entry, default_id) in enumerate(zip(entries, _ids(entries), strict=True)):
         where: Where = ("timeline", "faults", at)
-        fault = _fault(mistakes, where, entry, default_id) if isinstance(entry, dict) else None
+        fault = _fault(mistakes, where, entry, default_id, fabric) if isinstance(entry, dict) else None
         faults += [] if fault is None else [(fault, where)]
     if section is None:
         return None, faults
@@ -154,7 +157,9 @@ def _ids(entries: list[Plain]) -> list[str]:
     return found
 
 
-def _fault(mistakes: Mistakes, where: Where, entry: dict[str, Plain], default_id: str) -> PlannedFault | None:
+def _fault(
+    mistakes: Mistakes, where: Where, entry: dict[str, Plain], default_id: str, fabric: Fabric | None
+) -> PlannedFault | None:
     kind = entry.get("fault")
     if not isinstance(kind, str) or kind not in FAULTS:
         if "fault" in entry:
@@ -168,8 +173,16 @@ def _fault(mistakes: Mistakes, where: Where, entry: dict[str, Plain], default_id
         return None
     values = section.model_dump()
     arguments = {name: values[p.key] for name, p in parameters(FAULTS[kind]).items()}
-    fault = make(kind, section.target, arguments)
+    fault = _settled(make(kind, section.target, arguments), fabric)
     return PlannedFault(section.id or default_id, fault, section.at, _restored_after(section))
+
+
+def _settled(fault: Fault, fabric: Fabric | None) -> Fault:
+    """The fault as it meets the fabric; as it is when it cannot, which ``scenarios.checks`` explains."""
+    try:
+        return fault if fabric is None else settled(fault, fabric)
+    except InputError:
+        return fault
 
 
 def _restored_after(section: FaultEntry) -> int | None:
@@ -196,6 +209,8 @@ def _expectation(mistakes: Mistakes, where: Where, entry: dict[str, Plain]) -> l
             mistakes.add(inside, f"unknown metric {shorten(key)} in {dotted(where)}; {hint}")
         elif Metric(key).unit is Unit.YES:
             found += _yes_or_no(mistakes, inside, Metric(key), given)
+        elif Metric(key) in {Metric.UNTOUCHED, Metric.ORDER}:
+            found += without_limit(mistakes, inside, Metric(key), given)
         else:
             found += _limits(mistakes, inside, Metric(key), given)
     return found
@@ -227,6 +242,7 @@ def _limits(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> l
                 At(values.get("edge", "any")),
                 values.get("fault"),
                 mistakes.document.line(where),
+                scope_of(values),
             ),
             (*where, bound.value),
         )

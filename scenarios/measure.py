@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from failover.model import DrillMetrics, EdgeKind, EdgeResult, FlowEdgeResult, FlowResult, Phase, Relation
-from scenarios.drill import At, Expectation, Flows, Metric
+from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Phase, Relation
+from scenarios.drill import At, Bound, Expectation, Flows, Metric
+from scenarios.figure import Figure, edges_of
+from scenarios.measure_lab import converged, order, untouched
+from scenarios.scope import Scope
 
 RELATIONS: Mapping[Flows, frozenset[Relation]] = {
     Flows.HIT: frozenset({Relation.SENDER, Relation.RECEIVER, Relation.BOTH}),
@@ -21,16 +24,6 @@ RELATIONS: Mapping[Flows, frozenset[Relation]] = {
     Flows.ALL: frozenset(Relation),
 }
 """The relations to a fault that each selector takes in."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A measured value in the metric's unit; None when it could not be told, and ``evidence`` says why."""
-
-    value: float | None
-    evidence: str
-    uncertainty: float = 0.0
-    open_ended: bool = False  # the true value is larger: something never came back
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,42 +67,48 @@ def measure(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return _MEASURES[expectation.metric](expectation, metrics)
 
 
-def edges_of(expectation: Expectation, metrics: DrillMetrics) -> list[EdgeResult]:
-    """The edges an expectation is about."""
-    kinds = {At.FAILURE: {EdgeKind.FAILURE}, At.REPAIR: {EdgeKind.REPAIR}, At.ANY: set(EdgeKind)}[expectation.edge]
-    return [e for e in metrics.edges if e.edge.kind in kinds and expectation.fault in {None, e.edge.fault}]
-
-
 def _chosen(expectation: Expectation, metrics: DrillMetrics) -> Iterator[_At]:
     edges = edges_of(expectation, metrics)
     indexes = [metrics.edges.index(edge) for edge in edges]
     for edge, at in zip(edges, indexes, strict=True):
         for flow in metrics.flows:
-            if _belongs(flow.edges[at], expectation.flows):
-                yield _At(edge, flow, flow.edges[at])
+            result = flow.edges[at]
+            inside = expectation.scope.has_flow(flow.src_nic, flow.dst_nic, result.plane)
+            if inside and _belongs(result, expectation.flows):
+                yield _At(edge, flow, result)
 
 
 def _belongs(result: FlowEdgeResult, flows: Flows) -> bool:
     return result.control if flows is Flows.OTHERS else result.relation in RELATIONS[flows]
 
 
+def is_about_whole_record(expectation: Expectation) -> bool:
+    """Whether flows are counted over the whole run, so that a flow which an edge touches is none of the others."""
+    counts = {Metric.PACKETS_LOST, Metric.FLOWS_WITH_LOSS, Metric.QUEUE_PAIR_DEATHS}
+    anywhere = not expectation.scope.planes  # a flow changes planes in the course of a run
+    return expectation.metric in counts and expectation.edge is At.ANY and expectation.fault is None and anywhere
+
+
 def _whole_record(expectation: Expectation, metrics: DrillMetrics) -> list[FlowResult] | None:
     """The flows, when the expectation is about the whole record rather than single edges; None otherwise."""
-    if expectation.edge is not At.ANY or expectation.fault is not None:
+    if not is_about_whole_record(expectation):
         return None
     wanted = RELATIONS[expectation.flows]
+    inside = [flow for flow in metrics.flows if expectation.scope.has_flow(flow.src_nic, flow.dst_nic, None)]
     if expectation.flows in {Flows.ALL, Flows.OTHERS}:
-        return [flow for flow in metrics.flows if all(edge.relation in wanted for edge in flow.edges)]
-    return [flow for flow in metrics.flows if any(edge.relation in wanted for edge in flow.edges)]
+        return [flow for flow in inside if all(edge.relation in wanted for edge in flow.edges)]
+    return [flow for flow in inside if any(edge.relation in wanted for edge in flow.edges)]
 
 
 def _nothing(expectation: Expectation) -> Figure:
-    return Figure(None, f"the run has no {expectation.flows} flow at such an edge")
+    where = f" in {', '.join(expectation.scope.words)}" if expectation.scope else ""
+    which = "" if expectation.flows is Flows.ALL else f"{expectation.flows} "
+    return Figure(None, f"the run has no {which}flow{where} at such an edge")
 
 
 def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if not metrics.edges:
-        return _healthy_outage(metrics)
+        return _healthy_outage(expectation.scope, metrics)
     chosen = list(_chosen(expectation, metrics))
     if not chosen:
         return _nothing(expectation)
@@ -117,9 +116,10 @@ def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return Figure(worst.outage_ms, _outage_evidence(worst), worst.result.resolution_ms, worst.open_ended)
 
 
-def _healthy_outage(metrics: DrillMetrics) -> Figure:
+def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
     """In a run without faults: the longest outage of all."""
-    found = [(outage.plbm_ms, flow.name) for flow in metrics.flows for outage in flow.longest_outages]
+    flows = [flow for flow in metrics.flows if scope.has_flow(flow.src_nic, flow.dst_nic, None)]
+    found = [(outage.plbm_ms, flow.name) for flow in flows for outage in flow.longest_outages]
     worst_ms, name = max(found, default=(0.0, ""))
     return Figure(worst_ms, name or "no flow lost anything", metrics.resolution_ms)
 
@@ -133,10 +133,30 @@ def _outage_evidence(at: _At) -> str:
     return f"{at.label}: {at.lost} packets, by timestamps {at.result.outage_tbm_ms:.3g} ms{back}"
 
 
-def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
-    by_edge: dict[str, list[_At]] = {}
+def _by_edge(expectation: Expectation, metrics: DrillMetrics) -> dict[str, list[_At]]:
+    found: dict[str, list[_At]] = {}
     for at in _chosen(expectation, metrics):
-        by_edge.setdefault(at.edge.edge.label, []).append(at)
+        found.setdefault(at.edge.edge.label, []).append(at)
+    return found
+
+
+def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """Of the edge where it is worst; flows that never came back are longer than all others."""
+    by_edge = _by_edge(expectation, metrics)
+    if not by_edge:
+        return _nothing(expectation)
+    ranked = {
+        label: sorted((at.open_ended, at.outage_ms) for at in found)[-(-95 * len(found) // 100) - 1]
+        for label, found in by_edge.items()
+    }
+    worst = max(ranked, key=lambda label: ranked[label])
+    open_ended, value_ms = ranked[worst]
+    resolution = max(at.result.resolution_ms for at in by_edge[worst])
+    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", resolution, open_ended)
+
+
+def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    by_edge = _by_edge(expectation, metrics)
     if not by_edge:
         return _nothing(expectation)
     medians = {label: median(at.outage_ms for at in found) for label, found in by_edge.items()}
@@ -193,15 +213,16 @@ def _count(by_flow: Mapping[str, int], expectation: Expectation) -> Figure:
 
 
 def _goodput(expectation: Expectation, metrics: DrillMetrics) -> Figure:
-    """Of before the first fault, in percent, for the NIC and direction that fares worst."""
+    """Of before the first fault, in percent, for the NIC and direction that fares worst by the limit."""
     groups: dict[tuple[str, str, str], list[_At]] = {}
     for at in _chosen(expectation, metrics):
-        for nic, direction in _ends(at):
+        for nic, direction in _ends(at, expectation.scope):
             groups.setdefault((nic, direction, at.edge.edge.label), []).append(at)
     shares = [(share, key) for key, found in groups.items() if (share := _share(expectation.metric, found)) is not None]
     if not shares:
         return Figure(None, "there was no goodput before the first fault") if groups else _nothing(expectation)
-    share, key = min(shares)
+    upper = expectation.bound in {Bound.BELOW, Bound.AT_MOST}
+    share, key = max(shares, key=lambda found: found[0]) if upper else min(shares)
     nic, direction, label = key
     first = groups[key][0]
     window_ms = (first.edge.edge.window_end_ns - first.edge.edge.inject_before_ns) / 1e6
@@ -209,8 +230,11 @@ def _goodput(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return Figure(100 * share, f"{nic} {direction} at {label}", packets)
 
 
-def _ends(at: _At) -> list[tuple[str, str]]:
-    """The NICs and directions whose goodput the flow counts for: those that are hit, else its source."""
+def _ends(at: _At, scope: Scope) -> list[tuple[str, str]]:
+    """The NICs and directions whose goodput the flow counts for: those asked for or hit, else its source."""
+    if scope.of_nics:
+        both = ((at.flow.src_nic, "up"), (at.flow.dst_nic, "down"))
+        return [(nic, direction) for nic, direction in both if scope.has_nic(nic)]
     ends = [(at.flow.src_nic, "up")] if at.result.relation is not Relation.RECEIVER else []
     receives = at.result.relation in {Relation.RECEIVER, Relation.BOTH}
     return ends + ([(at.flow.dst_nic, "down")] if receives else [])
@@ -252,6 +276,7 @@ def _noise_floor(expectation: Expectation, metrics: DrillMetrics) -> Figure:
 _MEASURES: Mapping[Metric, Callable[[Expectation, DrillMetrics], Figure]] = {
     Metric.WORST_OUTAGE: _worst_outage,
     Metric.MEDIAN_OUTAGE: _median_outage,
+    Metric.OUTAGE_P95: _outage_p95,
     Metric.PACKETS_LOST: _packets_lost,
     Metric.FLOWS_WITH_LOSS: _flows_with_loss,
     Metric.FLOWS_UNRECOVERED: _flows_unrecovered,
@@ -262,5 +287,8 @@ _MEASURES: Mapping[Metric, Callable[[Expectation, DrillMetrics], Figure]] = {
     Metric.SWITCH: _phase,
     Metric.CONVERGE: _phase,
     Metric.RECOVER: _phase,
+    Metric.CONVERGED: converged,
+    Metric.UNTOUCHED: untouched,
+    Metric.ORDER: order,
     Metric.NOISE_FLOOR: _noise_floor,
 }

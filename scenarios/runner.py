@@ -20,6 +20,7 @@ from failover.host import HostSampler
 from failover.hostload import HostLoad
 from failover.inject import Injector
 from failover.model import Edge
+from failover.moments import moments
 from results.folder import RunFolder
 from results.manifest import Manifest
 from results.progress import Progress
@@ -147,15 +148,14 @@ class _Run:
         """The healthy phase, every edge at its time, and the settling; a dead traffic worker ends it at once."""
         self._phase("healthy")
         timeline = self._drill.timeline
-        due = sorted(
-            ((edge.at_ns, planned, edge) for planned in timeline.faults for edge in planned.edges),
-            key=lambda item: item[0],
-        )
-        for at_ns, planned, edge in due:
-            await self._until(self._start_ns + at_ns, traffic)
-            crossing = transit_flows(lab.fabric, planned.fault, traffic.flows)
-            await injector.carry_out(planned, edge, crossing)
-            self._news("fault", f"{planned.id}: {edge.kind.value} of {planned.fault.target} ({planned.fault.KIND})")
+        for moment in moments(timeline.faults):
+            crossing = transit_flows(lab.fabric, moment.faults, traffic.flows)
+            await self._until(self._start_ns + moment.at_ns, traffic)
+            planes = traffic.planes()
+            edge = await injector.carry_out(moment, crossing)
+            injector.edges[-1] = replace(edge, planes=planes)
+            for due in moment.due:
+                self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
         await self._until(self._start_ns + timeline.end_ns, traffic)
 
     async def _until(self, at_ns: int, traffic: LabTraffic) -> None:

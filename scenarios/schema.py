@@ -87,12 +87,19 @@ class RestoredFaultEntry(FaultEntry):
     for_ns: Annotated[int, duration("10 ms", "30 min")] | None = Field(default=None, alias="for")
 
 
+_EXAMPLES: Mapping[ParameterUnit, str | int] = {
+    ParameterUnit.DURATION: "400 ms",
+    ParameterUnit.PERCENT: "50 %",
+    ParameterUnit.COUNT: 3,
+}
+
+
 @cache
 def fault_model(kind: str) -> type[FaultEntry]:
     """The model of one kind of fault: the common keys and the parameters its dataclass declares."""
     fault = FAULTS[kind]
     base = FaultEntry if fault.REPAIRS_ITSELF else RestoredFaultEntry
-    fields: dict[str, Any] = {p.key: (_parameter_type(p), _required(p)) for p in parameters(fault).values()}
+    fields: dict[str, Any] = {p.key: (_parameter_type(p), _written(p)) for p in parameters(fault).values()}
     return create_model(f"{kind} entry", __base__=base, **fields)
 
 
@@ -101,12 +108,18 @@ def _parameter_type(p: Parameter) -> object:
         return Annotated[int, duration(format_duration(int(p.low)), format_duration(int(p.high)))]
     if p.unit is ParameterUnit.PERCENT:
         return Annotated[float, percent(format_percent(p.low), format_percent(p.high))]
+    if p.choices is not None:
+        return Literal[tuple(each.value for each in p.choices)]
     return Annotated[int, Field(ge=int(p.low), le=int(p.high))]
 
 
-def _required(p: Parameter) -> Any:
-    example = {ParameterUnit.DURATION: "400 ms", ParameterUnit.PERCENT: "50 %", ParameterUnit.COUNT: 3}[p.unit]
-    return Field(examples=[example])
+def _written(p: Parameter) -> Any:
+    """The field of a parameter: required, with an example, unless it has a default."""
+    if p.default is not None:
+        return Field(default=p.default)
+    if p.choices is not None:
+        return Field(examples=[next(iter(p.choices)).value])
+    return Field(examples=[_EXAMPLES[p.unit]])
 
 
 class _Edges(Strict):
@@ -116,6 +129,10 @@ class _Edges(Strict):
 
 class _Flows(_Edges):
     flows: Literal["all", "hit", "sender", "receiver", "transit", "others"] = "all"
+    plane: int | None = Field(default=None, ge=0)
+    rail: int | None = Field(default=None, ge=0)
+    nic: str | None = None
+    peer: Literal["local", "remote"] | None = None
 
 
 class _DurationBounds(Strict):
@@ -144,11 +161,11 @@ class NoiseExpectation(_DurationBounds):
 
 
 class PhaseExpectation(_Edges, _DurationBounds):
-    """``detect:``, ``switch:``, ``converge:``, ``recover:``."""
+    """``detect:``, ``switch:``, ``converge:``, ``recover:``, ``converged:``."""
 
 
 class OutageExpectation(_Flows, _DurationBounds):
-    """``worst_outage:``, ``median_outage:``."""
+    """``worst_outage:``, ``median_outage:``, ``outage_p95:``."""
 
 
 class CountExpectation(_Flows, _CountBounds):
@@ -159,6 +176,23 @@ class GoodputExpectation(_Flows, _ShareBounds):
     """``goodput_during:``, ``goodput_after:``."""
 
     of: Literal["before"] = "before"
+
+
+class UntouchedExpectation(_Edges):
+    """``untouched:``; each part named must feel nothing."""
+
+    planes: list[int] = Field(default_factory=list)
+    rails: list[int] = Field(default_factory=list)
+    nics: list[str] = Field(default_factory=list)
+    hosts: list[str] = Field(default_factory=list)
+
+
+class OrderExpectation(Strict):
+    """``order:``; ``events`` by the names of ``failover.marks.Mark``."""
+
+    events: list[str] = Field(examples=["[carrier, lag]"])
+    fault: str | None = None
+    edge: Literal["failure", "repair"] = "failure"
 
 
 _BY_UNIT: Mapping[Unit, type[Strict]] = {
@@ -172,4 +206,6 @@ def expectation_model(metric: Metric) -> type[Strict]:
     """The model of what stands after a metric's name (``state_restored`` takes yes or no instead)."""
     if metric is Metric.NOISE_FLOOR:
         return NoiseExpectation
-    return PhaseExpectation if metric in PHASES else _BY_UNIT[metric.unit]
+    if metric in {Metric.UNTOUCHED, Metric.ORDER}:
+        return UntouchedExpectation if metric is Metric.UNTOUCHED else OrderExpectation
+    return PhaseExpectation if metric in {*PHASES, Metric.CONVERGED} else _BY_UNIT[metric.unit]

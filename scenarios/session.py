@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 
+from failover import needs
 from results.folder import RunFolder, create
 from results.progress import Progress, decode, encode
 from scenarios import runner
@@ -31,6 +32,7 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     MachineError when the machine cannot run it, KeyboardInterrupt after Ctrl-C; the lab is gone in any case.
     """
     preflight.check(build(order.drill.topology))
+    needs.check(planned.fault for planned in order.drill.timeline.faults)
     folder = create(order.out.absolute())
     if Path("/run") in order.out.absolute().parents:
         raise InputError(f"{order.out} lies under /run, which the sandbox hides; choose another --out")

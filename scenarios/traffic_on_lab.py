@@ -101,6 +101,15 @@ class LabTraffic:
             rates[self._plane(flow)] += int(packets * flow.path_mtu * 8 / seconds)
         self.goodput = rates
 
+    def planes(self) -> tuple[tuple[int, int], ...]:
+        """Id of each flow and the plane its data takes now; nothing of NICs without a port or fabrics of one plane."""
+        if self._lab.fabric.planes == 1:
+            return ()
+        found = ((flow.id, self._port(flow)) for flow in self.flows)
+        return tuple((flow, port) for flow, port in found if port is not None)
+
+    def _port(self, flow: FlowSpec) -> int | None:
+        return self._lab.nics[flow.src_nic].port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)
+
     def _plane(self, flow: FlowSpec) -> str:
-        port = self._lab.nics[flow.src_nic].port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)
-        return f"plane {port}" if self._lab.fabric.planes > 1 else f"port {port}"
+        return f"{'plane' if self._lab.fabric.planes > 1 else 'port'} {self._port(flow)}"

@@ -41,7 +41,7 @@ def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: Ru
     figure = measure(expectation, metrics)
     unit = expectation.metric.unit
     upper = expectation.bound in {Bound.BELOW, Bound.AT_MOST}
-    check = (at_most if upper else at_least)(
+    judged = (at_most if upper else at_least)(
         expectation.text,
         figure.value,
         expectation.limit * _SCALE[unit],
@@ -49,6 +49,9 @@ def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: Ru
         uncertainty=figure.uncertainty,
         evidence=figure.evidence,
     )
+    check = replace(judged, bound=expectation.bound.value, open_ended=figure.open_ended)
+    if figure.never:
+        return replace(check, outcome=Outcome.FAIL)
     if figure.value is None:
         return check
     if figure.open_ended:

@@ -23,6 +23,7 @@ Model = TypeVar("Model", bound=BaseModel)
 _WORDS: Mapping[type, str] = {bool: "yes or no", int: "a whole number", float: "a number", str: "text"}
 _BY_TYPE = {
     "dict_type": "a mapping (key: value)",
+    "model_type": "a mapping (key: value)",
     "list_type": "a list",
     "string_type": "text",
     "int_type": "a whole number",

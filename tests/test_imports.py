@@ -32,7 +32,7 @@ ROOMS = {
 # Siblings that may not see each other although neither is above the other.
 LAB_FREE = ("results", "failover")
 # But for the injector and what it has done to a lab.
-ACT_ON_A_LAB = {"failover.inject", "failover.actions"}
+ACT_ON_A_LAB = {"failover.inject", "failover.actions", "failover.impairing", "failover.needs"}
 
 
 def _sources() -> list[Path]:

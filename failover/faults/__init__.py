@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from failover.faults.base import (
     MS,
     Fault,
+    Need,
     Parameter,
     PlannedEdge,
     PlannedFault,
@@ -21,31 +22,95 @@ from failover.faults.base import (
     parameter,
     parameters,
 )
-from failover.faults.link import LinkDown, LinkFlap
-from failover.faults.node import TorCrash
+from failover.faults.control import BgpReset, TorControlHang, TorDrain, TorLeave
+from failover.faults.impair import BitCorruption, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
+from failover.faults.link import AdminDown, End, LinkDown, LinkFlap
+from failover.faults.node import (
+    AggCrash,
+    CoreCrash,
+    HostDown,
+    NicDown,
+    PlaneDown,
+    Tier,
+    TorCrash,
+    TorDataplaneDeath,
+)
+from failover.faults.storm import FlapStorm
+from testbed.fabric.model import Fabric
 
 __all__ = [
     "FAULTS",
     "MS",
+    "AdminDown",
+    "AggCrash",
+    "BgpReset",
+    "BitCorruption",
+    "CoreCrash",
+    "End",
     "Fault",
+    "FlapStorm",
+    "HostDown",
+    "LacpLoss",
+    "LinkDelay",
     "LinkDown",
     "LinkFlap",
+    "Need",
+    "NicDown",
+    "OneWayLoss",
     "Parameter",
+    "PlaneDown",
     "PlannedEdge",
     "PlannedFault",
+    "RateDrop",
+    "SilentDrop",
     "TargetKind",
+    "Tier",
+    "TorControlHang",
     "TorCrash",
+    "TorDataplaneDeath",
+    "TorDrain",
+    "TorLeave",
     "Unit",
     "make",
     "nics_hit",
     "parameter",
     "parameters",
+    "settled",
 ]
 
-FAULTS: Mapping[str, type[Fault]] = {fault.KIND: fault for fault in (LinkDown, LinkFlap, TorCrash)}
+_ALL: tuple[type[Fault], ...] = (
+    LinkDown,
+    LinkFlap,
+    AdminDown,
+    FlapStorm,
+    OneWayLoss,
+    SilentDrop,
+    LacpLoss,
+    BitCorruption,
+    LinkDelay,
+    RateDrop,
+    NicDown,
+    HostDown,
+    TorCrash,
+    TorDrain,
+    TorControlHang,
+    TorDataplaneDeath,
+    AggCrash,
+    CoreCrash,
+    PlaneDown,
+    BgpReset,
+)
+
+FAULTS: Mapping[str, type[Fault]] = {fault.KIND: fault for fault in _ALL}
 
 
-def make(kind: str, target: str, arguments: Mapping[str, int | float]) -> Fault:
+def make(kind: str, target: str, arguments: Mapping[str, int | float | str]) -> Fault:
     """The fault of that kind; ``arguments`` by field name. KeyError for an unknown kind."""
     maker: Callable[..., Fault] = FAULTS[kind]
-    return maker(target, **arguments)
+    known = parameters(FAULTS[kind])
+    return maker(target, **{name: known[name].of(value) for name, value in arguments.items()})
+
+
+def settled(fault: Fault, fabric: Fabric) -> Fault:
+    """The fault with what only the fabric can tell it: a storm's flaps, a plane's switches. InputError as they say."""
+    return fault.on(fabric) if isinstance(fault, FlapStorm | PlaneDown) else fault

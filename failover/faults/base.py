@@ -20,7 +20,23 @@ class TargetKind(StrEnum):
     """What a fault acts on."""
 
     LINK = "link"
+    ACCESS_LINK = "NIC-ToR link"
+    UPLINK = "link between two switches"
+    NIC = "NIC"
+    HOST = "host"
     TOR = "ToR"
+    AGG = "Agg"
+    CORE = "Core"
+    PLANE = "plane"  # 'plane0'
+    AREA = "part of the access links"  # 'all', a plane, a ToR or a host
+
+
+class Need(StrEnum):
+    """A kernel feature that some faults cannot do without (``failover.needs`` finds out)."""
+
+    NFT_INGRESS = "nftables at a port's ingress"
+    NFT_FORWARD = "nftables where packets are forwarded"
+    NETEM = "netem"
 
 
 class Unit(StrEnum):
@@ -29,25 +45,40 @@ class Unit(StrEnum):
     DURATION = "duration"  # '400 ms', an int of nanoseconds here
     PERCENT = "percent"  # '50 %', a float of 0..1 here
     COUNT = "count"
+    CHOICE = "choice"  # one of a few words
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a fault as a drill file gives it; ``low`` and ``high`` are inclusive, in the field's unit."""
+    """One parameter of a fault as a drill file gives it; ``low`` and ``high`` are inclusive, in the field's unit.
+
+    ``choices`` of a choice instead. A parameter with a ``default`` may be left out of the file.
+    """
 
     key: str
     unit: Unit
-    low: float
-    high: float
+    low: float = 0
+    high: float = 0
+    choices: type[StrEnum] | None = None
+    default: int | float | StrEnum | None = None
+
+    def of(self, value: int | float | str) -> int | float | str:
+        """The field's value for what a drill file gave."""
+        return self.choices(str(value)) if self.choices is not None else value
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedEdge:
-    """A moment at which a fault is to be injected or restored, relative to the start of traffic."""
+    """A moment at which a fault is to be injected or restored, relative to the start of traffic.
+
+    A fault of several steps, or of one link after the other, names at each edge the ``part`` of it that is meant. A
+    repair without ``part`` undoes whatever still stands of the fault.
+    """
 
     at_ns: int
     kind: EdgeKind
     index: int = 0  # over the edges of one kind of a flapping fault
+    part: Fault | None = None
 
 
 class Fault(Protocol):
@@ -56,13 +87,18 @@ class Fault(Protocol):
     KIND: ClassVar[str]
     TARGET: ClassVar[TargetKind]
     REPAIRS_ITSELF: ClassVar[bool]
+    TAKES_CARRIER: ClassVar[bool]  # the ports that are hit see it at once; else only what crosses the link can tell
+    NEEDS: ClassVar[frozenset[Need]]  # of the kernel, beyond what every lab needs
+
+    def __hash__(self) -> int:
+        """Equal faults are the same fault."""
 
     @property
     def target(self) -> str:
         """Name of the link or node it acts on."""
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The links that lose carrier. InputError when the target is not in ``fabric``."""
+        """The links whose traffic it hits. InputError when the target is not in ``fabric``."""
 
     def nodes_hit(self) -> tuple[str, ...]:
         """Nodes that are hit as a whole."""
@@ -71,9 +107,19 @@ class Fault(Protocol):
         """Its failures and repairs in order when injected at ``at_ns`` and restored after ``for_ns`` (None: never)."""
 
 
-def parameter(key: str, unit: Unit, low: float, high: float) -> Any:
+def parameter(key: str, unit: Unit, low: float, high: float, default: float | None = None) -> Any:
     """Declare a dataclass field as a parameter of the drill file."""
-    return dataclasses.field(metadata={"parameter": Parameter(key, unit, low, high)})
+    return _field(Parameter(key, unit, low, high, default=default))
+
+
+def choice(key: str, choices: type[StrEnum], default: StrEnum | None = None) -> Any:
+    """Declare a dataclass field as a choice of the drill file between the values of ``choices``."""
+    return _field(Parameter(key, Unit.CHOICE, choices=choices, default=default))
+
+
+def _field(declared: Parameter) -> Any:
+    default = dataclasses.MISSING if declared.default is None else declared.default
+    return dataclasses.field(default=default, metadata={"parameter": declared})
 
 
 def parameters(fault: type[Fault]) -> dict[str, Parameter]:
@@ -104,7 +150,7 @@ class PlannedFault:
 
 
 def nics_hit(fault: Fault, fabric: Fabric) -> frozenset[str]:
-    """Names of the NICs that lose a port."""
+    """Names of the NICs with a port on a link that is hit."""
     access = [link for link in fault.links_hit(fabric) if link.kind is LinkKind.ACCESS]
     return frozenset(fabric.nic_of_link(link.name).name for link in access)
 

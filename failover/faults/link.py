@@ -1,11 +1,12 @@
-"""Faults of one link that take its carrier: cut, flap. Pure."""
+"""Faults of one link that take its carrier: cut, administratively down, flap. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
-from failover.faults.base import MS, PlannedEdge, TargetKind, Unit, once, parameter
+from failover.faults.base import MS, Need, PlannedEdge, TargetKind, Unit, choice, once, parameter
 from failover.model import EdgeKind
 from testbed.fabric.model import Fabric, Link
 
@@ -22,8 +23,54 @@ class LinkDown:
     KIND: ClassVar[str] = "link-down"
     TARGET: ClassVar[TargetKind] = TargetKind.LINK
     REPAIRS_ITSELF: ClassVar[bool] = False
+    TAKES_CARRIER: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
     link: str
+
+    @property
+    def target(self) -> str:
+        """The link."""
+        return self.link
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The link itself."""
+        return (fabric.link(self.link),)
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """None: both ends live on."""
+        return ()
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Down once, up once."""
+        return once(at_ns, for_ns)
+
+
+class End(StrEnum):
+    """An end of an access link."""
+
+    HOST = "host"
+    SWITCH = "switch"
+
+
+@dataclass(frozen=True, slots=True)
+class AdminDown:
+    """Someone shuts one ``end`` of an access link: that end is down by will, the other loses carrier.
+
+    Hardware: 'shutdown' turns the laser off, so the far end sees loss of signal; a veth does the same. The end that was
+    shut also forgets what hung on the interface. Host end: the port leaves the LAG, the ToR loses carrier. Switch end:
+    the ToR drops the port's neighbours and host routes, the host's port loses carrier. Restored by 'no shutdown' at
+    that end; LACP then has to agree again.
+    """
+
+    KIND: ClassVar[str] = "admin-down"
+    TARGET: ClassVar[TargetKind] = TargetKind.ACCESS_LINK
+    REPAIRS_ITSELF: ClassVar[bool] = False
+    TAKES_CARRIER: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    link: str
+    end: End = choice("end", End)  # noqa: RUF009 - a field
 
     @property
     def target(self) -> str:
@@ -54,6 +101,8 @@ class LinkFlap:
     KIND: ClassVar[str] = "link-flap"
     TARGET: ClassVar[TargetKind] = TargetKind.LINK
     REPAIRS_ITSELF: ClassVar[bool] = True
+    TAKES_CARRIER: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
     link: str
     period_ns: int = parameter("period", Unit.DURATION, 10 * MS, 60_000 * MS)

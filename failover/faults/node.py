@@ -1,40 +1,210 @@
-"""Faults of whole nodes. Pure."""
+"""Faults that take ports, NICs, hosts, switches and planes as a whole. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import ClassVar
 
-from failover.faults.base import PlannedEdge, TargetKind, once
-from testbed.fabric.model import Fabric, Link
+from failover.faults.area import links_of_any, switches_of
+from failover.faults.base import Need, PlannedEdge, TargetKind, choice, once
+from testbed.fabric.model import Fabric, Link, Role
 
 
 @dataclass(frozen=True, slots=True)
-class TorCrash:
+class NicDown:
+    """A NIC dies: its ports lose carrier at one instant.
+
+    Host: the LAG has no port left; what the NIC's queue pairs send is dropped, nothing arrives. ToRs: each port loses
+    carrier, the host route goes in every plane, so no plane is left to move to. Restored by carrier; LACP agrees again
+    on each port, the host announces itself.
+    """
+
+    KIND: ClassVar[str] = "nic-down"
+    TARGET: ClassVar[TargetKind] = TargetKind.NIC
+    REPAIRS_ITSELF: ClassVar[bool] = False
+    TAKES_CARRIER: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    nic: str
+
+    @property
+    def target(self) -> str:
+        """The NIC."""
+        return self.nic
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The link of each of its ports."""
+        return fabric.nic(self.nic).links
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """None: the host lives on."""
+        return ()
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Down once, up once."""
+        return once(at_ns, for_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class HostDown:
+    """A host loses power: every port of every NIC loses carrier at one instant.
+
+    ToRs see what ``NicDown`` shows them, for every rail. The host sends and receives nothing; who sends to it runs into
+    the retry limit of its queue pairs. Restored by carrier: the emulated host comes back with its queue pairs as they
+    were, where a real one would boot and its job start again, perhaps on a spare host.
+    """
+
+    KIND: ClassVar[str] = "host-down"
+    TARGET: ClassVar[TargetKind] = TargetKind.HOST
+    REPAIRS_ITSELF: ClassVar[bool] = False
+    TAKES_CARRIER: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    host: str
+
+    @property
+    def target(self) -> str:
+        """The host."""
+        return self.host
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The link of each port of each NIC."""
+        return fabric.links_of(fabric.node(self.host).name)
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """The host."""
+        return (self.host,)
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Down once, up once."""
+        return once(at_ns, for_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchFault:
+    """What faults of one whole switch have in common."""
+
+    REPAIRS_ITSELF: ClassVar[bool] = False
+    TAKES_CARRIER: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    switch: str
+
+    @property
+    def target(self) -> str:
+        """The switch."""
+        return self.switch
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """Every link of the switch."""
+        return fabric.links_of(fabric.node(self.switch).name)
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """The switch."""
+        return (self.switch,)
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Done once, undone once."""
+        return once(at_ns, for_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class TorCrash(SwitchFault):
     """A ToR dies: every one of its ports loses carrier in one batch, its BGP daemon and LACP speaker die with it.
 
     Hosts: the port towards it loses carrier. Aggs: the port towards it loses carrier, BGP drops the session at once.
-    The ToR itself sees nothing any more. Restored by a boot with empty state: carrier, daemons, LACP, BGP, ARP.
+    The ToR itself sees nothing any more. Restored by a boot with empty state: carrier, daemons, LACP, BGP, ARP; a
+    reboot is this fault with the boot time as its 'for'.
     """
 
     KIND: ClassVar[str] = "tor-crash"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    REPAIRS_ITSELF: ClassVar[bool] = False
 
-    tor: str
+
+@dataclass(frozen=True, slots=True)
+class AggCrash(SwitchFault):
+    """An Agg dies: every one of its ports loses carrier in one batch, its BGP daemon dies with it.
+
+    ToRs: one uplink loses carrier, ECMP goes on over the others at once, BGP drops the session. Cores: the same below.
+    Hosts see nothing. Restored by a boot with empty state.
+    """
+
+    KIND: ClassVar[str] = "agg-crash"
+    TARGET: ClassVar[TargetKind] = TargetKind.AGG
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCrash(SwitchFault):
+    """A Core dies, as an Agg does; only traffic between pods can notice.
+
+    Aggs: one uplink loses carrier, ECMP goes on over the others, BGP drops the session. Hosts and ToRs see nothing.
+    """
+
+    KIND: ClassVar[str] = "core-crash"
+    TARGET: ClassVar[TargetKind] = TargetKind.CORE
+
+
+@dataclass(frozen=True, slots=True)
+class TorDataplaneDeath(SwitchFault):
+    """A ToR's forwarding dies while its control plane lives (the paper's MMU overflow): packets through it vanish.
+
+    Hosts: LACPDUs still come, so the port stays in the LAG. Aggs: BGP keepalives still come, so its routes stay. Nobody
+    notices; whatever is sent its way is lost until the fault ends. Restored by forwarding again.
+    """
+
+    KIND: ClassVar[str] = "tor-dataplane-death"
+    TARGET: ClassVar[TargetKind] = TargetKind.TOR
+    TAKES_CARRIER: ClassVar[bool] = False
+    NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_FORWARD})
+
+
+class Tier(StrEnum):
+    """Which switches of a plane."""
+
+    AGGS = "aggs"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneDown:
+    """All Aggs of a plane die at once, or all its switches: each loses its ports in one batch, its daemons die.
+
+    ``tier: aggs``: ToRs lose every uplink, hosts keep their port and LACP, so only path control can tell them that
+    nothing behind that port can be reached. ``tier: all``: every NIC loses its port of that plane as well.
+    """
+
+    KIND: ClassVar[str] = "plane-down"
+    TARGET: ClassVar[TargetKind] = TargetKind.PLANE
+    REPAIRS_ITSELF: ClassVar[bool] = False
+    TAKES_CARRIER: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    plane: str
+    tier: Tier = choice("tier", Tier)  # noqa: RUF009 - a field
+    switches: tuple[str, ...] = ()  # filled in by ``on``
 
     @property
     def target(self) -> str:
-        """The ToR."""
-        return self.tor
+        """The plane."""
+        return self.plane
+
+    def on(self, fabric: Fabric) -> PlaneDown:
+        """The same, knowing the switches it takes. InputError when there is no such plane."""
+        return replace(self, switches=self.dying(fabric))
+
+    def dying(self, fabric: Fabric) -> tuple[str, ...]:
+        """The switches that die. InputError when there is no such plane."""
+        found = switches_of(fabric, self.plane)
+        return tuple(node.name for node in found if self.tier is Tier.ALL or node.role is Role.AGG)
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """Every link of the ToR."""
-        return fabric.links_of(fabric.node(self.tor).name)
+        """Every link of these switches."""
+        return links_of_any(fabric, self.dying(fabric))
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """The ToR."""
-        return (self.tor,)
+        """These switches; none before ``on``."""
+        return self.switches
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
         """Dead once, booted once."""

@@ -12,14 +12,15 @@ from pathlib import Path
 
 from testbed.errors import MachineError
 from testbed.events import Event, EventSink
-from testbed.fabric.model import Fabric, Link, LinkKind, Role
-from testbed.kernel import rtnl
+from testbed.fabric.model import Fabric, Link, Role
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
 from testbed.kernel.packet import finish_closing
 from testbed.kernel.rtnl import LinkEvent
+from testbed.lab.breakage import Breakage
 from testbed.lab.convergence import Gap, expected_routes, gaps
 from testbed.lab.host_nic import HostNic
+from testbed.lab.impair import Impairments
 from testbed.lab.tor import Tor
 from testbed.lab.watch import Listeners, Message, Watcher
 from testbed.lab.wire import Wiring, wire
@@ -49,7 +50,9 @@ class Lab:
         self._tick = asyncio.Event()
         self.expected_routes = expected_routes(fabric)
         self.wiring: Wiring | None = None
+        self.impairments: Impairments | None = None
         self.watcher: Watcher | None = None
+        self.breakage = Breakage(self)
 
     def emit(self, event: Event) -> None:
         """Put an event on the timeline and wake whoever waits for the lab's state."""
@@ -67,6 +70,7 @@ class Lab:
         self.datapath = choose(self.fabric.spec.lag)
         self.wiring = wire(self.fabric, self.datapath)
         spaces = self.wiring.namespaces
+        self.impairments = Impairments(self.fabric, spaces, self.requests)
         self._start_hosts()
         for node in self.fabric.switches:
             if node.role is Role.TOR:
@@ -142,33 +146,19 @@ class Lab:
 
     def cut(self, link: Link) -> None:
         """Take a link's carrier away at both ends: veth has no carrier switch, so the lower end is put down."""
-        self.requests(link.lower.node).run([rtnl.set_link(link.lower.ifindex, up=False)])
+        self.breakage.ports_down([(link, link.lower.node)])
 
     def mend(self, link: Link) -> None:
         """Give a link its carrier back, and what the kernel forgot when its end was put down."""
-        self.requests(link.lower.node).run(
-            [rtnl.set_link(link.lower.ifindex, up=True), *_forgotten(link, link.lower.node)]
-        )
+        self.breakage.ports_up([(link, link.lower.node)])
 
-    def crash(self, tor: str) -> None:
-        """A ToR dies: its daemons say no farewell, all its ports lose carrier in one batch."""
-        links = self.fabric.links_of(tor)
-        down = [rtnl.set_link(link.end_at(tor).ifindex, up=False) for link in links]
-        sockets = self.requests(tor)
-        self.birds[tor].freeze()
-        self.tors[tor].crash()
-        sockets.run(down)
-        self.birds[tor].kill()
+    def crash(self, switch: str) -> None:
+        """A switch dies: its daemons say no farewell, all its ports lose carrier in one batch."""
+        self.breakage.crash([switch])
 
-    async def boot(self, tor: str) -> None:
-        """A dead ToR comes back with empty state: ports, LACP, BGP."""
-        await self.birds[tor].gone()
-        links = self.fabric.links_of(tor)
-        up = [rtnl.set_link(link.end_at(tor).ifindex, up=True) for link in links]
-        forgotten = [request for link in links for request in _forgotten(link, tor)]
-        self.tors[tor].start()
-        self.requests(tor).run([*up, *forgotten])
-        self.birds[tor].start()
+    async def boot(self, switch: str) -> None:
+        """A dead switch comes back with empty state: ports, LACP, BGP."""
+        await self.breakage.boot([switch])
 
     def _on_messages(self, node: str, messages: list[Message]) -> None:
         tor = self.tors.get(node)
@@ -199,16 +189,6 @@ class Lab:
     def _on_move(self, move: Move) -> None:
         for listener in self.move_listeners:
             listener(move)
-
-
-def _forgotten(link: Link, node: str) -> list[bytes]:
-    """Permanent neighbours vanish when their interface is put down."""
-    if link.kind is LinkKind.ACCESS:
-        return []
-    here = link.end_at(node)
-    there = link.lower if here is link.upper else link.upper
-    assert there.address is not None
-    return [rtnl.add_neighbour(here.ifindex, there.address.partition("/")[0], there.mac)]
 
 
 def _not_converged(missing: list[Gap], timeout_s: float) -> str:

@@ -19,6 +19,7 @@ def state(lab: Lab) -> State:
                 found[f"BGP session {end.label}"] = "established" if up else "down"
     for nic in lab.nics.values():
         found[f"LAG {nic.nic.name}"] = f"active ports {nic.active}"
+    found |= lab.breakage.standing()
     for node in lab.fabric.switches:
         for route in lab.requests(node.name).routes():
             if route.table == RT_TABLE_MAIN:

@@ -23,6 +23,8 @@ class Tor:
     def __init__(self, fabric: Fabric, node: Node, space: NetNs, sink: EventSink) -> None:
         self.node = node
         self.alive = False
+        self._frozen = False
+        self._leaving = False
         self._netlink = Netlink(space)
         self._fabric = fabric
         self._sink = sink
@@ -45,7 +47,8 @@ class Tor:
         port = PortConfig(link.upper.name, link.upper.port_id)
 
         def active(ports: tuple[str, ...]) -> None:
-            self._routes.port_usable(link.upper.ifindex, bool(ports))
+            if not self._leaving:  # a ToR that leaves forwards to its hosts as long as it can
+                self._routes.port_usable(link.upper.ifindex, bool(ports))
 
         return Speaker(self.node.name, space, config, [port], emit=sink, on_active=active)
 
@@ -59,7 +62,7 @@ class Tor:
     def start(self) -> None:
         """Start the daemons with empty state."""
         self._routes = self._make_routes()
-        self.alive = True
+        self.alive, self._frozen, self._leaving = True, False, False
         for speaker in self.speakers.values():
             speaker.start()
         self._routes.resync()
@@ -83,9 +86,56 @@ class Tor:
             self._agent_io.stop()
             self._agent_io = None
 
+    def freeze(self) -> None:
+        """Stop the daemons in their tracks: nothing is sent, nothing heard, nothing forgotten."""
+        if self.alive and not self._frozen:
+            self._frozen = True
+            for speaker in self.speakers.values():
+                speaker.freeze()
+            if self._agent_io is not None:
+                self._agent_io.stop()
+
+    def thaw(self) -> None:
+        """Run on: timers are long due, and what happened meanwhile is read from the kernel."""
+        if not self._frozen:
+            return
+        self._frozen = False
+        up = {link.name for link in self._netlink.links() if link.up and link.carrier}
+        for name, speaker in self.speakers.items():
+            speaker.thaw()
+            speaker.carrier(name, name in up)
+        if self._agent_io is not None:
+            self._agent_io.start()
+        self.resync()
+
+    def leave(self) -> None:
+        """Tell every partner that its port is out of Synchronization; routes and forwarding stay."""
+        self._leaving = True
+        for speaker in self.speakers.values():
+            speaker.refuse(True)
+
+    def rejoin(self) -> None:
+        """Aggregate again; nothing to do for a ToR that has started anew since."""
+        if self._leaving:
+            self._leaving = False
+            for speaker in self.speakers.values():
+                speaker.refuse(False)
+
+    @property
+    def running(self) -> bool:
+        """Whether the daemons live and are not frozen."""
+        return self.alive and not self._frozen
+
+    @property
+    def condition(self) -> str:
+        """'' when all is well."""
+        if not self.alive:
+            return "dead"
+        return "hung" if self._frozen else "leaving" if self._leaving else ""
+
     def on_messages(self, messages: list[Message]) -> None:
         """What the ToR's netlink monitor read."""
-        if self.alive:
+        if self.running:
             self._routes.on_events(messages)
             if self._agent_io is not None:
                 self._agent_io.perform(self._agent.on_events(messages, now_ns()))
@@ -93,12 +143,12 @@ class Tor:
     def on_link(self, event: LinkEvent) -> None:
         """An interface of the ToR changed its carrier."""
         speaker = self.speakers.get(event.name)
-        if speaker is not None and self.alive:
+        if speaker is not None and self.running:
             speaker.carrier(event.name, event.up and event.carrier)
 
     def resync(self) -> None:
         """The monitor lost messages: read everything again."""
-        if self.alive:
+        if self.running:
             self._routes.resync()
             self._resync_agent()
 

@@ -69,6 +69,10 @@ class Watcher:
         """Next hops of a switch's routes to hosts ('a.b.c.d/32') and NIC subnets."""
         return {prefix: max(holders.values()) for prefix, holders in self._routes[node].items()}
 
+    def reread(self, node: str) -> None:
+        """Read the whole state of a node: the kernel says nothing of IPv4 routes that go with their interface."""
+        self._resync(node)
+
     def _readable(self, node: str) -> None:
         try:
             messages = self._monitors[node].read()

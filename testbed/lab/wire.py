@@ -148,7 +148,7 @@ def node_requests(fabric: Fabric, node: Node, datapath: str) -> Iterator[bytes]:
         here = link.end_at(node.name)
         if here is link.upper:
             yield rtnl.set_link(here.ifindex, up=True)
-        yield _shaper(fabric, link, here)
+        yield shaper(fabric, link, here)
         if here.address is not None:
             yield rtnl.add_address(here.ifindex, here.address)
         if link.kind is not LinkKind.ACCESS:
@@ -174,11 +174,19 @@ def nic_requests(fabric: Fabric, host: Node) -> Iterator[bytes]:
         yield rtnl.add_route(nic.rail_network, oif=nic.lag_ifindex, gateway=nic.gateway)
 
 
-def _shaper(fabric: Fabric, link: Link, port: Port) -> bytes:
-    frame = fabric.spec.mtu + 18
-    burst = max(2 * frame, int(link.rate_bps / 8 * _TBF_BURST_MS / 1000))
-    queue = max(8 * frame, int(link.rate_bps / 8 * fabric.spec.queue_ms / 1000))
-    return rtnl.add_tbf(port.ifindex, link.rate_bps, burst, queue)
+def shaper(fabric: Fabric, link: Link, port: Port, share: float = 1.0) -> bytes:
+    """The token bucket of an end of ``link``, at a share of the link's rate; it replaces the one that is there."""
+    burst = max(2 * _frame_bytes(fabric), int(link.rate_bps / 8 * _TBF_BURST_MS / 1000))
+    return rtnl.add_tbf(port.ifindex, int(link.rate_bps * share), burst, queue_bytes(fabric, link))
+
+
+def queue_bytes(fabric: Fabric, link: Link) -> int:
+    """What waits at an end of ``link`` at most, before the tail is dropped."""
+    return max(8 * _frame_bytes(fabric), int(link.rate_bps / 8 * fabric.spec.queue_ms / 1000))
+
+
+def _frame_bytes(fabric: Fabric) -> int:
+    return fabric.spec.mtu + 18
 
 
 def _allow_files(count: int) -> None:

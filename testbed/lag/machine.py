@@ -57,6 +57,7 @@ class LacpSystem:
     def __init__(self, config: LacpConfig, ports: Sequence[PortConfig]) -> None:
         """BEGIN: all ports without carrier."""
         self.config = config
+        self.refusing = False  # the operator's word: no port may be SELECTED, so every Partner leaves its port
         self._actions: list[Action] = []
         self._ports = {port.name: self._new_port(port) for port in ports}
         self._active: LagId | None = None
@@ -127,7 +128,8 @@ class LacpSystem:
         self._active = _choose_active(self._active, ports)
         for port in ports:
             if port.aggregator is not None:
-                port.select(Selected.SELECTED if port.aggregator == self._active else Selected.STANDBY)
+                chosen = port.aggregator == self._active and not self.refusing
+                port.select(Selected.SELECTED if chosen else Selected.STANDBY)
 
 
 def _choose_active(active: LagId | None, ports: Sequence[LacpPort]) -> LagId | None:

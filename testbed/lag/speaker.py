@@ -62,6 +62,9 @@ class Speaker:
         """BEGIN: open the sockets and forget any earlier life. OSError when an interface is missing."""
         self.stop()
         self._system = LacpSystem(self._config, self._port_configs)
+        self._open()
+
+    def _open(self) -> None:
         for port in self._port_configs:
             self._sockets[port.name] = PacketSocket(
                 self._ns,
@@ -73,13 +76,30 @@ class Speaker:
 
     def stop(self) -> None:
         """Fall silent without a farewell, as a switch that crashes does. ``on_active`` is not called."""
+        self.freeze()
+        self._active = ()
+
+    def freeze(self) -> None:
+        """Fall silent and deaf but forget nothing, as a process that hangs; until ``thaw``."""
         for opened in self._sockets.values():
             opened.close()
         self._sockets.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._active = ()
+
+    def thaw(self) -> None:
+        """Run on after ``freeze``; timers that ran out meanwhile are due now."""
+        self._open()
+        now = now_ns()
+        self._apply(self._system.tick(now), now)
+
+    def refuse(self, refusing: bool) -> None:
+        """Take every port out of its Aggregator, or back. Takes effect at once."""
+        self._system.refusing = refusing
+        if self._sockets:
+            now = now_ns()
+            self._apply(self._system.tick(now), now)
 
     def carrier(self, port: str, up: bool) -> None:
         """The lab's link monitor saw the carrier of ``port``. Ignored while stopped."""

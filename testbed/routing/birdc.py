@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+import socket
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -141,6 +142,38 @@ class BirdClient:
             return await _read_reply(reader)
         finally:
             writer.transport.abort()
+
+
+def command_now(path: Path, text: str, timeout_s: float = 2.0) -> Reply:
+    """One command whose moment matters, answered before this returns: the caller blocks. BirdError as ``command``."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
+            connection.settimeout(timeout_s)
+            connection.connect(str(path))
+            connection.sendall(text.encode() + b"\n")
+            with connection.makefile("rb") as lines:
+                replies = _replies(iter(lambda: lines.readline(_LONGEST_LINE), b""))
+                next(replies)  # 0001 BIRD ready
+                reply = next(replies)
+    except OSError as error:
+        raise BirdError(f"BIRD at {path} did not carry out {text!r}: {error.strerror or error}") from error
+    except StopIteration:
+        raise BirdError("BIRD closed the connection in the middle of an answer") from None
+    if reply.code >= 8000:
+        raise BirdError(f"BIRD refused {text!r}: {reply.text or reply.code}")
+    return reply
+
+
+def _replies(lines: Iterable[bytes]) -> Iterator[Reply]:
+    """The whole answers in a stream of lines. BirdError for a line without end."""
+    parser = ReplyParser()
+    for line in lines:
+        if not line.endswith(b"\n"):
+            raise BirdError("BIRD sent a line without end, or closed the connection in the middle of an answer")
+        reply = parser.feed(line.decode(errors="replace").rstrip("\r\n"))
+        if reply is not None:
+            yield reply
+            parser = ReplyParser()
 
 
 class _NotFoundError(BirdError):

@@ -17,6 +17,7 @@ from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Node
 from testbed.kernel import programs
 from testbed.kernel.ns import NetNs
+from testbed.routing.birdc import command_now
 from testbed.routing.birdlog import LogReader, SessionChange
 
 
@@ -105,6 +106,19 @@ class BirdDaemon:
         """Stop it in its tracks (SIGSTOP): it neither forwards news nor says farewell until killed or thawed."""
         if self._process is not None:
             self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it run on (SIGCONT)."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+
+    def configure(self, config: str) -> None:
+        """Have it take another configuration now; ``start`` goes back to the first. BirdError when it refuses.
+
+        Through the control socket: at SIGHUP BIRD does so when something else wakes it, up to seconds later.
+        """
+        self._config_path.write_text(config)
+        command_now(self.control, "configure")
 
     async def gone(self) -> None:
         """Wait until the process has died; returns at once when none runs."""

@@ -68,6 +68,52 @@ def test_lacp_tells_what_carrier_does_not() -> None:
     assert (found.detect.ms, found.switch.ms) == (3100.0, 1.0)
 
 
+def test_a_silent_fault_is_detected_by_the_first_end_that_misses_lacpdus() -> None:
+    """One-way loss towards the ToR: it expires, three seconds before the host is told by its partner's state."""
+    found = phases(
+        event(2700, EventKind.LACP, TOR, "h0", "expired"),
+        event(2702, EventKind.ROUTE, TOR, "10.0.0.1/32", "host-route-removed"),
+        event(5700, EventKind.LACP, HOST, "r0.0", "attached"),
+        event(5701, EventKind.LAG, HOST, "bond0", "active"),
+        at=edge(AT, AT + 7 * S),
+        outage_ms=5705,
+    )
+    assert (found.detect.ms, found.detect.by) == (2700.0, f"{TOR} h0 expired")
+    assert (found.switch.ms, found.converge.ms) == (3001.0, 2702.0)
+
+
+def test_a_lag_that_is_rewritten_is_a_sign_and_that_of_another_nic_is_none() -> None:
+    """The bonding driver drops a port before its LACP states are read."""
+    found = phases(
+        event(5, EventKind.LAG, HOST, "bond1", "active"),
+        event(2400, EventKind.LAG, HOST, "bond0", "active"),
+        event(2401, EventKind.LACP, HOST, "r0.0", "expired"),
+        at=edge(AT, AT + 5 * S),
+    )
+    assert (found.detect.ms, found.switch.ms) == (2400.0, 0.0)
+
+
+def test_above_the_tors_bgp_notices_a_silent_fault() -> None:
+    uplink = Edge("up", EdgeKind.FAILURE, 0, AT, AT, AT + 9 * S, (HitLink("t-a", f"{TOR}:u0", "p0.a0.0:d0"),))
+    events = [
+        event(100, EventKind.BGP, TOR, "u1", "down"),  # another session
+        event(7000, EventKind.BGP, "p0.a0.0", "d0", "down"),
+        event(8000, EventKind.BGP, TOR, "u0", "down"),
+    ]
+    found = phases_of(uplink, events, [])
+    assert (found.detect.ms, found.detect.by) == (7000.0, "p0.a0.0 d0 down")
+
+
+def test_the_repair_of_a_silent_fault_is_told_by_the_first_lacpdu() -> None:
+    found = phases(
+        event(400, EventKind.LACP, TOR, "h0", "current"),
+        event(620, EventKind.LAG, HOST, "bond0", "active"),
+        at=edge(AT, AT + 2 * S, EdgeKind.REPAIR),
+        outage_ms=0,
+    )
+    assert (found.detect.ms, found.switch.ms) == (400.0, 220.0)
+
+
 def test_a_repair_is_told_by_the_way_back() -> None:
     found = phases(
         event(0.3, EventKind.LINK, HOST, "r0.0", "carrier-up"),
@@ -85,7 +131,7 @@ def test_a_repair_is_told_by_the_way_back() -> None:
 def test_what_did_not_happen_is_none_with_its_reason_never_zero() -> None:
     found = phases(outage_ms=0)
     assert found == Phases(
-        Phase(None, reason="no link or LACP event at what was hit"),
+        Phase(None, reason="nothing that was hit noticed: no link, LACP, LAG or BGP event there"),
         Phase(None, reason="no hit host rewrote its LAG"),
         Phase(None, reason="no route of a hit NIC changed"),
         Phase(None, reason="path control moved no queue pair"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Awaitable, Callable
 
 from testbed.events import Event, EventKind
@@ -23,6 +24,13 @@ class Recorder(list[Event]):
 def tiny(**changes: object) -> FabricSpec:
     """The preset 'tiny' with other values."""
     return FabricSpec.model_validate(PRESETS["tiny"].spec.model_dump() | changes)
+
+
+def ping(lab: Lab, host: str, ip: str, wait_s: int = 5) -> str:
+    """What one ping of that host says; 'ttl=' is in it when an answer came."""
+    assert host in lab.fabric.node_by_name
+    command = ["ip", "netns", "exec", host, "ping", "-c", "1", "-W", str(wait_s), ip]
+    return subprocess.run(command, capture_output=True, text=True, timeout=wait_s + 5, check=False).stdout
 
 
 def with_lab(spec: FabricSpec, test: Callable[[Lab, Recorder], Awaitable[None]], *, converge: bool = True) -> None:

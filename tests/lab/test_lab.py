@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,9 @@ from testbed.kernel.rtnl import PROTO_HOST_ROUTE
 from testbed.lab.lab import Lab
 from testbed.lab.state import differences, state
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, tiny, with_lab
+from tests.lab.running import Recorder, ping, tiny, with_lab
 
 pytestmark = pytest.mark.kernel
-
-
-def _ping(lab: Lab, host: str, ip: str) -> str:
-    command = ["ip", "netns", "exec", host, "ping", "-c", "1", "-W", "5", ip]
-    return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
 
 
 def _host_routes(lab: Lab, tor: str) -> set[str]:
@@ -40,7 +34,7 @@ def test_both_tors_of_a_set_learn_every_host_from_its_mirrored_arp() -> None:
 def test_hosts_of_one_segment_reach_each_other_through_the_tor_not_around_it() -> None:
     async def check(lab: Lab, _events: Recorder) -> None:
         first, second = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s0.h1.r0")
-        assert "ttl=63" in _ping(lab, first.host, second.ip)  # one hop: routed, by the ToR's proxy ARP
+        assert "ttl=63" in ping(lab, first.host, second.ip)  # one hop: routed, by the ToR's proxy ARP
         neighbours = {n.ip: n.mac for n in lab.requests(first.host).neighbours()}
         assert neighbours[second.ip] == first.gateway_mac
 

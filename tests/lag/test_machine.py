@@ -139,6 +139,21 @@ class TestSelection:
         assert wire.port("host", "eth1").selected is Selected.STANDBY
         assert wire.active("tor1") == ()
 
+    def test_a_tor_that_refuses_is_left_at_once_and_taken_back(self) -> None:
+        wire = converged()
+        tor0 = wire.systems["tor0"]
+        tor0.refusing = True
+        wire.run(1.1)  # the pretended network has it act at its next turn
+        assert wire.active("host") == ("eth1",)
+        assert wire.active("tor0") == ()
+        assert wire.port("tor0", "down0").selected is Selected.STANDBY
+        assert wire.port("host", "eth0").rx is Rx.CURRENT, "it still speaks"
+        wire.run(60)
+        assert wire.active("host") == ("eth1",)
+        tor0.refusing = False
+        wire.run(2.1)
+        assert wire.active("host") == BOTH
+
     def test_a_standby_port_takes_over_when_the_active_link_goes(self) -> None:
         wire = converged(tor(300), tor(600, system=OTHER))
         wire.carrier(("host", "eth0"), False)

@@ -94,6 +94,16 @@ def test_only_tors_take_paths_with_their_own_asn() -> None:
     assert allowing == {Role.TOR}
 
 
+def test_a_draining_tor_announces_subnets_but_no_host_and_all_else_stays() -> None:
+    fabric = fabrics.hpn(hosts=3)
+    tor = fabric.node("p0.s1.t0.1")
+    usual, draining = config(fabric, tor).splitlines(), config(fabric, tor, draining=True).splitlines()
+    different = [(a.strip(), b.strip()) for a, b in zip(usual, draining, strict=True) if a != b]
+    assert different == [
+        ("export where source = RTS_STATIC || source = RTS_INHERIT;", "export where source = RTS_STATIC;")
+    ]
+
+
 def test_a_tor_serves_each_subnet_of_its_hosts_once() -> None:
     fabric = fabrics.hpn(hosts=3)
     assert access_subnets(fabric, fabric.node("p0.s1.t0.1")) == ("10.0.1.0/24",)

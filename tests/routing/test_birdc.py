@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from testbed.routing.birdc import (
     BirdRoute,
     Reply,
     ReplyParser,
+    command_now,
     parse_routes,
     parse_sessions,
 )
@@ -109,6 +113,50 @@ def test_an_answer_may_come_in_pieces(tmp_path: Path, size: int) -> None:
 def test_hostile_or_broken_answers_are_one_line_errors(tmp_path: Path, chunks: Sequence[bytes], complaint: str) -> None:
     with pytest.raises(BirdError, match=complaint):
         ask(tmp_path, *chunks)
+
+
+def ask_now(tmp_path: Path, *chunks: bytes, timeout_s: float = 2) -> Reply:
+    """The blocking way, of a server that greets with the first chunk and answers with the rest, or says nothing."""
+    path = tmp_path / "ctl"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+
+        def serve() -> None:
+            with listening.accept()[0] as connection, suppress(OSError):
+                connection.sendall(b"".join(chunks[:1]))
+                connection.recv(100)
+                connection.sendall(b"".join(chunks[1:]))
+                if not chunks:
+                    connection.recv(100)  # until the client has given up
+
+        server = threading.Thread(target=serve)
+        server.start()
+        try:
+            return command_now(path, "restart up0", timeout_s)
+        finally:
+            server.join()
+
+
+def test_the_blocking_way_brings_the_same_answer(tmp_path: Path) -> None:
+    reply = ask_now(tmp_path, b"0001 BIRD 2.0.12 ready.\n", b"0009-up0: restarted\n0000 \n")
+    assert reply.lines[0] == (9, "up0: restarted")
+
+
+@pytest.mark.parametrize(
+    ("chunks", "complaint"),
+    [
+        ((), "did not carry out 'restart up0': timed out"),
+        ((b"0001 ready\n",), "in the middle of an answer"),
+        ((b"0001 ready\n", b"9001 syntax error\n"), "refused 'restart up0': syntax error"),
+        ((b"x" * (1 << 17),), "a line without end"),
+    ],
+)
+def test_the_blocking_way_ends_in_one_line_errors_too(
+    tmp_path: Path, chunks: tuple[bytes, ...], complaint: str
+) -> None:
+    with pytest.raises(BirdError, match=complaint):
+        ask_now(tmp_path, *chunks, timeout_s=0.2)
 
 
 def test_nobody_there_says_so(tmp_path: Path) -> None:

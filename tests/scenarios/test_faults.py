@@ -78,7 +78,7 @@ def test_a_target_that_is_not_there_is_an_input_error_with_near_names(tiny: Fabr
 
 
 def test_flows_stand_to_a_cut_link_by_their_ends(tiny: Fabric) -> None:
-    assert relations(tiny, LinkDown("p0.s0.h0.r0.0"), FLOWS) == {
+    assert relations(tiny, [LinkDown("p0.s0.h0.r0.0")], FLOWS) == {
         0: Relation.SENDER,
         1: Relation.RECEIVER,
         2: Relation.NONE,
@@ -88,12 +88,12 @@ def test_flows_stand_to_a_cut_link_by_their_ends(tiny: Fabric) -> None:
 
 
 def test_flows_of_the_rail_stand_to_a_crashed_tor(tiny: Fabric) -> None:
-    found = relations(tiny, TorCrash("p0.s0.t0.0"), FLOWS)
+    found = relations(tiny, [TorCrash("p0.s0.t0.0")], FLOWS)
     assert found == {0: Relation.SENDER, 1: Relation.RECEIVER, 2: Relation.SENDER, 3: Relation.NONE, 4: Relation.BOTH}
 
 
 def test_flows_that_may_cross_a_link_above_the_tors_are_in_transit(tiny: Fabric) -> None:
     cut = LinkDown("p0.s1.t0.0-p0.a0.1")
-    assert transit_flows(tiny, cut, FLOWS) == (0, 1, 2)
-    assert relations(tiny, cut, FLOWS)[3] is Relation.NONE
-    assert transit_flows(tiny, LinkDown("p0.s0.h0.r0.0"), FLOWS) == ()
+    assert transit_flows(tiny, [cut], FLOWS) == (0, 1, 2)
+    assert relations(tiny, [cut], FLOWS)[3] is Relation.NONE
+    assert transit_flows(tiny, [LinkDown("p0.s0.h0.r0.0")], FLOWS) == ()

@@ -15,9 +15,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.faults import FAULTS, LinkDown, LinkFlap, PlannedFault, TorCrash
+from failover.faults import FAULTS, LinkDown, LinkFlap, Parameter, PlannedFault, TargetKind, TorCrash, Unit, parameters
 from scenarios.drill import At, Bound, Drill, Flows, Metric, Profile
 from scenarios.load import drill_from, load_drill
+from scenarios.units import format_duration, format_percent
 from testbed.errors import InputError
 from testbed.yamlfile import parse
 
@@ -174,17 +175,45 @@ def test_two_faults_may_follow_each_other_on_one_link() -> None:
     )
 
 
+TARGETS = {
+    TargetKind.LINK: "p0.s0.h0.r0.0",
+    TargetKind.ACCESS_LINK: "p0.s0.h0.r0.0",
+    TargetKind.UPLINK: "p0.s0.t0.0-p0.a0.0",
+    TargetKind.NIC: "p0.s0.h0.r0",
+    TargetKind.HOST: "p0.s0.h0",
+    TargetKind.TOR: "p0.s0.t0.0",
+    TargetKind.AGG: "p0.a0.0",
+    TargetKind.CORE: "c0.0",
+    TargetKind.PLANE: "plane0",
+    TargetKind.AREA: "plane0",
+}
+
+
+def _written(p: Parameter) -> str:
+    """The least a parameter may be."""
+    if p.choices is not None:
+        return str(next(iter(p.choices)))
+    match p.unit:
+        case Unit.DURATION:
+            return format_duration(int(p.low))
+        case Unit.PERCENT:
+            return format_percent(p.low)
+    return str(int(p.low))
+
+
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_fault_of_the_catalogue_can_be_written(kind: str) -> None:
-    target = "p0.s0.t0.0" if kind == "tor-crash" else "p0.s0.h0.r0.0"
-    more = ", period: 1 s, duty: 50 %, count: 3" if kind == "link-flap" else ", for: 1 s"
-    entry = f"{{fault: {kind}, target: {target}, at: 2 s{more}}}"
+    fault = FAULTS[kind]
+    lines = [f"fault: {kind}", f"target: {TARGETS[fault.TARGET]}", "at: 2 s"]
+    lines += [f"{p.key}: {_written(p)}" for p in parameters(fault).values()]
+    lines += [] if fault.REPAIRS_ITSELF else ["for: 5 s"]
     text = (
-        f"drill: d\nsummary: s\ntopology: tiny\ntimeline: {{faults: [{entry}]}}\nexpect: [packets_lost: {{at_most: 9}}]"
+        "drill: d\nsummary: s\ntopology: {preset: tiny, pods: 2, segments: 1, cores: 2}\n"
+        f"timeline: {{faults: [{{{', '.join(lines)}}}]}}\nexpect: [packets_lost: {{at_most: 9}}]"
     )
     (planned,) = load(text).timeline.faults
-    assert FAULTS[kind] is type(planned.fault)
-    assert planned.repaired_at_ns is not None
+    assert fault is type(planned.fault)
+    assert planned.repaired_at_ns is not None or kind == "bgp-reset"
 
 
 def test_a_slow_kernel_gets_less_traffic_and_longer_ticks() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from failover.metrics import analyse
 from failover.metrics_doubts import unexplained_losses
-from failover.model import DrillMetrics, Phase, Phases
+from failover.model import DrillMetrics, EdgeKind, Phase, Phases
 from failover.settings import QUICK
 from results.verdict import Check, Outcome, Verdict
 from scenarios.drill import Drill
@@ -206,3 +206,26 @@ def test_a_healthy_record_passes_the_baseline_and_a_lossy_one_fails_it(loss: flo
     found = judge(load("healthy-baseline"), measured, CLEAN)
     assert found.outcome is outcome
     assert [c.outcome for c in found.checks if c.text == "packets lost at most 0"] == [outcome]
+
+
+def test_faults_of_one_instant_are_judged_as_one_and_each_loss_counts_once() -> None:
+    one, two = synthetic.flow(0), synthetic.flow(1, src="p0.s0.h1.r0", dst="p0.s1.h1.r0")
+    control = synthetic.flow(2, src="p0.s0.h2.r0", dst="p0.s1.h2.r0")
+    cut_ns, end_ns = 3 * synthetic.S, 5 * synthetic.S
+    dead = [synthetic.Dead(cut_ns, cut_ns + 40 * synthetic.MS)]
+    records = synthetic.record(one, end_ns, dead) + synthetic.record(two, end_ns, dead)
+    records += synthetic.record(control, end_ns)
+    other_link = replace(synthetic.HIT, name="p0.s0.h1.r0.0", nic="p0.s0.h1.r0", host="p0.s0.h1")
+    edge = replace(
+        synthetic.edge(cut_ns, 6 * synthetic.S, fault="other"),
+        links=(synthetic.HIT, other_link),
+        together_with=("cut",),
+    )
+    flows = (one, two, control)
+    measured = analyse(flows, records.sent, records.received, (), [edge], (synthetic.S, cut_ns), QUICK)
+    assert measured.edge("cut", EdgeKind.FAILURE) is measured.edge("other", EdgeKind.FAILURE)
+    assert [measured.edges[0].flows_hit, measured.edges[0].flows_lossy, measured.edges[0].control_lost] == [2, 2, 0]
+    for expectation in ("packets_lost: {at_most: 81, fault: cut, flows: hit}", "packets_lost: {at_most: 81}"):
+        found = verdict(expectation, measured)
+        assert found.outcome is PASS
+        assert found.checks[0].measured == pytest.approx(80, abs=1)

@@ -1,0 +1,170 @@
+"""Faults of one link that leave its carrier up: loss in one direction or of one kind, corruption, delay, a lower rate.
+
+Pure. Nobody is told; a host or switch finds out by what it misses. LACP's receiver gives a partner up in two steps
+(802.1AX 6.4.12, Short Timeout 3 s): three seconds after the last LACPDU it is *expired*, says so in its own LACPDUs and
+no longer takes its partner to be in sync; three seconds later it is *defaulted* and out of sync itself. Only that
+makes an end that still hears everything stop, when its Mux has coupled control, as Linux bonding and ours have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from failover.faults.base import MS, Need, PlannedEdge, TargetKind, Unit, choice, once, parameter
+from testbed.fabric.model import Fabric, Link
+
+
+class Direction(StrEnum):
+    """Which way frames go on a link."""
+
+    UP = "up"  # from the lower end, nearer to the hosts, to the upper
+    DOWN = "down"
+
+
+class Directions(StrEnum):
+    """One way, or both."""
+
+    BOTH = "both"
+    UP = "up"
+    DOWN = "down"
+
+
+class Dropped(StrEnum):
+    """What a silent drop takes."""
+
+    EVERYTHING = "everything"
+    DATA = "data"
+    NOT_CONTROL = "all-but-control"
+
+
+@dataclass(frozen=True, slots=True)
+class _OfOneLink:
+    """What these faults share: one link, done once, undone once."""
+
+    TARGET: ClassVar[TargetKind] = TargetKind.LINK
+    REPAIRS_ITSELF: ClassVar[bool] = False
+    TAKES_CARRIER: ClassVar[bool] = False
+    NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_INGRESS})
+
+    link: str
+
+    @property
+    def target(self) -> str:
+        """The link."""
+        return self.link
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The link itself."""
+        return (fabric.link(self.link),)
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """None: both ends live on."""
+        return ()
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Done once, undone once."""
+        return once(at_ns, for_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class OneWayLoss(_OfOneLink):
+    """The light goes out in one direction and neither end loses carrier: everything sent that way is lost.
+
+    In hardware the deaf end's PHY reports a local fault, which its MAC answers with remote fault (link fault
+    signalling, 802.3 clauses 46.3.4 and 81.3.4): where that works the carrier goes at both ends within microseconds
+    and it is a ``link-down``. What is done here is the rest: signalling that is off or broken, a retimer or media
+    converter in between that keeps its own light on, a transmitter that idles correctly and garbles frames.
+
+    The deaf end misses LACPDUs, expires after 2 to 3 s (Short Timeout, one LACPDU a second) and takes the port out of
+    use; the other end hears LACPDUs all the time, with Expired set, goes on sending into the hole, and stops 3 s later,
+    when the deaf end is defaulted and no longer in sync. Direction up, host to ToR: what the NIC sends through the port
+    is lost for 5 to 6 s, acknowledgements included, what it receives moves after 2 to 3 s, without loss until then.
+    Direction down: the other way round. Above the ToRs BGP's hold timer is what ends it, at both ends at once.
+    """
+
+    KIND: ClassVar[str] = "one-way-loss"
+
+    direction: Direction = choice("direction", Direction)  # noqa: RUF009 - a field
+
+
+@dataclass(frozen=True, slots=True)
+class SilentDrop(_OfOneLink):
+    """A share of the frames is lost in both directions, and no counter, carrier or message says so.
+
+    ``traffic: everything`` at 100 %: both ends miss LACPDUs and take the port out of use after 2 to 3 s, each by its
+    own timer, so at most a second apart. At a small share three LACPDUs in a row hardly ever get lost: nobody
+    notices, and every queue pair of the port suffers until somebody does. ``data`` (RoCEv2, acknowledgements too)
+    and ``all-but-control`` (everything but LACP and BGP): the control plane is well and keeps traffic on the port for
+    as long as the fault lasts, whatever the share.
+    """
+
+    KIND: ClassVar[str] = "silent-drop"
+
+    share: float = parameter("share", Unit.PERCENT, 0.0001, 1.0, default=1.0)
+    traffic: Dropped = choice("traffic", Dropped, default=Dropped.EVERYTHING)  # noqa: RUF009 - a field
+
+
+@dataclass(frozen=True, slots=True)
+class LacpLoss(_OfOneLink):
+    """LACPDUs alone are lost, in one direction or both; everything else passes.
+
+    In hardware: a control-plane policer, a CPU path or an ACL that eats slow-protocol frames. Both: either end
+    expires 2 to 3 s after it began, by its own timer, and stops using the port; for up to a second the ToR may
+    still send to a host that no longer collects, and that is lost. One way: the deaf end stops after 2 to 3 s, the
+    other, which learns only from its partner's state, 3 s later; a ToR that forwards to a host which no longer collects
+    loses what it sends for these 3 s. Direction up, where the ToR is the deaf end, costs no more than the ToR's
+    withdrawal does: a router goes on taking what a host sends it.
+    """
+
+    KIND: ClassVar[str] = "lacp-loss"
+    TARGET: ClassVar[TargetKind] = TargetKind.ACCESS_LINK
+
+    direction: Directions = choice("direction", Directions, default=Directions.BOTH)  # noqa: RUF009 - a field
+
+
+@dataclass(frozen=True, slots=True)
+class BitCorruption(_OfOneLink):
+    """One bit of the payload is flipped in a share of the RoCE data packets, in both directions.
+
+    On a wire the Ethernet FCS catches this and the port that receives drops the frame and counts it; what is done here
+    is corruption behind the FCS check, in a switch's or NIC's memory, which only RoCE's own invariant CRC sees. Host:
+    the NIC drops the packet and counts an ICRC error; the requester hears of it as of any loss. ToR: nothing.
+    LACP, BGP and acknowledgements pass unharmed.
+    """
+
+    KIND: ClassVar[str] = "bit-corruption"
+
+    share: float = parameter("share", Unit.PERCENT, 0.0001, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDelay(_OfOneLink):
+    """Every frame takes ``delay`` longer in each direction, give or take up to ``jitter``.
+
+    In hardware: a detour in an optical transport network, a retimer in trouble. Host and ToR see nothing but later
+    frames: LACP's 3 s and BGP's hold time do not mind. Each frame draws its own jitter, so that one above the time from
+    packet to packet reorders them, which a wire would not.
+    """
+
+    KIND: ClassVar[str] = "link-delay"
+    NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NETEM})
+
+    delay_ns: int = parameter("delay", Unit.DURATION, MS // 1000, 1000 * MS)
+    jitter_ns: int = parameter("jitter", Unit.DURATION, 0, 1000 * MS, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class RateDrop(_OfOneLink):
+    """The link goes on at a share of its rate, in both directions; the queue in front of it keeps its size.
+
+    In hardware: lanes of a port that are lost, a PCIe link that trained down behind a NIC port. LACP and BGP are small,
+    find room in a full queue and stay up, so the LAG and ECMP go on giving the link its share of the traffic: what does
+    not fit waits, then is lost. With priority flow control it would wait instead, and spread.
+    """
+
+    KIND: ClassVar[str] = "rate-drop"
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    rate: float = parameter("rate", Unit.PERCENT, 0.001, 0.99)

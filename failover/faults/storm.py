@@ -1,0 +1,100 @@
+"""A storm of link flaps over part of the fabric, computed beforehand from the fabric's seed. Pure."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import ClassVar
+
+from failover.faults.area import access_links
+from failover.faults.base import MS, Need, PlannedEdge, TargetKind, Unit, parameter
+from failover.faults.link import LinkDown
+from failover.model import EdgeKind
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric, Link
+
+MOST_FLAPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Flap:
+    """One link goes down ``after_ns`` into the storm, a whole number of milliseconds."""
+
+    after_ns: int
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlapStorm:
+    """Links flap at random for ``duration``: a Poisson process with a mean of ``every`` between two flaps.
+
+    Each flap takes a link chosen evenly among those that are up, for ``down``; hosts and ToRs see of it what
+    ``LinkDown`` shows them. The first flap opens the storm. Times and links follow from the fabric's seed alone.
+
+    From a fleet to a lab: a fleet of N access links with F flaps a day, of which the lab shows n links and K times as
+    fast, has ``every`` = 86,400 s x N / (F x n x K). HPN reports 5,000-60,000 flaps a day; at 60,000 a day on one pod's
+    30,720 links, a lab of 16 links flaps once in 46 min, and ``every: 500 ms`` is K = 5,500.
+    """
+
+    KIND: ClassVar[str] = "flap-storm"
+    TARGET: ClassVar[TargetKind] = TargetKind.AREA
+    REPAIRS_ITSELF: ClassVar[bool] = True
+    TAKES_CARRIER: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    area: str
+    every_ns: int = parameter("every", Unit.DURATION, 20 * MS, 60_000 * MS)
+    down_ns: int = parameter("down", Unit.DURATION, 10 * MS, 60_000 * MS)
+    duration_ns: int = parameter("duration", Unit.DURATION, 100 * MS, 600_000 * MS)
+    flaps: tuple[Flap, ...] = ()
+
+    @property
+    def target(self) -> str:
+        """The part of the access links."""
+        return self.area
+
+    def on(self, fabric: Fabric) -> FlapStorm:
+        """The storm as it breaks over ``fabric``. InputError for an unknown target, and for more than MOST_FLAPS."""
+        return replace(self, flaps=self._drawn(fabric))
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """Every link that may flap."""
+        return access_links(fabric, self.area)
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Down and up of each flap in order of time; ``for_ns`` is ignored. Only the whole span before ``on``."""
+        if not self.flaps:
+            end_ns = at_ns + self.duration_ns + self.down_ns
+            return PlannedEdge(at_ns, EdgeKind.FAILURE), PlannedEdge(end_ns, EdgeKind.REPAIR)
+        found = []
+        for index, flap in enumerate(self.flaps):
+            start_ns, part = at_ns + flap.after_ns, LinkDown(flap.link)
+            found.append(PlannedEdge(start_ns, EdgeKind.FAILURE, index, part))
+            found.append(PlannedEdge(start_ns + self.down_ns, EdgeKind.REPAIR, index, part))
+        return tuple(sorted(found, key=lambda edge: edge.at_ns))
+
+    def _drawn(self, fabric: Fabric) -> tuple[Flap, ...]:
+        links = [link.name for link in self.links_hit(fabric)]
+        key = f"{fabric.spec.seed}/{self.area}/{self.every_ns}/{self.down_ns}/{self.duration_ns}"
+        draw = random.Random(int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big"))
+        up_again = dict.fromkeys(links, 0)
+        flaps: list[Flap] = []
+        after_ns = 0
+        while after_ns < self.duration_ns:
+            whole = [link for link in links if up_again[link] <= after_ns]
+            if whole:
+                flaps.append(Flap(after_ns // MS * MS, draw.choice(whole)))
+                # a moment more than its time down, so that no link is repaired and cut at one instant
+                up_again[flaps[-1].link] = after_ns + self.down_ns + MS
+            after_ns += int(draw.expovariate(1.0) * self.every_ns) + 1
+            if len(flaps) > MOST_FLAPS:
+                raise InputError(
+                    f"this storm has more than {MOST_FLAPS} flaps, too many to tell apart; write a longer 'every' or"
+                    " a shorter 'duration'"
+                )
+        return tuple(flaps)

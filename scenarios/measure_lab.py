@@ -1,0 +1,100 @@
+"""Figures about the lab rather than chosen flows: converged, untouched, order. One function per metric. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from failover.marks import Mark, Marked
+from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult
+from scenarios.drill import Expectation
+from scenarios.figure import Figure, edges_of
+
+_NO_EDGE = Figure(None, "the run has no such edge")
+
+
+def converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """Injection to the last change of a protocol's state anywhere in the lab, ms, at the edge where it took longest.
+
+    Without the validation time of quiet after it the lab had not converged: it took longer than the window.
+    """
+    found = [_converged(edge, metrics.settings.validation_s) for edge in edges_of(expectation, metrics)]
+    known = [figure for figure in found if figure.value is not None]
+    if not known:
+        return found[0] if found else _NO_EDGE
+    return max(known, key=lambda figure: (figure.open_ended, figure.value or 0.0))
+
+
+def _converged(edge: EdgeResult, validation_s: float) -> Figure:
+    label, start_ns, end_ns = edge.edge.label, edge.edge.inject_before_ns, edge.edge.window_end_ns
+    of_protocols = [marked for marked in edge.marks if marked.mark is not Mark.DIED]
+    if not of_protocols:
+        return Figure(None, f"no protocol changed its state at {label}")
+    last = max(of_protocols, key=lambda marked: marked.last_ns)
+    took_ms = (last.last_ns - start_ns) / 1e6
+    if end_ns - last.last_ns < validation_s * 1e9:
+        return Figure(took_ms, f"{label}: no {validation_s:g} s of quiet after {last.last_by}", open_ended=True)
+    return Figure(took_ms, f"{label}: {last.last_by}")
+
+
+def untouched(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """Flows with an end or plane in the scope that lost packets, got them late, or died; a pause alone is doubtful."""
+    indexes = [metrics.edges.index(edge) for edge in edges_of(expectation, metrics)]
+    if not indexes:
+        return _NO_EDGE
+    watched: list[tuple[str, FlowEdgeResult]] = [
+        (metrics.edges[at].edge.label, flow.edges[at])
+        for at in indexes
+        for flow in metrics.flows
+        if expectation.scope.touches(flow.src_nic, flow.dst_nic, flow.edges[at].plane)
+    ]
+    if not watched:
+        return Figure(None, f"no flow has to do with {', '.join(expectation.scope.words)}")
+    claimed_ms = metrics.settings.claimed_resolution_ms
+    felt = [(label, flow, said) for label, flow in watched if (said := _felt(flow, claimed_ms))]
+    if felt:
+        label, first, said = felt[0]
+        hurt = len({flow.name for _, flow, _ in felt})
+        return Figure(hurt, f"{first.name} at {label}: {said}" + (f"; {hurt - 1} more flows" if hurt > 1 else ""))
+    label, paused = max(watched, key=lambda item: item[1].send_gap_ms)
+    if paused.send_gap_ms > claimed_ms:
+        gap = f"{paused.name} at {label}: its sender paused {paused.send_gap_ms:.3g} ms"
+        return Figure(None, f"{gap}, longer than {claimed_ms:g} ms: a stall of its own or the machine's")
+    return Figure(0, f"none of {len({flow.name for _, flow in watched})} flows")
+
+
+def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:
+    """What a flow that should feel nothing felt; '' for nothing. A sender that pauses makes packets late by itself."""
+    if flow.lost + flow.corrupted:
+        return f"{flow.lost + flow.corrupted} packets lost"
+    if flow.stopped_by_error:
+        return "its queue pair died"
+    return f"{flow.late} packets late" if flow.late and flow.send_gap_ms <= claimed_ms else ""
+
+
+def order(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """The smallest time between the first events of two kinds that must follow each other, ms; negative when inverted.
+
+    All events are heard by one process, so an order that is kept is the one it heard; an inversion shorter than that
+    process once stood still (the event loop's lag) proves nothing.
+    """
+    found = [_order(expectation.events, edge) for edge in edges_of(expectation, metrics)]
+    if not found:
+        return _NO_EDGE
+    worst = min(found, key=lambda figure: (not figure.never, figure.value or 0.0))
+    lag_ms = metrics.host.loop_lag_max_ms if metrics.host is not None else 0.0
+    inverted = worst.value is not None and worst.value < 0
+    return Figure(worst.value, worst.evidence, lag_ms if inverted else 0.0, never=worst.never)
+
+
+def _order(events: Sequence[Mark], edge: EdgeResult) -> Figure:
+    label, start_ns = edge.edge.label, edge.edge.inject_before_ns
+    marks: Mapping[Mark, Marked] = {marked.mark: marked for marked in edge.marks}
+    absent = [event for event in events if event not in marks]
+    if absent:
+        return Figure(None, f"no {absent[0]} event at {label}", never=True)
+    gap_ns, before, after = min(
+        (marks[later].first_ns - marks[earlier].first_ns, earlier, later) for earlier, later in pairwise(events)
+    )
+    times = [f"{mark} {(marks[mark].first_ns - start_ns) / 1e6:.2f} ms" for mark in (before, after)]
+    return Figure(gap_ns / 1e6, f"{label}: {', '.join(times)}")

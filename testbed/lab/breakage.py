@@ -1,0 +1,175 @@
+"""The levers that faults pull on a running lab, each beside its inverse.
+
+Nothing here tells a daemon what happened: ports lose carrier, processes stop or die, packets are dropped, and the lab
+finds out. A lever that is pulled twice does nothing more, and neither does an inverse with nothing to undo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from testbed.fabric.model import Link, LinkKind
+from testbed.kernel import rtnl
+from testbed.kernel.nft import Nft
+from testbed.kernel.ns import NetNs
+from testbed.routing import bird
+from testbed.routing.birdc import command_now
+
+if TYPE_CHECKING:
+    from testbed.lab.lab import Lab
+
+End = tuple[Link, str]
+"""A link and the node at one of its ends."""
+
+_TABLE = "hpn_dataplane"
+_DROP_ALL = f"table ip {_TABLE} {{\nchain dead {{\ntype filter hook forward priority -300; policy drop;\n}}\n}}"
+_DROP_NONE = f"delete table ip {_TABLE}"
+
+
+class Breakage:
+    """What is broken in one lab. ``prepare`` opens what a fault will need, so that the fault itself is quick."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._nft: dict[str, Nft] = {}
+        self._deaf: set[str] = set()  # switches whose forwarding is dead
+        self._down: set[str] = set()  # switches that crashed
+        self._withdrawn: set[str] = set()  # ToRs that announce no host routes
+
+    def prepare(self, nodes: Iterable[str]) -> None:
+        """Open the request sockets of these nodes."""
+        for node in nodes:
+            self._lab.requests(node)
+
+    def ports_down(self, ends: Sequence[End]) -> None:
+        """Put these ends of links down, one batch per node: veth has no carrier switch, the far end loses carrier."""
+        for node, links in _by_node(ends).items():
+            down = [rtnl.set_link(link.end_at(node).ifindex, up=False) for link in links]
+            self._lab.requests(node).run(down)
+
+    def ports_up(self, ends: Sequence[End]) -> None:
+        """Put these ends up again, with what the kernel forgot of them."""
+        for node, links in _by_node(ends).items():
+            up = [rtnl.set_link(link.end_at(node).ifindex, up=True) for link in links]
+            forgotten = [request for link in links for request in _forgotten(link, node)]
+            self._lab.requests(node).run([*up, *forgotten])
+
+    def crash(self, switches: Sequence[str]) -> None:
+        """Switches die together: no daemon says farewell, all ports lose carrier in one batch per switch."""
+        dying = [name for name in switches if name not in self._down]
+        self._down.update(dying)
+        for name in dying:
+            self._lab.birds[name].freeze()
+            if name in self._lab.tors:
+                self._lab.tors[name].crash()
+        self.ports_down([(link, name) for name in dying for link in self._lab.fabric.links_of(name)])
+        for name in dying:
+            self._lab.birds[name].kill()
+            assert self._lab.watcher is not None
+            self._lab.watcher.reread(name)  # its routes went unannounced; else it would look converged when it boots
+
+    async def boot(self, switches: Sequence[str]) -> None:
+        """Dead switches come back with empty state: ports, LACP, BGP."""
+        booting = [name for name in switches if name in self._down]
+        for name in booting:
+            await self._lab.birds[name].gone()
+            if name in self._lab.tors:
+                self._lab.tors[name].start()
+        self.ports_up([(link, name) for name in booting for link in self._lab.fabric.links_of(name)])
+        for name in booting:
+            self._lab.birds[name].start()
+        self._down.difference_update(booting)
+        self._withdrawn.difference_update(booting)
+
+    def hang(self, tor: str) -> None:
+        """A ToR's daemons stop in their tracks; its kernel forwards on, and answers ARP, as an ASIC would."""
+        self._lab.birds[tor].freeze()
+        self._lab.tors[tor].freeze()
+
+    def resume(self, tor: str) -> None:
+        """The daemons run on with what they knew, and find out what they missed."""
+        self._lab.birds[tor].thaw()
+        self._lab.tors[tor].thaw()
+
+    def withdraw(self, tor: str) -> None:
+        """A ToR announces its host routes no longer; it keeps them, its sessions and its subnet routes."""
+        self._withdrawn.add(tor)
+        self._lab.birds[tor].configure(bird.config(self._lab.fabric, self._lab.fabric.node(tor), draining=True))
+
+    def announce(self, tor: str) -> None:
+        """It announces them again; nothing to do for a ToR that has booted since."""
+        if tor in self._withdrawn:
+            self._withdrawn.remove(tor)
+            self._lab.birds[tor].configure(bird.config(self._lab.fabric, self._lab.fabric.node(tor)))
+
+    def leave(self, tor: str) -> None:
+        """A ToR's LACP is out of Synchronization with all its partners, while it forwards on."""
+        self._lab.tors[tor].leave()
+
+    def rejoin(self, tor: str) -> None:
+        """Back in Synchronization."""
+        self._lab.tors[tor].rejoin()
+
+    def prepare_forwarding(self, switch: str) -> None:
+        """Open nftables there."""
+        if switch not in self._nft:
+            assert self._lab.wiring is not None
+            self._nft[switch] = Nft(self._lab.wiring.namespaces[switch])
+
+    def stop_forwarding(self, switch: str) -> None:
+        """Drop whatever this switch would forward; what is meant for itself (BGP, LACP, ARP, path control) lives."""
+        if switch in self._deaf:
+            return
+        self.prepare_forwarding(switch)
+        self._nft[switch].run(_DROP_ALL)
+        self._deaf.add(switch)
+
+    def start_forwarding(self, switch: str) -> None:
+        """Forward again."""
+        if switch in self._deaf:
+            self._nft[switch].run(_DROP_NONE)
+            self._deaf.remove(switch)
+
+    def reset_session(self, link: Link) -> None:
+        """Have a link's lower end restart its BGP session, which comes back by itself. BirdError when BIRD refuses."""
+        command_now(self._lab.birds[link.lower.node].control, f"restart {link.lower.name}")
+
+    def standing(self) -> dict[str, str]:
+        """What is broken in ways that links, LACP, BGP and routes need not show: thing to condition."""
+        found = {f"forwarding of {name}": self._forwarding(name) for name in self._nft}
+        conditions = {f"daemons of {name}": tor.condition for name, tor in self._lab.tors.items()}
+        return {key: text for key, text in (found | conditions).items() if text}
+
+    def _forwarding(self, switch: str) -> str:
+        return "dead" if _TABLE in self._nft[switch].run("list tables") else ""
+
+
+def probe(space: NetNs) -> str | None:
+    """Why this kernel cannot stop a switch's forwarding, None when it can; tried in ``space``."""
+    nft = Nft(space)
+    try:
+        nft.run(_DROP_ALL)
+        nft.run(_DROP_NONE)
+    except OSError as error:
+        return str(error).splitlines()[0]
+    finally:
+        nft.close()
+    return None
+
+
+def _by_node(ends: Sequence[End]) -> dict[str, list[Link]]:
+    found: dict[str, list[Link]] = {}
+    for link, node in ends:
+        found.setdefault(node, []).append(link)
+    return found
+
+
+def _forgotten(link: Link, node: str) -> list[bytes]:
+    """Permanent neighbours vanish when their interface is put down."""
+    if link.kind is LinkKind.ACCESS:
+        return []
+    here = link.end_at(node)
+    there = link.lower if here is link.upper else link.upper
+    assert there.address is not None
+    return [rtnl.add_neighbour(here.ifindex, there.address.partition("/")[0], there.mac)]

@@ -1,0 +1,113 @@
+"""What is done to frames as they leave a port: a lower rate, a longer way. Changes the port's own shaper, and back.
+
+The rate is the token bucket's own; delay is netem's, as the bucket's inner queue, where the kernel has it. Messages:
+rtnetlink(7), pkt_sched.h.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import struct
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from testbed.fabric.model import Fabric, Link, Port
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.rtnl import NLM_F_REQUEST, RTM_NEWQDISC
+from testbed.lab.wire import queue_bytes, shaper
+
+_NLM_F_REPLACE, _NLM_F_CREATE = 0x100, 0x400
+_INSIDE_THE_BUCKET = 0x10001  # class 1:1 of the tbf that wiring made
+_KIND, _OPTIONS = 1, 2  # TCA_*
+_LATENCY64, _JITTER64 = 10, 11  # TCA_NETEM_*, nanoseconds
+_SMALLEST_FRAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """The port sends at a share of its rate; its queue keeps its size in bytes."""
+
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Every frame arrives ``delay_ns`` later, give or take up to ``jitter_ns``, each by itself: jitter may reorder."""
+
+    delay_ns: int
+    jitter_ns: int = 0
+
+
+class EgressShapers:
+    """The impairments of every port's shaper. OSError when the kernel refuses one."""
+
+    def __init__(self, fabric: Fabric, requests: Callable[[str], Netlink]) -> None:
+        """``requests`` gives the netlink socket of a node."""
+        self._fabric = fabric
+        self._requests = requests
+        self._done: dict[tuple[Link, Port], dict[Hashable, Slow | Delay]] = {}
+        self._delayed: set[Port] = set()  # netem is the inner queue
+
+    def put(self, key: Hashable, link: Link, port: Port, what: Slow | Delay) -> None:
+        """Do this to what leaves by ``port``, an end of ``link``, until ``key`` is lifted."""
+        self._done.setdefault((link, port), {})[key] = what
+        if isinstance(what, Delay):
+            self._delayed.add(port)
+        self._apply(link, port)
+
+    async def lift(self, key: Hashable) -> None:
+        """Undo what was put under ``key``, wherever; the rest stays. What is on its way arrives."""
+        lifted = {end: done.pop(key) for end, done in self._done.items() if key in done}
+        for link, port in lifted:
+            self._apply(link, port)
+        held_ns = [what.delay_ns + what.jitter_ns for what in lifted.values() if isinstance(what, Delay)]
+        if held_ns:
+            # An inner queue that is replaced loses what it holds, so it is left to run dry; nothing tells when it has.
+            await asyncio.sleep(max(held_ns) / 1e9)
+        for link, port in lifted:
+            if port in self._delayed and not self._delays(link, port):
+                self._delayed.remove(port)
+                self._requests(port.node).run([_plain_queue(port, queue_bytes(self._fabric, link))])
+
+    def _delays(self, link: Link, port: Port) -> list[Delay]:
+        return [what for what in self._done[link, port].values() if isinstance(what, Delay)]
+
+    def _apply(self, link: Link, port: Port) -> None:
+        """The product of all shares, the sum of all delays."""
+        share = math.prod(what.share for what in self._done[link, port].values() if isinstance(what, Slow))
+        requests = [shaper(self._fabric, link, port, share)]
+        if port in self._delayed:
+            delays = self._delays(link, port)
+            total = Delay(sum(d.delay_ns for d in delays), sum(d.jitter_ns for d in delays))
+            requests.append(_delaying_queue(port, total, self._room(link, total)))
+        self._requests(port.node).run(requests)
+
+    def _room(self, link: Link, total: Delay) -> int:
+        """Packets that netem must hold: those on their way, at the link's rate, and those that wait for the bucket."""
+        on_the_way = link.rate_bps / 8 * (total.delay_ns + total.jitter_ns) / 1e9
+        return int(on_the_way + queue_bytes(self._fabric, link)) // _SMALLEST_FRAME
+
+
+def _delaying_queue(port: Port, total: Delay, room: int) -> bytes:
+    """netem inside the port's token bucket, holding ``room`` packets at most."""
+    options = struct.pack("=IIIIII", 0, room, 0, 0, 0, 0)
+    options += _attribute(_LATENCY64, struct.pack("=q", total.delay_ns))
+    options += _attribute(_JITTER64, struct.pack("=q", total.jitter_ns))
+    return _inner_queue(port, b"netem\0", options)
+
+
+def _plain_queue(port: Port, limit_bytes: int) -> bytes:
+    """The queue that a token bucket begins with."""
+    return _inner_queue(port, b"bfifo\0", struct.pack("=I", limit_bytes))
+
+
+def _inner_queue(port: Port, kind: bytes, options: bytes) -> bytes:
+    body = struct.pack("=BxxxiIII", 0, port.ifindex, 0, _INSIDE_THE_BUCKET, 0)
+    body += _attribute(_KIND, kind) + _attribute(_OPTIONS, options)
+    flags = NLM_F_REQUEST | _NLM_F_CREATE | _NLM_F_REPLACE
+    return struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, flags, 0, 0) + body
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)

@@ -1,0 +1,155 @@
+"""What is done to frames as they arrive at a port: some are dropped, some corrupted, before anything else sees them.
+
+At the receiver's ingress, because a drop at the sender's egress is reported to the sender, which no wire does (FACTS
+trap 10). One nftables table per namespace with one chain per port that is impaired, whose priority puts it before
+the LAG's own ingress chain; a bonding driver, the routing and sockets bound to an ethertype come after every such
+chain. Sockets that take all ethertypes (tcpdump) come before it and still show what is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from testbed.fabric.model import Port
+from testbed.kernel.nft import Nft
+from testbed.kernel.ns import NetNs
+
+_TABLE = "hpn_impair"
+_BEFORE_THE_LAG = -200  # testbed.lag.nft_datapath has 0; lower runs first
+_LACP, _BGP, _ROCE = 0x8809, 179, 4791
+_UDP_BYTES = 8
+_MILLION = 1_000_000
+
+LAST_BYTE = 255 - _UDP_BYTES
+"""Of a UDP payload, the last byte that every kernel's nftables can change."""
+
+
+class Traffic(StrEnum):
+    """Which frames."""
+
+    EVERYTHING = "everything"
+    LACP = "lacp"
+    DATA = "data"  # RoCEv2: UDP to port 4791, acknowledgements included
+    NOT_CONTROL = "all-but-control"  # everything but LACP and BGP
+
+
+class Arriving(Protocol):
+    """Something done to what arrives."""
+
+    def rules(self) -> tuple[str, ...]:
+        """nftables rules; frames that they let go on meet those of the other impairments of the port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A share of such frames, each by its own random number, is lost without a trace."""
+
+    traffic: Traffic = Traffic.EVERYTHING
+    share: float = 1.0
+
+    def rules(self) -> tuple[str, ...]:
+        """One rule for each way such a frame can look."""
+        return tuple(f"{match} {_chance(self.share)} drop" for match in _MATCHES[self.traffic])
+
+
+@dataclass(frozen=True, slots=True)
+class Corrupt:
+    """One bit of byte ``at`` of the UDP payload is flipped in a share of the RoCE packets that have that byte.
+
+    ``at`` is at most LAST_BYTE: nftables of Linux 6.12 reaches 255 bytes behind a header and no further.
+    The UDP checksum does not tell: between veths it is never computed (FACTS trap 10), and RoCEv2 may send none.
+    """
+
+    share: float
+    at: int
+
+    def rules(self) -> tuple[str, ...]:
+        """One rule; a packet that is too short for it does not match."""
+        at = _UDP_BYTES + self.at
+        byte = f"@th,{8 * at},8"
+        return (f"udp dport {_ROCE} udp length > {at} {_chance(self.share)} {byte} set {byte} ^ 0x01",)
+
+
+def probe(space: NetNs) -> str | None:
+    """Why this kernel cannot do it, None when it can: every kind of rule is tried on the loopback of ``space``."""
+    kinds = [Drop(traffic, 0.5) for traffic in Traffic]
+    try:
+        chain = IngressChains(space)
+        try:
+            chain.put("probe", Port("", "lo", 1, ""), *kinds, Corrupt(0.5, LAST_BYTE))
+            chain.lift("probe")
+        finally:
+            chain.close()
+    except OSError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+class IngressChains:
+    """The impairments of one namespace's ports. OSError when the kernel refuses one."""
+
+    def __init__(self, space: NetNs) -> None:
+        self._nft = Nft(space)
+        self._ports: dict[Port, dict[Hashable, tuple[str, ...]]] = {}
+
+    def put(self, key: Hashable, port: Port, *what: Arriving) -> None:
+        """Do this to what arrives at ``port`` until ``key`` is lifted; instead of what that key did there before."""
+        chain = self._ports.setdefault(port, {})
+        before = chain.get(key)
+        chain[key] = tuple(rule for each in what for rule in each.rules())
+        try:
+            self._nft.run(self._written(port))
+        except OSError:
+            self._forget(key, port)
+            if before is not None:
+                self._ports.setdefault(port, {})[key] = before
+            raise
+
+    def lift(self, key: Hashable) -> None:
+        """Undo what was put under ``key``, wherever; the rest stays. Nothing happens when there is nothing."""
+        for port in [port for port, chain in self._ports.items() if key in chain]:
+            self._forget(key, port)
+            self._nft.run(self._written(port))
+
+    def close(self) -> None:
+        """Close the nftables context; what is in the kernel stays."""
+        self._nft.close()
+
+    def _forget(self, key: Hashable, port: Port) -> None:
+        self._ports[port].pop(key, None)
+        if not self._ports[port]:
+            del self._ports[port]
+
+    def _written(self, port: Port) -> str:
+        """One transaction that makes the kernel's chain of ``port`` what it should be: no frame meets half of it."""
+        if not self._ports:
+            return f"delete table netdev {_TABLE}"
+        name = f"netdev {_TABLE} port{port.ifindex}"
+        if port not in self._ports:
+            return f"flush chain {name}\ndelete chain {name}"
+        hook = f'type filter hook ingress device "{port.name}" priority {_BEFORE_THE_LAG}; policy accept;'
+        make = [f"add table netdev {_TABLE}", f"add chain {name} {{ {hook} }}", f"flush chain {name}"]
+        rules = [f"add rule {name} {rule}" for rules in self._ports[port].values() for rule in rules]
+        return "\n".join([*make, *rules])
+
+
+# A frame matches one of them at most, so that each meets one random number.
+_MATCHES = {
+    Traffic.EVERYTHING: ("",),
+    Traffic.LACP: (f"meta protocol {_LACP:#06x}",),
+    Traffic.DATA: (f"udp dport {_ROCE}",),
+    Traffic.NOT_CONTROL: (
+        f"meta protocol != ip meta protocol != {_LACP:#06x}",
+        "meta protocol ip meta l4proto != tcp",
+        # Not '!=' twice: nft would join the two ports into one word that is unequal when either of them is.
+        f"meta protocol ip tcp dport != {_BGP} tcp sport < {_BGP}",
+        f"meta protocol ip tcp dport != {_BGP} tcp sport > {_BGP}",
+    ),
+}
+
+
+def _chance(share: float) -> str:
+    return "" if share >= 1 else f"numgen random mod {_MILLION} < {round(share * _MILLION)}"

@@ -1,0 +1,130 @@
+"""Faults that take no carrier: at which port they are done, what they need, how a drill file writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import pytest
+
+from failover import needs
+from failover.faults import (
+    FAULTS,
+    BitCorruption,
+    Fault,
+    LacpLoss,
+    LinkDelay,
+    LinkDown,
+    Need,
+    OneWayLoss,
+    RateDrop,
+    SilentDrop,
+    make,
+)
+from failover.faults.impair import Direction, Directions, Dropped
+from failover.impairing import IMPAIRMENTS, impair
+from testbed.errors import MachineError
+from testbed.fabric.build import build
+from testbed.fabric.model import Link, Port
+from testbed.fabric.presets import PRESETS
+from testbed.lab.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
+from traffic.framing import ACK_BYTES, BTH_BYTES
+
+FABRIC = build(PRESETS["tiny"].spec)
+LINK = FABRIC.link("p0.s0.h0.r0.0")
+HOST, TOR = LINK.lower, LINK.upper
+MS = 10**6
+
+
+class Noted(Impairments):
+    """Writes down what it is told, and does nothing."""
+
+    def __init__(self) -> None:
+        self.arriving: list[tuple[Port, Drop | Corrupt]] = []
+        self.leaving: list[tuple[Port, Slow | Delay]] = []
+        self.keys: set[Hashable] = set()
+
+    def on_arrival(self, key: Hashable, port: Port, what: Drop | Corrupt) -> None:
+        self.keys.add(key)
+        self.arriving.append((port, what))
+
+    def on_departure(self, key: Hashable, link: Link, port: Port, what: Slow | Delay) -> None:
+        assert link is LINK
+        self.keys.add(key)
+        self.leaving.append((port, what))
+
+
+def done(fault: Fault) -> Noted:
+    noted = Noted()
+    impair(fault, LINK, noted)
+    assert noted.keys == {fault}, "lifted by the fault itself"
+    return noted
+
+
+def test_what_goes_up_is_lost_where_it_arrives_at_the_tor() -> None:
+    assert done(OneWayLoss(LINK.name, Direction.UP)).arriving == [(TOR, Drop())]
+    assert done(OneWayLoss(LINK.name, Direction.DOWN)).arriving == [(HOST, Drop())]
+
+
+def test_a_silent_drop_is_at_both_ends_and_takes_everything_unless_told_otherwise() -> None:
+    assert done(SilentDrop(LINK.name)).arriving == [(HOST, Drop()), (TOR, Drop())]
+    some = Drop(Traffic.NOT_CONTROL, 0.01)
+    assert done(SilentDrop(LINK.name, 0.01, Dropped.NOT_CONTROL)).arriving == [(HOST, some), (TOR, some)]
+
+
+@pytest.mark.parametrize(
+    ("direction", "deaf"),
+    [(Directions.BOTH, [HOST, TOR]), (Directions.UP, [TOR]), (Directions.DOWN, [HOST])],
+)
+def test_lacp_loss_makes_the_receiving_end_deaf_for_lacp_alone(direction: Directions, deaf: list[Port]) -> None:
+    assert done(LacpLoss(LINK.name, direction)).arriving == [(port, Drop(Traffic.LACP)) for port in deaf]
+
+
+def test_the_corrupted_byte_is_payload_of_every_data_packet_and_of_no_acknowledgement() -> None:
+    (_, what), _ = done(BitCorruption(LINK.name, 0.01)).arriving
+    assert isinstance(what, Corrupt)
+    assert what.share == 0.01
+    assert ACK_BYTES < what.at < BTH_BYTES + 1024
+
+
+def test_delay_and_rate_are_done_where_frames_leave() -> None:
+    assert done(LinkDelay(LINK.name, 5 * MS, MS)).leaving == [(p, Delay(5 * MS, MS)) for p in (HOST, TOR)]
+    assert done(RateDrop(LINK.name, 0.25)).leaving == [(HOST, Slow(0.25)), (TOR, Slow(0.25))]
+
+
+def test_every_impairment_leaves_the_carrier_and_stands_in_the_catalogue() -> None:
+    for kind in IMPAIRMENTS:
+        assert FAULTS[kind.KIND] is kind
+        assert not kind.TAKES_CARRIER
+        assert not kind.REPAIRS_ITSELF
+    assert LinkDown.TAKES_CARRIER
+
+
+def test_a_choice_in_a_file_becomes_the_choice_itself() -> None:
+    assert make("one-way-loss", "x", {"direction": "up"}) == OneWayLoss("x", Direction.UP)
+    fault = make("silent-drop", "x", {"share": 0.5, "traffic": "data"})
+    assert isinstance(fault, SilentDrop)
+    assert fault.traffic is Dropped.DATA
+
+
+def test_a_kernel_that_lacks_something_is_refused_by_fault_and_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "probe_kernel", lambda: {"netem": False})
+    monkeypatch.setattr("failover.needs.sandbox.ask", lambda _question: "no netdev family")
+    with pytest.raises(MachineError) as caught:
+        needs.check(
+            [LinkDelay("x", MS), SilentDrop("x"), OneWayLoss("x", Direction.UP), SilentDrop("y"), LinkDown("x")]
+        )
+    by_netem, by_ingress = sorted(str(caught.value).splitlines())
+    assert by_netem.startswith("link-delay: no netem in this kernel")
+    assert "--engine qemu" in by_netem
+    assert by_ingress.startswith("one-way-loss and silent-drop: no nftables at a port's ingress")
+    assert "no netdev family" in by_ingress
+    assert "--engine uml --virtual-time" in by_ingress
+
+
+def test_a_drill_that_needs_nothing_special_probes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never() -> dict[str, bool]:
+        raise AssertionError
+
+    monkeypatch.setattr(needs, "probe_kernel", never)
+    needs.check([LinkDown("x"), RateDrop("x", 0.5)])
+    assert set(Need) == {need for kind in FAULTS.values() for need in kind.NEEDS}, "every need has its fault"

@@ -1,0 +1,239 @@
+"""Every lever of a running lab does what it says, and its inverse leaves the lab as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from testbed.events import EventKind, now_ns
+from testbed.fabric.model import Role
+from testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from testbed.lab.lab import Lab
+from testbed.lab.state import differences, state
+from testbed.routing.trace import Flow
+from tests.lab.running import Recorder, ping, tiny, with_lab
+
+pytestmark = pytest.mark.kernel
+
+TOR = "p0.s0.t0.0"
+QUICK_BGP = {"hold_s": 3, "keepalive_s": 1}
+
+
+def _hosts_of(lab: Lab, tor: str) -> list[str]:
+    return [nic.name for nic in lab.fabric.nics if any(link.upper.node == tor for link in nic.links)]
+
+
+def _active(lab: Lab, nics: Iterable[str]) -> set[tuple[int, ...]]:
+    return {lab.nics[nic].active for nic in nics}
+
+
+async def _whole_again(lab: Lab, before: dict[str, str]) -> None:
+    await lab.converged(30)
+    assert differences(before, state(lab)) == ()
+
+
+@pytest.mark.parametrize("end", ["lower", "upper"])
+def test_an_end_that_is_put_down_takes_the_carrier_of_the_other_and_comes_back(end: str) -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        before = state(lab)
+        nic = lab.fabric.nics[0]
+        ends = [(nic.links[0], getattr(nic.links[0], end).node)]
+        lab.breakage.ports_down(ends)
+        await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), 10)
+        assert not lab.link_up(nic.links[0].name)
+        lab.breakage.ports_up(ends)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
+def test_a_nic_without_any_port_is_gone_from_both_planes_and_comes_back() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        before = state(lab)
+        nic = lab.fabric.nics[0]
+        assert lab.watcher is not None
+        watcher = lab.watcher
+        ends = [(link, link.lower.node) for link in nic.links]
+        lab.breakage.ports_down(ends)
+        await lab.wait_for(lambda: lab.nics[nic.name].active == (), 10)
+        aggs = [node.name for node in lab.fabric.switches if node.role is Role.AGG]
+        await lab.wait_for(lambda: not any(f"{nic.ip}/32" in watcher.routes(agg) for agg in aggs), 10)
+        lab.breakage.ports_up(ends)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
+def test_all_aggs_of_a_plane_die_together_and_boot_again_and_hosts_keep_their_port() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        before = state(lab)
+        aggs = ("p0.a0.0", "p0.a0.1")
+        lab.breakage.crash(aggs)
+        lab.breakage.crash(aggs)  # they are dead already
+        await lab.wait_for(lambda: not any(lab.birds[agg].running for agg in aggs), 10)
+        tors = [node.name for node in lab.fabric.switches if node.role is Role.TOR and node.plane == 0]
+        await lab.wait_for(lambda: not any(lab.birds[tor].established for tor in tors), 10)
+        assert _active(lab, lab.nics) == {(0, 1)}
+        await lab.breakage.boot(aggs)
+        await lab.breakage.boot(aggs)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
+def test_a_whole_plane_dies_with_its_tors_and_boots_again() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        before = state(lab)
+        dying = tuple(node.name for node in lab.fabric.switches if node.plane == 0)
+        lab.breakage.crash(dying)
+        await lab.wait_for(lambda: _active(lab, lab.nics) == {(1,)}, 10)
+        await lab.breakage.boot(dying)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
+def test_a_dead_switch_is_known_to_have_no_routes() -> None:
+    """The kernel removes them with their interfaces and tells nobody: a booting switch would look converged."""
+
+    async def check(lab: Lab, _events: Recorder) -> None:
+        assert lab.watcher is not None
+        assert lab.watcher.routes("p0.a0.0")
+        lab.crash("p0.a0.0")
+        assert lab.watcher.routes("p0.a0.0") == {}
+        await lab.boot("p0.a0.0")
+        await lab.converged(30)
+
+    with_lab(tiny(), check)
+
+
+def test_a_core_dies_and_boots_again() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        before = state(lab)
+        lab.crash("c0.0")
+        await lab.wait_for(lambda: not lab.birds["c0.0"].running and bool(lab.missing()), 10)
+        assert lab.path(Flow("p0.s0.h0.r0", "p1.s0.h0.r0", 50_000)).dropped is None
+        await lab.boot("c0.0")
+        await _whole_again(lab, before)
+
+    with_lab(tiny(pods=2, segments=1, hosts=1, rails=1, aggs=1, cores=2), check)
+
+
+def test_a_hung_control_plane_forwards_on_until_its_partners_lose_patience() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        before = state(lab)
+        hosts = _hosts_of(lab, TOR)
+        assert lab.wiring is not None
+        assert lab.watcher is not None
+        watcher = lab.watcher
+        there = lab.fabric.nic("p0.s0.h0.r0")
+        start = now_ns()
+        lab.breakage.hang(TOR)
+        assert state(lab)[f"daemons of {TOR}"] == "hung"
+        pid = lab.birds[TOR].pid
+        assert (Path("/proc") / str(pid) / "stat").read_text().split()[2] == "T"
+        assert "ttl=" in ping(lab, "p0.s1.h0", there.ip)
+        await lab.wait_for(lambda: _active(lab, hosts) == {(1,)}, 10)  # Short Timeout: 3 s after the last LACPDU
+        await lab.wait_for(lambda: f"{there.ip}/32" not in watcher.routes("p0.a0.0"), 10)  # hold time
+        assert not events.after(start, EventKind.LACP, TOR), "a frozen daemon says nothing"
+        assert all(lab.link_up(link.name) for link in lab.fabric.links_of(TOR))
+        lab.breakage.resume(TOR)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(bgp=QUICK_BGP), check)
+
+
+def test_a_short_hang_goes_unnoticed() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        before = state(lab)
+        start = now_ns()
+        lab.breakage.hang(TOR)
+        lab.breakage.resume(TOR)
+        await _whole_again(lab, before)
+        assert not events.after(start, EventKind.LAG)
+
+    with_lab(tiny(), check)
+
+
+def test_a_draining_tor_withdraws_its_hosts_then_sends_them_away_and_forwards_to_the_last() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        before = state(lab)
+        hosts = _hosts_of(lab, TOR)
+        nic = lab.fabric.nic(hosts[0])
+        assert lab.watcher is not None
+        watcher = lab.watcher
+        start = now_ns()
+
+        def host_routes() -> set[str]:
+            return {r.prefix for r in lab.requests(TOR).routes() if r.protocol == PROTO_HOST_ROUTE}
+
+        lab.breakage.withdraw(TOR)
+        await lab.wait_for(lambda: f"{nic.ip}/32" not in watcher.routes("p0.s1.t0.0"), 10)
+        assert nic.subnet in watcher.routes("p0.s1.t0.0"), "late packets still find their way"
+        assert f"{nic.ip}/32" in host_routes()
+        assert not [e for e in events.after(start, EventKind.BGP) if e.what == "down"]
+        lab.breakage.leave(TOR)
+        await lab.wait_for(lambda: _active(lab, hosts) == {(1,)}, 10)
+        assert all(lab.link_up(link.name) for link in lab.fabric.links_of(TOR))
+        assert f"{nic.ip}/32" in host_routes()
+        lab.breakage.rejoin(TOR)
+        lab.breakage.announce(TOR)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
+def test_a_drained_tor_that_went_down_boots_undrained() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        before = state(lab)
+        lab.breakage.withdraw(TOR)
+        lab.breakage.leave(TOR)
+        lab.crash(TOR)
+        await lab.boot(TOR)
+        lab.breakage.rejoin(TOR)
+        lab.breakage.announce(TOR)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
+def test_a_dead_data_plane_drops_what_it_would_forward_and_nobody_notices() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        before = state(lab)
+        there = lab.fabric.nic("p0.s0.h0.r0")
+        start = now_ns()
+        lab.breakage.stop_forwarding(TOR)
+        lab.breakage.stop_forwarding("p0.s0.t0.1")  # both planes, so that the LAG's choice does not matter
+        assert state(lab)[f"forwarding of {TOR}"] == "dead"
+        assert "ttl=" not in ping(lab, "p0.s1.h0", there.ip, wait_s=1)
+        assert "ttl=" in ping(lab, there.host, there.gateway), "what is meant for the ToR itself still arrives"
+        sent = {name: speaker for name, speaker in lab.tors[TOR].speakers.items() if speaker.active_ports}
+        assert len(sent) == len(_hosts_of(lab, TOR))
+        assert not events.after(start, EventKind.LAG)
+        assert not events.after(start, EventKind.BGP)
+        for tor in (TOR, "p0.s0.t0.1"):
+            lab.breakage.start_forwarding(tor)
+            lab.breakage.start_forwarding(tor)
+        assert "ttl=" in ping(lab, "p0.s1.h0", there.ip)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
+def test_a_session_that_is_reset_goes_down_at_both_ends_and_stands_again() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        before = state(lab)
+        link = lab.fabric.link(f"{TOR}-p0.a0.0")
+        start = now_ns()
+        lab.breakage.reset_session(link)
+
+        def mourners() -> set[str]:
+            return {e.node for e in events.after(start, EventKind.BGP) if e.what == "down"}
+
+        await lab.wait_for(lambda: mourners() == {TOR, "p0.a0.0"}, 10)
+        assert lab.link_up(link.name)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(), check)

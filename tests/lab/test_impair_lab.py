@@ -1,0 +1,127 @@
+"""Impairments of a whole lab's links: what LACP makes of a loss, and shapers that are changed and set back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from testbed.doctor import probe_kernel
+from testbed.events import EventKind, now_ns
+from testbed.fabric.model import Link, Port
+from testbed.kernel.ns import NetNs
+from testbed.kernel.packet import PacketSocket
+from testbed.lab.impair import Delay, Drop, Slow, Traffic
+from testbed.lab.impair_ingress import probe
+from testbed.lab.lab import Lab
+from testbed.lab.state import differences, state
+from testbed.lag.states import Rx
+from tests.lab.running import Recorder, tiny, with_lab
+
+pytestmark = pytest.mark.kernel
+
+MS = 10**6
+EXPERIMENTAL = 0x88B6  # IEEE 802 local experimental 2: nobody else's
+
+
+def test_lacp_loss_starves_the_speaker_of_either_end_and_data_goes_on() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        if (problem := probe(_space(lab, "p0.s0.h0"))) is not None:
+            pytest.skip(f"no nftables at a port's ingress here: {problem}")
+        nic, impairments = lab.fabric.nics[0], lab.impairments
+        link = nic.links[0]
+        assert impairments is not None
+        before, start = state(lab), now_ns()
+        impairments.on_arrival("mute", link.upper, Drop(Traffic.LACP))
+        await lab.wait_for(lambda: lab.tors[link.upper.node].status()[link.upper.name].rx is Rx.EXPIRED, 10)
+        assert lab.nics[nic.name].status()[0].rx is Rx.CURRENT, "the host hears the ToR"
+        impairments.on_arrival("mute", link.lower, Drop(Traffic.LACP))
+        await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), 10)
+        assert lab.link_up(link.name)
+        assert not [e for e in events.after(start, EventKind.LINK) if "carrier" in e.what]
+        await impairments.lift("mute")
+        await lab.converged(30)
+        assert differences(before, state(lab)) == ()
+
+    with_lab(tiny(segments=1), check)
+
+
+def _space(lab: Lab, node: str) -> NetNs:
+    assert lab.wiring is not None
+    return lab.wiring.namespaces[node]
+
+
+def _queues(port: Port) -> list[dict[str, Any]]:
+    """Every queue of a port as tc shows it, from the root on."""
+    command = ["ip", "netns", "exec", port.node, "tc", "-j", "qdisc", "show", "dev", port.name]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
+    return list(json.loads(shown))
+
+
+def test_a_slower_link_is_set_back_to_the_very_same_shaper() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        link, impairments = lab.fabric.links[0], lab.impairments
+        assert impairments is not None
+        before = _queues(link.lower)
+        assert [queue["kind"] for queue in before] == ["tbf"]
+        impairments.on_departure("lanes", link, link.lower, Slow(0.25))
+        assert _rate_of(link.lower) == link.rate_bps // 4
+        impairments.on_departure("pcie", link, link.lower, Slow(0.5))
+        assert _rate_of(link.lower) == link.rate_bps // 8
+        await impairments.lift("lanes")
+        assert _rate_of(link.lower) == link.rate_bps // 2
+        await impairments.lift("pcie")
+        assert _queues(link.lower) == before
+        assert _rate_of(link.upper) == link.rate_bps
+
+    with_lab(tiny(segments=1), check, converge=False)
+
+
+def _rate_of(port: Port) -> int:
+    """Bits per second of a port's token bucket."""
+    return int(_queues(port)[0]["options"]["rate"]) * 8
+
+
+def test_delays_of_one_port_add_up_and_are_set_back() -> None:
+    if not probe_kernel()["netem"]:
+        pytest.skip("this kernel has no netem")
+
+    async def check(lab: Lab, _events: Recorder) -> None:
+        link, impairments = lab.fabric.nics[0].links[0], lab.impairments
+        assert impairments is not None
+        before = _queues(link.lower)
+        impairments.on_departure("detour", link, link.lower, Delay(300 * MS))
+        assert await _flight_ns(lab, link) >= 300 * MS
+        impairments.on_departure("retimer", link, link.lower, Delay(100 * MS))
+        assert await _flight_ns(lab, link) >= 400 * MS
+        await impairments.lift("detour")
+        assert 100 * MS <= await _flight_ns(lab, link) < 300 * MS
+        await impairments.lift("retimer")
+        assert await _flight_ns(lab, link) < 100 * MS
+        after = _queues(link.lower)
+        assert after[0] == before[0]
+        assert [queue["kind"] for queue in after[1:]] in ([], ["bfifo"]), "the bucket's inner queue now has a name"
+
+    with_lab(tiny(segments=1), check, converge=False)
+
+
+async def _flight_ns(lab: Lab, link: Link) -> int:
+    """How long a frame takes up the link."""
+    arrived: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    lower, upper = link.lower, link.upper
+
+    def hear(_payload: bytes, _source: str) -> None:
+        arrived.set_result(now_ns())
+
+    inlet = PacketSocket(_space(lab, upper.node), upper.name, EXPERIMENTAL, on_frame=hear)
+    outlet = PacketSocket(_space(lab, lower.node), lower.name, EXPERIMENTAL)
+    sent = now_ns()
+    outlet.send(b"hello", upper.mac)
+    async with asyncio.timeout(10):
+        took = await arrived - sent
+    inlet.close()
+    outlet.close()
+    return took

@@ -1,0 +1,60 @@
+"""docs/drills.md names every key that a drill file takes, so that it cannot fall behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from failover.faults import FAULTS, parameters
+from failover.marks import Mark
+from scenarios.drill import At, Bound, Flows, Metric
+from scenarios.load import drill_from
+from scenarios.schema import (
+    DrillFile,
+    GoodputExpectation,
+    OrderExpectation,
+    RestoredFaultEntry,
+    TimelineSection,
+    UntouchedExpectation,
+    WorkloadSection,
+)
+from testbed.yamlfile import parse
+
+TEXT = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
+MODELS = (
+    WorkloadSection,
+    TimelineSection,
+    RestoredFaultEntry,
+    GoodputExpectation,
+    UntouchedExpectation,
+    OrderExpectation,
+)
+
+
+def _keys() -> Iterator[str]:
+    for words in (Metric, Bound, Mark):
+        yield from (word.value for word in words)
+    for model in MODELS:
+        yield from (field.alias or name for name, field in model.model_fields.items() if name != "of")
+    for kind, fault in FAULTS.items():
+        yield kind
+        yield from (parameter.key for parameter in parameters(fault).values())
+
+
+@pytest.mark.parametrize("key", sorted(set(_keys())))
+def test_a_key_is_explained(key: str) -> None:
+    assert f"`{key}`" in TEXT or f"`{key}:" in TEXT, f"docs/drills.md does not explain {key}"
+
+
+def test_the_words_of_edges_and_flows_are_there() -> None:
+    for word in (*At, *Flows):
+        assert f"`{word}`" in TEXT or f": {word}`" in TEXT
+
+
+def test_the_example_is_a_drill() -> None:
+    example = TEXT.split("    drill: ", 1)[1].split("\n\nDurations", 1)[0]
+    lines = [line.removeprefix("    ") for line in f"    drill: {example}".splitlines()]
+    assert set(DrillFile.model_fields) == {line.split(":")[0] for line in lines if line and line[0].isalpha()}
+    assert drill_from(parse("\n".join(lines), "docs/drills.md"), Path()).name == "my-link-down"

@@ -21,12 +21,13 @@ from results.ci import exit_code as ci_exit_code
 from results.compare import compare, spread_table
 from results.engines import engine_tables, side_by_side
 from results.folder import load as load_run
+from results.ground_truth import ground_truth_table
 from results.junit import Judged, junit_xml
 from results.live import LiveSteps, LiveView
 from results.tables import calibration_line, doctor_table, figure_line, inventory_tables, rows_table, table
 from results.terminal import summary
 from results.verdict import worst_exit_code
-from scenarios import calibrate, ci_run, engines, library, repeats, session
+from scenarios import calibrate, ci_run, engines, ground_truth_run, library, repeats, session
 from scenarios.bench import figures
 from scenarios.ci import load_suite
 from scenarios.describe import describe
@@ -350,6 +351,29 @@ def drill_run(
         show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
         show(*repeats.summaries(repeated))
     return worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
+
+
+@commands.command()
+@click.option("--engine", type=click.Choice(["host", "uml"]), default="host", show_default=True, help="Where.")
+@click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), hidden=True)  # inside a guest
+@click.option("--as-engine", default="host", hidden=True)
+def selftest(engine: str, virtual_time: bool, as_json: bool, folder: Path | None, as_engine: str) -> int:
+    """Inject outages of exactly known length and check that what is measured of them is true."""
+    if folder is not None:
+        return ground_truth_run.run_here(as_engine, folder).outcome.exit_code
+    if virtual_time and engine != "uml":
+        raise InputError("--virtual-time needs --engine uml")
+    found = ground_truth_run.run("uml-virtual-time" if virtual_time else engine, click.echo)
+    if as_json:
+        click.echo(found.to_json())
+    else:
+        show(ground_truth_table(found))
+        for reason in found.reasons():
+            click.echo(reason)
+        click.echo(found.outcome)
+    return found.outcome.exit_code
 
 
 @commands.group()

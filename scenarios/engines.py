@@ -15,7 +15,7 @@ from scenarios import session
 from scenarios.ci_run import EngineSlot, command_engine
 from scenarios.drill import Drill
 from scenarios.order import Order
-from testbed.errors import InputError, MachineError
+from testbed.errors import InputError, MachineError, error_for
 from testbed.vm.guest import Engine, GuestJob, GuestResult
 from testbed.vm.qemu import Qemu
 from testbed.vm.uml import Uml
@@ -74,23 +74,37 @@ def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -
     engine.check()
     folder = create(order.out.absolute())
     slow = engine.slowness if order.slow is None else order.slow
-    inside = ("--folder", str(folder.path), "--as-engine", engine.name, "--as-repeat", str(order.repeat))
+    drill = ("drill", "run", str(Path(order.drill.source).absolute()))
+    inside = ("--folder", ".", "--as-engine", engine.name, "--as-repeat", str(order.repeat), "--slow", str(slow))
+    timeout_s = _BOOT_S + order.drill.timeline.end_ns / 1e9 * _SLOWNESS
+    command_in_guest((*drill, *inside), folder.path, engine, timeout_s, on_line)
+    return load(folder.path)
+
+
+def command_in_guest(
+    arguments: tuple[str, ...], folder: Path, engine: Engine, timeout_s: float, on_line: Callable[[str], None]
+) -> GuestResult:
+    """Run this very command in a guest, from inside ``folder``, the only one it may write; an answer was given.
+
+    The folder's name is nowhere in the guest, so that runs in virtual time repeat to the last digit. InputError and
+    MachineError as the command inside had them, with its words.
+    """
     job = GuestJob(
-        command=(sys.executable, "-B", str(_COMMAND), "drill", "run", order.drill.source, *inside, "--slow", str(slow)),
-        cwd=Path.cwd(),
-        writable=(folder.path,),
+        command=(sys.executable, "-B", str(_COMMAND), *arguments),
+        cwd=folder,
+        writable=(folder,),
         environment={"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state"},
         memory_mb=_MEMORY_MB,
         cpus=os.cpu_count() or 1,
-        timeout_s=_BOOT_S + order.drill.timeline.end_ns / 1e9 * _SLOWNESS,
+        timeout_s=timeout_s,
     )
     result = engine.run(job, on_line)
     if result.exit_code in _JUDGED:
-        return load(folder.path)
-    tail = _last_words(result)
-    if result.exit_code == InputError.exit_code:
-        raise InputError(f"{engine.name}: {tail}")
-    raise MachineError(f"{engine.name}: the drill ended with code {result.exit_code} in the guest: {tail}")
+        return result
+    words = f"{engine.name}: {_last_words(result)}"
+    if result.exit_code in (InputError.exit_code, MachineError.exit_code):
+        raise error_for(result.exit_code, words)
+    raise MachineError(f"{words} (the command ended with code {result.exit_code} in the guest)")
 
 
 def _last_words(result: GuestResult) -> str:

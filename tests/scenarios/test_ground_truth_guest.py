@@ -1,0 +1,35 @@
+"""The self-test in virtual time: its claims are kept on however busy a machine, and it repeats to the last digit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from results.ground_truth import GroundTruth
+from results.verdict import Outcome
+from scenarios import ground_truth_run
+from testbed.errors import MachineError
+from testbed.vm.uml import Uml
+
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(900)]
+
+ENGINE = "uml-virtual-time"
+
+
+def _run() -> GroundTruth:
+    try:
+        Uml(virtual_time=True).check()
+    except MachineError as error:
+        pytest.skip(str(error))
+    return ground_truth_run.run(ENGINE, lambda _line: None)
+
+
+def test_measured_is_true_to_one_packet_in_both_directions_and_every_run_says_the_same() -> None:
+    found = _run()
+    assert found.outcome is Outcome.PASS, "\n".join(found.reasons())
+    assert max(one.width_ms for one in found.measured) < 0.05, "the truth is known better than anything claimed"
+    assert found.noise_floor_ms < 0.1
+    longer = tuple(replace(one, true_ms=one.true_ms + 20) for one in found.measured)
+    assert replace(found, measured=longer).outcome is Outcome.FAIL, "it would tell"
+    assert _run() == found

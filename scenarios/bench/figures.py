@@ -38,13 +38,14 @@ def everything(runs: int = 3) -> Iterator[Figure]:
     yield from bring_up(runs)
     yield from failover(runs)
     yield from elephants()
-    yield from _guests(runs)
+    yield from _other_rooms(runs)
 
 
-def _guests(runs: int) -> Iterator[Figure]:
-    from scenarios.bench.guests import guests
+def _other_rooms(runs: int) -> Iterator[Figure]:
+    from scenarios.bench import guests, pathcontrol
 
-    yield from guests(runs)
+    yield from pathcontrol.figures()
+    yield from guests.guests(runs)
 
 
 def bring_up(runs: int) -> Iterator[Figure]:

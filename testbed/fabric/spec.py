@@ -74,13 +74,34 @@ class PathControlSpec(Strict):
     refresh_ms: int = Field(
         default=500, ge=50, le=60_000, description="interest refresh; also bounds recovery from a lost notice"
     )
+    gather_ms: int = Field(
+        default=2, ge=0, le=1000, description="after a notice to a host its ToR gathers further news so long"
+    )
+    hold_ms: int = Field(
+        default=1000,
+        ge=0,
+        le=60_000,
+        description="hold of a destination after its second loss, doubled with each further one; 0 = no damping",
+    )
+    hold_max_ms: int = Field(
+        default=16_000,
+        ge=1,
+        le=3_600_000,
+        description="longest hold; twice that without a loss, and all is forgotten",
+    )
 
 
 class StackSpec(Strict):
-    """Switch software of stacked ToRs; a ToR that was upgraded alone makes its stack one of mixed versions."""
+    """Stacked ToRs: their software (a ToR upgraded alone makes its stack one of mixed versions) and their timers.
+
+    The paper gives no timers. Three missing keepalives mean a dead peer, to be known before sync counts as lost.
+    """
 
     version: str = Field(default="1", min_length=1, max_length=32)
     tor_versions: dict[str, str] = Field(default_factory=dict, description="ToR name to a version of its own")
+    keepalive_ms: int = Field(default=100, ge=10, le=300, description="out of band, between the control planes")
+    sync_ms: int = Field(default=100, ge=10, le=300, description="over the peer link, between the data planes")
+    sync_hold_ms: int = Field(default=1000, ge=1000, le=60_000, description="so long without sync, and it is lost")
 
 
 class FabricSpec(Strict):

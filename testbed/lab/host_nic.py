@@ -24,7 +24,7 @@ from testbed.lag.datapath import UDP
 from testbed.lag.machine import PortStatus
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
+from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
 
 _ETHERTYPE_ARP = 0x0806
 _BROADCAST = "ff:ff:ff:ff:ff:ff"
@@ -55,8 +55,11 @@ class HostNic:
             else NftLag(fabric, nic, space, nft, sink, self._set_active)
         )
         control = fabric.spec.path_control
-        self._agent = HostAgent(nic.name, self._ports, control.refresh_ms, self._map, fabric.spec.seed)
-        self._agent_io = AgentIo(nic.host, space, self._agent, self._ports, sink, on_move) if control.enabled else None
+        settings = HostSettings(control.refresh_ms, control.hold_ms, control.hold_max_ms)
+        self._agent = HostAgent(nic.name, self._ports, settings, self._map, fabric.spec.seed)
+        tors = {link.lower.name: link.upper.mac for link in nic.links}
+        agent_io = AgentIo(nic.host, space, self._agent, self._ports, sink, on_move, tors)
+        self._agent_io = agent_io if control.enabled else None
 
     def start(self) -> None:
         """Start path control and the LAG; no port carries anything yet."""

@@ -54,7 +54,8 @@ class Tor:
 
     def _make_agent(self) -> TorAgent:
         self._generation += 1
-        return TorAgent({name: link.upper.ifindex for name, link in self._access.items()}, self._generation)
+        ports = {name: link.upper.ifindex for name, link in self._access.items()}
+        return TorAgent(ports, self._generation, self._fabric.spec.path_control.gather_ms)
 
     def _make_routes(self) -> HostRouteDaemon:
         return HostRouteDaemon(self._fabric, self.node, self._netlink, self._sink)
@@ -68,9 +69,11 @@ class Tor:
         self._routes.resync()
         if self._fabric.spec.path_control.enabled:
             self._agent = self._make_agent()
-            self._agent_io = AgentIo(self.node.name, self._space, self._agent, tuple(self._access), self._sink)
+            hosts = {name: link.lower.mac for name, link in self._access.items()}
+            self._agent_io = AgentIo(self.node.name, self._space, self._agent, tuple(hosts), self._sink, peers=hosts)
             self._agent_io.start()
             self._resync_agent()
+            self._agent_io.perform(self._agent.hello())
 
     def _resync_agent(self) -> None:
         if self._agent_io is not None:

@@ -8,9 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from testbed.routing.pathcontrol.actions import Action, Move, Reachability, Send
-from testbed.routing.pathcontrol.host_agent import FIRST_SPORT, SPORTS, Connection, HostAgent
-from testbed.routing.pathcontrol.message import Interest, decode, encode_interest, encode_reach
+from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send
+from testbed.routing.pathcontrol.host_agent import MOVE_BATCH, Connection, HostAgent, HostSettings
+from testbed.routing.pathcontrol.message import Interest, decode, encode_hello, encode_interest, encode_reach
+from testbed.routing.pathcontrol.source_ports import FIRST_SPORT, SEARCH_LIMIT, SPORTS
+from testbed.routing.pathcontrol.tor_view import Standing
 
 MS = 1_000_000
 PORTS = ("r0p0", "r0p1")
@@ -24,14 +26,14 @@ def parity(sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:
 
 
 def agent(*connections: Connection) -> HostAgent:
-    made = HostAgent("p0.s0.h0.r0", PORTS, 500, parity)
+    made = HostAgent("p0.s0.h0.r0", PORTS, HostSettings(), parity)
     made.set_active(PORTS, 0)
     made.add(connections, 0)
     return made
 
 
-def hear(made: HostAgent, port: str, *states: tuple[str, bool], generation: int = 1, at_ns: int = 1) -> list[Action]:
-    return [a for frame in encode_reach(generation, states) for a in made.on_frame(port, frame, at_ns)]
+def hear(made: HostAgent, port: str, *states: tuple[str, bool], number: int = 1, at_ns: int = 1) -> list[Action]:
+    return [a for frame in encode_reach(number, states) for a in made.on_frame(port, frame, at_ns)]
 
 
 def moves(actions: list[Action]) -> list[tuple[int, str, str]]:
@@ -44,7 +46,7 @@ def asked(actions: list[Action]) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def test_each_active_port_is_asked_about_each_destination_once_and_at_every_refresh() -> None:
-    made = HostAgent("nic", PORTS, 500, parity)
+    made = HostAgent("nic", PORTS, HostSettings(), parity)
     made.set_active(PORTS, 0)
     first = made.add([Connection(1, B, 4791, EVEN), Connection(2, B, 4791, ODD)], 0)
     assert asked(first) == [("r0p0", (B,)), ("r0p1", (B,))]
@@ -57,7 +59,7 @@ def test_each_active_port_is_asked_about_each_destination_once_and_at_every_refr
 
 
 def test_without_connections_nothing_is_sent_ever() -> None:
-    made = HostAgent("nic", PORTS, 500, parity)
+    made = HostAgent("nic", PORTS, HostSettings(), parity)
     assert made.set_active(PORTS, 0) == []
     assert made.deadline_ns is None
     made.add([Connection(1, B, 4791, EVEN)], 0)
@@ -75,7 +77,7 @@ def test_exactly_the_connections_of_the_lost_plane_move_and_come_home() -> None:
     assert moves(lost) == [(1, "r0p0", "r0p1")]
     assert made.sport_of(1) % 2 == 1
     assert (made.sport_of(2), made.sport_of(3)) == (ODD, 0xC102)
-    back = hear(made, "r0p0", (B, True), generation=2)
+    back = hear(made, "r0p0", (B, True), number=2)
     assert moves(back) == [(1, "r0p1", "r0p0")]
     assert made.sport_of(1) == EVEN
 
@@ -85,14 +87,109 @@ def test_moves_precede_nothing_when_no_port_reaches_the_destination() -> None:
     hear(made, "r0p1", (B, False))
     assert moves(hear(made, "r0p0", (B, False))) == []
     assert made.sport_of(1) == EVEN
-    assert moves(hear(made, "r0p1", (B, True), generation=2)) == [(1, "r0p0", "r0p1")]
+    assert moves(hear(made, "r0p1", (B, True), number=2)) == [(1, "r0p0", "r0p1")]
 
 
-def test_an_old_generation_is_not_believed() -> None:
+def test_the_newest_word_on_each_destination_counts_in_whatever_order_frames_come() -> None:
+    made = agent(Connection(1, B, 4791, EVEN), Connection(2, C, 4791, EVEN + 2))
+    hear(made, "r0p0", (B, True), number=5)
+    hear(made, "r0p0", (B, True), number=7)
+    assert moves(hear(made, "r0p0", (B, False), number=6)) == []
+    assert moves(hear(made, "r0p0", (C, False), number=4)) == [(2, "r0p0", "r0p1")]
+    assert moves(hear(made, "r0p0", (B, False), number=8)) == [(1, "r0p0", "r0p1")]
+    assert hear(made, "r0p0", (B, False), number=8) == []
+
+
+def test_a_missing_frame_has_the_tor_asked_again_at_once_but_not_without_end() -> None:
+    made = agent(Connection(1, B, 4791, EVEN), Connection(2, C, 4791, ODD))
+    made.set_active((), 0)
+    made.set_active(PORTS, 0)
+    assert asked(hear(made, "r0p0", (B, True), number=1, at_ns=100 * MS)) == []
+    assert asked(hear(made, "r0p0", (C, True), number=3, at_ns=100 * MS)) == [("r0p0", (B, C))]
+    assert asked(hear(made, "r0p0", (B, True), (C, True), number=4, at_ns=101 * MS)) == []
+    assert asked(hear(made, "r0p0", (B, True), number=6, at_ns=102 * MS)) == []
+    assert made.deadline_ns == 162_500_000
+    assert asked(made.on_timer(162_500_000)) == [("r0p0", (B, C))]
+
+
+def test_a_restarted_agent_outranks_its_predecessor_and_is_asked_again() -> None:
     made = agent(Connection(1, B, 4791, EVEN))
-    hear(made, "r0p0", (B, True), generation=5)
-    assert hear(made, "r0p0", (B, False), generation=4) == []
-    assert moves(hear(made, "r0p0", (B, False), generation=5)) == [(1, "r0p0", "r0p1")]
+    hear(made, "r0p0", (B, True), number=(1 << 32) + 9)
+    made.on_frame("r0p0", encode_hello(2 << 32), 100 * MS)
+    due = made.deadline_ns
+    assert due is not None
+    assert due < 163 * MS
+    assert asked(made.on_timer(due)) == [("r0p0", (B,))]
+    assert hear(made, "r0p0", (B, False), number=(1 << 32) + 10) == []
+    assert moves(hear(made, "r0p0", (B, False), number=(2 << 32) + 1)) == [(1, "r0p0", "r0p1")]
+
+
+def test_after_a_long_silence_an_agent_that_counts_anew_is_believed() -> None:
+    made = agent(Connection(1, B, 4791, EVEN))
+    hear(made, "r0p0", (B, True), number=9 << 32)
+    assert hear(made, "r0p0", (B, False), number=1, at_ns=1500 * MS) == []
+    assert moves(hear(made, "r0p0", (B, False), number=1, at_ns=1502 * MS)) == [(1, "r0p0", "r0p1")]
+
+
+def test_the_words_of_a_silent_tor_expire_but_nothing_goes_home_on_silence() -> None:
+    made = agent(Connection(1, B, 4791, EVEN))
+    hear(made, "r0p0", (B, False))
+    actions: list[Action] = []
+    while made.standing("r0p0", B, 0) is Standing.BAD:
+        due = made.deadline_ns
+        assert due is not None
+        assert due <= 2001 * MS
+        actions += made.on_timer(due)
+    assert moves(actions) == []
+    assert moves(hear(made, "r0p1", (B, False), at_ns=2001 * MS)) == [(1, "r0p1", "r0p0")]
+
+
+def flap(made: HostAgent, number: int, at_ns: int) -> list[Action]:
+    """Lost, and back 10 ms later."""
+    return hear(made, "r0p0", (B, False), number=number, at_ns=at_ns) + hear(
+        made, "r0p0", (B, True), number=number + 1, at_ns=at_ns + 10 * MS
+    )
+
+
+def test_a_flapping_destination_is_held_twice_as_long_after_each_loss() -> None:
+    made = agent(Connection(1, B, 4791, EVEN), Connection(2, C, 4791, EVEN + 2))
+    assert moves(flap(made, 1, 1000 * MS)) == [(1, "r0p0", "r0p1"), (1, "r0p1", "r0p0")]
+    second = flap(made, 3, 1100 * MS)
+    assert moves(second) == [(1, "r0p0", "r0p1")]
+    assert [a for a in second if isinstance(a, Hold)] == [Hold(B, "r0p0", 1000 * MS)]
+    third = flap(made, 5, 1200 * MS)
+    assert moves(third) == []
+    assert [a for a in third if isinstance(a, Hold)] == [Hold(B, "r0p0", 2000 * MS)]
+    assert moves(made.on_timer(3209 * MS)) == []
+    assert moves(made.on_timer(3210 * MS)) == [(1, "r0p1", "r0p0")]
+    assert made.sport_of(2) == EVEN + 2
+
+
+def test_a_held_port_serves_when_no_other_does() -> None:
+    made = agent(Connection(1, B, 4791, EVEN))
+    flap(made, 1, 1000 * MS)
+    flap(made, 3, 1100 * MS)
+    assert moves(hear(made, "r0p1", (B, False), at_ns=1200 * MS)) == [(1, "r0p1", "r0p0")]
+    assert made.sport_of(1) == EVEN
+
+
+def test_many_queue_pairs_move_in_batches() -> None:
+    made = agent(*(Connection(n, B, 4791, FIRST_SPORT + n) for n in range(600)))
+    while (due := made.deadline_ns) is not None and due < 100 * MS:
+        made.on_timer(due)
+    batches = [hear(made, "r0p0", (B, False), at_ns=100 * MS)]
+    while (due := made.deadline_ns) is not None and due < 110 * MS:
+        batches.append(made.on_timer(due))
+    assert max(len(moves(batch)) for batch in batches) <= MOVE_BATCH
+    assert len([move for batch in batches for move in moves(batch)]) == 300
+    assert all(made.sport_of(n) % 2 for n in range(600))
+
+
+def test_state_goes_with_the_connections() -> None:
+    made = agent(Connection(1, B, 4791, EVEN), Connection(2, C, 4791, ODD))
+    hear(made, "r0p0", (B, False), (C, True))
+    made.remove([1, 2])
+    assert made.state_size == 0
 
 
 def test_a_tor_without_path_control_changes_nothing() -> None:
@@ -135,11 +232,18 @@ def test_hostile_frames_and_unasked_destinations_are_ignored() -> None:
     assert hear(made, "r0p0", ("10.9.9.9", False)) == []
 
 
-def test_a_lag_blind_to_source_ports_leaves_everything_where_it_is() -> None:
-    made = HostAgent("nic", PORTS, 500, lambda sport, dst, dport, active: active[0])
+def test_a_lag_blind_to_source_ports_leaves_everything_where_it_is_at_a_bounded_cost() -> None:
+    asked_of_the_lag: list[int] = []
+
+    def blind(sport: int, dst: str, dport: int, active: Sequence[str]) -> str:
+        asked_of_the_lag.append(sport)
+        return active[0]
+
+    made = HostAgent("nic", PORTS, HostSettings(), blind)
     made.set_active(PORTS, 0)
     made.add([Connection(1, B, 4791, EVEN)], 0)
     assert moves(hear(made, "r0p0", (B, False))) == []
+    assert len(asked_of_the_lag) <= SEARCH_LIMIT + 5
 
 
 def test_the_same_story_gives_the_same_source_ports() -> None:
@@ -177,7 +281,7 @@ class Host(RuleBasedStateMachine):
     @rule(port=st.sampled_from(PORTS), b=st.booleans(), c=st.booleans())
     def tor_speaks(self, port: str, b: bool, c: bool) -> None:
         self.generation[port] += 1
-        self.carry_out(hear(self.agent, port, (B, b), (C, c), generation=self.generation[port], at_ns=self.now))
+        self.carry_out(hear(self.agent, port, (B, b), (C, c), number=self.generation[port], at_ns=self.now))
 
     @rule(active=st.sampled_from([PORTS, PORTS[:1], PORTS[1:], ()]))
     def lag_changes(self, active: tuple[str, ...]) -> None:
@@ -209,9 +313,11 @@ class Host(RuleBasedStateMachine):
     @invariant()
     def everyone_who_can_reach_does_and_is_home_if_possible(self) -> None:
         for c in self.connections if self.active else ():
-            good = [p for p in self.active if self.agent._reaches(p, c.dst_ip, self.now)]
+            standings = {p: self.agent.standing(p, c.dst_ip, self.now) for p in self.active}
+            good = [p for p, standing in standings.items() if standing is Standing.GOOD]
+            usable = [p for p, standing in standings.items() if standing is not Standing.BAD]
             at = parity(self.sports[c.id], c.dst_ip, c.dport, self.active)
-            assert not good or at in good
+            assert not usable or at in usable
             if parity(c.home_sport, c.dst_ip, c.dport, self.active) in good:
                 assert self.sports[c.id] == c.home_sport
 

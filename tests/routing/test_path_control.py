@@ -11,7 +11,7 @@ from testbed.events import EventKind, now_ns
 from testbed.fabric.model import Nic
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
+from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
 from tests.routing import fabrics
 from tests.routing.minilab import MiniLab
 
@@ -26,7 +26,7 @@ class Sender:
     def __init__(self, lab: MiniLab, nic: Nic, dst: Nic) -> None:
         self.ports = tuple(link.lower.name for link in nic.links)
         self.moves: list[Move] = []
-        self.agent = HostAgent(nic.name, self.ports, 200, parity)
+        self.agent = HostAgent(nic.name, self.ports, HostSettings(refresh_ms=200), parity)
         self.io = AgentIo(nic.host, lab.spaces[nic.host], self.agent, self.ports, lab.events.append, self.moves.append)
         self.dst = dst
 
@@ -78,11 +78,11 @@ def test_a_sender_that_missed_the_notice_learns_at_its_next_refresh() -> None:
         sender = Sender(lab, source, target)
         sender.start()
         agent, io = lab.agents[tor]
-        await lab.until(lambda: agent._told == {target.ip: True})
+        await lab.until(lambda: agent.told(source.links[0].upper.name, target.ip) is True)
         io.stop()  # what it sends now is lost
         lab.cut(target.links[0].lower)
         await lab.until(lambda: not lab.routes(tor, f"{target.ip}/32"))
-        await lab.until(lambda: agent._told == {target.ip: False})
+        await lab.until(lambda: agent.told(source.links[0].upper.name, target.ip) is False)
         io.start()
         await lab.until(lambda: any(move.connection == 0 for move in sender.moves))
 

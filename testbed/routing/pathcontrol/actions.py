@@ -34,4 +34,13 @@ class Reachability:
     reachable: bool
 
 
-Action = Send | Move | Reachability
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A destination that came back through a port keeps flapping: nothing goes home to that port for ``hold_ns``."""
+
+    dst_ip: str
+    port: str
+    hold_ns: int
+
+
+Action = Send | Move | Reachability | Hold

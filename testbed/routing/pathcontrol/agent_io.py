@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
-from testbed.routing.pathcontrol.actions import Action, Move, Reachability, Send
+from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send
 from testbed.routing.pathcontrol.message import ETHERTYPE, GROUP_MAC
 
 MoveSink = Callable[[Move], None]
@@ -34,15 +34,26 @@ class AgentIo:
     """Carries out what one agent wants. Feed the agent by its own methods and hand what they return to ``perform``."""
 
     def __init__(
-        self, node: str, ns: NetNs, agent: Agent, ports: Sequence[str], emit: EventSink, on_move: MoveSink | None = None
+        self,
+        node: str,
+        ns: NetNs,
+        agent: Agent,
+        ports: Sequence[str],
+        emit: EventSink,
+        on_move: MoveSink | None = None,
+        peers: Mapping[str, str] | None = None,
     ) -> None:
-        """``ports`` are the interfaces it speaks on; ``on_move`` tells the traffic engine of a new source port."""
+        """``ports`` are the interfaces it speaks on; ``on_move`` tells the traffic engine of a new source port.
+
+        ``peers`` gives the one MAC address to listen to at each port; without it anybody is heard.
+        """
         self._node = node
         self._ns = ns
         self._agent = agent
         self._ports = tuple(ports)
         self._emit = emit
         self._on_move = on_move
+        self._peers = peers
         self._sockets: dict[str, PacketSocket] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due_ns = 0
@@ -76,8 +87,9 @@ class AgentIo:
                 self._emit(_event(at_ns, self._node, action))
         self._arm()
 
-    def _received(self, port: str, payload: bytes, _source: str) -> None:
-        self.perform(self._agent.on_frame(port, payload, now_ns()))
+    def _received(self, port: str, payload: bytes, source: str) -> None:
+        if self._peers is None or self._peers.get(port) == source:
+            self.perform(self._agent.on_frame(port, payload, now_ns()))
 
     def _tick(self, due_ns: int) -> None:
         self._timer = None
@@ -95,7 +107,11 @@ class AgentIo:
         self._timer = asyncio.get_running_loop().call_at(due_ns / 1e9, self._tick, due_ns)
 
 
-def _event(at_ns: int, node: str, action: Move | Reachability) -> Event:
+def _event(at_ns: int, node: str, action: Move | Reachability | Hold) -> Event:
+    if isinstance(action, Hold):
+        return Event(
+            at_ns, EventKind.PATH, node, action.dst_ip, "held", {"port": action.port, "ms": action.hold_ns / 1e6}
+        )
     if isinstance(action, Reachability):
         what = "reachable" if action.reachable else "unreachable"
         return Event(at_ns, EventKind.PATH, node, action.dst_ip, what, {"port": action.port})

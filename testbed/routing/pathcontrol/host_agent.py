@@ -6,23 +6,26 @@ port is a plane. So a move is a new source port that the LAG carries through a p
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
-from testbed.routing.pathcontrol.actions import Action, Move, Reachability, Send
+from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send
+from testbed.routing.pathcontrol.damping import Damper
 from testbed.routing.pathcontrol.message import LIFETIME_REFRESHES, Reach, decode, encode_interest
-
-FIRST_SPORT, SPORTS = 0xC000, 0x4000
-"""RoCEv2 source ports (IBTA annex A17): 0xC000 to 0xFFFF."""
-
-SEARCH_LIMIT = 512
-"""Free source ports tried per move: with two ports every other one fits, unless the LAG does not hash ports at all."""
+from testbed.routing.pathcontrol.source_ports import SourcePorts
+from testbed.routing.pathcontrol.tor_view import Standing, TorView
 
 PortFor = Callable[[int, str, int, Sequence[str]], str]
 """The LAG's choice: (source port, destination IP, destination port, active member ports, never none) to member port."""
+
+MOVE_BATCH = 128
+"""Connections looked at in one go; the others follow after ``BATCH_GAP_NS``, so that others get their turn."""
+
+BATCH_GAP_NS = 1_000_000
+
+_ASKS_A_REFRESH = 8
+"""At most so often is a ToR asked again about everything because of missing frames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +38,21 @@ class Connection:
     home_sport: int
 
 
-@dataclass(slots=True)
-class _PortView:
-    """What the ToR behind one member port has said since the port became active."""
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """Times in ms, as in ``PathControlSpec``."""
 
-    speaks: bool = False  # this ToR has path control; survives a loss of carrier
-    generation: int = -1
-    reachable: dict[str, bool] = field(default_factory=dict)
-    doubt_until_ns: int = 0  # until then a destination it has not spoken of counts as unreachable
+    refresh_ms: int = 500
+    hold_ms: int = 1000
+    hold_max_ms: int = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The active ports for one destination."""
+
+    good: frozenset[str]
+    usable: frozenset[str]  # GOOD ones included
 
 
 class HostAgent:
@@ -52,55 +62,75 @@ class HostAgent:
     for up to three refresh times nothing moves home through it before the ToR confirms.
     """
 
-    def __init__(self, nic: str, ports: Sequence[str], refresh_ms: int, port_for: PortFor, seed: int = 0) -> None:
+    def __init__(
+        self, nic: str, ports: Sequence[str], settings: HostSettings, port_for: PortFor, seed: int = 0
+    ) -> None:
         """``ports`` are the member ports in LAG order; ``seed`` makes the search for source ports reproducible."""
-        self._nic = nic
         self._ports = tuple(ports)
-        self._refresh_ms = refresh_ms
+        self._refresh_ms = settings.refresh_ms
+        self._refresh_ns = settings.refresh_ms * 1_000_000
         self._port_for = port_for
-        self._seed = seed
-        self._views = {port: _PortView() for port in ports}
+        self._views = {port: TorView(LIFETIME_REFRESHES * self._refresh_ns) for port in ports}
+        self._damper = Damper(settings.hold_ms, settings.hold_max_ms)
         self._active: tuple[str, ...] = ()
         self._connections: dict[int, Connection] = {}
-        self._sports: dict[int, int] = {}  # connection to its current source port
-        self._taken: Counter[int] = Counter()  # source ports in use or to come home to
-        self._refresh_ns: int | None = None
+        self._users: dict[str, dict[int, None]] = {}  # destination to its connections
+        self._sports = SourcePorts(nic, seed)
+        self._unplaced: dict[int, None] = {}  # connections to look at, in order
+        self._place_ns = 0
+        self._next_refresh_ns: int | None = None
 
     @property
     def deadline_ns(self) -> int | None:
         """When ``on_timer`` wants to be called; None for never."""
-        if self._refresh_ns is None:
+        if self._next_refresh_ns is None:
             return None
-        doubts = (view.doubt_until_ns for port, view in self._views.items() if port in self._active)
-        return min((self._refresh_ns, *(at_ns for at_ns in doubts if at_ns)))
+        views = [self._views[port] for port in self._active]
+        times = [self._next_refresh_ns, *(view.doubt_until_ns for view in views if view.doubt_until_ns)]
+        times += [view.ask_ns for view in views if view.ask_ns is not None]
+        times += [self._place_ns] if self._unplaced else []
+        held_ns = self._damper.deadline_ns
+        return min(times if held_ns is None else [*times, held_ns])
+
+    @property
+    def state_size(self) -> int:
+        """Words, records of losses and connections in memory."""
+        return sum(view.size for view in self._views.values()) + self._damper.size + len(self._connections)
 
     def sport_of(self, connection: int) -> int:
         """Current source port of a connection."""
         return self._sports[connection]
 
+    def standing(self, port: str, dst_ip: str, now_ns: int) -> Standing:
+        """How good a member port is for a destination, with damping."""
+        found = self._views[port].standing(dst_ip, now_ns)
+        return Standing.USABLE if found is Standing.GOOD and self._damper.holds((port, dst_ip)) else found
+
     def add(self, connections: Iterable[Connection], now_ns: int) -> list[Action]:
         """New connections, at their home source ports."""
-        added = list(connections)
-        known = self._destinations()
-        for connection in added:
+        fresh = []
+        for connection in connections:
+            if connection.dst_ip not in self._users:
+                fresh.append(connection.dst_ip)
             self._connections[connection.id] = connection
-            self._sports[connection.id] = connection.home_sport
-            self._taken[connection.home_sport] += 2
-        if self._refresh_ns is None and self._connections:
-            self._refresh_ns = now_ns + self._phase_ns()
-        fresh = [ip for ip in dict.fromkeys(c.dst_ip for c in added) if ip not in known]
-        return [*self._ask(self._active, fresh), *self._place(added, now_ns)]
+            self._users.setdefault(connection.dst_ip, {})[connection.id] = None
+            self._sports.add(connection.id, connection.home_sport)
+            self._unplaced[connection.id] = None
+        if self._next_refresh_ns is None and self._connections:
+            self._next_refresh_ns = now_ns + self._phase_ns()
+        return [*self._ask(self._active, fresh), *self._place(now_ns)]
 
     def remove(self, connections: Iterable[int]) -> None:
         """Connections that are done; the ToRs forget their destinations by themselves."""
         for done in [self._connections.pop(number) for number in connections if number in self._connections]:
-            self._taken[done.home_sport] -= 1
-            self._taken[self._sports.pop(done.id)] -= 1
-        wanted = self._destinations()
-        for view in self._views.values():
-            view.reachable = {ip: state for ip, state in view.reachable.items() if ip in wanted}
+            self._sports.remove(done.id)
+            self._unplaced.pop(done.id, None)
+            users = self._users[done.dst_ip]
+            del users[done.id]
+            if not users:
+                self._forget(done.dst_ip)
         if not self._connections:
-            self._refresh_ns = None
+            self._next_refresh_ns = None
 
     def set_active(self, ports: Iterable[str], now_ns: int) -> list[Action]:
         """The LAG's collecting and distributing ports changed: ask the new ones, place every connection anew."""
@@ -108,100 +138,125 @@ class HostAgent:
         came = [port for port in self._ports if port in chosen and port not in self._active]
         self._active = tuple(port for port in self._ports if port in chosen)
         for port in came:
-            view = self._views[port]
-            view.generation, view.reachable = -1, {}
-            view.doubt_until_ns = now_ns + self._lifetime_ns() if view.speaks else 0
-        return [*self._ask(came, self._destinations()), *self._place(self._connections.values(), now_ns)]
+            self._views[port].reset(now_ns)
+        self._unplaced.update(dict.fromkeys(self._connections))
+        asks = [send for port in came for send in self._ask_all(port, now_ns)]
+        return [*asks, *self._place(now_ns)]
 
     def on_frame(self, port: str, payload: bytes, now_ns: int) -> list[Action]:
-        """A frame from the ToR behind ``port``. Anything but a REACH no older than the last is ignored."""
+        """A frame from the ToR behind ``port``. Anything but a REACH of its present agent is ignored."""
         message = decode(payload)
-        view = self._views.get(port)
-        if not isinstance(message, Reach) or view is None or port not in self._active:
+        if not isinstance(message, Reach) or port not in self._active:
             return []
-        if message.generation < view.generation:
+        view = self._views[port]
+        heard = view.hear(message, self._users, now_ns)
+        if heard is None:
             return []
-        view.speaks, view.generation = True, message.generation
-        wanted = self._destinations()
-        changed: dict[str, bool] = {}
-        for ip, reachable in message.states:
-            if ip in wanted and view.reachable.get(ip) != reachable:
-                view.reachable[ip] = changed[ip] = reachable
-        if wanted.keys() <= view.reachable.keys():
+        if heard.missed and view.ask_ns is None:
+            view.ask_ns = self._ask_again_at(view, now_ns, restarted=not message.states)
+        if view.doubt_until_ns and view.has_spoken_of(self._users):
             view.doubt_until_ns = 0
-        return self._react(port, changed, now_ns)
+        news = self._note(port, heard.changed, now_ns)
+        return [*self._asks_due(now_ns), *news, *self._place(now_ns)]
 
     def on_timer(self, now_ns: int) -> list[Action]:
-        """Refresh the interest; let doubts end."""
-        actions: list[Action] = []
-        ended = [v for v in self._views.values() if 0 < v.doubt_until_ns <= now_ns]
-        for view in ended:
-            view.doubt_until_ns = 0
-        if self._refresh_ns is not None and self._refresh_ns <= now_ns:
-            self._refresh_ns = now_ns + self._refresh_ms * 1_000_000
-            actions += self._ask(self._active, self._destinations())
-        return [*actions, *(self._place(self._connections.values(), now_ns) if ended else ())]
+        """Refresh the interest; let doubts and holds end; go on placing."""
+        for view in self._views.values():
+            if 0 < view.doubt_until_ns <= now_ns:
+                view.doubt_until_ns = 0
+                self._unplaced.update(dict.fromkeys(self._connections))
+        for _, ip in self._damper.release(now_ns):
+            self._unplaced.update(self._users.get(ip, {}))
+        asks = self._refresh(now_ns) if self._is_refresh_due(now_ns) else self._asks_due(now_ns)
+        return [*asks, *self._place(now_ns)]
 
-    def _react(self, port: str, changed: dict[str, bool], now_ns: int) -> list[Action]:
-        """Report what is news, then place the connections it concerns."""
-        if not changed:
-            return []
-        news: list[Action] = [Reachability(ip, port, state) for ip, state in changed.items()]
-        concerned = [c for c in self._connections.values() if c.dst_ip in changed]
-        return [*news, *self._place(concerned, now_ns)]
+    def _is_refresh_due(self, now_ns: int) -> bool:
+        return self._next_refresh_ns is not None and self._next_refresh_ns <= now_ns
 
-    def _place(self, connections: Iterable[Connection], now_ns: int) -> list[Action]:
+    def _refresh(self, now_ns: int) -> list[Send]:
+        self._next_refresh_ns = now_ns + self._refresh_ns
+        self._damper.expire(now_ns)
+        for port in self._active:
+            for ip in self._views[port].expire(now_ns):
+                self._unplaced.update(self._users.get(ip, {}))
+        return [send for port in self._active for send in self._ask_all(port, now_ns)]
+
+    def _ask_again_at(self, view: TorView, now_ns: int, *, restarted: bool) -> int:
+        """At once, but not too often; a ToR that has just started is not asked by all of its hosts in chorus."""
+        gap_ns = self._refresh_ns // _ASKS_A_REFRESH
+        soon_ns = now_ns + (self._phase_ns() % gap_ns if restarted else 0)
+        return soon_ns if view.asked_ns is None else max(soon_ns, view.asked_ns + gap_ns)
+
+    def _asks_due(self, now_ns: int) -> list[Send]:
+        views = [(port, self._views[port].ask_ns) for port in self._active]
+        due = [port for port, ask_ns in views if ask_ns is not None and ask_ns <= now_ns]
+        return [send for port in due for send in self._ask_all(port, now_ns)]
+
+    def _ask_all(self, port: str, now_ns: int) -> list[Send]:
+        self._views[port].asked_ns, self._views[port].ask_ns = now_ns, None
+        return self._ask((port,), list(self._users))
+
+    def _ask(self, ports: Iterable[str], destinations: Sequence[str]) -> list[Send]:
+        frames = encode_interest(self._refresh_ms, destinations)
+        return [Send(port, frame) for port in ports for frame in frames]
+
+    def _note(self, port: str, changed: dict[str, bool], now_ns: int) -> list[Action]:
+        """Report what is news, and have the connections it concerns placed."""
+        news: list[Action] = []
+        for ip, reachable in changed.items():
+            news.append(Reachability(ip, port, reachable))
+            if not reachable:
+                self._damper.lost((port, ip), now_ns)
+            elif hold_ns := self._damper.back((port, ip), now_ns):
+                news.append(Hold(ip, port, hold_ns))
+            self._unplaced.update(self._users[ip])
+        return news
+
+    def _place(self, now_ns: int) -> list[Action]:
+        """Look at no more than a batch of the unplaced connections."""
+        if not self._active:
+            self._unplaced.clear()
         moves: list[Action] = []
-        for connection in connections if self._active else ():
-            now = self._sports[connection.id]
-            sport = self._choose(connection, now, now_ns)
+        choices: dict[str, _Choice] = {}
+        for number in list(islice(self._unplaced, MOVE_BATCH)):
+            del self._unplaced[number]
+            connection = self._connections[number]
+            if connection.dst_ip not in choices:
+                choices[connection.dst_ip] = self._choice(connection.dst_ip, now_ns)
+            now = self._sports[number]
+            sport = self._choose(connection, now, choices[connection.dst_ip])
             if sport != now:
-                self._sports[connection.id] = sport
-                self._taken[now] -= 1
-                self._taken[sport] += 1
+                self._sports.change(number, sport)
                 ports = self._map(connection, now), self._map(connection, sport)
-                moves.append(Move(connection.id, connection.dst_ip, now, sport, *ports))
+                moves.append(Move(number, connection.dst_ip, now, sport, *ports))
+        self._place_ns = now_ns + BATCH_GAP_NS
         return moves
 
-    def _choose(self, connection: Connection, now: int, now_ns: int) -> int:
-        """Home if that works, else the present one if that works, else the first free one that does, else no change."""
-        good = {port for port in self._active if self._reaches(port, connection.dst_ip, now_ns)}
-        for sport in (connection.home_sport, now):
-            if self._map(connection, sport) in good:
-                return sport
-        if not good:
-            return now
-        free = (sport for sport in self._sequence(connection) if not self._taken[sport])
-        tried = islice(free, SEARCH_LIMIT)
-        return next((sport for sport in tried if self._map(connection, sport) in good), now)
+    def _choice(self, ip: str, now_ns: int) -> _Choice:
+        standings = {port: self.standing(port, ip, now_ns) for port in self._active}
+        good = frozenset(port for port, found in standings.items() if found is Standing.GOOD)
+        return _Choice(good, frozenset(port for port, found in standings.items() if found is not Standing.BAD))
 
-    def _reaches(self, port: str, ip: str, now_ns: int) -> bool:
-        view = self._views[port]
-        return view.reachable.get(ip, view.doubt_until_ns <= now_ns)
+    def _choose(self, connection: Connection, now: int, choice: _Choice) -> int:
+        """Home if that is good, else the present one if usable, else the first free good one, else a usable one."""
+        home = connection.home_sport
+        if self._map(connection, home) in choice.good:
+            return home
+        if not choice.usable or self._map(connection, now) in choice.usable:
+            return now
+        wanted = choice.good or choice.usable
+        tries = self._sports.candidates(connection.id)
+        return next((sport for sport in (home, *tries) if self._map(connection, sport) in wanted), now)
 
     def _map(self, connection: Connection, sport: int) -> str:
         return self._port_for(sport, connection.dst_ip, connection.dport, self._active)
 
-    def _sequence(self, connection: Connection) -> Iterator[int]:
-        """Every RoCEv2 source port once, in an order of the connection's own."""
-        digest = self._digest(f"{connection.id}")
-        start, stride = digest & 0xFFFF, digest >> 16 & 0xFFFF | 1
-        return (FIRST_SPORT + (start + step * stride) % SPORTS for step in range(SPORTS))
-
-    def _digest(self, text: str) -> int:
-        return int.from_bytes(blake2b(f"{self._seed}/{self._nic}/{text}".encode(), digest_size=4).digest(), "big")
+    def _forget(self, ip: str) -> None:
+        del self._users[ip]
+        for port, view in self._views.items():
+            view.forget(ip)
+            self._damper.forget((port, ip))
 
     def _phase_ns(self) -> int:
         """First refresh: half to a whole refresh time away, so that the NICs of a lab do not speak in chorus."""
-        refresh_ns = self._refresh_ms * 1_000_000
-        return refresh_ns // 2 + self._digest("phase") % (refresh_ns // 2)
-
-    def _lifetime_ns(self) -> int:
-        return LIFETIME_REFRESHES * self._refresh_ms * 1_000_000
-
-    def _destinations(self) -> dict[str, None]:
-        return dict.fromkeys(connection.dst_ip for connection in self._connections.values())
-
-    def _ask(self, ports: Iterable[str], destinations: Iterable[str]) -> list[Send]:
-        frames = encode_interest(self._refresh_ms, list(destinations))
-        return [Send(port, frame) for port in ports for frame in frames]
+        return self._refresh_ns // 2 + self._sports.digest("phase") % (self._refresh_ns // 2)

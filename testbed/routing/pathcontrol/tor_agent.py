@@ -2,134 +2,212 @@
 
 A destination is reachable here when the FIB has its /32 through an interface with carrier. The subnet route does not
 count: it attracts and drops. The agent knows only what kernel events tell it, hence what BGP and ARP brought about.
+What is still to be told is no queue of messages but the set of destinations whose state differs from what a port was
+told last, so it never exceeds the interests, and a change that is undone while it waits is never told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST, LinkEvent, NeighbourEvent, RouteEvent
+from testbed.kernel.rtnl import LinkEvent, NeighbourEvent, RouteEvent
 from testbed.routing.pathcontrol.actions import Send
-from testbed.routing.pathcontrol.message import LIFETIME_REFRESHES, Interest, decode, encode_reach
+from testbed.routing.pathcontrol.fib import Fib
+from testbed.routing.pathcontrol.message import (
+    EPOCH_BITS,
+    LIFETIME_REFRESHES,
+    Interest,
+    decode,
+    encode_hello,
+    encode_reach,
+)
 
 MAX_INTERESTS = 4096
 """Destinations one port may ask about; what exceeds it is ignored."""
+
+ASKS_DEPTH, ASKS_PER_S = 64, 320
+"""INTEREST frames that a port is answered at once, and per second: 4,096 destinations every 50 ms. More are ignored."""
+
+BURST_FRAMES, BURST_NS = 64, 1_000_000
+"""Notices to all ports together leave at most so many in a while; the rest follow."""
+
+
+@dataclass(slots=True)
+class _Port:
+    """One access port: what the host behind it wants to know and what it was told."""
+
+    number: int  # of the last frame to it
+    wanted: dict[str, int] = field(default_factory=dict)  # address to expiry
+    told: dict[str, bool] = field(default_factory=dict)  # the same addresses
+    news: dict[str, bool] = field(default_factory=dict)  # what is to be told
+    quiet_until_ns: int = 0  # news are gathered until then
+    asks: float = ASKS_DEPTH
+    asks_ns: int = 0
+
+    def may_ask(self, now_ns: int) -> bool:
+        """Take one from the bucket of INTEREST frames."""
+        refill = max(0, now_ns - self.asks_ns) * ASKS_PER_S / 1e9
+        self.asks, self.asks_ns = min(ASKS_DEPTH, self.asks + refill), now_ns
+        if self.asks < 1:
+            return False
+        self.asks -= 1
+        return True
+
+    def reach(self, states: Sequence[tuple[str, bool]]) -> list[bytes]:
+        """REACH frames, numbered."""
+        frames = encode_reach(self.number + 1, states)
+        self.number += len(frames)
+        return frames
 
 
 class TorAgent:
     """One ToR. ``ports`` are its access ports, name to interface index.
 
-    ``epoch`` (32 bits) must be larger than that of any earlier agent of this ToR: hosts believe the highest generation.
+    ``epoch`` (32 bits) must be larger than that of any earlier agent of this ToR: hosts believe the highest number.
     """
 
-    def __init__(self, ports: Mapping[str, int], epoch: int) -> None:
-        self._port_by_ifindex = {ifindex: name for name, ifindex in ports.items()}
-        self._generation = epoch << 32
-        self._fib: dict[str, dict[int, frozenset[int]]] = {}  # /32 to metric to out interfaces
-        self._down: set[int] = set()  # interfaces without carrier
-        self._interest: dict[str, dict[str, int]] = {port: {} for port in ports}  # port to address to expiry
-        self._told: dict[str, bool] = {}  # what those who ask believe
+    def __init__(self, ports: Mapping[str, int], epoch: int, gather_ms: int = 2) -> None:
+        """Further changes are gathered for ``gather_ms`` after a port was told of one."""
+        self._name_by_ifindex = {ifindex: name for name, ifindex in ports.items()}
+        self._ports = {name: _Port(epoch << EPOCH_BITS) for name in ports}
+        self._gather_ns = gather_ms * 1_000_000
+        self._fib = Fib()
+        self._askers: dict[str, dict[str, None]] = {}  # address to the ports that want to know
+        self._waiting: dict[str, None] = {}  # ports with news, in the order in which they got them
+        self._burst_until_ns = 0
+        self._burst_left = 0
         self._sweep_ns: int | None = None
 
     @property
     def deadline_ns(self) -> int | None:
         """When ``on_timer`` wants to be called; None for never."""
-        return self._sweep_ns
+        if not self._waiting:
+            return self._sweep_ns
+        quiet_ns = min(self._ports[name].quiet_until_ns for name in self._waiting)
+        tell_ns = max(quiet_ns, 0 if self._burst_left else self._burst_until_ns)
+        return tell_ns if self._sweep_ns is None else min(tell_ns, self._sweep_ns)
+
+    @property
+    def state_size(self) -> int:
+        """Interests in memory."""
+        return sum(len(port.wanted) for port in self._ports.values())
+
+    def told(self, port: str, ip: str) -> bool | None:
+        """What the host behind a port was last told; None when it does not ask."""
+        return self._ports[port].told.get(ip)
+
+    def hello(self) -> list[Send]:
+        """The first frame of an agent to every port: hosts ask it anew at once."""
+        for port in self._ports.values():
+            port.number += 1
+        return [Send(name, encode_hello(port.number)) for name, port in self._ports.items()]
 
     def resync(self, links: Iterable[LinkEvent], routes: Iterable[RouteEvent], now_ns: int) -> list[Send]:
         """Start over from dumps: at the start, and after the monitor lost messages."""
-        self._fib.clear()
-        self._down = {link.ifindex for link in links if not (link.up and link.carrier)}
+        self._fib = Fib()
+        for link in links:
+            self._on_link(link)
         for route in routes:
-            self._on_route(route)
-        return self._evaluate(self._told, now_ns)
+            self._fib.on_route(route)
+        self._evaluate(self._askers)
+        return self._tell(now_ns)
 
     def on_events(self, events: Sequence[LinkEvent | NeighbourEvent | RouteEvent], now_ns: int) -> list[Send]:
         """What the ToR's monitor read at one go, judged by its outcome."""
-        touched: set[str] = set()
+        touched: dict[str, None] = {}
         for event in events:
             if isinstance(event, RouteEvent):
-                touched.update(self._on_route(event))
+                ip = self._fib.on_route(event)
+                if ip is not None:
+                    touched[ip] = None
             elif isinstance(event, LinkEvent):
                 self._on_link(event)
-                touched.update(self._told)
-        return self._evaluate(touched, now_ns)
+                touched.update(dict.fromkeys(self._askers))
+        self._evaluate(touched)
+        return self._tell(now_ns)
 
     def on_frame(self, port: str, payload: bytes, now_ns: int) -> list[Send]:
         """A frame from the host behind ``port``: an INTEREST is answered at once, all else is ignored."""
         message = decode(payload)
-        if not isinstance(message, Interest) or port not in self._interest:
+        asking = self._ports.get(port)
+        if not isinstance(message, Interest) or asking is None or not asking.may_ask(now_ns):
             return []
         expires_ns = now_ns + LIFETIME_REFRESHES * message.refresh_ms * 1_000_000
-        wanted = self._interest[port]
         answer = []
         for ip in message.destinations:
-            if ip not in wanted and len(wanted) >= MAX_INTERESTS:
+            if ip not in asking.wanted and len(asking.wanted) >= MAX_INTERESTS:
                 continue
-            wanted[ip] = expires_ns
-            answer.append((ip, self._told.setdefault(ip, self._reachable(ip))))
+            asking.wanted[ip] = expires_ns
+            asking.told[ip] = self._fib.reachable(ip)
+            asking.news.pop(ip, None)
+            self._askers.setdefault(ip, {})[port] = None
+            answer.append((ip, asking.told[ip]))
         if self._sweep_ns is None or expires_ns < self._sweep_ns:
             self._sweep_ns = expires_ns
-        return [Send(port, frame) for frame in encode_reach(self._generation, answer)]
+        if not asking.news:
+            self._waiting.pop(port, None)
+        return [Send(port, frame) for frame in asking.reach(answer)]
 
     def on_timer(self, now_ns: int) -> list[Send]:
-        """Forget the interests that were not refreshed. Nothing is ever sent."""
+        """Forget the interests that were not refreshed; tell what was gathered."""
         if self._sweep_ns is not None and self._sweep_ns <= now_ns:
             self._sweep(now_ns)
-        return []
-
-    def _on_route(self, event: RouteEvent) -> tuple[str, ...]:
-        ip, _, length = event.prefix.partition("/")
-        if length != "32" or event.table != RT_TABLE_MAIN:
-            return ()
-        entries = self._fib.setdefault(ip, {})
-        if event.gone:
-            entries.pop(event.metric, None)
-        else:
-            entries[event.metric] = frozenset(event.oifs if event.kind == RTN_UNICAST else ())
-        if not entries:
-            del self._fib[ip]
-        return (ip,) if ip in self._told else ()
+        return self._tell(now_ns)
 
     def _on_link(self, event: LinkEvent) -> None:
-        if event.up and event.carrier and not event.gone:
-            self._down.discard(event.ifindex)
-            return
-        self._down.add(event.ifindex)
-        if event.ifindex in self._port_by_ifindex:  # the host is no longer there to be told; it will ask again
-            self._interest[self._port_by_ifindex[event.ifindex]].clear()
-        if not event.up or event.gone:
-            self._drop_flushed()
+        if not self._fib.on_link(event) and event.ifindex in self._name_by_ifindex:
+            name = self._name_by_ifindex[event.ifindex]  # the host is no longer there to be told; it will ask again
+            for ip in list(self._ports[name].wanted):
+                self._drop(name, ip)
 
-    def _drop_flushed(self) -> None:
-        """The kernel removes a downed interface's routes without a word about them."""
-        for ip, entries in list(self._fib.items()):
-            for metric in [metric for metric, oifs in entries.items() if oifs <= self._down]:
-                del entries[metric]
-            if not entries:
-                del self._fib[ip]
+    def _evaluate(self, addresses: Iterable[str]) -> None:
+        """Note what is news to whom. A change that is undone before it was told never happened."""
+        for ip in addresses:
+            askers = self._askers.get(ip)
+            if not askers:
+                continue
+            reachable = self._fib.reachable(ip)
+            for name in askers:
+                port = self._ports[name]
+                if port.told[ip] != reachable:
+                    port.news[ip] = reachable
+                    self._waiting[name] = None
+                elif port.news.pop(ip, None) is not None and not port.news:
+                    del self._waiting[name]
 
-    def _reachable(self, ip: str) -> bool:
-        return any(oifs - self._down for oifs in self._fib.get(ip, {}).values())
-
-    def _evaluate(self, addresses: Iterable[str], now_ns: int) -> list[Send]:
-        """Tell those who asked what has changed. A change that was undone within one reading never happened."""
-        states = ((ip, self._reachable(ip)) for ip in addresses)
-        news = sorted((ip, reachable) for ip, reachable in states if reachable != self._told[ip])
-        if not news:
-            return []
-        self._generation += 1
-        self._told.update(news)
-        sends = []
-        for port, wanted in sorted(self._interest.items()):
-            concerned = [(ip, state) for ip, state in news if wanted.get(ip, 0) > now_ns]
-            sends += [Send(port, frame) for frame in encode_reach(self._generation, concerned)]
+    def _tell(self, now_ns: int) -> list[Send]:
+        """Send the news that are due, within the burst; losses first, for packets are lost until they are told."""
+        if self._waiting and now_ns >= self._burst_until_ns:
+            self._burst_until_ns, self._burst_left = now_ns + BURST_NS, BURST_FRAMES
+        sends: list[Send] = []
+        for name in [name for name in self._waiting if self._ports[name].quiet_until_ns <= now_ns]:
+            if not self._burst_left:
+                break
+            frames = self._news_of(self._ports[name], now_ns)
+            del self._waiting[name]
+            self._burst_left = max(0, self._burst_left - len(frames))
+            sends += [Send(name, frame) for frame in frames]
         return sends
 
+    def _news_of(self, port: _Port, now_ns: int) -> list[bytes]:
+        live = [(ip, state) for ip, state in port.news.items() if port.wanted[ip] > now_ns]
+        port.news.clear()
+        port.told.update(live)
+        port.quiet_until_ns = now_ns + self._gather_ns
+        return port.reach(sorted(live, key=lambda entry: (entry[1], entry[0])))
+
     def _sweep(self, now_ns: int) -> None:
-        for wanted in self._interest.values():
-            for ip in [ip for ip, expires_ns in wanted.items() if expires_ns <= now_ns]:
-                del wanted[ip]
-        alive = {ip for wanted in self._interest.values() for ip in wanted}
-        self._told = {ip: state for ip, state in self._told.items() if ip in alive}
-        self._sweep_ns = min((e for wanted in self._interest.values() for e in wanted.values()), default=None)
+        for name, port in self._ports.items():
+            for ip in [ip for ip, expires_ns in port.wanted.items() if expires_ns <= now_ns]:
+                self._drop(name, ip)
+        self._sweep_ns = min((e for port in self._ports.values() for e in port.wanted.values()), default=None)
+
+    def _drop(self, name: str, ip: str) -> None:
+        port, askers = self._ports[name], self._askers[ip]
+        del port.wanted[ip], port.told[ip], askers[name]
+        if not askers:
+            del self._askers[ip]
+        port.news.pop(ip, None)
+        if not port.news:
+            self._waiting.pop(name, None)

@@ -1,0 +1,49 @@
+"""What a ToR's kernel can reach by host routes, from its netlink events. Pure; changes with the kernel's ways."""
+
+from __future__ import annotations
+
+from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST, LinkEvent, RouteEvent
+
+
+class Fib:
+    """The main table's /32s and the interfaces without carrier. Subnet routes never count: they attract and drop."""
+
+    def __init__(self) -> None:
+        self._routes: dict[str, dict[int, frozenset[int]]] = {}  # /32 to metric to out interfaces
+        self._down: set[int] = set()
+
+    def on_route(self, event: RouteEvent) -> str | None:
+        """The address whose host route this is about; None for every other route."""
+        ip, _, length = event.prefix.partition("/")
+        if length != "32" or event.table != RT_TABLE_MAIN:
+            return None
+        entries = self._routes.setdefault(ip, {})
+        if event.gone:
+            entries.pop(event.metric, None)
+        else:
+            entries[event.metric] = frozenset(event.oifs if event.kind == RTN_UNICAST else ())
+        if not entries:
+            del self._routes[ip]
+        return ip
+
+    def on_link(self, event: LinkEvent) -> bool:
+        """Whether the interface has carrier."""
+        if event.up and event.carrier and not event.gone:
+            self._down.discard(event.ifindex)
+            return True
+        self._down.add(event.ifindex)
+        if not event.up or event.gone:
+            self._drop_flushed()
+        return False
+
+    def reachable(self, ip: str) -> bool:
+        """Whether it has a unicast /32 through an interface with carrier."""
+        return any(oifs - self._down for oifs in self._routes.get(ip, {}).values())
+
+    def _drop_flushed(self) -> None:
+        """The kernel removes a downed interface's routes without a word about them."""
+        for ip, entries in list(self._routes.items()):
+            for metric in [metric for metric, oifs in entries.items() if oifs <= self._down]:
+                del entries[metric]
+            if not entries:
+                del self._routes[ip]

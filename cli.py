@@ -20,13 +20,14 @@ from results.ci import ci_table
 from results.ci import exit_code as ci_exit_code
 from results.compare import compare, spread_table
 from results.engines import engine_tables, side_by_side
+from results.folder import RunFolder
 from results.folder import load as load_run
 from results.ground_truth import ground_truth_table
 from results.junit import Judged, junit_xml
 from results.live import LiveSteps, LiveView
 from results.tables import calibration_line, doctor_table, figure_line, inventory_tables, rows_table, table
 from results.terminal import summary
-from results.verdict import worst_exit_code
+from results.verdict import Outcome, worst_exit_code
 from scenarios import calibrate, ci_run, engines, ground_truth_run, library, repeats, session
 from scenarios.bench import figures
 from scenarios.ci import load_suite
@@ -289,7 +290,8 @@ def drill_validate(names: tuple[str, ...]) -> None:
 
 
 @drill.command("run")
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every drill that comes with hpn.")
 @click.option("--engine", type=click.Choice(["host", "qemu", "uml"]), default="host", show_default=True, help="Where.")
 @click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
 @click.option(
@@ -305,6 +307,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
 @click.option("--as-repeat", type=int, default=0, hidden=True)
 def drill_run(
     names: tuple[str, ...],
+    everything: bool,
     engine: str,
     virtual_time: bool,
     slow: int | None,
@@ -318,7 +321,9 @@ def drill_run(
     """Run drills, each in a lab of its own, and judge them. The exit code is the worst answer."""
     if virtual_time and engine != "uml":
         raise InputError("--virtual-time needs --engine uml")
-    drills = [library.load(name) for name in names]
+    if everything == bool(names):
+        raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
+    drills = [library.load(name) for name in names or [each.name for each in library.ls()]]
     if slow:
         drills = [chosen.slowed(slow) for chosen in drills]
     console = Console(width=None if sys.stdout.isatty() else 160)
@@ -332,14 +337,15 @@ def drill_run(
             calibrate.check(chosen, budget)
     batch = Batch(drills, repeat, out or Path("runs") / time.strftime("%Y%m%d-%H%M%S"), tuple(sys.argv[1:]), slow)
     guest = engines.ENGINES["uml-virtual-time" if virtual_time else engine]() if engine != "host" else None
-    runs = []
+    runs: list[RunFolder] = []
+    refused: MachineError | None = None
     try:
-        for order in batch.orders():
-            if guest is None:
-                with LiveView(console, order.title) as listen:
-                    run = session.run(order, listen)
-            else:
-                run = engines.run_in_guest(order, guest, click.echo)
+        watched = engines.run_batch(batch, guest, lambda title: LiveView(console, title), click.echo)
+        for order, run in watched:
+            if isinstance(run, MachineError):
+                refused = run
+                click.echo(f"hpn: {order.drill.name}: {run}", err=True)
+                continue
             runs.append(run)
             console.print(summary(run.manifest(), run.metrics(), run.verdict()))
             console.print(f"run folder: {run.path}\n", highlight=False)
@@ -350,7 +356,8 @@ def drill_run(
     if repeat > 1:
         show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
         show(*repeats.summaries(repeated))
-    return worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
+    code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
+    return MachineError.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
 
 
 @commands.command()

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from results.folder import RunFolder, create, load
+from results.progress import Progress
 from scenarios import session
 from scenarios.ci_run import EngineSlot, command_engine
 from scenarios.drill import Drill
-from scenarios.order import Order
+from scenarios.order import Batch, Order
 from testbed.errors import InputError, MachineError, error_for
 from testbed.vm.guest import Engine, GuestJob, GuestResult
 from testbed.vm.qemu import Qemu
@@ -26,6 +28,9 @@ _JUDGED = (0, 1, 4)
 _MEMORY_MB = 1536
 _BOOT_S = 120.0
 _SLOWNESS = 60.0  # wall seconds allowed per second of the drill: emulation is slow, a hang is slower
+
+Watch = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
+"""From a run's title to what listens to its news while it lasts."""
 
 ENGINES: Mapping[str, Callable[[], Engine]] = {
     "qemu": Qemu,
@@ -64,6 +69,26 @@ def run_everywhere(
                 yield name, run_in_guest(order, ENGINES[name](), on_line)
         except MachineError as error:
             yield name, error
+
+
+def run_batch(
+    batch: Batch, engine: Engine | None, watch: Watch, on_line: Callable[[str], None]
+) -> Iterator[tuple[Order, RunFolder | MachineError]]:
+    """Make every run, on the host when ``engine`` is None; a drill that this machine cannot run is left out, once."""
+    refused: set[str] = set()
+    for order in batch.orders():
+        if order.drill.name in refused:
+            continue
+        try:
+            if engine is not None:
+                yield order, run_in_guest(order, engine, on_line)
+                continue
+            with watch(order.title) as listen:
+                run = session.run(order, listen)
+            yield order, run
+        except MachineError as error:
+            refused.add(order.drill.name)
+            yield order, error
 
 
 def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -> RunFolder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from results.folder import RunFolder
@@ -46,5 +47,5 @@ class Batch:
 
     def by_drill(self, runs: Sequence[RunFolder]) -> Iterator[Sequence[RunFolder]]:
         """The runs made so far, grouped by drill."""
-        for at in range(0, len(runs), self.repeat):
-            yield runs[at : at + self.repeat]
+        for _, found in groupby(runs, lambda run: run.manifest().drill):
+            yield tuple(found)

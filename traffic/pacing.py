@@ -21,10 +21,12 @@ _GOLDEN = 0.6180339887498949
 
 
 class Schedule:
-    """The send schedule of flows 0 .. n-1 (local indexes) with rates in packets per second."""
+    """The send schedule of flows 0 .. n-1 (local indexes), rates in packets per second, looked at every ``tick_ns``."""
 
-    def __init__(self, rates_pps: Sequence[float]) -> None:
+    def __init__(self, rates_pps: Sequence[float], tick_ns: int = 0) -> None:
         self._period_ns = 1e9 / np.asarray(rates_pps, np.float64)
+        # A sender that looks every 20 ms is up to 20 ms late without any fault of its own.
+        self._catch_up_ns = np.maximum(CATCH_UP_NS + tick_ns, self._period_ns)
         # Golden-ratio phases: any number of flows of one rate is spread evenly over a period.
         self._phase_ns = (np.arange(len(rates_pps)) * _GOLDEN % 1.0) * self._period_ns
         self._origin_ns = np.zeros(len(rates_pps), np.float64)  # relative to the start: exact in a float for 104 days
@@ -52,7 +54,7 @@ class Schedule:
         """How many packets each flow is behind; gives up what cannot be caught up with."""
         now = now_ns - self._start_ns
         late_ns = now - self._origin_ns - self.next_seq * self._period_ns
-        over = np.floor((late_ns - np.maximum(CATCH_UP_NS, self._period_ns)) / self._period_ns)
+        over = np.floor((late_ns - self._catch_up_ns) / self._period_ns)
         given_up = np.where(self._running & (over >= 1), over, 0)
         if given_up.any():
             self.slips += given_up.astype(np.int64)

@@ -33,11 +33,13 @@ _TOO_LARGE = frozenset({errno.EMSGSIZE, errno.EINVAL})
 class Sender:
     """The requesters of ``flows``, all of one path MTU, with their sockets, schedule and records."""
 
-    def __init__(self, flows: Sequence[FlowSpec], namespaces: Mapping[str, NetNs], records: RecordFile) -> None:
+    def __init__(
+        self, flows: Sequence[FlowSpec], namespaces: Mapping[str, NetNs], records: RecordFile, tick_ns: int
+    ) -> None:
         self.flows = tuple(flows)
         self.requesters = [Requester(RetryPolicy(f.ib_timeout, f.retry_count)) for f in flows]
         self.errors: list[Counter[str]] = [Counter() for _ in flows]
-        self.schedule = Schedule([f.rate_pps for f in flows])
+        self.schedule = Schedule([f.rate_pps for f in flows], tick_ns)
         self._namespaces = namespaces
         self._records = records
         self._path_mtu = flows[0].path_mtu

@@ -78,7 +78,7 @@ class Worker:
         self._records = RecordFile(Path(setup.out, f"received-{setup.index}.bin"), RECEIVED)
         mtus = sorted({f.path_mtu for f in (*setup.senders, *setup.receivers)})
         self._senders = [
-            Sender([f for f in setup.senders if f.path_mtu == mtu], namespaces, self._sent)
+            Sender([f for f in setup.senders if f.path_mtu == mtu], namespaces, self._sent, setup.tick_ns)
             for mtu in sorted({f.path_mtu for f in setup.senders})
         ]
         self._receiver = Receiver(

@@ -26,6 +26,7 @@ RT_SCOPE_UNIVERSE, RT_SCOPE_LINK = 0, 253
 PROTO_HOST_ROUTE = 201
 """rtm_protocol of the /32s that a ToR's ARP-to-host-route daemon installs (unassigned in rtnetlink.h)."""
 
+_NTF_USE = 0x01
 NUD_REACHABLE, NUD_STALE, NUD_DELAY, NUD_PROBE, NUD_FAILED, NUD_PERMANENT = 0x02, 0x04, 0x08, 0x10, 0x20, 0x80
 _IFF_UP, _IFF_PROMISC, _IFF_LOWER_UP = 0x1, 0x100, 0x10000
 
@@ -200,6 +201,12 @@ def add_neighbour(ifindex: int, ip: str, mac: str, state: int = NUD_PERMANENT) -
     """A neighbour entry in that state; permanent ones do not count against gc_thresh3 (FACTS trap 4)."""
     body = _NDMSG.pack(AF_INET, ifindex, state, 0, 0) + _attr(1, inet_aton(ip)) + _attr(2, mac_bytes(mac))
     return _message(RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body)
+
+
+def solicit_neighbour(ifindex: int, ip: str) -> bytes:
+    """Have the kernel ask by ARP who has ``ip``, as if it had a packet for it (NTF_USE)."""
+    body = _NDMSG.pack(AF_INET, ifindex, 0, _NTF_USE, 0) + _attr(1, inet_aton(ip))
+    return _message(RTM_NEWNEIGH, _NLM_F_CREATE, body)
 
 
 def delete_neighbour(ifindex: int, ip: str) -> bytes:

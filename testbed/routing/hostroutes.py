@@ -24,7 +24,7 @@ from testbed.kernel.rtnl import (
     NeighbourEvent,
     RouteEvent,
 )
-from testbed.routing.hostroute_rules import AccessPort, Change, HostRouteTable
+from testbed.routing.hostroute_rules import VALID, AccessPort, Change, HostRouteTable
 
 # The kernel drops the routes of a port that is taken down.
 _HARMLESS = (errno.ESRCH, errno.ENETDOWN, errno.ENODEV)
@@ -38,6 +38,7 @@ class HostRouteDaemon:
         self._netlink = netlink
         self._emit = emit
         self._table = HostRouteTable(access_ports(fabric, node))
+        self._known: dict[int, set[str]] = {}  # port to the addresses that ever were behind it
 
     def resync(self) -> None:
         """Read links, neighbours and our routes from the kernel: at the start, and after the monitor lost messages."""
@@ -61,15 +62,23 @@ class HostRouteDaemon:
     def port_usable(self, ifindex: int, usable: bool) -> None:
         """LACP collects on this access port, or no longer does. Unusable until told otherwise."""
         if usable:
-            self._start_probes_anew(ifindex)
+            self._refresh(ifindex)
         self._apply(self._table.on_usable(ifindex, usable))
 
-    def _start_probes_anew(self, ifindex: int) -> None:
-        """Probes that were lost in a silent fault would take a neighbour's route just when the port is back."""
-        here = [n for n in self._netlink.neighbours() if n.ifindex == ifindex and n.state & (NUD_DELAY | NUD_PROBE)]
-        anew = [rtnl.add_neighbour(ifindex, n.ip, n.mac, NUD_STALE) for n in here if n.mac is not None]
-        if anew:
-            self._netlink.run(anew)
+    def _refresh(self, ifindex: int) -> None:
+        """Have the kernel look at the neighbours of a port that is back.
+
+        Probes that were lost in a silent fault would take a route just when the port is back: they start anew. Who
+        lost carrier too shortly to notice will not announce itself: it is asked for.
+        """
+        here = {n.ip: n for n in self._netlink.neighbours() if n.ifindex == ifindex and n.state & VALID}
+        probed = [n for n in here.values() if n.state & (NUD_DELAY | NUD_PROBE)]
+        requests = [rtnl.add_neighbour(ifindex, n.ip, n.mac, NUD_STALE) for n in probed if n.mac is not None]
+        requests += [
+            rtnl.solicit_neighbour(ifindex, ip) for ip in sorted(self._known.get(ifindex, set()) - here.keys())
+        ]
+        if requests:
+            self._netlink.run(requests)
 
     def _apply(self, changes: Sequence[Change]) -> None:
         if not changes:
@@ -81,6 +90,8 @@ class HostRouteDaemon:
                 self._insist(change)
         at = now_ns()
         for change in changes:
+            if change.install:
+                self._known.setdefault(change.ifindex, set()).add(change.ip)
             what = "learned" if change.install else "lost"
             detail = {"port": self._table.name_of(change.ifindex), "reason": change.reason}
             self._emit(Event(at, EventKind.NEIGHBOUR, self.node.name, change.ip, what, detail))

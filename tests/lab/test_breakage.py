@@ -95,6 +95,23 @@ def test_a_whole_plane_dies_with_its_tors_and_boots_again() -> None:
     with_lab(tiny(), check)
 
 
+def test_a_host_that_noticed_nothing_is_asked_for() -> None:
+    """A ToR whose port blinked has lost its neighbours; a host that did not see it (miimon) announces nothing."""
+
+    async def check(lab: Lab, _events: Recorder) -> None:
+        before = state(lab)
+        nic = lab.fabric.nics[0]
+        link = nic.links[0]
+        lab.nics[nic.name].announce = lambda: None  # type: ignore[method-assign]
+        ends = [(link, link.upper.node)]
+        lab.breakage.ports_down(ends)
+        await lab.wait_for(lambda: not lab.link_up(link.name), 10)
+        lab.breakage.ports_up(ends)
+        await _whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
 def test_a_dead_switch_is_known_to_have_no_routes() -> None:
     """The kernel removes them with their interfaces and tells nobody: a booting switch would look converged."""
 

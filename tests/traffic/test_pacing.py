@@ -41,6 +41,14 @@ def test_what_a_stall_costs_beyond_the_limit_is_given_up_and_counted(rate: float
     assert abs(schedule.next_seq[0] + schedule.slips[0] - (stall + S) / S * rate) <= 2
 
 
+def test_long_ticks_cost_no_rate() -> None:
+    """20 ms late is what a tick of 20 ms means; 6 ms more is the machine's, and caught up with."""
+    schedule = Schedule([60.0, 1000.0], tick_ns=20 * MS)
+    schedule.start(0)
+    _run(schedule, [k * 20 * MS + (k % 3) * 3 * MS for k in range(1, 501)])
+    assert not schedule.slips.any()
+
+
 def test_nothing_is_due_before_the_start_and_after_the_stop() -> None:
     schedule = Schedule([1000.0, 1000.0])
     assert not schedule.due(5 * S).any()

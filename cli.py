@@ -28,8 +28,12 @@ from results.live import LiveSteps, LiveView
 from results.tables import calibration_line, doctor_table, figure_line, inventory_tables, rows_table, table
 from results.terminal import summary
 from results.verdict import Outcome, worst_exit_code
-from scenarios import calibrate, ci_run, engines, ground_truth_run, library, repeats, session
+from scenarios import calibrate, ci_run, engines, ground_truth_run, library, repeats, reproduce, session
 from scenarios.bench import figures
+from scenarios.campaign import campaign as campaigns
+from scenarios.campaign import report as campaign_report
+from scenarios.campaign.engines import pool_for
+from scenarios.campaign.state import load as load_campaign
 from scenarios.ci import load_suite
 from scenarios.describe import describe
 from scenarios.order import Batch, Order
@@ -430,6 +434,65 @@ def compare_engines(folders: tuple[Path, ...]) -> None:
     """Put run folders of one drill on several engines side by side, with the reason for each difference."""
     found = [load_run(folder) for folder in folders]
     show(*engine_tables(side_by_side([(run.manifest(), run.metrics()) for run in found])))
+
+
+@commands.group()
+def campaign() -> None:
+    """Random sequences of faults, invariants checked after each; what breaks becomes the smallest drill file."""
+
+
+@campaign.command("run")
+@click.argument("topology", default="tiny")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Draws the sequences.")
+@click.option("--sequences", type=click.IntRange(1), default=200, show_default=True, help="How many, over all runs.")
+@click.option("--jobs", type=click.IntRange(1), help="Labs side by side; default: one per core.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("campaign-out"), show_default=True
+)
+@click.option("--engine", type=click.Choice(["host", "uml"]), default="host", show_default=True, help="Where labs run.")
+@click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@click.option("--scheduler", metavar="ADDRESS", help="Run on the workers of this dask scheduler instead.")
+def campaign_run(
+    topology: str,
+    seed: int,
+    sequences: int,
+    jobs: int | None,
+    out: Path,
+    engine: str,
+    virtual_time: bool,
+    scheduler: str | None,
+) -> int:
+    """Run a campaign, or go on with the one in the --out folder, and shrink what it breaks."""
+    if virtual_time and engine != "uml":
+        raise InputError("--virtual-time needs --engine uml")
+    plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, "uml-virtual-time" if virtual_time else engine)
+    for entry in campaigns.carry_out(out, plan, sequences, pool_for(plan.engine, out, jobs, scheduler)):
+        click.echo(campaign_report.line(entry))
+    kept, done = load_campaign(out)
+    show(*campaign_report.tables(kept, done))
+    return campaign_report.exit_code(done)
+
+
+@campaign.command("show")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def campaign_show(folder: Path) -> None:
+    """Show what a campaign has found so far, also while it runs."""
+    show(*campaign_report.tables(*load_campaign(folder)))
+
+
+@commands.command("reproduce")
+@click.argument("claims", nargs=-1)
+@click.option("--engine", type=click.Choice(engines.NAMES), help="Default: virtual time where it can run, else host.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders and tables.")
+def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None) -> int:
+    """Hold the HPN paper's claims, or just CLAIMS, against runs made now (all of them: about 10 minutes)."""
+    place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    chosen = reproduce.choose(claims)
+    where = engine or reproduce.default_engine()
+    rows = reproduce.reproduce(chosen, where, place, tuple(sys.argv[1:]), click.echo)
+    show(reproduce.claims_table(rows))
+    click.echo(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")
+    return reproduce.exit_code(rows)
 
 
 @commands.group()

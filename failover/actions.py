@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from failover.faults import (
@@ -22,6 +23,7 @@ from failover.faults import (
     Need,
     NicDown,
     PlaneDown,
+    StackUpgrade,
     TorControlHang,
     TorCrash,
     TorDataplaneDeath,
@@ -99,6 +101,13 @@ def _dataplane(fault: TorDataplaneDeath, lab: Lab) -> Action:
     return Action(lambda: lab.breakage.stop_forwarding(tor), _soon(lambda: lab.breakage.start_forwarding(tor)))
 
 
+def _upgrade(fault: StackUpgrade, lab: Lab) -> Action:
+    tor = lab.fabric.node(fault.switch).name
+    lab.breakage.prepare([tor])
+    do = partial(lab.stacks.reload, tor, str(fault.version), fault.reload_ns)
+    return Action(do, lambda: lab.stacks.restore(tor))
+
+
 def _bgp_reset(fault: BgpReset, lab: Lab) -> Action:
     link = lab.fabric.link(fault.link)
     return Action(lambda: lab.breakage.reset_session(link), _soon(lambda: None))  # it comes back by itself
@@ -137,5 +146,6 @@ _MAKERS: Mapping[type[Fault], Callable[[Any, Lab], Action]] = {
     TorDrain: _drain,
     TorLeave: _leave,
     TorDataplaneDeath: _dataplane,
+    StackUpgrade: _upgrade,
     BgpReset: _bgp_reset,
 }

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+_LEAST_SHARE = 0.01
+"""Of the time, that our processes must have been runnable together before their waiting means anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class OwnTime:
@@ -156,7 +159,8 @@ def _shares(first: Sample, last: Sample, cpus: int) -> _Shares:
         return _Shares(idle, steal, psi, None, None)
     run_ns = sum(last.own[pid].run_ns - first.own[pid].run_ns for pid in both)
     delay_ns = sum(last.own[pid].delay_ns - first.own[pid].delay_ns for pid in both)
-    run_delay = 100 * delay_ns / max(run_ns + delay_ns, 1)
+    # Who hardly runs cannot starve: in virtual time computing takes none, and what is left is the clock's own grain.
+    run_delay = 100 * delay_ns / (run_ns + delay_ns) if run_ns + delay_ns > _LEAST_SHARE * span_ns else 0.0
     # schedstat is exact while ticks alias with senders that sleep in whole ticks: never below nothing
     others = max(0.0, 100 - idle - steal - 100 * run_ns / (span_ns * cpus))
     return _Shares(idle, steal, psi, run_delay, others)

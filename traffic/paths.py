@@ -13,6 +13,9 @@ from typing import Protocol
 
 from traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
 
+_Direction = tuple[str, bool]
+"""A link, and whether it is taken upwards: a cable carries its rate each way."""
+
 _CANDIDATES = 6
 _SEARCH = 256
 
@@ -47,7 +50,7 @@ def spread(flows: Sequence[FlowSpec], router: Router) -> Spread:
 
     Greedy, in flow order; acknowledgements are spread over ports too but do not count as load.
     """
-    load: Counter[str] = Counter()
+    load: Counter[_Direction] = Counter()
     taken: dict[str, set[int]] = {}
     turns: Counter[str] = Counter()
     chosen = []
@@ -55,8 +58,8 @@ def spread(flows: Sequence[FlowSpec], router: Router) -> Spread:
         sport = _best(flow, router, taken.setdefault(flow.src_nic, set()), turns[flow.src_nic], load)
         turns[flow.src_nic] += 1
         taken[flow.src_nic].add(sport)
-        for link in router.links(flow.src_nic, flow.dst_nic, sport):
-            load[link] += int(flow.goodput_bps)
+        for way in _directions(router.links(flow.src_nic, flow.dst_nic, sport)):
+            load[way] += int(flow.goodput_bps)
         chosen.append(replace(flow, sport=sport))
     answers: Counter[str] = Counter()
     for at, flow in enumerate(chosen):
@@ -66,20 +69,25 @@ def spread(flows: Sequence[FlowSpec], router: Router) -> Spread:
         answers[flow.dst_nic] += 1
         used.add(ack_sport)
         chosen[at] = replace(flow, ack_sport=ack_sport)
-    worst = max(load, key=lambda link: load[link] / router.rate_bps(link), default="")
-    return Spread(tuple(chosen), worst, load[worst] / router.rate_bps(worst) if worst else 0.0)
+    worst = max(load, key=lambda way: load[way] / router.rate_bps(way[0]), default=("", True))
+    return Spread(tuple(chosen), worst[0], load[worst] / router.rate_bps(worst[0]) if worst[0] else 0.0)
 
 
-def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[str]) -> int:
+def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[_Direction]) -> int:
     port = turn % router.ports(flow.src_nic)
     best, least = flow.sport, float("inf")
     candidates = _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, router, taken)
     for _, sport in zip(range(_CANDIDATES), candidates, strict=False):
-        links = router.links(flow.src_nic, flow.dst_nic, sport)
-        heaviest = max(((load[link] + flow.goodput_bps) / router.rate_bps(link) for link in links), default=0.0)
+        ways = _directions(router.links(flow.src_nic, flow.dst_nic, sport))
+        heaviest = max(((load[way] + flow.goodput_bps) / router.rate_bps(way[0]) for way in ways), default=0.0)
         if heaviest < least:
             best, least = sport, heaviest
     return best
+
+
+def _directions(links: Sequence[str]) -> list[_Direction]:
+    """The links of a path, each in the direction it is taken: a path climbs for its first half and descends then."""
+    return [(link, 2 * at < len(links)) for at, link in enumerate(links)]
 
 
 def _leading_to(port: int, nic: str, dst_ip: str, start: int, router: Router, taken: set[int]) -> Iterator[int]:

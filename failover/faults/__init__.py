@@ -35,6 +35,7 @@ from failover.faults.node import (
     TorCrash,
     TorDataplaneDeath,
 )
+from failover.faults.stack import StackUpgrade
 from failover.faults.storm import FlapStorm
 from testbed.fabric.model import Fabric
 
@@ -63,6 +64,7 @@ __all__ = [
     "PlannedFault",
     "RateDrop",
     "SilentDrop",
+    "StackUpgrade",
     "TargetKind",
     "Tier",
     "TorControlHang",
@@ -95,6 +97,7 @@ _ALL: tuple[type[Fault], ...] = (
     TorDrain,
     TorControlHang,
     TorDataplaneDeath,
+    StackUpgrade,
     AggCrash,
     CoreCrash,
     PlaneDown,

@@ -21,6 +21,7 @@ from testbed.lab.breakage import Breakage
 from testbed.lab.convergence import Gap, expected_routes, gaps
 from testbed.lab.host_nic import HostNic
 from testbed.lab.impair import Impairments
+from testbed.lab.stack import Stacks
 from testbed.lab.tor import Tor
 from testbed.lab.watch import Listeners, Message, Watcher
 from testbed.lab.wire import Wiring, wire
@@ -53,6 +54,7 @@ class Lab:
         self.impairments: Impairments | None = None
         self.watcher: Watcher | None = None
         self.breakage = Breakage(self)
+        self.stacks = Stacks(self)
 
     def emit(self, event: Event) -> None:
         """Put an event on the timeline and wake whoever waits for the lab's state."""
@@ -84,6 +86,7 @@ class Lab:
             config = bird.config(self.fabric, node)
             self.birds[node.name] = BirdDaemon(node, spaces[node.name], BIRD_DIR, config, self.emit)
             self.birds[node.name].start()
+        self.stacks.start()
 
     def _start_hosts(self) -> None:
         assert self.wiring is not None
@@ -112,6 +115,7 @@ class Lab:
 
     def close(self) -> None:
         """Let go of what the kernel is slow to take back; everything else goes with the process."""
+        self.stacks.close()
         for tor in self.tors.values():
             tor.crash()
         for nic in self.nics.values():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,3 +85,12 @@ def test_what_the_first_fault_takes_on_its_way_is_no_noise() -> None:
     found = analyse([flow()], records.sent, records.received, [], [moment(FAULT_NS, END_NS)], (S, FAULT_NS), QUICK)
     assert (found.noise.lost, found.noise.noise_floor_ms) == (0, 0)
     assert found.edges[0].lost == 13
+
+
+def test_an_edge_elsewhere_just_before_one_that_hits_keeps_the_windows_in_order() -> None:
+    """With large delays the second window reaches back beyond the first edge: found by a campaign."""
+    elsewhere = replace(moment(FAULT_NS, FAULT_NS + 20 * MS), links=())
+    near = moment(FAULT_NS + 20 * MS, END_NS)
+    records = record(flow(), 7 * S, [Dead(FAULT_NS - 50 * MS, FAULT_NS - 45 * MS)], delay_ns=80 * MS)
+    metrics = measure(records, elsewhere, near)
+    assert sum(edge.lost for edge in metrics.edges) + metrics.unexplained_lost == 5

@@ -1,0 +1,24 @@
+"""Faults of a ToR's software that only a stack cannot bear. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from failover.faults.base import MS, TargetKind, Unit, parameter
+from failover.faults.node import SwitchFault
+
+
+@dataclass(frozen=True, slots=True)
+class StackUpgrade(SwitchFault):
+    """A ToR is reloaded with another software version: dead for ``reload``, then back with empty state.
+
+    Hosts and Aggs: ``TorCrash``, then its repair. Its stack, if it is in one: the two no longer fit together, and
+    the one that booted later shuts itself down (``testbed.lab.stack``). Restored by a reload with the version it had.
+    """
+
+    KIND: ClassVar[str] = "stack-upgrade"
+    TARGET: ClassVar[TargetKind] = TargetKind.TOR
+
+    version: int = parameter("version", Unit.COUNT, 0, 9999)
+    reload_ns: int = parameter("reload", Unit.DURATION, 10 * MS, 600_000 * MS)

@@ -1,0 +1,130 @@
+"""A job in a sandbox of its own: the sequences one after the other on one lab, until one breaks something.
+
+``python -m scenarios.campaign.block JOB REPORT [PARENT]`` is what every engine runs, on this machine, in a guest or on
+another machine. Results are appended to the report as they come, so that what a crash leaves is still worth something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from scenarios.campaign.bench import bench_on
+from scenarios.campaign.result import Job, Report, Result
+from testbed.errors import HpnError
+from testbed.fabric.build import build
+from testbed.kernel import sandbox
+from testbed.kernel.processes import reap_strangers
+from testbed.lab import preflight
+from testbed.lab.lab import Lab
+
+_JOB = TypeAdapter(Job)
+_RESULT = TypeAdapter(Result)
+
+
+def run(job: Job, report: Path, scratch: Path) -> int:
+    """Run a job in a sandbox and wait; results, and the error that ended it, are appended to ``report``.
+
+    The exit code is not 0 when the lab's process died of something that is no error of the product.
+    """
+    before = _interfaces()
+    with report.open("ab", buffering=0) as lines:
+
+        def tell(kind: str, content: object) -> None:
+            lines.write(json.dumps({kind: content}).encode() + b"\n")
+
+        try:
+            preflight.check(build(job.plan.topology))
+            box = sandbox.spawn(lambda: _first_process(job, scratch, tell))
+            space = os.stat(f"/proc/{box.first_pid}/ns/pid").st_ino
+            code = box.wait()
+        except HpnError as error:
+            tell("error", [str(error), error.exit_code])
+            return 0
+        left = [*_members(space), *(f"interface {name}" for name in sorted(_interfaces() - before))]
+        if left:
+            tell("leaks", left)
+    return code
+
+
+def _first_process(job: Job, scratch: Path, tell: Callable[[str, object], None]) -> int:
+    try:
+        asyncio.run(_sequences(job, scratch, tell))
+    except HpnError as error:
+        tell("error", [str(error), error.exit_code])
+    return 0
+
+
+async def _sequences(job: Job, scratch: Path, tell: Callable[[str, object], None]) -> None:
+    lab = Lab(build(job.plan.topology), lambda _event: None)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
+    bench = await bench_on(job.plan, lab, scratch)
+    tell("stood", True)
+    for sequence in job.sequences:
+        result = await bench.run(sequence)
+        tell("result", _RESULT.dump_python(result, mode="json"))
+        if result.violations:
+            break  # what this lab says from here on may be about this sequence
+    lab.close()
+
+
+def read_report(path: Path) -> Report:
+    """What a report holds so far; a line that a crash cut short is left out."""
+    results: list[Result] = []
+    error, exit_code, leaks, stood = "", 0, (), False
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if "result" in found:
+            results.append(_RESULT.validate_python(found["result"]))
+        elif "error" in found:
+            error, exit_code = found["error"]
+        elif "leaks" in found:
+            leaks = tuple(found["leaks"])
+        else:
+            stood = True
+    return Report(tuple(results), error, exit_code, leaks=leaks, stood=stood)
+
+
+def write_job(job: Job, path: Path) -> None:
+    """A job as a file."""
+    path.write_bytes(_JOB.dump_json(job))
+
+
+def _interfaces() -> frozenset[str]:
+    return frozenset(line.partition(":")[0].strip() for line in Path("/proc/self/net/dev").read_text().splitlines()[2:])
+
+
+def _members(space: int) -> list[str]:
+    """Processes in that PID namespace."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat(f"/proc/{name}/ns/pid").st_ino == space:
+                found.append(f"process {name} ({Path(f'/proc/{name}/comm').read_text().strip()})")
+        except OSError:  # it ended, or is somebody else's
+            continue
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """The command. With PARENT it dies when that process does."""
+    job, report = Path(arguments[0]), Path(arguments[1])
+    if len(arguments) > 2:
+        sandbox.die_with_parent()
+        if os.getppid() != int(arguments[2]):
+            return 1
+    return run(_JOB.validate_json(job.read_bytes()), report, report.parent)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,222 @@
+"""The campaign itself: what is left to run is run, what breaks is shown again, shrunk and written as a drill file.
+
+Every step goes through the journal before the next, so that it can be interrupted anywhere and gone on with.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from failover import needs
+from failover.faults import FAULTS, Need
+from scenarios.campaign import drillfile
+from scenarios.campaign.engines import Pool
+from scenarios.campaign.plan import Choice, FaultSequence, Plan, choices, draw, example, joined
+from scenarios.campaign.promise import excuse
+from scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
+from scenarios.campaign.shrink import MOST_TRIES, shrink
+from scenarios.campaign.state import DRILLS, PLAN, Entry, Journal, Shrunk, load, opened
+from scenarios.engines import HOST
+from scenarios.workload import flows_of
+from testbed.errors import InputError, MachineError, error_for
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
+from testbed.fabric.spec import FabricSpec
+
+_A_LAB = 10  # sequences, then a new one: what an interruption can cost
+_OF, _ENOUGH = 3, 2  # runs, of which so many must show a violation again
+_BETWEEN_NS = 2_000_000_000  # from one sequence to the next in a drill that holds both
+_SETTLE_NS = 4_000_000_000  # of a written drill: the lab converges while packets still flow
+
+
+def plan_for(folder: Path, seed: int, topology: FabricSpec, engine: str = HOST) -> Plan:
+    """The plan of a new campaign, or of the one in ``folder``, which keeps the kinds of faults it began with.
+
+    InputError when the fabric cannot carry the workload, or the campaign knows faults that this version does not.
+    """
+    kinds = _possible(engine)
+    if (folder / PLAN).is_file():
+        kinds = load(folder)[0].kinds
+        unknown = [kind for kind in kinds if kind not in FAULTS]
+        if unknown:
+            raise InputError(
+                f"{folder} draws {unknown[0]}, which this hpn does not know; use the version it began with"
+            )
+    flows_of(drillfile.WORKLOAD, build(topology))
+    return Plan(seed, topology, kinds, engine)
+
+
+def _possible(engine: str) -> tuple[str, ...]:
+    """The kinds of faults that the kernel here can do; guests have all that any fault needs."""
+    if engine != HOST:
+        return tuple(FAULTS)
+    able: dict[frozenset[Need], bool] = {}
+    for kind, fault in FAULTS.items():
+        if fault.NEEDS not in able:
+            able[fault.NEEDS] = _can_do(kind)
+    return tuple(kind for kind, fault in FAULTS.items() if able[fault.NEEDS])
+
+
+def _can_do(kind: str) -> bool:
+    try:
+        needs.check([example(kind)])
+    except MachineError:
+        return False
+    return True
+
+
+def carry_out(folder: Path, plan: Plan, sequences: int, pool: Pool, tries: int = MOST_TRIES) -> Iterator[Entry]:
+    """Run what is left of the first ``sequences``, then shrink what broke; every entry as soon as it is kept.
+
+    A violation is shrunk with at most ``tries`` candidates, each run until it is clear whether it breaks the same.
+    InputError for a folder that holds another campaign, MachineError when labs cannot be started.
+    """
+    with opened(folder, plan) as journal:
+        run = _Campaign(plan, journal, pool, tries)
+        yield from run.sequences(sequences)
+        yield from run.doubtful()
+        yield from run.violations()
+
+
+@dataclass
+class _Campaign:
+    plan: Plan
+    journal: Journal
+    pool: Pool
+    tries: int
+    fabric: Fabric = field(init=False)
+    among: tuple[Choice, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fabric = build(self.plan.topology)
+        self.among = choices(self.fabric, self.plan.kinds)
+
+    def sequences(self, wanted: int) -> Iterator[Entry]:
+        """Run every sequence that the journal does not know."""
+        done = self.journal.done().indexes
+        left = [index for index in range(wanted) if index not in done]
+        for result in self._results(self._drawn(left)):
+            self.journal.add(result)
+            yield result
+
+    def doubtful(self) -> Iterator[Entry]:
+        """Run once more what was inconclusive, each on a lab of its own."""
+        first = (result for result in self.journal.done().results if result.tries == 1)
+        again = [result.sequence for result in first if result.outcome is Outcome.INCONCLUSIVE]
+        for result in self._results(Job(self.plan, (sequence,)) for sequence in again):
+            second = replace(result, tries=2)
+            self.journal.add(second)
+            yield second
+
+    def violations(self) -> Iterator[Entry]:
+        """Shrink what broke, unless something shrunk before explains it."""
+        for result in self.journal.done().waiting:
+            entry = self._like(result, self.journal.done().shrunk) or self._shrunk(result)
+            self.journal.add(entry)
+            yield entry
+
+    def _drawn(self, indexes: Sequence[int]) -> Iterator[Job]:
+        """Jobs of so many sequences that the whole pool has work, and none more than a lab should see."""
+        size = max(1, min(_A_LAB, -(-len(indexes) // self.pool.width)))
+        for at in range(0, len(indexes), size):
+            some = (draw(self.plan, self.among, index, self._valid) for index in indexes[at : at + size])
+            yield Job(self.plan, tuple(some))
+
+    def _results(self, fresh: Iterator[Job]) -> Iterator[Result]:
+        """Every result; what a lab could not run after something broke goes to a new one."""
+        again: deque[Job] = deque()
+
+        def queue() -> Iterator[Job]:
+            while (job := again.popleft() if again else next(fresh, None)) is not None:
+                yield job
+
+        more = True
+        while more:
+            more = False
+            for job, report in self.pool.run(queue()):
+                results = _results_of(job, report)
+                yield from results
+                if len(results) < len(job.sequences):
+                    more = True
+                    again.append(Job(job.plan, job.sequences[len(results) :]))
+
+    def _valid(self, sequence: FaultSequence) -> bool:
+        return drillfile.is_valid(self.plan, sequence)
+
+    def _like(self, result: Result, shrunk: Sequence[Shrunk]) -> Shrunk | None:
+        """Told by a violation that was shrunk: the same invariants, and all its kinds of faults are in here too."""
+        kinds = {step.kind for step in result.sequence.steps}
+        for found in shrunk:
+            same = found.file and result.broken <= set(found.invariants)
+            if same and {step.kind for step in found.smallest.steps} <= kinds:
+                return Shrunk(result.sequence.index, tuple(result.broken), result.sequence, 0, 0, like=found.index)
+        return None
+
+    def _shrunk(self, result: Result) -> Shrunk:
+        """Show a violation again, and make it as small as it gets."""
+        index, broken = result.sequence.index, tuple(sorted(result.broken))
+        shown: dict[FaultSequence, tuple[int, int]] = {}
+
+        def fails(candidate: FaultSequence) -> bool:
+            shown[candidate] = self._again(candidate, result.broken)
+            return shown[candidate][0] >= _ENOUGH
+
+        start = next(filter(fails, self._suspects(result)), None)
+        if start is None:
+            return Shrunk(index, broken, result.sequence, *shown[result.sequence])
+        targets = {choice.kind: choice.targets for choice in self.among}
+        smallest = shrink(start, fails, self._valid, targets, self.tries)
+        return Shrunk(index, broken, smallest, *shown[smallest], self._write(smallest, result))
+
+    def _suspects(self, result: Result) -> Iterator[FaultSequence]:
+        """What may have broken it: the sequence alone, after the one before in its lab, after all before."""
+        yield result.sequence
+        known = {each.sequence.index: each.sequence for each in self.journal.done().results}
+        before = [known[index] for index in result.before if index in known]
+        for first in sorted({len(before) - 1, 0}, reverse=True) if before else ():
+            found = before[first]
+            for sequence in (*before[first + 1 :], result.sequence):
+                found = joined(found, sequence, drillfile.drill_of(self.plan, found).timeline.end_ns + _BETWEEN_NS)
+            yield found
+
+    def _again(self, sequence: FaultSequence, broken: frozenset[Invariant]) -> tuple[int, int]:
+        """How many runs, each on a lab of its own, break one of the same invariants, of how many it took to tell."""
+        failed = runs = 0
+        while failed < _ENOUGH and runs - failed <= _OF - _ENOUGH and runs < _OF:
+            jobs = [Job(self.plan, (sequence,)) for _ in range(_ENOUGH - failed)]
+            for job, report in self.pool.run(jobs):
+                runs += 1
+                failed += any(result.broken & broken for result in _results_of(job, report))
+        return failed, runs
+
+    def _write(self, smallest: FaultSequence, result: Result) -> str:
+        """Write the drill file; its path within the folder."""
+        longer = replace(smallest, settle_ns=max(smallest.settle_ns, _SETTLE_NS))
+        faults = drillfile.drill_of(self.plan, longer).timeline.faults
+        flows = flows_of(drillfile.WORKLOAD, self.fabric)
+        excused = sum(bool(excuse(self.fabric, faults, flow)) for flow in flows)
+        name = f"{drillfile.name_of(self.plan, smallest)}.yaml"
+        why = "\n".join(f"{each.invariant}: {each.text}" for each in result.violations)
+        folder = self.journal.folder / DRILLS
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(drillfile.text_of(self.plan, longer, drillfile.Note(excused, why)))
+        return f"{DRILLS}/{name}"
+
+
+def _results_of(job: Job, report: Report) -> list[Result]:
+    """A result for every sequence that was run. The product's own errors are raised when no lab could be started."""
+    results = list(report.results)
+    if report.leaks:
+        left = Violation(Invariant.LEAK, f"after its lab had ended: {', '.join(report.leaks)}")
+        results[-1:] = [replace(last, violations=(*last.violations, left)) for last in results[-1:]]
+    if report.error and not report.stood:
+        raise error_for(report.exit_code, report.error)
+    if (report.error or report.crash) and len(results) < len(job.sequences):
+        at = job.sequences[len(results)]
+        crash = () if report.error else (Violation(Invariant.CRASH, report.crash),)
+        before = tuple(result.sequence.index for result in results)
+        results.append(Result(at, crash, (report.error,) if report.error else (), before))
+    return results

@@ -1,0 +1,119 @@
+"""A sequence as a drill: the data a drill file holds, the text of one, and the drill it is once read. PURE.
+
+What a campaign runs is the drill that ``hpn drill run`` would read from the file, so that the file reproduces it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from failover.faults import FAULTS, Parameter, Unit, parameters
+from scenarios.campaign.plan import HEALTHY_NS, FaultSequence, Plan, Step, Value
+from scenarios.drill import Drill, Workload
+from scenarios.load import drill_from
+from scenarios.units import format_duration, format_percent
+from testbed.errors import InputError
+from testbed.fabric.presets import PRESETS
+from testbed.fabric.spec import FabricSpec
+from testbed.yamlfile import Document, Plain
+
+LOAD = 0.02
+TICK_MS = 10
+QUEUE_PAIRS = 2
+_SUMMARY = 160
+
+
+WORKLOAD = Workload(queue_pairs=QUEUE_PAIRS, load=LOAD, tick_ns=TICK_MS * 10**6)
+"""The traffic of every sequence: so light that several labs fit on two cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a drill file says besides the sequence: how many queue pairs the faults may kill, and why it was written."""
+
+    deaths: int = 0
+    why: str = ""
+
+
+def name_of(plan: Plan, sequence: FaultSequence) -> str:
+    """The drill's name, unique within the campaign."""
+    return f"campaign-{plan.seed}-{sequence.index}"
+
+
+def drill_of(plan: Plan, sequence: FaultSequence, note: Note = Note()) -> Drill:
+    """The sequence as a drill. InputError with every reason why it makes none."""
+    data = data_of(plan, sequence, note)
+    return drill_from(Document(name_of(plan, sequence), data, {(): 1}), Path())
+
+
+def is_valid(plan: Plan, sequence: FaultSequence) -> bool:
+    """Whether the sequence makes a drill."""
+    try:
+        drill_of(plan, sequence)
+    except InputError:
+        return False
+    return True
+
+
+def text_of(plan: Plan, sequence: FaultSequence, note: Note = Note()) -> str:
+    """The drill file."""
+    return yaml.safe_dump(data_of(plan, sequence, note), sort_keys=False, width=118, allow_unicode=True)
+
+
+def data_of(plan: Plan, sequence: FaultSequence, note: Note) -> dict[str, Plain]:
+    """What the drill file holds. That flows which no fault touches lose nothing, every verdict asks by itself."""
+    return {
+        "drill": name_of(plan, sequence),
+        "summary": _shorten(sequence.words),
+        **({"description": note.why} if note.why else {}),
+        "topology": _topology(plan.topology),
+        "workload": {
+            "pattern": "permutation",
+            "queue_pairs": QUEUE_PAIRS,
+            "load": format_percent(LOAD),
+            "tick": f"{TICK_MS} ms",
+        },
+        "profile": "quick",
+        "timeline": {
+            "healthy": format_duration(HEALTHY_NS),
+            "faults": [_entry(number, step) for number, step in enumerate(sequence.steps, 1)],
+            "settle": format_duration(sequence.settle_ns),
+        },
+        "expect": [
+            {"state_restored": True},
+            {"queue_pair_deaths": {"at_most": note.deaths}},
+        ],
+    }
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SUMMARY else f"{text[: _SUMMARY - 3]}..."
+
+
+def _topology(spec: FabricSpec) -> Plain:
+    if spec.name in PRESETS and PRESETS[spec.name].spec == spec:
+        return spec.name
+    data: dict[str, Plain] = spec.model_dump(mode="json", exclude_defaults=True)
+    return {"name": spec.name, **data}
+
+
+def _entry(number: int, step: Step) -> dict[str, Plain]:
+    entry: dict[str, Plain] = {
+        "id": f"fault{number}",
+        "fault": step.kind,
+        "target": step.target,
+        "at": format_duration(step.at_ns),
+    }
+    if step.for_ns is not None:
+        entry["for"] = format_duration(step.for_ns)
+    known = {parameter.key: parameter for parameter in parameters(FAULTS[step.kind]).values()}
+    return entry | {key: _written(known[key], value) for key, value in step.arguments}
+
+
+def _written(parameter: Parameter, value: Value) -> Plain:
+    if parameter.unit is Unit.DURATION:
+        return format_duration(int(value))
+    return format_percent(float(value)) if parameter.unit is Unit.PERCENT else value

@@ -1,0 +1,122 @@
+"""What is asked of a lab and of a run after each sequence. Every question is one function that yields violations.
+
+Changes when something more must hold. What the faults excuse is ``promise``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import permutations
+from pathlib import Path
+
+from failover.model import DrillMetrics
+from scenarios.campaign.promise import excuse
+from scenarios.campaign.result import Invariant, Violation
+from scenarios.drill import Drill
+from testbed.fabric.model import Fabric
+from testbed.kernel.nft import Nft
+from testbed.kernel.processes import own_pids
+from testbed.lab.lab import Lab
+from testbed.routing.trace import Flow
+from traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
+
+_PATHS = 400
+_SPORTS = 4
+_SHOWN = 3
+
+Inventory = Mapping[str, str]
+
+
+def paths_to_ask(fabric: Fabric) -> tuple[Flow, ...]:
+    """Flows between all pairs of NICs with a few source ports each; a fixed sample of them in a large fabric."""
+    draw = random.Random(fabric.spec.seed)
+    pairs = permutations([nic.name for nic in fabric.nics], 2)
+    flows = [Flow(src, dst, draw.randint(SPORT_MIN, SPORT_MAX)) for src, dst in pairs for _ in range(_SPORTS)]
+    return tuple(flows) if len(flows) <= _PATHS else tuple(draw.sample(flows, _PATHS))
+
+
+def delivered(lab: Lab, flows: Iterable[Flow]) -> tuple[Flow, ...]:
+    """Those whose packets would arrive now: in a healthy lab, all that ever can."""
+    return tuple(flow for flow in flows if lab.path(flow).dropped is None)
+
+
+def forwarding(lab: Lab, flows: Iterable[Flow]) -> Iterator[Violation]:
+    """No flow that a healthy lab delivers is dropped or sent in circles once it has converged again."""
+    lost: dict[Invariant, list[str]] = {}
+    for flow in flows:
+        path = lab.path(flow)
+        if path.dropped is not None:
+            kind = Invariant.LOOP if path.dropped.startswith("loop") else Invariant.BLACK_HOLE
+            where = f"{flow.src_nic} to {flow.dst_nic}, source port {flow.sport}: at {path.steps[-1].node}"
+            lost.setdefault(kind, []).append(f"{where}, {path.dropped}")
+    for kind, found in lost.items():
+        yield Violation(kind, _first(found, "paths"))
+
+
+def inventory(lab: Lab) -> Inventory:
+    """What a lab holds of the machine: processes by name, interfaces and packet filters of every node."""
+    found = {f"processes called {name}": str(count) for name, count in Counter(_commands()).items()}
+    assert lab.wiring is not None
+    for name, space in lab.wiring.namespaces.items():
+        found[f"interfaces of {name}"] = " ".join(sorted(link.name for link in lab.requests(name).links()))
+        nft = Nft(space)
+        try:
+            found[f"packet filters of {name}"] = " ".join(nft.run("list tables").split())
+        finally:
+            nft.close()
+    return found
+
+
+def leaks(before: Inventory, after: Inventory) -> Iterator[Violation]:
+    """A lab holds after a sequence what it held before."""
+    changed = [
+        f"{key}: was {before.get(key, 'none')}, now {after.get(key, 'none')}"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
+    ]
+    if changed:
+        yield Violation(Invariant.LEAK, _first(changed, "things"))
+
+
+def restored(differences: tuple[str, ...]) -> Iterator[Violation]:
+    """Links, LACP, BGP and routes are as before."""
+    if differences:
+        yield Violation(Invariant.STATE, _first(list(differences), "differences"))
+
+
+def queue_pairs(drill: Drill, metrics: DrillMetrics, fabric: Fabric, flows: Iterable[FlowSpec]) -> Iterator[Violation]:
+    """No queue pair died but those the faults excuse."""
+    dead = {result.flow for result in metrics.flows if result.stopped_at_ns is not None}
+    found = [flow.name for flow in flows if flow.id in dead and not excuse(fabric, drill.timeline.faults, flow)]
+    if found:
+        yield Violation(Invariant.QUEUE_PAIR, f"died: {_first(found, 'queue pairs')}")
+
+
+def going_on(metrics: DrillMetrics, last: Mapping[int, int], since_ns: int, patience_ns: int) -> Iterator[Violation]:
+    """Once the lab has converged every queue pair that lives gets packets. ``last``: flow to its newest packet."""
+    living = [flow for flow in metrics.flows if flow.stopped_at_ns is None]
+    silent = [flow.name for flow in living if last.get(flow.flow, 0) < since_ns]
+    if silent:
+        after = f"after it had converged, in {patience_ns // 1_000_000} ms"
+        yield Violation(Invariant.SILENCE, f"nothing arrived {after}: {_first(silent, 'flows')}")
+
+
+def control_group(metrics: DrillMetrics) -> Iterator[Violation]:
+    """Flows that no fault touches lose nothing."""
+    if metrics.unexplained:
+        yield Violation(Invariant.CONTROL, _first(list(metrics.unexplained), "findings"))
+
+
+def _first(found: list[str], what: str) -> str:
+    more = f" and {len(found) - _SHOWN} more {what}" if len(found) > _SHOWN else ""
+    return "; ".join(found[:_SHOWN]) + more
+
+
+def _commands() -> Iterator[str]:
+    for pid in own_pids():
+        try:
+            yield Path(f"/proc/{pid}/comm").read_text().strip()
+        except OSError:  # it ended meanwhile
+            continue

@@ -1,0 +1,151 @@
+"""What a campaign runs: sequences of faults drawn from (seed, index), each valid by construction. PURE.
+
+A sequence is plain data, so that it can be kept, sent to another machine, shrunk and written as a drill file. Whether
+it is a valid drill is not decided here: it is made into one (``drillfile``) by the checks that read a user's file.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from failover.faults import FAULTS, MS, Fault, make, parameters
+from scenarios.campaign.rates import sample, weight
+from scenarios.targets import target_problem
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric
+from testbed.fabric.spec import FabricSpec
+
+Value = int | float | str
+
+HEALTHY_NS = 500 * MS
+SETTLE_NS = 1200 * MS
+_SPREAD_NS = 1000 * MS  # faults begin within this
+_SHORTEST_NS, _LONGEST_NS = 50 * MS, 1500 * MS  # of what a fault is restored after
+_COUNTS = (1, 2, 3, 4)
+_COUNT_WEIGHTS = (4, 3, 2, 1)
+_TOGETHER = 0.2  # of the faults begin with the one before
+_TRIES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One fault of a sequence; ``arguments`` by the keys of a drill file, durations in ns, shares 0..1.
+
+    ``for_ns`` is None for faults that repair themselves.
+    """
+
+    kind: str
+    target: str
+    at_ns: int
+    for_ns: int | None
+    arguments: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSequence:
+    """One sequence. ``index`` counts from 0 within its campaign; a shrunk one keeps the index it came from."""
+
+    index: int
+    steps: tuple[Step, ...]
+    settle_ns: int = SETTLE_NS
+
+    @property
+    def words(self) -> str:
+        """'link-down of p0.s0.h0.r0.0, then tor-crash of p0.s0.t0.1'."""
+        return ", then ".join(f"{step.kind} of {step.target}" for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What makes a campaign the same campaign: two with equal plans draw the same sequences."""
+
+    seed: int
+    topology: FabricSpec
+    kinds: tuple[str, ...]  # of faults that may be drawn
+    engine: str = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A kind of fault that may be drawn, with everything in the fabric it may be aimed at."""
+
+    kind: str
+    targets: tuple[str, ...]
+    weight: float
+
+
+def joined(first: FaultSequence, second: FaultSequence, after_ns: int) -> FaultSequence:
+    """The faults of ``first``, then those of ``second`` with its start at ``after_ns``; the index of ``second``."""
+    later = (replace(step, at_ns=step.at_ns + after_ns) for step in second.steps)
+    return replace(second, steps=(*first.steps, *later))
+
+
+Valid = Callable[[FaultSequence], bool]
+"""Whether a sequence makes a drill."""
+
+
+def choices(fabric: Fabric, kinds: Iterable[str]) -> tuple[Choice, ...]:
+    """What may be drawn in ``fabric``: the kinds that find a target there."""
+    found = []
+    for kind in kinds:
+        targets = tuple(name for name in _names(fabric) if _accepts(fabric, kind, name))
+        if targets:
+            found.append(Choice(kind, targets, weight(kind, len(targets))))
+    return tuple(found)
+
+
+def draw(plan: Plan, among: tuple[Choice, ...], index: int, valid: Valid) -> FaultSequence:
+    """Sequence ``index`` of a campaign. InputError when nothing that can be drawn makes a valid drill."""
+    random_ = random.Random(f"{plan.seed}/{index}")
+    wanted = random_.choices(_COUNTS, _COUNT_WEIGHTS)[0]
+    found = FaultSequence(index, ())
+    for _ in range(_TRIES):
+        if len(found.steps) == wanted:
+            break
+        longer = FaultSequence(index, (*found.steps, _step(random_, among, found)))
+        if valid(longer):
+            found = longer
+    if not found.steps:
+        raise InputError("no fault that this fabric and kernel can do makes a valid drill; take another topology")
+    return found
+
+
+def _step(random_: random.Random, among: tuple[Choice, ...], so_far: FaultSequence) -> Step:
+    chosen = random_.choices(among, [choice.weight for choice in among])[0]
+    target = random_.choice(chosen.targets)
+    at_ns = HEALTHY_NS + random_.randrange(_SPREAD_NS // MS) * MS
+    if so_far.steps and random_.random() < _TOGETHER:
+        at_ns = so_far.steps[-1].at_ns
+    lasts_ns = random_.randint(_SHORTEST_NS // MS, _LONGEST_NS // MS) * MS
+    for_ns = None if FAULTS[chosen.kind].REPAIRS_ITSELF else lasts_ns
+    return Step(chosen.kind, target, at_ns, for_ns, tuple(_arguments(random_, chosen.kind).items()))
+
+
+def _arguments(random_: random.Random, kind: str) -> Mapping[str, Value]:
+    """A value for every parameter; one with a default keeps it half of the time."""
+    found = {}
+    for parameter in parameters(FAULTS[kind]).values():
+        if parameter.default is None or random_.random() < 0.5:
+            found[parameter.key] = sample(random_, parameter)
+    return found
+
+
+def _names(fabric: Fabric) -> tuple[str, ...]:
+    """Everything that any fault might be aimed at."""
+    planes = {f"plane{plane}" for plane in range(fabric.planes)}
+    return (*fabric.link_by_name, *fabric.nic_by_name, *fabric.node_by_name, *sorted(planes), "all")
+
+
+def _accepts(fabric: Fabric, kind: str, target: str) -> bool:
+    try:
+        return not target_problem(fabric, example(kind, target))
+    except InputError:
+        return False
+
+
+def example(kind: str, target: str = "") -> Fault:
+    """Some fault of that kind."""
+    keys = {parameter.key: name for name, parameter in parameters(FAULTS[kind]).items()}
+    return make(kind, target, {keys[key]: value for key, value in _arguments(random.Random(0), kind).items()})

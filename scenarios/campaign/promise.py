@@ -1,0 +1,101 @@
+"""Which queue pairs the faults of a sequence may kill, and which a fabric promises to keep. PURE.
+
+A fabric promises that a queue pair lives while a path is left between its NICs and every fault on the others can be
+seen: by carrier, or by a switch that says so. It promises nothing when no such path is left, when what is dropped is
+dropped in silence for about as long as a queue pair retries, or when nobody moves queue pairs between isolated planes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from failover.faults import MS, Fault, PlannedFault
+from failover.model import EdgeKind, Relation
+from scenarios.blast import relations
+from testbed.fabric.model import Fabric, Nic
+from traffic.flow import FlowSpec
+from traffic.qp import RetryPolicy
+
+REJOIN_NS = 4000 * MS
+"""How long after its repair a link may still be out of use: LACP has to agree, BGP to connect again."""
+
+_SAY_SO = frozenset({"bgp-reset", "tor-drain", "tor-leave"})
+"""Faults that keep carrier and still tell the neighbours."""
+
+_NEAR = 0.7  # of a queue pair's patience: other faults may have used the rest
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """Links that a fault takes out of use from ``start_ns`` to ``end_ns``; None: to the end. ``seen``: not silent."""
+
+    start_ns: int
+    end_ns: int | None
+    links: frozenset[str]
+    fault: Fault
+    seen: bool
+
+
+def outs(fabric: Fabric, faults: Sequence[PlannedFault]) -> tuple[Out, ...]:
+    """Every stretch of time in which a fault takes links out of use."""
+    return tuple(out for planned in faults for out in _outs(fabric, planned))
+
+
+def _outs(fabric: Fabric, planned: PlannedFault) -> Iterator[Out]:
+    edges = planned.edges
+    for at, edge in enumerate(edges):
+        if edge.kind is EdgeKind.REPAIR:
+            continue
+        repairs = [e for e in edges[at:] if e.kind is EdgeKind.REPAIR and e.part in (None, edge.part)]
+        end_ns = repairs[0].at_ns if repairs else edge.at_ns if planned.fault.REPAIRS_ITSELF else None
+        fault = edge.part or planned.fault
+        links = frozenset(link.name for link in fault.links_hit(fabric))
+        yield Out(edge.at_ns, end_ns, links, fault, fault.TAKES_CARRIER or fault.KIND in _SAY_SO)
+
+
+def excuse(fabric: Fabric, faults: Sequence[PlannedFault], flow: FlowSpec) -> str:
+    """Why the queue pair of ``flow`` may die under these faults; '' when it is promised to live."""
+    found = outs(fabric, faults)
+    patience_ns = RetryPolicy(flow.ib_timeout, flow.retry_count).patience_ns
+    silent = [out for out in found if not out.seen and _touches(fabric, out.fault, flow)]
+    silent_ns = sum(out.end_ns - out.start_ns for out in silent if out.end_ns is not None)
+    if any(out.end_ns is None for out in silent) or silent_ns >= _NEAR * patience_ns:
+        return f"{silent[0].fault.KIND} of {silent[0].fault.target} drops in silence for too long"
+    seen = [out for out in found if out.seen]
+    source, target = fabric.nic(flow.src_nic), fabric.nic(flow.dst_nic)
+    for moment in seen:
+        gone = frozenset[str]().union(*(out.links for out in seen if _holds(out, moment.start_ns)))
+        if not joined(fabric, source, target, gone):
+            return f"no path is left at {moment.start_ns // MS} ms, {moment.fault.KIND} of {moment.fault.target}"
+    if fabric.planes > 1 and not fabric.spec.path_control.enabled:
+        hit = [out for out in seen if _touches(fabric, out.fault, flow)]
+        if hit:
+            return f"{hit[0].fault.KIND} of {hit[0].fault.target}, and path control is off"
+    return ""
+
+
+def _holds(out: Out, at_ns: int) -> bool:
+    return out.start_ns <= at_ns and (out.end_ns is None or at_ns <= out.end_ns + REJOIN_NS)
+
+
+def _touches(fabric: Fabric, fault: Fault, flow: FlowSpec) -> bool:
+    return relations(fabric, (fault,), (flow,))[flow.id] is not Relation.NONE
+
+
+def joined(fabric: Fabric, one: Nic, other: Nic, gone: frozenset[str]) -> bool:
+    """Whether a path up and down again (RFC 7938: never down and up) is left without the links that are ``gone``."""
+    return bool(_above(fabric, one, gone) & _above(fabric, other, gone))
+
+
+def _above(fabric: Fabric, nic: Nic, gone: frozenset[str]) -> set[str]:
+    """The switches that a NIC reaches by going up."""
+    reached = {link.upper.node for link in nic.links if link.name not in gone}
+    edge = list(reached)
+    while edge:
+        here = edge.pop()
+        for link in fabric.links_of(here):
+            if link.is_routed and link.lower.node == here and link.name not in gone and link.upper.node not in reached:
+                reached.add(link.upper.node)
+                edge.append(link.upper.node)
+    return reached

@@ -1,0 +1,56 @@
+"""How often each kind of fault is drawn, and how large its parameters get. PURE.
+
+Rates are failures per month and element of the fabric. HPN (SIGCOMM 2024) reports 0.057 % of NIC-ToR links and 0.051 %
+of ToRs a month, and 5,000 to 60,000 link flaps a day over its fleet; one pod has 30,720 NIC-ToR links. Nothing is
+published for the other kinds: they count as often as a ToR fails.
+
+Taken as they are, 9,999 of 10,000 sequences would be flaps. So a kind's weight is its rate in this fabric to the power
+``TEMPER``: the order stays, and what is rare in a fleet is still met within a hundred sequences.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+
+from failover.faults import MS, Parameter, Unit
+
+TEMPER = 0.2
+_DAYS = 30
+_FLAPS_A_DAY = 30_000  # of a pod's NIC-ToR links, about the middle of what is reported
+_POD_LINKS = 30_720
+_TOR = 0.00051
+
+PER_MONTH: Mapping[str, float] = {
+    "link-flap": _FLAPS_A_DAY * _DAYS / _POD_LINKS,
+    "link-down": 0.00057,
+    "tor-crash": _TOR,
+}
+"""Failures of one element a month, by kind of fault."""
+
+LONGEST_NS = 500 * MS
+MOST = 4
+
+
+def weight(kind: str, elements: int) -> float:
+    """How likely a kind is drawn in a fabric with that many possible targets; 0 without any."""
+    return float((PER_MONTH.get(kind, _TOR) * elements) ** TEMPER) if elements else 0.0
+
+
+def sample(draw: random.Random, parameter: Parameter) -> int | float | str:
+    """A value for a parameter, in its own unit: durations in whole ms, shares in whole percents."""
+    if parameter.choices is not None:
+        return str(draw.choice([each.value for each in parameter.choices]))
+    low, high = parameter.low, parameter.high
+    if parameter.unit is Unit.DURATION:
+        return duration(draw, int(low), min(int(high), max(int(low), LONGEST_NS)))
+    if parameter.unit is Unit.PERCENT:
+        return draw.randint(math.ceil(low * 100), math.floor(high * 100)) / 100
+    return draw.randint(int(low), min(int(high), max(int(low), MOST)))
+
+
+def duration(draw: random.Random, low_ns: int, high_ns: int) -> int:
+    """Between two durations, each order of magnitude as likely as the next; whole milliseconds, at least one."""
+    low, high = max(low_ns // MS, 1), max(high_ns // MS, 1)
+    return round(math.exp(draw.uniform(math.log(low), math.log(high)))) * MS

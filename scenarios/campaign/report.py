@@ -1,0 +1,88 @@
+"""What a campaign has found, for the terminal, and its exit code. PURE."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from rich.table import Table
+
+from results.tables import table
+from scenarios.campaign.plan import Plan
+from scenarios.campaign.result import Outcome, Result
+from scenarios.campaign.state import Done, Entry, Shrunk
+from testbed.errors import HpnError, NoisyError
+
+_MANY = 0.1  # of the sequences: more inconclusive ones and the campaign says nothing
+_PAUSE_S = 120.0  # longer between two results and the campaign was interrupted
+
+
+def exit_code(done: Done) -> int:
+    """1 when a violation was shown again, 4 when one could not be or too much was inconclusive, otherwise 0."""
+    if any(found.file for found in done.shrunk):
+        return HpnError.exit_code
+    unsure = done.count(Outcome.INCONCLUSIVE) > _MANY * max(len(done.results), 1)
+    return NoisyError.exit_code if unsure or done.unconfirmed or done.waiting else 0
+
+
+def line(entry: Entry) -> str:
+    """One entry in one line."""
+    if isinstance(entry, Shrunk):
+        return _shrunk_line(entry)
+    why = [f"{each.invariant}: {each.text}" for each in entry.violations] or list(entry.doubts)
+    told = f" ({'; '.join(why)})" if why else ""
+    return f"{entry.sequence.index}: {entry.outcome}: {entry.sequence.words}{told}"
+
+
+def _shrunk_line(entry: Shrunk) -> str:
+    if entry.like is not None:
+        return f"{entry.index}: as {entry.like}, not shrunk"
+    shown = f"shown again in {entry.failed} of {entry.runs} runs"
+    return f"{entry.index}: {shown}: {entry.smallest.words}{f': {entry.file}' if entry.file else ''}"
+
+
+def tables(plan: Plan, done: Done) -> list[Table]:
+    """What ``hpn campaign show`` prints."""
+    found = [_overview(plan, done), _by_fault(done)]
+    return [*found, _violations(done)] if done.shrunk or done.waiting else found
+
+
+def rate_per_minute(results: Sequence[Result]) -> float:
+    """Sequences a minute while the campaign ran; pauses between two sessions are left out."""
+    ends = sorted(result.ended_at for result in results)
+    gaps = [after - before for before, after in pairwise(ends) if after - before < _PAUSE_S]
+    return 60 * len(gaps) / sum(gaps) if sum(gaps) > 0 else 0.0
+
+
+def _overview(plan: Plan, done: Done) -> Table:
+    rows = [
+        ("topology", plan.topology.name),
+        ("seed", plan.seed),
+        ("engine", plan.engine),
+        ("sequences", len(done.results)),
+        *((outcome.value, done.count(outcome)) for outcome in Outcome),
+        ("violations shown again", sum(bool(found.file) for found in done.shrunk)),
+        ("like one of these", sum(found.like is not None for found in done.shrunk)),
+        ("not shown again", len(done.unconfirmed)),
+        ("not looked into yet", len(done.waiting)),
+        ("sequences a minute", f"{rate_per_minute(done.results):.1f}"),
+    ]
+    return table("campaign", ("", ">"), rows)
+
+
+def _by_fault(done: Done) -> Table:
+    drawn: Counter[str] = Counter()
+    by_outcome: dict[Outcome, Counter[str]] = {outcome: Counter() for outcome in Outcome}
+    for result in done.results:
+        drawn.update(step.kind for step in result.sequence.steps)
+        by_outcome[result.outcome].update({step.kind for step in result.sequence.steps})
+    columns = ("fault", ">drawn", *(f">in {outcome} sequences" for outcome in Outcome))
+    rows = ((kind, count, *(by_outcome[o][kind] for o in Outcome)) for kind, count in drawn.most_common())
+    return table("by fault", columns, rows)
+
+
+def _violations(done: Done) -> Table:
+    rows = [(found.index, ", ".join(found.invariants), _shrunk_line(found).partition(": ")[2]) for found in done.shrunk]
+    rows += [(r.sequence.index, ", ".join(sorted(r.broken)), "not looked into yet") for r in done.waiting]
+    return table("violations", (">sequence", "invariant", "what became of it"), rows)

@@ -1,0 +1,177 @@
+"""A campaign on disk: what it is, and a journal of what it has done, so that it goes on after any interruption.
+
+``campaign.json`` holds the plan and is written once. ``journal.jsonl`` grows by one line for each sequence and each
+shrunk violation, on the disk before the next begins; a line that a crash cut short is taken off again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from scenarios.campaign.plan import FaultSequence, Plan
+from scenarios.campaign.result import Invariant, Outcome, Result
+from testbed.errors import InputError
+
+PLAN, JOURNAL, DRILLS = "campaign.json", "journal.jsonl", "violations"
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """What became of a violation: the smallest sequence that shows it, or that it could not be shown again.
+
+    ``failed`` of ``runs`` runs on labs of their own showed it again; ``file`` is the drill file, or '' when they were
+    too few. ``like`` is the index of a violation already shrunk that explains this one; nothing was run then.
+    """
+
+    index: int
+    invariants: tuple[Invariant, ...]
+    smallest: FaultSequence
+    failed: int
+    runs: int
+    file: str = ""
+    like: int | None = None
+
+
+Entry = Result | Shrunk
+_RESULT = TypeAdapter(Result)
+_SHRUNK = TypeAdapter(Shrunk)
+_PLAN = TypeAdapter(Plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a journal tells."""
+
+    results: tuple[Result, ...] = ()
+    shrunk: tuple[Shrunk, ...] = ()
+
+    @property
+    def indexes(self) -> frozenset[int]:
+        """Sequences that need not be run again."""
+        return frozenset(result.sequence.index for result in self.results)
+
+    def count(self, outcome: Outcome) -> int:
+        """How many sequences ended so."""
+        return sum(result.outcome is outcome for result in self.results)
+
+    @property
+    def waiting(self) -> tuple[Result, ...]:
+        """Violations of which nothing has been told yet."""
+        told = {found.index for found in self.shrunk}
+        return tuple(r for r in self.results if r.violations and r.sequence.index not in told)
+
+    @property
+    def unconfirmed(self) -> tuple[Shrunk, ...]:
+        """Violations that could not be shown again."""
+        return tuple(found for found in self.shrunk if not found.file and found.like is None)
+
+
+class Journal:
+    """The journal of a campaign that is being run; see ``opened``."""
+
+    def __init__(self, folder: Path, fd: int) -> None:
+        self.folder = folder
+        self._fd = fd
+
+    def add(self, entry: Entry) -> None:
+        """Append one entry; it is on the disk when this returns."""
+        kind = "result" if isinstance(entry, Result) else "shrunk"
+        content = (
+            _RESULT.dump_python(entry, mode="json")
+            if isinstance(entry, Result)
+            else _SHRUNK.dump_python(entry, mode="json")
+        )
+        os.write(self._fd, json.dumps({kind: content}).encode() + b"\n")
+        os.fsync(self._fd)
+
+    def done(self) -> Done:
+        """Everything so far."""
+        return _done(self.folder)
+
+
+@contextmanager
+def opened(folder: Path, plan: Plan) -> Iterator[Journal]:
+    """The journal of the campaign in ``folder``, begun or gone on with; nobody else can meanwhile.
+
+    InputError when the folder holds another campaign, something else, or is in use.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _claim(folder, plan)
+        fd = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise InputError(f"cannot keep a campaign in {folder}: {error.strerror}; choose another --out") from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"a campaign is running in {folder}; wait for it or choose another --out") from None
+        _cut_torn_line(fd, folder / JOURNAL)
+        yield Journal(folder, fd)
+    finally:
+        os.close(fd)
+
+
+def load(folder: Path) -> tuple[Plan, Done]:
+    """The campaign in ``folder``, running or not. InputError when there is none."""
+    path = folder / PLAN
+    if not path.is_file():
+        raise InputError(f"{folder} holds no campaign (no {PLAN}); name the folder that --out made")
+    return _plan(path), _done(folder)
+
+
+def _claim(folder: Path, plan: Plan) -> None:
+    path = folder / PLAN
+    if path.exists():
+        kept = _plan(path)
+        names = [field.name for field in fields(Plan) if getattr(kept, field.name) != getattr(plan, field.name)]
+        if names:
+            what = " and ".join(names)
+            raise InputError(
+                f"{folder} holds a campaign with another {what}; give what it began with, or another --out"
+            )
+        return
+    if any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty and holds no campaign; choose another --out")
+    new = folder / f".{PLAN}.new"
+    new.write_bytes(_PLAN.dump_json(plan, indent=2))
+    os.replace(new, path)
+
+
+def _plan(path: Path) -> Plan:
+    try:
+        return _PLAN.validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise InputError(f"{path} is damaged or of another version; choose another --out") from error
+
+
+def _cut_torn_line(fd: int, path: Path) -> None:
+    whole = path.read_bytes().rfind(b"\n") + 1
+    os.ftruncate(fd, whole)
+
+
+def _done(folder: Path) -> Done:
+    path = folder / JOURNAL
+    results: dict[int, Result] = {}
+    shrunk: dict[int, Shrunk] = {}
+    text = path.read_bytes() if path.exists() else b""
+    for number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            if "result" in entry:
+                result = _RESULT.validate_python(entry["result"])
+                results[result.sequence.index] = result
+            else:
+                found = _SHRUNK.validate_python(entry["shrunk"])
+                shrunk[found.index] = found
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}:{number} is damaged or of another version; remove the line") from error
+    return Done(tuple(results.values()), tuple(shrunk.values()))

@@ -1,0 +1,176 @@
+"""What runs and computations say to each claim of the paper: evidence in, our figure and whether it agrees out. Pure.
+
+A new claim is one function here and one entry in ``scenarios.reproduce_claims``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from failover.model import DrillMetrics, EdgeKind, EdgeResult, Relation
+from scenarios.reproduce_paths import PathFigures
+from testbed.events import Event
+from testbed.fabric.inventory import Inventory
+from testbed.fabric.model import LinkKind, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was measured and computed: drills by name, path figures by architecture, the whole pod's inventory."""
+
+    drills: Mapping[str, DrillMetrics]
+    events: Mapping[str, Sequence[Event]]  # by the same names
+    paths: Mapping[str, PathFigures]
+    pod: Inventory
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Our side of a claim."""
+
+    ours: str
+    agrees: bool
+
+
+def _edges(metrics: DrillMetrics, kind: EdgeKind) -> list[EdgeResult]:
+    return [result for result in metrics.edges if result.edge.kind is kind]
+
+
+def worst_ms(metrics: DrillMetrics, kind: EdgeKind) -> float:
+    """The longest outage of any flow over all edges of a kind, ms."""
+    return max(result.worst_outage_plbm_ms for result in _edges(metrics, kind))
+
+
+def deaths(metrics: DrillMetrics) -> int:
+    """Queue pairs that ran out of retries."""
+    return sum(result.flows_died for result in metrics.edges)
+
+
+def kept(metrics: DrillMetrics, host: str) -> float:
+    """What is left of the goodput from and to the NICs of a host when the first failure has settled; 1.0: all."""
+    failure = _edges(metrics, EdgeKind.FAILURE)[0]
+    shares = [nic.goodput for nic in failure.nics if nic.nic.startswith(f"{host}.")]
+    return sum(goodput.after_bps for goodput in shares) / sum(goodput.before_bps for goodput in shares)
+
+
+def silent(metrics: DrillMetrics) -> tuple[int, int]:
+    """How many flows that are hit deliver nothing any more when the first failure has settled, and how many are hit."""
+    failure = _edges(metrics, EdgeKind.FAILURE)[0]
+    hit = [flow for flow in metrics.flows_at(failure) if flow.relation is not Relation.NONE]
+    return sum(flow.goodput.after_bps < 0.01 * flow.goodput.before_bps for flow in hit), len(hit)
+
+
+def hit_left(metrics: DrillMetrics) -> float:
+    """What the NICs that are hit still carry when the failure has settled; the best of them."""
+    failure = _edges(metrics, EdgeKind.FAILURE)[0]
+    shares = [nic.goodput for nic in failure.nics if nic.nic in failure.edge.nics and nic.goodput.before_bps > 0]
+    return max(goodput.after_bps / goodput.before_bps for goodput in shares)
+
+
+def dual_tor_loses(found: Evidence) -> Finding:
+    """6.25 %: what an 8-rail host loses with one of its ports."""
+    lost = 1 - kept(found.drills["link-down-full-load"], "p0.s0.h0")
+    return Finding(f"{lost:.2%} of the host's goodput, at 90 % load", 0.03 <= lost <= 0.08)
+
+
+def back_at_once(found: Evidence) -> Finding:
+    """Dual-ToR after a repair."""
+    worst = worst_ms(found.drills["link-down"], EdgeKind.REPAIR)
+    return Finding(f"longest outage at the repair {worst:.1f} ms", worst < 100)
+
+
+def single_tor_halts(found: Evidence) -> Finding:
+    """Single-ToR without its only link."""
+    left = hit_left(found.drills["link-down-single-tor"])
+    return Finding(f"{left:.1%} of the NIC's goodput left", left < 0.01)
+
+
+def short_outage(found: Evidence) -> Finding:
+    """Single-ToR, repaired within a minute."""
+    told, patient = deaths(found.drills["outage-60s"]), deaths(found.drills["outage-60s-patient"])
+    short = deaths(found.drills["outage-30s"])
+    text = f"queue pairs dead after 60 s: {told} with 34.4 s of patience, {patient} with 68.7 s; after 30 s: {short}"
+    return Finding(text, patient == 0 and short == 0)
+
+
+def long_outage(found: Evidence) -> Finding:
+    """Single-ToR, repaired after two minutes."""
+    dead = deaths(found.drills["outage-120s-patient"])
+    return Finding(f"queue pairs dead after 120 s: {dead} even with 68.7 s of patience", dead > 0)
+
+
+def flap_single_tor(found: Evidence) -> Finding:
+    """A flapping link without another port."""
+    metrics = found.drills["link-flap-single-tor"]
+    flaps = [each.edge for each in _edges(metrics, EdgeKind.FAILURE)]
+    away_ms = (flaps[0].window_end_ns - flaps[0].inject_before_ns) / 1e6
+    worst = worst_ms(metrics, EdgeKind.FAILURE)
+    return Finding(f"halted {worst:.0f} ms by {len(flaps)} x {away_ms:.0f} ms without carrier", worst >= 0.95 * away_ms)
+
+
+def flap_dual_tor(found: Evidence) -> Finding:
+    """A flapping link with another port."""
+    hpn, clos = (worst_ms(found.drills[name], EdgeKind.FAILURE) for name in ("link-flap", "link-flap-clos"))
+    halted = worst_ms(found.drills["link-flap-single-tor"], EdgeKind.FAILURE)
+    text = f"longest outage {hpn:.1f} ms (HPN), {clos:.1f} ms (Clos), against {halted:.0f} ms"
+    return Finding(text, max(hpn, clos) < halted / 4)
+
+
+def rack_gone(found: Evidence) -> Finding:
+    """A dead data plane at a stack's primary, and at an HPN ToR."""
+    stacked, hpn = (silent(found.drills[name]) for name in ("stacked-dataplane-death", "tor-dataplane-death"))
+    text = f"flows of the rack that carry nothing: stacked {stacked[0]} of {stacked[1]}; HPN {hpn[0]} of {hpn[1]}"
+    return Finding(text, stacked[0] == stacked[1] > 0 and hpn[0] < hpn[1])
+
+
+def upgrade(found: Evidence) -> Finding:
+    """One ToR of a set with another version."""
+    stacked, hpn = (_shut_down(found.events[name]) for name in ("stacked-upgrade", "stacked-upgrade-hpn"))
+    text = f"ToRs that shut themselves down: stacked {', '.join(stacked) or 'none'}; HPN {', '.join(hpn) or 'none'}"
+    return Finding(text, bool(stacked) and not hpn)
+
+
+def _shut_down(events: Sequence[Event]) -> list[str]:
+    """ToRs that a stack took out of service."""
+    return sorted({event.node for event in events if event.subject == "stack" and event.what == "shut-down"})
+
+
+def imbalance(found: Evidence) -> Finding:
+    """Load of the two ports towards a NIC."""
+    clos, hpn = found.paths["dual-tor-clos"], found.paths["hpn"]
+    text = (
+        f"Clos: up to {clos.worst_ratio:.1f}x, median {clos.median_ratio:.1f}x;"
+        f" dual plane: {hpn.worst_ratio:.1f}x ({clos.queue_pairs} queue pairs per NIC)"
+    )
+    return Finding(text, clos.worst_ratio >= 2 and hpn.worst_ratio < 1.1)
+
+
+def queues(found: Evidence) -> Finding:
+    """What the busier port towards a NIC must queue, in a fluid estimate."""
+    clos, hpn = found.paths["dual-tor-clos"], found.paths["hpn"]
+    shrinks = 1 - hpn.excess / clos.excess if clos.excess else 0.0
+    offered = f"{clos.excess:.1%} too much with Clos, {hpn.excess:.1%} with two planes"
+    text = f"-{shrinks:.1%}: on the mean a busier port is offered {offered}"
+    return Finding(text, shrinks > 0.5)
+
+
+def selection(found: Evidence) -> Finding:
+    """Path selection against both ports in turn."""
+    hpn = found.paths["hpn"]
+    text = f"+{hpn.gain:.1%}: the worst link carries {hpn.turns_worst:.0%} by hash, {hpn.chosen_worst:.0%} by choice"
+    return Finding(text, hpn.gain > 0.1)
+
+
+def pod(found: Evidence) -> Finding:
+    """Size of a pod."""
+    pod = found.pod
+    links = f"{pod.link_count(LinkKind.ACCESS):,} + {pod.link_count(LinkKind.FABRIC):,} links"
+    text = f"{pod.gpus:,} GPUs, {pod.tors} ToRs, {pod.aggs} Aggs, {links}"
+    return Finding(text, (pod.gpus, pod.tors, pod.aggs) == (15_360, 240, 120))
+
+
+def oversubscription(found: Evidence) -> Finding:
+    """Downlink over uplink capacity of a ToR."""
+    ratios = {budget.role: budget.oversubscription or 0.0 for budget in found.pod.budgets}
+    return Finding(f"ToR {ratios[Role.TOR]:.3f}:1", abs(ratios[Role.TOR] - 1.067) < 0.001)

@@ -1,0 +1,188 @@
+"""Stacked ToRs that watch each other, and fall as the paper says they do (HPN, section 4).
+
+What a ToR decides is ``testbed.lab.stack_member``; ``Stacks`` runs the members of a lab:
+
+* Data planes synchronise over the peer link. Here: every ``sync_ms`` a member sends a packet to itself by way of the
+  peer's forwarding, as BFD's echo does (RFC 5880 section 6.4). A peer that no longer forwards no longer returns it.
+* Control planes hear each other out of band. The fabric has no such network: members tell each other inside this
+  process, every ``keepalive_ms``, as long as the daemons of both live. So it never fails by itself.
+
+A member that shuts itself down takes all its ports down but the peer link's, and comes back when what drove it out has
+been well for as long as it takes to lose sync. The paper gives no timers; these are ours (``StackSpec``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from ipaddress import ip_address, ip_interface
+from typing import TYPE_CHECKING
+
+from testbed.events import Event, EventKind, now_ns
+from testbed.fabric.model import Link, Stack
+from testbed.kernel.ns import NetNs
+from testbed.kernel.packet import PacketSocket
+from testbed.lab.stack_member import Decision, Member, timers
+
+if TYPE_CHECKING:
+    from testbed.lab.lab import Lab
+
+_IPV4, _UDP, _TTL = 0x0800, 17, 64
+_SYNC_PORT = 4790
+_NOBODY = "192.0.2.1"
+"""The source address of sync packets (RFC 5737): neither end may own it, or the kernel would refuse the packet."""
+
+
+class Stacks:
+    """The stacks of a lab, and the software version of each ToR in them; none in a fabric without stacks."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._clock = timers(lab.fabric.spec.stack)
+        self._versions = dict(_versions(lab))
+        self._members: dict[str, Member] = {}  # of ToRs that live
+        self._syncs: dict[str, _Sync] = {}
+        self._reloading: dict[str, asyncio.TimerHandle | asyncio.Task[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to watch; the ToRs are running."""
+        assert self._lab.wiring is not None
+        now = now_ns()
+        for tor, stack in self._lab.fabric.stack_of.items():
+            space = self._lab.wiring.namespaces[tor]
+            self._syncs[tor] = _Sync(self._lab.fabric.link(stack.peer_link), tor, space, self._on_sync)
+            self._members[tor] = self._member(tor, now)
+        if self._syncs:
+            self._tick()
+
+    def close(self) -> None:
+        """Stop watching."""
+        for handle in (self._timer, *self._reloading.values()):
+            if handle is not None:
+                handle.cancel()
+        for sync in self._syncs.values():
+            sync.close()
+        self._syncs.clear()
+
+    def reload(self, tor: str, version: str, away_ns: int) -> None:
+        """A ToR, stacked or not, goes down at once and comes back after ``away_ns`` with that version."""
+        loop = asyncio.get_running_loop()
+        self._versions[tor] = version
+        self._lab.breakage.crash([tor])
+
+        def boot() -> None:
+            self._reloading[tor] = loop.create_task(self._boot(tor))
+
+        self._reloading[tor] = loop.call_later(away_ns / 1e9, boot)
+
+    async def restore(self, tor: str) -> None:
+        """Reload a ToR with the version it had first; it is away no longer than it takes."""
+        pending = self._reloading.pop(tor, None)
+        if isinstance(pending, asyncio.Task):
+            await pending
+        elif pending is not None:
+            pending.cancel()
+        self._versions = {**self._versions, tor: dict(_versions(self._lab)).get(tor, "")}
+        self._lab.breakage.crash([tor])
+        await self._boot(tor)
+
+    async def _boot(self, tor: str) -> None:
+        await self._lab.breakage.boot([tor])
+        if tor in self._syncs:
+            self._members[tor] = self._member(tor, now_ns())
+
+    def _member(self, tor: str, now: int) -> Member:
+        """A ToR that has just booted; the primary only as long as nobody has taken over."""
+        stack = self._lab.fabric.stack_of[tor]
+        return Member(self._clock, self._versions[tor], stack.primary == tor, now)
+
+    def _tick(self) -> None:
+        now = now_ns()
+        for stack in self._lab.fabric.stacks:
+            self._act(stack, now)
+        self._timer = asyncio.get_running_loop().call_later(self._clock.tick_ns / 1e9, self._tick)
+
+    def _act(self, stack: Stack, now: int) -> None:
+        tors = self._lab.tors
+        for tor in (stack.primary, stack.secondary):
+            if not tors[tor].alive:
+                self._members.pop(tor, None)
+            elif tor not in self._members:
+                self._members[tor] = self._member(tor, now)
+        running = [tor for tor in (stack.primary, stack.secondary) if tor in self._members and tors[tor].running]
+        for tor in running:
+            self._syncs[tor].send()
+            if stack.other(tor) in running:
+                self._members[tor].on_keepalive(self._members[stack.other(tor)].keepalive, now)
+        for tor in running:
+            decision = self._members[tor].on_tick(now)
+            if decision is not None:
+                self._carry_out(tor, stack, decision, now)
+
+    def _carry_out(self, tor: str, stack: Stack, decision: Decision, now: int) -> None:
+        reason = self._members[tor].reason
+        detail = {"reason": reason.value} if reason is not None else {}
+        self._lab.emit(Event(now, EventKind.DAEMON, tor, "stack", decision.value, detail))
+        ends = [(link, tor) for link in self._lab.fabric.links_of(tor) if link.name != stack.peer_link]
+        if decision is Decision.SHUT_DOWN:
+            self._lab.breakage.ports_down(ends)
+        elif decision is Decision.RETURN:
+            self._lab.breakage.ports_up(ends)
+
+    def _on_sync(self, tor: str) -> None:
+        if tor in self._members and self._lab.tors[tor].running:
+            self._members[tor].on_sync(now_ns())
+
+
+class _Sync:
+    """Sync packets of one ToR, out by the peer link and back by the peer's forwarding."""
+
+    def __init__(self, link: Link, tor: str, space: NetNs, heard: Callable[[str], None]) -> None:
+        here = link.end_at(tor)
+        there = link.lower if here is link.upper else link.upper
+        assert here.address is not None
+        own = str(ip_interface(here.address).ip)
+        self._packet = sync_packet(own)
+        self._peer_mac = there.mac
+        self._out = PacketSocket(space, here.name, _IPV4)
+        self._in = space.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, 0)
+        self._in.bind((own, _SYNC_PORT))
+        self._tor, self._heard = tor, heard
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._in.fileno(), self._readable)
+
+    def send(self) -> None:
+        """One packet, lost when the link is down."""
+        self._out.send(self._packet, self._peer_mac)
+
+    def close(self) -> None:
+        """Fall deaf and mute."""
+        self._loop.remove_reader(self._in.fileno())
+        self._in.close()
+        self._out.close()
+
+    def _readable(self) -> None:
+        try:
+            self._in.recv(64)
+        except OSError:
+            return
+        self._heard(self._tor)
+
+
+def sync_packet(address: str) -> bytes:
+    """An empty UDP packet to ``address``, from nobody, without a UDP checksum."""
+    ends = ip_address(_NOBODY).packed + ip_address(address).packed
+    header = struct.pack("!BBHHHBBH", 0x45, 0, 28, 0, 0, _TTL, _UDP, 0) + ends
+    total = sum(struct.unpack("!10H", header))
+    total = (total & 0xFFFF) + (total >> 16)
+    checksum = ~(total + (total >> 16)) & 0xFFFF
+    return header[:10] + struct.pack("!H", checksum) + header[12:] + struct.pack("!HHHH", _SYNC_PORT, _SYNC_PORT, 8, 0)
+
+
+def _versions(lab: Lab) -> Iterator[tuple[str, str]]:
+    for stack in lab.fabric.stacks:
+        yield stack.primary, stack.primary_version
+        yield stack.secondary, stack.secondary_version

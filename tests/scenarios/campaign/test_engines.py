@@ -1,0 +1,86 @@
+"""Getting jobs to where they are run: side by side, with what went wrong told in one line, and nothing left running."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from scenarios.campaign import engines
+from scenarios.campaign.block import read_report
+from scenarios.campaign.engines import Machines, Processes, last_words, pool_for
+from scenarios.campaign.result import Job, Report
+from testbed.errors import InputError, MachineError
+from tests.scenarios.campaign.samples import CUT, PLAN, sequence
+
+ROOT = Path(engines.__file__).resolve().parents[2]
+
+
+def jobs(count: int) -> list[Job]:
+    return [Job(PLAN, (sequence(CUT, index=index),)) for index in range(count)]
+
+
+def test_every_job_comes_back_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "run_job", lambda job, *_rest: Report(error=str(job.sequences[0].index), exit_code=3))
+    found = list(Processes(3, tmp_path / "work").run(iter(jobs(7))))
+    assert sorted(int(report.error) for _job, report in found) == list(range(7))
+    assert all(int(report.error) == job.sequences[0].index for job, report in found)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_campaign_left_is_cleared_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "run_job", lambda *_all: Report())
+    (tmp_path / "work" / "hpn-campaign-old").mkdir(parents=True)
+    list(Processes(1, tmp_path / "work").run(jobs(1)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_traceback_is_told_in_one_line_with_its_place() -> None:
+    lines = [
+        "Traceback (most recent call last):",
+        f'  File "{ROOT}/failover/metrics_edge.py", line 172, in _share',
+        "    return plbm.max()",
+        '  File "/usr/lib/python3/site-packages/numpy/_methods.py", line 43, in _amax',
+        "ValueError: zero-size array",
+        "",
+    ]
+    assert last_words(lines) == "ValueError: zero-size array (at failover/metrics_edge.py:172, in _share)"
+    assert last_words(["no more memory"]) == "no more memory"
+    assert last_words([]) == "it said nothing"
+
+
+def test_a_scheduler_without_dask_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MachineError, match=r"pip install 'hpn\[campaign\]'"):
+        Machines("tcp://127.0.0.1:1")
+
+
+def test_jobs_and_scheduler_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--jobs"):
+        pool_for("host", tmp_path, 2, "tcp://127.0.0.1:1")
+    assert pool_for("host", tmp_path, 5, None).width == 5
+
+
+def test_a_report_cut_short_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    assert read_report(tmp_path / "none") == Report()
+    (tmp_path / "report").write_text('{"stood": true}\n{"error": ["no bird", 3]}\n{"leaks": ["proc')
+    assert read_report(tmp_path / "report") == Report(error="no bird", exit_code=3, stood=True)
+
+
+@pytest.mark.timeout(120)
+def test_a_job_on_dask_workers_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.chdir(tmp_path)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        pool = Machines(cluster.scheduler_address)
+        try:
+            assert pool.width == 1
+            alien = Job(PLAN, (sequence(CUT),))
+            monkeypatch.setattr(engines, "_process", lambda *_all: "code 1: planted")
+            ((job, report),) = pool.run([alien])
+        finally:
+            pool.close()
+    assert (job, report.crash) == (alien, "code 1: planted")

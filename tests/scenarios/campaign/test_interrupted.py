@@ -1,0 +1,74 @@
+"""A campaign that is killed or interrupted leaves no lab behind, and the same command goes on with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.kernel import sandbox
+from tests.product.hpn import Hpn
+
+RUN = ("campaign", "run", "tiny", "--sequences", "3", "--jobs", "1", "--out", "out")
+DEADLINE_S = 60
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.05)
+
+
+def processes_of(state: Path) -> list[str]:
+    """Processes with this test's state directory in their environment: everything its commands started."""
+    marker = f"HPN_STATE_DIR={state / 'labs'}".encode()
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if marker in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                found.append(Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+def a_lab_stands(state: Path) -> bool:
+    return any(b'"stood"' in path.read_bytes() for path in state.glob("out/work/*/report.jsonl"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_an_interrupted_campaign_leaves_no_lab_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
+    try:
+        sandbox.spawn(lambda: 0).wait()
+    except MachineError as error:
+        pytest.skip(str(error))
+    hpn = Hpn(tmp_path)
+    campaign = hpn.start(*RUN)
+    until(lambda: a_lab_stands(tmp_path), "a lab stands")
+    campaign.send_signal(number)
+    out, err = campaign.communicate(timeout=DEADLINE_S)
+    assert "Traceback" not in out + err
+    until(lambda: processes_of(tmp_path) == [], "every process of the campaign is gone")
+    hpn.run(*RUN, code=None)
+    assert "sequences" in hpn.run("campaign", "show", "out")
+    lines = [json.loads(line) for line in (tmp_path / "out" / "journal.jsonl").read_text().splitlines()]
+    assert {line["result"]["sequence"]["index"] for line in lines if "result" in line} == {0, 1, 2}
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.name != "violations") == [
+        "campaign.json",
+        "journal.jsonl",
+    ]
+
+
+def test_another_seed_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "note.txt").write_text("mine")
+    said = Hpn(tmp_path).run(*RUN, code=2)
+    assert said.count("\n") == 1
+    assert "not empty" in said

@@ -1,0 +1,76 @@
+"""A campaign on real labs: it finds a bug planted in the product, shrinks it, and its drill file shows it again.
+
+              plane 0        plane 1
+host A ---- ToR A.0 -- Agg -- ToR B.0 --x-- host B      ToR B.0 goes on announcing B after x was cut
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from results.verdict import Outcome
+from scenarios import session
+from scenarios.campaign import report
+from scenarios.campaign.campaign import carry_out
+from scenarios.campaign.drillfile import is_valid
+from scenarios.campaign.engines import InThisProcess
+from scenarios.campaign.plan import choices, draw
+from scenarios.campaign.result import Invariant
+from scenarios.campaign.state import Shrunk, load
+from scenarios.load import load_drill
+from scenarios.order import Order
+from testbed.fabric.build import build
+from testbed.routing.hostroutes import HostRouteDaemon
+from tests.scenarios.campaign.samples import PLAN, TINY
+
+KINDS = ("link-down", "admin-down", "bgp-reset")
+
+
+def never_withdraw(patch: pytest.MonkeyPatch) -> None:
+    carry_out_changes = HostRouteDaemon._apply
+    patch.setattr(
+        HostRouteDaemon, "_apply", lambda self, changes: carry_out_changes(self, [c for c in changes if c.install])
+    )
+
+
+def seed_with_a_long_cut() -> int:
+    """The first seed whose first sequence is some faults, one of them a cut that outlasts a queue pair."""
+    for seed in range(1000):
+        plan = replace(PLAN, seed=seed, kinds=KINDS)
+        found = draw(plan, choices(build(TINY), KINDS), 0, partial(is_valid, plan))
+        cuts = [step for step in found.steps if step.kind == "link-down" and "-" not in step.target]
+        if len(found.steps) == 2 and any((cut.for_ns or 0) > 1_000_000_000 for cut in cuts):
+            return seed
+    raise AssertionError("no such seed")
+
+
+@pytest.mark.kernel
+@pytest.mark.timeout(400)
+def test_a_planted_bug_is_found_shrunk_and_shown_again(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        never_withdraw(patch)
+        plan = replace(PLAN, seed=seed_with_a_long_cut(), kinds=KINDS)
+        entries = list(carry_out(tmp_path / "campaign", plan, 1, InThisProcess(), tries=3))
+        (small,) = [entry for entry in entries if isinstance(entry, Shrunk)]
+        assert small.file, report.line(small)
+        assert Invariant.QUEUE_PAIR in small.invariants
+        assert [step.kind for step in small.smallest.steps] in (["link-down"], ["admin-down"])
+        assert report.exit_code(load(tmp_path / "campaign")[1]) == 1
+        drill = load_drill(tmp_path / "campaign" / small.file)
+        with_bug = session.run(Order(drill, tmp_path / "with-bug", ()), lambda _news: None).verdict()
+    without = session.run(Order(drill, tmp_path / "without", ()), lambda _news: None).verdict()
+    deaths = [check for check in with_bug.checks if check.text.startswith("queue pair deaths")]
+    assert [check.outcome for check in deaths] == [Outcome.FAIL]
+    assert not [check for check in without.checks if check.outcome is Outcome.FAIL]
+
+
+@pytest.mark.kernel
+def test_without_a_bug_the_same_sequence_is_clean(tmp_path: Path) -> None:
+    plan = replace(PLAN, seed=seed_with_a_long_cut(), kinds=KINDS)
+    (result,) = carry_out(tmp_path, plan, 1, InThisProcess())
+    assert "violation" not in report.line(result)
+    assert not list(tmp_path.rglob("*.bin"))

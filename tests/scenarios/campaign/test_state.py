@@ -1,0 +1,76 @@
+"""A campaign's folder: what was done is never lost, never done twice, and never mixed with another campaign."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scenarios.campaign.result import Invariant, Outcome
+from scenarios.campaign.state import JOURNAL, Shrunk, load, opened
+from testbed.errors import InputError
+from tests.scenarios.campaign.samples import CRASH, CUT, FLAP, PLAN, result, sequence
+
+
+def test_what_was_added_is_read_back(tmp_path: Path) -> None:
+    bad, good = result(CUT, FLAP, index=3, broken=(Invariant.STATE,)), result(index=1, doubts=("busy",))
+    small = Shrunk(3, (Invariant.STATE,), sequence(CUT, index=3), 2, 3, "violations/a.yaml")
+    with opened(tmp_path / "new", PLAN) as journal:
+        for entry in (bad, good, small):
+            journal.add(entry)
+        assert journal.done().results == (bad, good)
+    kept, done = load(tmp_path / "new")
+    assert kept == PLAN
+    assert done.shrunk == (small,)
+    assert done.indexes == {1, 3}
+    assert (done.count(Outcome.VIOLATION), done.count(Outcome.INCONCLUSIVE)) == (1, 1)
+    assert done.waiting == ()
+
+
+@pytest.mark.parametrize("cut", range(1, 40, 7))
+def test_a_line_that_a_crash_cut_short_is_taken_off(tmp_path: Path, cut: int) -> None:
+    with opened(tmp_path, PLAN) as journal:
+        journal.add(result(index=0))
+        journal.add(result(CRASH, index=1))
+    whole = (tmp_path / JOURNAL).read_bytes()
+    (tmp_path / JOURNAL).write_bytes(whole[:-cut])
+    assert load(tmp_path)[1].indexes == {0}
+    with opened(tmp_path, PLAN) as journal:
+        journal.add(result(CRASH, index=1))
+    assert (tmp_path / JOURNAL).read_bytes() == whole
+
+
+def test_another_campaign_is_refused_with_what_differs(tmp_path: Path) -> None:
+    with opened(tmp_path, PLAN):
+        pass
+    other = replace(PLAN, seed=2, topology=PLAN.topology.model_copy(update={"aggs": 3}))
+    with pytest.raises(InputError, match="another seed and topology"), opened(tmp_path, other):
+        pass
+
+
+def test_one_folder_has_one_campaign_at_a_time(tmp_path: Path) -> None:
+    with (
+        opened(tmp_path, PLAN),
+        pytest.raises(InputError, match="is running in"),
+        opened(tmp_path, PLAN),
+    ):
+        pass
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(InputError, match="not empty"), opened(tmp_path, PLAN):
+        pass
+    with pytest.raises(InputError, match="no campaign"):
+        load(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    with opened(tmp_path, PLAN) as journal:
+        journal.add(result())
+    with (tmp_path / JOURNAL).open("a") as journal_file:
+        journal_file.write('{"result": {}}\n')
+    with pytest.raises(InputError, match=r"journal\.jsonl:2 is damaged"):
+        load(tmp_path)

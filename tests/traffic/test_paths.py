@@ -1,0 +1,68 @@
+"""Source ports are chosen so that paths share as little as possible."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from traffic.flow import FlowSpec
+from traffic.paths import spread
+
+AGGS = 4
+RATE = 100_000_000
+
+
+class Fabric:
+    """Two ports a NIC by the parity of the source port; above each ToR one of four Aggs by what is left of it."""
+
+    def ports(self, nic: str) -> int:
+        return 2
+
+    def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
+        return sport % 2
+
+    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+        plane, agg = sport % 2, sport // 2 % AGGS
+        return [f"{src_nic}.{plane}", f"t{src_nic}-a{plane}.{agg}", f"t{dst_nic}-a{plane}.{agg}", f"{dst_nic}.{plane}"]
+
+    def rate_bps(self, link: str) -> int:
+        return RATE
+
+
+def flow(number: int, src: str, dst: str) -> FlowSpec:
+    ips = {"x": "10.0.0.1", "y": "10.0.1.1"}
+    return FlowSpec(
+        id=number,
+        name=f"{src}>{dst}#{number}",
+        src_nic=src,
+        dst_nic=dst,
+        src_ip=ips[src],
+        dst_ip=ips[dst],
+        sport=0xC000,
+        ack_sport=0xD000,
+        rate_pps=1000,
+        path_mtu=1024,
+    )
+
+
+def test_the_queue_pairs_of_a_nic_take_its_ports_in_turn_and_different_aggs() -> None:
+    flows = [flow(number, "x", "y") for number in range(2 * AGGS)]
+    found = spread(flows, Fabric())
+    assert Counter(f.sport % 2 for f in found.flows) == {0: AGGS, 1: AGGS}
+    assert len({(f.sport % 2, f.sport // 2 % AGGS) for f in found.flows}) == 2 * AGGS
+    assert len({f.sport for f in found.flows}) == 2 * AGGS
+    assert Counter(f.ack_sport % 2 for f in found.flows) == {0: AGGS, 1: AGGS}
+
+
+def test_a_link_carries_its_rate_each_way() -> None:
+    one = spread([flow(0, "x", "y"), flow(1, "x", "y")], Fabric())
+    both = spread([flow(0, "x", "y"), flow(1, "y", "x"), flow(2, "x", "y"), flow(3, "y", "x")], Fabric())
+    assert one.worst_load == pytest.approx(flow(0, "x", "y").goodput_bps / RATE, rel=1e-3)
+    assert both.worst_load == one.worst_load
+
+
+def test_nothing_to_spread_is_no_load() -> None:
+    assert spread([], Fabric()) == spread((), Fabric())
+    assert spread([], Fabric()).worst_load == 0

@@ -19,7 +19,8 @@ def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Set
     """Goodput of one flow around ``edge``; 'before' does not reach beyond ``not_before_ns``, the previous edge."""
     inject_ns, end_ns = edge.inject_before_ns, edge.window_end_ns
     wide_ns = int(settings.goodput_window_s * 1e9)
-    first_ns = int(trace.burst_ns[0]) if len(trace.burst_ns) else inject_ns
+    # From half a period after the first packet: from that packet itself on it would be half a packet too much.
+    first_ns = int(trace.burst_ns[0] + trace.period_ns / 2) if len(trace.burst_ns) else inject_ns
     before_ns = max(inject_ns - wide_ns, not_before_ns, first_ns)
     settled_ns = end_ns - min(wide_ns, (end_ns - inject_ns) // 2)
     return Goodput(_bps(trace, before_ns, inject_ns), _bps(trace, inject_ns, end_ns), _bps(trace, settled_ns, end_ns))

@@ -13,6 +13,10 @@ from scenarios.scope import EVERYWHERE, Scope
 from scenarios.units import format_duration, format_percent
 from testbed.fabric.spec import FabricSpec
 
+VERY_SLOW = 20
+"""From here on a slow kernel is an emulated one."""
+STRETCH = 4
+
 
 class Profile(StrEnum):
     """How long a flow must stay quiet to count as recovered: RFC 6412's 5 s, or 1 s."""
@@ -145,6 +149,7 @@ class Expectation:
     line: int = 0  # in the drill file
     scope: Scope = EVERYWHERE  # only flows in it; of ``untouched``: what must feel nothing
     events: tuple[Mark, ...] = ()  # of ``order``
+    stretch: int = 1  # how many times the file's limit this one is (slow kernels)
 
     @property
     def text(self) -> str:
@@ -162,6 +167,12 @@ class Expectation:
         words += [f"in {', '.join(self.scope.words)}"] if self.scope else []
         return " ".join([*words, *self._when, self.bound.value.replace("_", " "), self.limit_text])
 
+    def slowed(self) -> Expectation:
+        """With an upper limit on a time stretched; anything else is as it was."""
+        if self.metric.unit is not Unit.MS or self.bound not in {Bound.BELOW, Bound.AT_MOST}:
+            return self
+        return replace(self, limit=self.limit * STRETCH, stretch=STRETCH)
+
     @property
     def _when(self) -> list[str]:
         """Fault and edge: 'of cut', 'at failure'."""
@@ -172,10 +183,11 @@ class Expectation:
 
     @property
     def limit_text(self) -> str:
-        """The limit with its unit."""
+        """The limit with its unit; a stretched one says so."""
         match self.metric.unit:
             case Unit.MS:
-                return format_duration(int(self.limit))
+                stretched = f" ({self.stretch} x {format_duration(int(self.limit) // self.stretch)}: slow kernel)"
+                return format_duration(int(self.limit)) + (stretched if self.stretch > 1 else "")
             case Unit.SHARE:
                 return f"{format_percent(self.limit)} of before"
         return f"{self.limit:.0f}"
@@ -199,7 +211,7 @@ class Workload:
         queue pairs, so that what each of them sends stays dense enough to see an outage in."""
         if times <= 1:
             return self
-        queue_pairs = self.queue_pairs if times < 20 else max(1, self.queue_pairs // 2)
+        queue_pairs = self.queue_pairs if times < VERY_SLOW else max(1, self.queue_pairs // 2)
         tick_ns = max(self.tick_ns, min(times * 500_000, 20_000_000))
         return replace(self, load=self.load / times, queue_pairs=queue_pairs, tick_ns=tick_ns)
 
@@ -233,5 +245,7 @@ class Drill:
     source: str  # the file it came from
 
     def slowed(self, times: int) -> Drill:
-        """The same drill with the traffic a slow kernel can carry; see ``Workload.slowed``."""
-        return replace(self, workload=self.workload.slowed(times))
+        """The same drill for a slow kernel: the traffic it can carry (``Workload.slowed``), and from 20 times on, where
+        daemons and drivers are an order of magnitude slower too, stretched upper limits on times; each says so."""
+        expectations = tuple(e.slowed() for e in self.expectations) if times >= VERY_SLOW else self.expectations
+        return replace(self, workload=self.workload.slowed(times), expectations=expectations)

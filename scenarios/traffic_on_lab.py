@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,9 @@ from traffic.engine import TrafficEngine
 from traffic.flow import ROCE_PORT, FlowSpec
 from traffic.messages import Progress, TrafficReport
 from traffic.paths import Spread, spread
+
+_WORKER_PPS = 5000
+"""What one worker carries with ease. A tick costs the same for few packets as for many: fewer workers cost less."""
 
 
 class LabRouter:
@@ -56,7 +60,8 @@ class LabTraffic:
         self.goodput: Mapping[str, float] = {}
         assert lab.wiring is not None
         spaces = {nic.name: lab.wiring.namespaces[nic.host] for nic in lab.fabric.nics}
-        workers = min(os.cpu_count() or 1, max(1, len(self.flows)))
+        wanted = math.ceil(sum(flow.rate_pps for flow in self.flows) / _WORKER_PPS)
+        workers = max(1, min(os.cpu_count() or 1, len(self.flows), wanted))
         self.engine = TrafficEngine(
             self.flows, spaces, out, workers, lab.emit, progress=self._progress, tick_ns=tick_ns
         )

@@ -237,3 +237,13 @@ def test_few_flows_are_said_so() -> None:
     for one in many[1:]:
         records += record(one, 9 * S)
     assert not measure(records, flows=many).few_flows
+
+
+@pytest.mark.parametrize("at_ns", [3 * S - 1, 3 * S - 25 * MS, 3 * S - 49 * MS])
+def test_goodput_before_a_fault_is_the_rate_however_few_packets_there_are(at_ns: int) -> None:
+    slow = flow(rate_pps=20)
+    metrics = analyse(
+        [slow], *(lambda r: (r.sent, r.received))(record(slow, 4 * S)), [], [edge(at_ns, 5 * S)], (S, 3 * S), Settings()
+    )
+    exact = 20 * 1024 * 8
+    assert metrics.edges[0].goodput.before_bps == pytest.approx(exact, rel=0.51 / 39)  # half a packet

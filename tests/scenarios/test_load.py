@@ -223,3 +223,11 @@ def test_a_slow_kernel_gets_less_traffic_and_longer_ticks() -> None:
     assert workload.slowed(10) == replace(workload, load=0.4 / 10, tick_ns=5_000_000)
     assert workload.slowed(40) == replace(workload, load=0.4 / 40, queue_pairs=2, tick_ns=20_000_000)
     assert replace(workload, tick_ns=50_000_000).slowed(100).tick_ns == 50_000_000
+
+
+def test_only_an_emulated_kernel_gets_more_time_and_every_such_limit_says_so() -> None:
+    drill = load(GOOD)
+    assert [e.text for e in drill.slowed(10).expectations] == [e.text for e in drill.expectations]
+    emulated = [e.text for e in drill.slowed(40).expectations]
+    assert emulated[0] == "worst outage of hit flows of cut at failure below 200 ms (4 x 50 ms: slow kernel)"
+    assert emulated[1:] == [e.text for e in drill.expectations[1:]]

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -92,13 +91,28 @@ def test_a_guest_that_hangs_or_dies_is_an_error_with_its_last_words(qemu: Qemu) 
     assert _qemu_children() == 0
 
 
-def test_ctrl_c_ends_the_guest(qemu: Qemu) -> None:
-    def interrupt(_line: str) -> None:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+_HOST = """
+from pathlib import Path
+from testbed.vm.guest import GuestJob
+from testbed.vm.qemu import Qemu
+job = GuestJob(("sh", "-c", "echo up; sleep 1000"), Path.cwd(), (), {}, 1024, 1, 300.0)
+Qemu().run(job, lambda line: print(line, flush=True))
+"""
 
-    with pytest.raises(KeyboardInterrupt):
-        qemu.run(_job("sh", "-c", "echo ready; sleep 1000"), interrupt)
-    assert _qemu_children() == 0
+
+def test_ctrl_c_ends_the_guest(qemu: Qemu, tmp_path: Path) -> None:
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", _HOST]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as host:
+        assert host.stdout is not None
+        assert b"up\n" in iter(host.stdout.readline, b"")
+        guests = _output("ps", "-o", "pid=", "--ppid", str(host.pid)).split()
+        assert guests
+        host.send_signal(signal.SIGINT)
+        host.communicate(timeout=60)
+    assert host.returncode == -signal.SIGINT
+    assert not [pid for pid in guests if Path(f"/proc/{pid}").exists()]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_linux_bonding_aggregates_with_our_tors(qemu: Qemu) -> None:

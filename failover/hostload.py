@@ -66,6 +66,7 @@ class Limits:
     """
 
     run_delay_mean_pct: float = 25.0
+    roomy_idle_pct: float = 60.0  # with more idle than this nobody keeps us from running
     full_idle_pct: float = 5.0  # less idle than this and the machine is full ...
     others_mean_pct: float = 25.0  # ... which starves us when others have this much of it
     steal_mean_pct: float = 5.0
@@ -78,7 +79,8 @@ def is_starved(load: HostLoad, limits: Limits = Limits()) -> str | None:
     full = load.idle_mean_pct < limits.full_idle_pct
     if load.steal_mean_pct > limits.steal_mean_pct:
         return f"the hypervisor took {load.steal_mean_pct:.0f} % of the CPUs away (limit {limits.steal_mean_pct:g} %)"
-    if load.run_delay_mean_pct is not None and load.run_delay_mean_pct > limits.run_delay_mean_pct:
+    shared = load.idle_mean_pct < limits.roomy_idle_pct  # else they only waited for each other, woken by one tick
+    if shared and load.run_delay_mean_pct is not None and load.run_delay_mean_pct > limits.run_delay_mean_pct:
         return (
             f"our processes waited for a CPU {load.run_delay_mean_pct:.0f} % of the time they could have run "
             f"(limit {limits.run_delay_mean_pct:g} %)"

@@ -84,6 +84,10 @@ def init(writable: Sequence[Path], modules: Sequence[str], script: Path) -> byte
     return text.encode()
 
 
+_LEADER = '"$@"; ended=$?; stty sane; exit $ended'
+"""Leads the session. When a leader ends, the line is hung up with what it holds; stty waits until that has left."""
+
+
 def script(
     command: Sequence[str],
     cwd: Path,
@@ -98,7 +102,8 @@ def script(
     words = (*(f"{name}={value}" for name, value in environment.items()), *command)
     run = f"cd {shlex.quote(str(cwd))} && env -i {shlex.join(words)}"
     if terminal is not None:
-        run = _on(terminal, f"cd {shlex.quote(str(cwd))} && setsid --wait --ctty env -i {shlex.join(words)}")
+        leader = f"setsid --wait --ctty sh -c {shlex.quote(_LEADER)} sh env -i {shlex.join(words)}"
+        run = _on(terminal, f"cd {shlex.quote(str(cwd))} && {leader}")
     return _SCRIPT.format(
         port=OUTPUT_PORT,
         ready=READY,

@@ -34,8 +34,22 @@ QUIET = HostLoad(
 
 @pytest.mark.parametrize(
     ("idle", "psi", "delay", "others"),
-    [(78.0, 3.5, 5.9, 0.0), (48.3, 1.6, 0.5, 0.0), (13.8, 8.3, 5.0, 5.0), (3.2, 1.1, 0.5, 0.6), (36.0, 1.1, 1.9, 42.7)],
-    ids=["senders 20 %", "senders 50 %", "senders 80 %", "senders 95 %", "senders 20 %, stress -c 1: a core is left"],
+    [
+        (78.0, 3.5, 5.9, 0.0),
+        (48.3, 1.6, 0.5, 0.0),
+        (13.8, 8.3, 5.0, 5.0),
+        (3.2, 1.1, 0.5, 0.6),
+        (36.0, 1.1, 1.9, 42.7),
+        (88.0, 1.0, 33.0, 0.0),
+    ],
+    ids=[
+        "senders 20 %",
+        "senders 50 %",
+        "senders 80 %",
+        "senders 95 %",
+        "senders 20 %, stress -c 1: a core is left",
+        "one CPU, all woken by one tick",
+    ],
 )
 def test_our_own_work_is_not_starvation(idle: float, psi: float, delay: float, others: float) -> None:
     load = replace(QUIET, idle_mean_pct=idle, psi_some_pct=psi, run_delay_mean_pct=delay, others_mean_pct=others)

@@ -78,4 +78,4 @@ def test_the_qemu_guest_gives_the_command_a_terminal_of_the_users_size() -> None
     text = script(("bash",), Path("/a b"), {"A": "it's"}, Path("/exit"), Terminal(3, 33, 111))
     assert "rows 33 columns 111" in text
     assert f"<> {TERMINAL}" in text
-    assert "cd '/a b' && setsid --wait --ctty env -i" in text
+    assert "cd '/a b' && setsid --wait --ctty sh -c" in text

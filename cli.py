@@ -323,8 +323,7 @@ def drill_run(
     as_repeat: int,
 ) -> int:
     """Run drills, each in a lab of its own, and judge them. The exit code is the worst answer."""
-    if virtual_time and engine != "uml":
-        raise InputError("--virtual-time needs --engine uml")
+    wanted = engine_name(engine, virtual_time)
     if everything == bool(names):
         raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
     drills = [library.load(name) for name in names or [each.name for each in library.ls()]]
@@ -340,7 +339,7 @@ def drill_run(
         for chosen in drills:
             calibrate.check(chosen, budget)
     batch = Batch(drills, repeat, out or Path("runs") / time.strftime("%Y%m%d-%H%M%S"), tuple(sys.argv[1:]), slow)
-    guest = engines.ENGINES["uml-virtual-time" if virtual_time else engine]() if engine != "host" else None
+    guest = engines.ENGINES[wanted]() if wanted != engines.HOST else None
     runs: list[RunFolder] = []
     refused: MachineError | None = None
     try:
@@ -374,9 +373,7 @@ def selftest(engine: str, virtual_time: bool, as_json: bool, folder: Path | None
     """Inject outages of exactly known length and check that what is measured of them is true."""
     if folder is not None:
         return ground_truth_run.run_here(as_engine, folder).outcome.exit_code
-    if virtual_time and engine != "uml":
-        raise InputError("--virtual-time needs --engine uml")
-    found = ground_truth_run.run("uml-virtual-time" if virtual_time else engine, click.echo)
+    found = ground_truth_run.run(engine_name(engine, virtual_time), click.echo)
     if as_json:
         click.echo(found.to_json())
     else:
@@ -463,9 +460,7 @@ def campaign_run(
     scheduler: str | None,
 ) -> int:
     """Run a campaign, or go on with the one in the --out folder, and shrink what it breaks."""
-    if virtual_time and engine != "uml":
-        raise InputError("--virtual-time needs --engine uml")
-    plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, "uml-virtual-time" if virtual_time else engine)
+    plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, engine_name(engine, virtual_time))
     for entry in campaigns.carry_out(out, plan, sequences, pool_for(plan.engine, out, jobs, scheduler)):
         click.echo(campaign_report.line(entry))
     kept, done = load_campaign(out)
@@ -531,6 +526,15 @@ def bench(runs: int, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps([asdict(figure) | {"met": figure.met} for figure in found], indent=2))
     return 1 if any(figure.met is False for figure in found) else 0
+
+
+def engine_name(engine: str, virtual_time: bool) -> str:
+    """The engine that --engine and --virtual-time ask for. InputError when they do not fit together."""
+    if not virtual_time:
+        return engine
+    if engine != "uml":
+        raise InputError("--virtual-time needs --engine uml")
+    return "uml-virtual-time"
 
 
 def show(*renderables: RenderableType) -> None:

@@ -22,7 +22,9 @@ class Injector:
         self._broken: dict[tuple[str, Fault], Action] = {}  # fault id and what was done, oldest first
         self.edges: list[Edge] = []
 
-    async def carry_out(self, moment: Moment, transit_flows: tuple[int, ...]) -> Edge:
+    async def carry_out(
+        self, moment: Moment, transit_flows: tuple[int, ...], planes: tuple[tuple[int, int], ...] = ()
+    ) -> Edge:
         """Do the edges of one instant now, one right after the other; their record (window end still open)."""
         failing = moment.kind is EdgeKind.FAILURE
         before, after = self._break(moment.due) if failing else await self._repair(moment.due)
@@ -43,6 +45,7 @@ class Injector:
             nodes=tuple(dict.fromkeys(node for due in moment.due for node in due.fault.nodes_hit())),
             transit_flows=transit_flows,
             together_with=tuple(ids)[1:],
+            planes=planes,
         )
         self.edges.append(done)
         return done

@@ -150,20 +150,11 @@ class _Run:
         timeline = self._drill.timeline
         for moment in moments(timeline.faults):
             crossing = transit_flows(lab.fabric, moment.faults, traffic.flows)
-            await self._until(self._start_ns + moment.at_ns, traffic)
-            planes = traffic.planes()
-            edge = await injector.carry_out(moment, crossing)
-            injector.edges[-1] = replace(edge, planes=planes)
+            await traffic.until(self._start_ns + moment.at_ns)
+            await injector.carry_out(moment, crossing, traffic.planes())
             for due in moment.due:
                 self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
-        await self._until(self._start_ns + timeline.end_ns, traffic)
-
-    async def _until(self, at_ns: int, traffic: LabTraffic) -> None:
-        """Sleep until a moment. MachineError when the traffic engine fails meanwhile."""
-        while (left_ns := at_ns - now_ns()) > 0:
-            await asyncio.wait({traffic.engine.failed}, timeout=left_ns / 1e9)
-            if traffic.engine.failed.done():
-                traffic.engine.failed.result()
+        await traffic.until(self._start_ns + timeline.end_ns)
 
     async def _relay(self, traffic: LabTraffic) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 from collections import Counter, deque
@@ -9,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import MachineError
+from testbed.events import now_ns
 from testbed.lab.lab import Lab
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.host_agent import Connection
@@ -71,6 +73,13 @@ class LabTraffic:
         await self.engine.start()
         self._lab.move_listeners.append(self._move)
         self._each_nic(lambda nic, data, acks: self._lab.nics[nic].connect([*data, *acks]))
+
+    async def until(self, at_ns: int) -> None:
+        """Sleep until a moment. MachineError when the engine fails meanwhile."""
+        while (left_ns := at_ns - now_ns()) > 0:
+            await asyncio.wait({self.engine.failed}, timeout=left_ns / 1e9)
+            if self.engine.failed.done():
+                self.engine.failed.result()
 
     async def finish(self) -> TrafficReport:
         """Stop sending, drain, and give the queue pairs up."""

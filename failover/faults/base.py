@@ -107,6 +107,35 @@ class Fault(Protocol):
         """Its failures and repairs in order when injected at ``at_ns`` and restored after ``for_ns`` (None: never)."""
 
 
+@dataclass(frozen=True, slots=True)
+class LinkFault:
+    """What faults of one link have in common, unless they say otherwise: a carrier taken once and given back once."""
+
+    TARGET: ClassVar[TargetKind] = TargetKind.LINK
+    REPAIRS_ITSELF: ClassVar[bool] = False
+    TAKES_CARRIER: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    link: str
+
+    @property
+    def target(self) -> str:
+        """The link."""
+        return self.link
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The link itself."""
+        return (fabric.link(self.link),)
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """None: both ends live on."""
+        return ()
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Done once, undone once."""
+        return once(at_ns, for_ns)
+
+
 def parameter(key: str, unit: Unit, low: float, high: float, default: float | None = None) -> Any:
     """Declare a dataclass field as a parameter of the drill file."""
     return _field(Parameter(key, unit, low, high, default=default))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from failover.faults.base import MS, Need, PlannedEdge, TargetKind, Unit, parameter
+from failover.faults.base import MS, LinkFault, PlannedEdge, TargetKind, Unit, parameter
 from failover.faults.node import SwitchFault, TorCrash
 from failover.model import EdgeKind
-from testbed.fabric.model import Fabric, Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class TorDrain(SwitchFault):
 
 
 @dataclass(frozen=True, slots=True)
-class BgpReset:
+class BgpReset(LinkFault):
     """The BGP session over a link between two switches is reset by its lower end, as an operator's 'clear' does.
 
     Both switches: the session goes with a NOTIFICATION (RFC 4486, administrative reset), the routes learned over it go,
@@ -76,22 +75,6 @@ class BgpReset:
     TARGET: ClassVar[TargetKind] = TargetKind.UPLINK
     REPAIRS_ITSELF: ClassVar[bool] = True
     TAKES_CARRIER: ClassVar[bool] = False
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
-
-    link: str
-
-    @property
-    def target(self) -> str:
-        """The link."""
-        return self.link
-
-    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The link itself."""
-        return (fabric.link(self.link),)
-
-    def nodes_hit(self) -> tuple[str, ...]:
-        """None."""
-        return ()
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
         """Reset once; ``for_ns`` is ignored."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from failover.faults.base import MS, Need, PlannedEdge, TargetKind, Unit, choice, once, parameter
-from testbed.fabric.model import Fabric, Link
+from failover.faults.base import MS, LinkFault, Need, TargetKind, Unit, choice, parameter
 
 
 class Direction(StrEnum):
@@ -40,36 +39,15 @@ class Dropped(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfOneLink:
-    """What these faults share: one link, done once, undone once."""
+class _Silent(LinkFault):
+    """What these faults share: nobody is told."""
 
-    TARGET: ClassVar[TargetKind] = TargetKind.LINK
-    REPAIRS_ITSELF: ClassVar[bool] = False
     TAKES_CARRIER: ClassVar[bool] = False
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_INGRESS})
 
-    link: str
-
-    @property
-    def target(self) -> str:
-        """The link."""
-        return self.link
-
-    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The link itself."""
-        return (fabric.link(self.link),)
-
-    def nodes_hit(self) -> tuple[str, ...]:
-        """None: both ends live on."""
-        return ()
-
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Done once, undone once."""
-        return once(at_ns, for_ns)
-
 
 @dataclass(frozen=True, slots=True)
-class OneWayLoss(_OfOneLink):
+class OneWayLoss(_Silent):
     """The light goes out in one direction and neither end loses carrier: everything sent that way is lost.
 
     In hardware the deaf end's PHY reports a local fault, which its MAC answers with remote fault (link fault
@@ -90,7 +68,7 @@ class OneWayLoss(_OfOneLink):
 
 
 @dataclass(frozen=True, slots=True)
-class SilentDrop(_OfOneLink):
+class SilentDrop(_Silent):
     """A share of the frames is lost in both directions, and no counter, carrier or message says so.
 
     ``traffic: everything`` at 100 %: both ends miss LACPDUs and take the port out of use after 2 to 3 s, each by its
@@ -107,7 +85,7 @@ class SilentDrop(_OfOneLink):
 
 
 @dataclass(frozen=True, slots=True)
-class LacpLoss(_OfOneLink):
+class LacpLoss(_Silent):
     """LACPDUs alone are lost, in one direction or both; everything else passes.
 
     In hardware: a control-plane policer, a CPU path or an ACL that eats slow-protocol frames. Both: either end
@@ -125,7 +103,7 @@ class LacpLoss(_OfOneLink):
 
 
 @dataclass(frozen=True, slots=True)
-class BitCorruption(_OfOneLink):
+class BitCorruption(_Silent):
     """One bit of the payload is flipped in a share of the RoCE data packets, in both directions.
 
     On a wire the Ethernet FCS catches this and the port that receives drops the frame and counts it; what is done here
@@ -140,7 +118,7 @@ class BitCorruption(_OfOneLink):
 
 
 @dataclass(frozen=True, slots=True)
-class LinkDelay(_OfOneLink):
+class LinkDelay(_Silent):
     """Every frame takes ``delay`` longer in each direction, give or take up to ``jitter``.
 
     In hardware: a detour in an optical transport network, a retimer in trouble. Host and ToR see nothing but later
@@ -156,7 +134,7 @@ class LinkDelay(_OfOneLink):
 
 
 @dataclass(frozen=True, slots=True)
-class RateDrop(_OfOneLink):
+class RateDrop(_Silent):
     """The link goes on at a share of its rate, in both directions; the queue in front of it keeps its size.
 
     In hardware: lanes of a port that are lost, a PCIe link that trained down behind a NIC port. LACP and BGP are small,

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from failover.faults.base import MS, Need, PlannedEdge, TargetKind, Unit, choice, once, parameter
+from failover.faults.base import MS, LinkFault, PlannedEdge, TargetKind, Unit, choice, parameter
 from failover.model import EdgeKind
-from testbed.fabric.model import Fabric, Link
 
 
 @dataclass(frozen=True, slots=True)
-class LinkDown:
+class LinkDown(LinkFault):
     """A cable is cut: both ends lose carrier at once.
 
     Host: the port of the NIC loses carrier, the LAG drops it at once (no LACP timeout is needed). ToR: the port loses
@@ -21,29 +20,6 @@ class LinkDown:
     """
 
     KIND: ClassVar[str] = "link-down"
-    TARGET: ClassVar[TargetKind] = TargetKind.LINK
-    REPAIRS_ITSELF: ClassVar[bool] = False
-    TAKES_CARRIER: ClassVar[bool] = True
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
-
-    link: str
-
-    @property
-    def target(self) -> str:
-        """The link."""
-        return self.link
-
-    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The link itself."""
-        return (fabric.link(self.link),)
-
-    def nodes_hit(self) -> tuple[str, ...]:
-        """None: both ends live on."""
-        return ()
-
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Down once, up once."""
-        return once(at_ns, for_ns)
 
 
 class End(StrEnum):
@@ -54,7 +30,7 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AdminDown:
+class AdminDown(LinkFault):
     """Someone shuts one ``end`` of an access link: that end is down by will, the other loses carrier.
 
     Hardware: 'shutdown' turns the laser off, so the far end sees loss of signal; a veth does the same. The end that was
@@ -65,33 +41,12 @@ class AdminDown:
 
     KIND: ClassVar[str] = "admin-down"
     TARGET: ClassVar[TargetKind] = TargetKind.ACCESS_LINK
-    REPAIRS_ITSELF: ClassVar[bool] = False
-    TAKES_CARRIER: ClassVar[bool] = True
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
-    link: str
     end: End = choice("end", End)  # noqa: RUF009 - a field
-
-    @property
-    def target(self) -> str:
-        """The link."""
-        return self.link
-
-    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The link itself."""
-        return (fabric.link(self.link),)
-
-    def nodes_hit(self) -> tuple[str, ...]:
-        """None: both ends live on."""
-        return ()
-
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Down once, up once."""
-        return once(at_ns, for_ns)
 
 
 @dataclass(frozen=True, slots=True)
-class LinkFlap:
+class LinkFlap(LinkFault):
     """A link that goes down and up ``count`` times, down for ``duty`` of every ``period``.
 
     Host and ToR see what ``LinkDown`` shows them, again and again; a period shorter than LACP's or BGP's recovery means
@@ -99,28 +54,11 @@ class LinkFlap:
     """
 
     KIND: ClassVar[str] = "link-flap"
-    TARGET: ClassVar[TargetKind] = TargetKind.LINK
     REPAIRS_ITSELF: ClassVar[bool] = True
-    TAKES_CARRIER: ClassVar[bool] = True
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
-    link: str
     period_ns: int = parameter("period", Unit.DURATION, 10 * MS, 60_000 * MS)
     duty: float = parameter("duty", Unit.PERCENT, 0.01, 0.99)
     count: int = parameter("count", Unit.COUNT, 1, 1000)
-
-    @property
-    def target(self) -> str:
-        """The link."""
-        return self.link
-
-    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The link itself."""
-        return (fabric.link(self.link),)
-
-    def nodes_hit(self) -> tuple[str, ...]:
-        """None: both ends live on."""
-        return ()
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
         """Down at the start of each period, up after ``duty`` of it; ``for_ns`` is ignored."""

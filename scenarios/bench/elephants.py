@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from pathlib import Path
 
@@ -33,7 +32,7 @@ async def measure(seconds: float) -> Measured:
         await traffic.start()
         start_ns = now_ns() + _LEAD_NS
         traffic.engine.begin(start_ns)
-        await asyncio.wait({traffic.engine.failed}, timeout=seconds + (start_ns - now_ns()) / 1e9)
+        await traffic.until(start_ns + int(seconds * 1e9))
         span_s = (now_ns() - start_ns) / 1e9
         report = await traffic.finish()
         received = sum(sum(worker.received.values()) for worker in report.workers)

@@ -6,7 +6,6 @@ millisecond and nothing is kept, so that several labs may share two cores.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -89,7 +88,7 @@ class Bench:
             await injector.heal()
             failed = await self._converge()
             converged_ns = None if failed else now_ns()
-            await _until(now_ns() + _TAIL_NS, traffic)
+            await traffic.until(now_ns() + _TAIL_NS)
             end_ns = now_ns()
             report = await traffic.finish()
         finally:
@@ -152,17 +151,9 @@ class Bench:
 async def _timeline(lab: Lab, drill: Drill, traffic: LabTraffic, injector: Injector, start_ns: int) -> None:
     for moment in moments(drill.timeline.faults):
         crossing = transit_flows(lab.fabric, moment.faults, traffic.flows)
-        await _until(start_ns + moment.at_ns, traffic)
+        await traffic.until(start_ns + moment.at_ns)
         await injector.carry_out(moment, crossing)
-    await _until(start_ns + drill.timeline.end_ns, traffic)
-
-
-async def _until(at_ns: int, traffic: LabTraffic) -> None:
-    """Sleep until a moment. MachineError when the traffic engine fails meanwhile."""
-    while (left_ns := at_ns - now_ns()) > 0:
-        await asyncio.wait({traffic.engine.failed}, timeout=left_ns / 1e9)
-        if traffic.engine.failed.done():
-            traffic.engine.failed.result()
+    await traffic.until(start_ns + drill.timeline.end_ns)
 
 
 def _machine(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:

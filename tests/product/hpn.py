@@ -46,3 +46,16 @@ class Hpn:
         found = self.json("ls")
         assert isinstance(found, list)
         return found
+
+
+def processes_of(state: Path) -> list[str]:
+    """Processes that carry this test's state directory in their environment: everything its commands started."""
+    marker = f"HPN_STATE_DIR={state / 'labs'}".encode()
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if marker in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                found.append(Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found

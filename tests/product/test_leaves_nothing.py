@@ -11,20 +11,7 @@ import pytest
 
 from testbed.errors import MachineError
 from testbed.kernel import sandbox
-from tests.product.hpn import Hpn
-
-
-def _processes_of(state: Path) -> list[str]:
-    """Processes that carry this test's state directory in their environment: everything its commands started."""
-    marker = f"HPN_STATE_DIR={state / 'labs'}".encode()
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if marker in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
-                found.append(Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return found
+from tests.product.hpn import Hpn, processes_of
 
 
 def _machine() -> dict[str, object]:
@@ -52,7 +39,7 @@ def test_labs_and_drills_leave_the_machine_as_it_was(tmp_path: Path) -> None:
     hpn.run("drill", "run", "link-flap", "--out", "out", code=None)
     os.close(watch)
     assert hpn.labs() == []
-    assert _processes_of(tmp_path) == []
+    assert processes_of(tmp_path) == []
     assert _machine() == before
     assert os.listdir(tmp_path / "labs") == []
     assert not list((tmp_path / "out").rglob("*.bin")), "record files are for analysis only"

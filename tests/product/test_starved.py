@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from testbed.errors import MachineError
 from testbed.kernel import sandbox
+from tests.busy import all_cores_busy
 from tests.product.hpn import Hpn
 
 INCONCLUSIVE = 4
@@ -27,20 +23,7 @@ expect:
 """
 
 
-@contextmanager
-def _busy_machine() -> Iterator[None]:
-    """Two processes for every core that never wait for anything, as ``stress`` makes them."""
-    count = 2 * (os.cpu_count() or 1)
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for hog in hogs:
-            hog.kill()
-            hog.wait()
-
-
-def test_a_drill_on_a_busy_machine_says_that_it_cannot_tell(tmp_path: Path) -> None:
+def test_a_drill_on_aall_cores_busy_says_that_it_cannot_tell(tmp_path: Path) -> None:
     try:
         sandbox.spawn(lambda: 0).wait()
     except MachineError as error:
@@ -51,7 +34,7 @@ def test_a_drill_on_a_busy_machine_says_that_it_cannot_tell(tmp_path: Path) -> N
     said = next((line for line in process.stdout if "healthy" in line), None)
     if said is None:
         pytest.fail(f"the drill did not get to its healthy phase: {process.communicate(timeout=60)}")
-    with _busy_machine():
+    with all_cores_busy():
         out, err = process.communicate(timeout=120)
     assert process.returncode == INCONCLUSIVE, f"{out}\n{err}"
     verdict = json.loads((tmp_path / "out/hopeless/verdict.json").read_text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from failover.model import (
     DrillMetrics,
@@ -21,6 +22,9 @@ from failover.model import (
     Relation,
 )
 from failover.settings import QUICK
+from scenarios.drill import Drill
+from scenarios.load import drill_from
+from testbed.yamlfile import parse
 
 MS = 10**6
 RATE_PPS = 1000.0
@@ -180,3 +184,19 @@ def stalled(*, died: bool) -> DrillMetrics:
     failure = at_edge("rx", Relation.RECEIVER, lost, recovered=not died, in_window=False, died=died, goodput=dead)
     repair = at_edge("rx", Relation.RECEIVER, goodput=dead if died else replace(CALM, before_bps=0.0))
     return metrics((FAILURE, REPAIR), (flow("rx", failure, repair, dst="n"),))
+
+
+DRILL = """
+drill: cut
+summary: one link is cut
+topology: tiny
+timeline:
+  faults: [{{id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 1 s, for: 2 s}}]
+expect:
+  - {}
+"""
+
+
+def drill(expectation: str) -> Drill:
+    """A cut link and one expectation of it."""
+    return drill_from(parse(DRILL.format(expectation), "d.yaml"), Path())

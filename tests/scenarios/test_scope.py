@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,30 +11,14 @@ from failover.hostload import HostLoad
 from failover.marks import Mark, Marked
 from failover.model import DrillMetrics, FlowEdgeResult, FlowResult, Goodput, Relation
 from results.verdict import Check, Outcome
-from scenarios.drill import Drill
-from scenarios.load import drill_from
 from scenarios.scope import EVERYWHERE, Scope, place_of
 from scenarios.verdict import RunFacts, judge
-from testbed.yamlfile import parse
 
-from .measured import CALM, FAILURE, MS, REPAIR, at_edge, flow, metrics
+from .measured import CALM, FAILURE, MS, REPAIR, at_edge, drill, flow, metrics
 
 PASS, FAIL, OPEN = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
 
-DRILL = """
-drill: cut
-summary: one link is cut
-topology: tiny
-timeline:
-  faults: [{{id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 1 s, for: 2 s}}]
-expect:
-  - {}
-"""
 HALF = Goodput(100.0, 50.0, 50.0)
-
-
-def drill(expectation: str) -> Drill:
-    return drill_from(parse(DRILL.format(expectation), "d.yaml"), Path())
 
 
 def check(expectation: str, measured: DrillMetrics) -> Check:

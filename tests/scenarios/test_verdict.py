@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,31 +11,14 @@ from failover.metrics_doubts import unexplained_losses
 from failover.model import DrillMetrics, EdgeKind, Phase, Phases
 from failover.settings import QUICK
 from results.verdict import Check, Outcome, Verdict
-from scenarios.drill import Drill
 from scenarios.library import load
-from scenarios.load import drill_from
 from scenarios.verdict import RunFacts, judge
-from testbed.yamlfile import parse
 from tests.failover import synthetic
 
-from .measured import FAILURE, NO_PHASE, link_down, metrics, stalled
+from .measured import FAILURE, NO_PHASE, drill, link_down, metrics, stalled
 
 PASS, FAIL, OPEN = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
 CLEAN = RunFacts(state_differences=())
-
-DRILL = """
-drill: cut
-summary: one link is cut
-topology: tiny
-timeline:
-  faults: [{{id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 1 s, for: 2 s}}]
-expect:
-  - {}
-"""
-
-
-def drill(expectation: str) -> Drill:
-    return drill_from(parse(DRILL.format(expectation), "d.yaml"), Path())
 
 
 def verdict(expectation: str, measured: DrillMetrics, facts: RunFacts = CLEAN) -> Verdict:

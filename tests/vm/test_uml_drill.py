@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ from results.folder import RunFolder
 from testbed.errors import MachineError
 from testbed.vm.guest import GuestJob
 from testbed.vm.uml import Uml
+from tests.busy import all_cores_busy
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]
 
@@ -63,17 +61,6 @@ def _run(engine: Uml, drill: Path, out: Path) -> tuple[int, RunFolder]:
     return result.exit_code, folder.load(out / "run" / "short")
 
 
-@contextmanager
-def _all_cores_busy() -> Iterator[None]:
-    hogs = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) for _ in range(2 * (os.cpu_count() or 1))]
-    try:
-        yield
-    finally:
-        for hog in hogs:
-            hog.kill()
-            hog.wait()
-
-
 def _facts(run: RunFolder) -> dict[str, bytes]:
     """Every file of the run folder but the manifest, which names paths and the machine."""
     files = (path for path in run.path.rglob("*") if path.is_file() and path.name != "manifest.json")
@@ -91,7 +78,7 @@ def test_a_drill_runs_in_a_guest_and_its_run_folder_comes_back(drill: Path, tmp_
 def test_virtual_time_repeats_to_the_last_digit_on_a_busy_machine_too(drill: Path, tmp_path: Path) -> None:
     code, quiet = _run(Uml(virtual_time=True), drill, tmp_path / "quiet")
     assert code == 0
-    with _all_cores_busy():
+    with all_cores_busy():
         _, busy = _run(Uml(virtual_time=True), drill, tmp_path / "busy")
     assert {"events.jsonl", "metrics.json", "verdict.json"} <= _facts(quiet).keys()
     assert _facts(quiet) == _facts(busy)

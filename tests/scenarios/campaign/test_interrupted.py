@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import pytest
 
 from testbed.errors import MachineError
 from testbed.kernel import sandbox
-from tests.product.hpn import Hpn
+from tests.product.hpn import Hpn, processes_of
 
 RUN = ("campaign", "run", "tiny", "--sequences", "3", "--jobs", "1", "--out", "out")
 DEADLINE_S = 60
@@ -24,19 +23,6 @@ def until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < end, f"never: {what}"
         time.sleep(0.05)
-
-
-def processes_of(state: Path) -> list[str]:
-    """Processes with this test's state directory in their environment: everything its commands started."""
-    marker = f"HPN_STATE_DIR={state / 'labs'}".encode()
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if marker in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
-                found.append(Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return found
 
 
 def a_lab_stands(state: Path) -> bool:

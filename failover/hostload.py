@@ -62,10 +62,12 @@ class Limits:
 
     Measured on two cores, two paced senders using 20 to 95 % of a core each. Quiet: run delay 0.5 to 6 %, others 0 to
     5 %. ``stress -c 2``: run delay 18 to 50 %, others 50 to 76 %, idle 0 to 2 %. ``stress -c 1`` beside 20 % senders,
-    which leaves them a free core and does no harm: run delay 2 %, others 43 %, idle 36 %.
+    which leaves them a free core and does no harm: run delay 2 %, others 43 %, idle 36 %. PSI: own work alone 1 to 8 %,
+    ``stress`` on all cores 28 to 99 %. Emulated QEMU, half idle, nobody else: run delay 27 %, PSI 4 %.
     """
 
     run_delay_mean_pct: float = 25.0
+    quiet_psi_pct: float = 15.0  # below this no task waited for long; run delay is our processes woken by one tick
     roomy_idle_pct: float = 60.0  # with more idle than this nobody keeps us from running
     full_idle_pct: float = 5.0  # less idle than this and the machine is full ...
     others_mean_pct: float = 25.0  # ... which starves us when others have this much of it
@@ -79,7 +81,8 @@ def is_starved(load: HostLoad, limits: Limits = Limits()) -> str | None:
     full = load.idle_mean_pct < limits.full_idle_pct
     if load.steal_mean_pct > limits.steal_mean_pct:
         return f"the hypervisor took {load.steal_mean_pct:.0f} % of the CPUs away (limit {limits.steal_mean_pct:g} %)"
-    shared = load.idle_mean_pct < limits.roomy_idle_pct  # else they only waited for each other, woken by one tick
+    quiet = load.psi_some_pct is not None and load.psi_some_pct < limits.quiet_psi_pct
+    shared = not quiet and load.idle_mean_pct < limits.roomy_idle_pct  # else they only waited for each other
     if shared and load.run_delay_mean_pct is not None and load.run_delay_mean_pct > limits.run_delay_mean_pct:
         return (
             f"our processes waited for a CPU {load.run_delay_mean_pct:.0f} % of the time they could have run "

@@ -41,6 +41,7 @@ QUIET = HostLoad(
         (3.2, 1.1, 0.5, 0.6),
         (36.0, 1.1, 1.9, 42.7),
         (88.0, 1.0, 33.0, 0.0),
+        (51.5, 3.7, 26.7, 0.0),
     ],
     ids=[
         "senders 20 %",
@@ -49,6 +50,7 @@ QUIET = HostLoad(
         "senders 95 %",
         "senders 20 %, stress -c 1: a core is left",
         "one CPU, all woken by one tick",
+        "emulated QEMU: half idle, and PSI knows of no queue",
     ],
 )
 def test_our_own_work_is_not_starvation(idle: float, psi: float, delay: float, others: float) -> None:
@@ -69,9 +71,10 @@ def test_stress_of_all_cores_is_starvation(idle: float, psi: float, delay: float
 def test_the_reason_names_figure_and_limit() -> None:
     assert is_starved(replace(QUIET, steal_mean_pct=12.0)) == ("the hypervisor took 12 % of the CPUs away (limit 5 %)")
     assert is_starved(replace(QUIET, loop_lag_max_ms=900.0)) == "the event loop stood still for 900 ms (limit 500 ms)"
-    assert is_starved(replace(QUIET, run_delay_mean_pct=50.0)) == (
+    assert is_starved(replace(QUIET, run_delay_mean_pct=50.0, psi_some_pct=60.0)) == (
         "our processes waited for a CPU 50 % of the time they could have run (limit 25 %)"
     )
+    assert is_starved(replace(QUIET, run_delay_mean_pct=50.0, psi_some_pct=None)) is not None
     untold = replace(QUIET, run_delay_mean_pct=None, others_mean_pct=None, idle_mean_pct=0.0, psi_some_pct=99.0)
     assert is_starved(untold) == "the machine was full and tasks waited for a CPU 99 % of the time"
 

@@ -22,7 +22,10 @@ _PROGRAM = 'read -r _ || exit; ulimit -c 0; exec "$@" < /dev/null'
 
 
 class ProcessGroup:
-    """``command`` running with its output on the descriptor ``output``; ``pass_fds`` keep their numbers in it."""
+    """``command`` running with its output on the descriptor ``output``; ``pass_fds`` keep their numbers in it.
+
+    With ``cpu`` all of it runs on that CPU only.
+    """
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class ProcessGroup:
         environment: Mapping[str, str],
         output: int,
         pass_fds: Sequence[int] = (),
+        cpu: int | None = None,
     ) -> None:
         self._program = subprocess.Popen(
             ["/bin/sh", "-c", _PROGRAM, "sh", *command],
@@ -53,6 +57,8 @@ class ProcessGroup:
                 stderr=subprocess.DEVNULL,
                 process_group=self._program.pid,
             )
+            if cpu is not None:
+                os.sched_setaffinity(self._program.pid, {cpu})
             go.write(b"\n")
 
     def kill(self) -> int | None:

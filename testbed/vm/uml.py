@@ -21,6 +21,7 @@ from pathlib import Path
 from testbed.errors import MachineError
 from testbed.vm import uml_kernel
 from testbed.vm.console import Console, GrowingFile
+from testbed.vm.cpu import own_cpu
 from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
 from testbed.vm.guest import GuestJob, GuestResult, Terminal
 from testbed.vm.uml_kernel import UmlKernel
@@ -76,13 +77,14 @@ class Uml:
             scratch = Path(made)
             (scratch / "order.json").write_text(json.dumps(self._order(job, kernel)))
             with closing(_Watch(job, kernel, on_line, self._stall_s, scratch)) as watch:
-                with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal:
+                with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal, own_cpu() as cpu:
                     group = ProcessGroup(
                         self._command(job, kernel, terminal),
                         cwd=scratch,
                         environment=self._kernel_environment(memory, scratch),
                         output=output.fileno(),
                         pass_fds=terminal,
+                        cpu=cpu,
                     )
                 try:
                     return watch.watch(group)

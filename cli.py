@@ -302,6 +302,9 @@ def drill_validate(names: tuple[str, ...]) -> None:
     "--slow", type=click.IntRange(1, 100), help="Divide the traffic by this; default: 10 in UML, 40 in emulated QEMU."
 )
 @click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Runs of each drill.")
+@click.option(
+    "--tries", type=click.IntRange(1, 20), default=1, show_default=True, help="Of a run, while it cannot be trusted."
+)
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders; default: runs/TIME."
@@ -316,6 +319,7 @@ def drill_run(
     virtual_time: bool,
     slow: int | None,
     repeat: int,
+    tries: int,
     junit: Path | None,
     out: Path | None,
     folder: Path | None,
@@ -338,7 +342,8 @@ def drill_run(
         budget = calibrate.load()
         for chosen in drills:
             calibrate.check(chosen, budget)
-    batch = Batch(drills, repeat, out or Path("runs") / time.strftime("%Y%m%d-%H%M%S"), tuple(sys.argv[1:]), slow)
+    out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries)
     guest = engines.ENGINES[wanted]() if wanted != engines.HOST else None
     runs: list[RunFolder] = []
     refused: MachineError | None = None

@@ -92,6 +92,8 @@ def _properties(manifest: Manifest, verdict: Verdict) -> Mapping[str, str]:
     found = {name: str(getattr(manifest, name)) for name in plain}
     if manifest.accelerator:
         found["accelerator"] = manifest.accelerator
+    if manifest.attempt > 1:
+        found["attempt"] = str(manifest.attempt)
     found["command"] = " ".join(manifest.command)
     for group in ("versions", "seeds", "doctor"):
         found |= {f"{group}.{key}": str(value) for key, value in getattr(manifest, group).items()}

@@ -28,6 +28,7 @@ class Manifest:
     tick_ms: float = 0.0  # how often senders looked at their schedule
     duration_s: float = 0.0
     repeat: int = 0  # index of this run among the repeats
+    attempt: int = 1  # more than 1: the ones before could not be trusted, and lie beside it
     versions: Mapping[str, str] = field(default_factory=dict)  # hpn, python, bird, ...
     seeds: Mapping[str, int] = field(default_factory=dict)
     doctor: Mapping[str, str] = field(default_factory=dict)  # capability to what is used

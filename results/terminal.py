@@ -63,6 +63,7 @@ def describe(check: Check) -> str:
 def _headline(manifest: Manifest, verdict: Verdict) -> Text:
     line = Text(verdict.outcome.value.upper(), style=_STYLE[verdict.outcome])
     repeat = f" #{manifest.repeat}" if manifest.repeat else ""
+    repeat += f" (try {manifest.attempt})" if manifest.attempt > 1 else ""
     facts = [f"{manifest.datapath} datapath", f"{manifest.engine} engine", manifest.accelerator]
     facts += [f"Linux {manifest.kernel}", f"{manifest.profile} profile" if manifest.profile else ""]
     line.append(f"  {manifest.drill}{repeat} on {manifest.fabric} ({', '.join(filter(None, facts))})", style="default")

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from results.folder import RunFolder, create, load
@@ -17,6 +18,7 @@ from scenarios import session
 from scenarios.ci_run import EngineSlot, command_engine
 from scenarios.drill import Drill
 from scenarios.order import Batch, Order
+from scenarios.tries import tried
 from testbed.errors import InputError, MachineError, error_for
 from testbed.vm.guest import Engine, GuestJob, GuestResult
 from testbed.vm.qemu import Qemu
@@ -80,15 +82,17 @@ def run_batch(
         if order.drill.name in refused:
             continue
         try:
-            if engine is not None:
-                yield order, run_in_guest(order, engine, on_line)
-                continue
-            with watch(order.title) as listen:
-                run = session.run(order, listen)
-            yield order, run
+            yield order, tried(partial(_make, order, engine, watch, on_line), batch.tries, on_line)
         except MachineError as error:
             refused.add(order.drill.name)
             yield order, error
+
+
+def _make(order: Order, engine: Engine | None, watch: Watch, on_line: Callable[[str], None]) -> RunFolder:
+    if engine is not None:
+        return run_in_guest(order, engine, on_line)
+    with watch(order.title) as listen:
+        return session.run(order, listen)
 
 
 def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -> RunFolder:

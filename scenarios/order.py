@@ -37,6 +37,7 @@ class Batch:
     out: Path
     command: tuple[str, ...]
     slow: int | None = None
+    tries: int = 1  # of each run, as long as it cannot be trusted
 
     def orders(self) -> Iterator[Order]:
         """Every run to be made, in order."""

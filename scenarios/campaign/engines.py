@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -23,7 +24,7 @@ from typing import Any, Protocol
 
 from scenarios import engines as guests
 from scenarios.campaign import block
-from scenarios.campaign.result import Job, Report
+from scenarios.campaign.result import Job, Report, Result
 from testbed.errors import HpnError, InputError, MachineError
 from testbed.vm.guest import GuestJob
 
@@ -174,9 +175,21 @@ def run_job(job: Job, engine: str, scratch: Path | None = None, running: set[int
     with tempfile.TemporaryDirectory(prefix="hpn-campaign-", dir=scratch) as made:
         order, report = Path(made) / "job.json", Path(made) / "report.jsonl"
         block.write_job(job, order)
+        begun = time.time()
         crash = _process(job, order, report, running) if engine == guests.HOST else _guest(job, engine, order, report)
         found = block.read_report(report)
+        if engine != guests.HOST:
+            found = replace(found, results=_by_our_clock(found.results, begun, time.time()))
         return found if found.error else replace(found, crash=crash)
+
+
+def _by_our_clock(results: Sequence[Result], begun: float, ended: float) -> tuple[Result, ...]:
+    """Results of a guest, whose clock may run at another pace, as if each sequence had taken the same time here."""
+    each = (ended - begun) / max(len(results), 1)
+    return tuple(
+        replace(result, started_at=begun + at * each, ended_at=begun + (at + 1) * each)
+        for at, result in enumerate(results)
+    )
 
 
 def _process(job: Job, order: Path, report: Path, running: set[int] | None) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from scenarios.campaign import engines
 from scenarios.campaign.block import read_report
-from scenarios.campaign.engines import Machines, Processes, last_words, pool_for
-from scenarios.campaign.result import Job, Report
+from scenarios.campaign.engines import Machines, Processes, last_words, pool_for, run_job
+from scenarios.campaign.result import Job, Report, Result
 from testbed.errors import InputError, MachineError
 from tests.scenarios.campaign.samples import CUT, PLAN, sequence
 
@@ -34,6 +37,23 @@ def test_what_a_killed_campaign_left_is_cleared_away(tmp_path: Path, monkeypatch
     (tmp_path / "work" / "hpn-campaign-old").mkdir(parents=True)
     list(Processes(1, tmp_path / "work").run(jobs(1)))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_guest_s_clock_does_not_time_a_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In virtual time three sequences may end within a millisecond, in another year."""
+    steps = [sequence(CUT, index=index) for index in range(3)]
+
+    def guest(_job: Job, _engine: str, _order: Path, report: Path) -> str:
+        ended = [TypeAdapter(Result).dump_python(Result(step, (), ended_at=1.001), mode="json") for step in steps]
+        report.write_text("".join(json.dumps({"result": each}) + "\n" for each in ended))
+        return ""
+
+    monkeypatch.setattr(engines, "_guest", guest)
+    before = time.time()
+    results = run_job(Job(PLAN, tuple(steps)), "uml-virtual-time").results
+    times = [moment for result in results for moment in (result.started_at, result.ended_at)]
+    assert times == sorted(times)
+    assert before <= times[0] < times[-1] <= time.time()
 
 
 def test_a_traceback_is_told_in_one_line_with_its_place() -> None:

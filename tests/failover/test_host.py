@@ -96,6 +96,14 @@ def test_the_summary_tells_own_work_from_that_of_others() -> None:
     assert load.psi_max_1s_pct == pytest.approx(100)
 
 
+def test_what_the_hypervisor_took_is_nobody_s_work() -> None:
+    taken = [replace(sample(at, 100 * at, 0.3 * at, 0), steal_ticks=20 * at) for at in (0, 1)]
+    load = summarise(taken, cpus=2)
+    assert load is not None
+    assert load.steal_mean_pct == pytest.approx(10)
+    assert load.others_mean_pct == pytest.approx(100 - 50 - 10 - 15)
+
+
 def test_one_sample_says_nothing_and_a_kernel_without_the_files_says_none() -> None:
     assert summarise([sample(0, 0, 0, 0)], cpus=2) is None
     bare = [replace(sample(at, 10 * at, 0, 0), own={}) for at in (0, 1)]

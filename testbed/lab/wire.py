@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import MachineError
+from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
 from testbed.kernel import ns as namespaces
 from testbed.kernel import rtnl
@@ -33,6 +34,7 @@ _HOST_SYSCTLS = (
     Sysctl("net/ipv6/conf/default/disable_ipv6", "1", False, "address detection and router solicitations are noise"),
 )
 _TBF_BURST_MS = 0.5
+_RULE_PRIORITY = 1000  # after the kernel's own rule for local addresses, before the one for main
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,9 @@ def node_requests(fabric: Fabric, node: Node, datapath: str) -> Iterator[bytes]:
     for nic in fabric.nics_of(node.name):
         yield from _bond(fabric, nic) if datapath == "kernel" else [rtnl.set_link(nic.inner_ifindex, up=True)]
     yield from nic_requests(fabric, node)
+    for table in preset_tables(fabric, node):
+        for port in table.ingress.values():
+            yield rtnl.add_rule(table.number, _RULE_PRIORITY, iif=port.name)
 
 
 def _bond(fabric: Fabric, nic: Nic) -> list[bytes]:

@@ -35,6 +35,7 @@ _HOST_SYSCTLS = (
 )
 _TBF_BURST_MS = 0.5
 _RULE_PRIORITY = 1000  # after the kernel's own rule for local addresses, before the one for main
+_FIRST_NIC_TABLE = 100
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,19 @@ def nic_requests(fabric: Fabric, host: Node) -> Iterator[bytes]:
     for nic in fabric.nics_of(host.name):
         yield rtnl.add_address(nic.lag_ifindex, f"{nic.ip}/{nic.prefix_len}")
         yield rtnl.add_route(nic.rail_network, oif=nic.lag_ifindex, gateway=nic.gateway)
+        if fabric.node(nic.links[0].upper.node).rail is None:
+            yield from _by_source(nic)
+
+
+def _by_source(nic: Nic) -> Iterator[bytes]:
+    """Where every NIC reaches every other by its own ToRs: what carries its address leaves by it, whoever it is for.
+
+    Where ToRs serve one rail, what is for another rail changes NICs inside the host; there main alone decides.
+    """
+    table = _FIRST_NIC_TABLE + nic.rail
+    yield rtnl.add_route(nic.subnet, oif=nic.lag_ifindex, table=table)
+    yield rtnl.add_route("0.0.0.0/0", oif=nic.lag_ifindex, gateway=nic.gateway, table=table)
+    yield rtnl.add_rule(table, _RULE_PRIORITY, src=nic.ip)
 
 
 def shaper(fabric: Fabric, link: Link, port: Port, share: float = 1.0) -> bytes:

@@ -146,6 +146,24 @@ def test_an_agg_that_lost_its_tor_takes_back_what_was_preset_to_it() -> None:
     with_lab(_three_aggs(), check)
 
 
+def test_a_subnet_route_at_a_preset_port_does_not_hide_the_host_route_elsewhere() -> None:
+    """Below one plane: Agg 0 still hears the subnet from the ToR that lost the host, not the host from the other."""
+
+    async def check(lab: Lab, _events: Recorder) -> None:
+        target = lab.fabric.nic(TARGET)
+        agg0 = _core_link(lab, "p1.a0.0").upper.ifindex
+        lab.cut(target.links[1])
+        await _cut(lab, lab.fabric.link("p1.s0.t0.0-p1.a0.0"))
+        await lab.wait_for(lambda: (f"{target.ip}/32", agg0) not in _preset_routes(lab), 10)
+        assert lab.watcher is not None
+        assert lab.watcher.routes("c0.0")[target.subnet] == 2, "both Aggs offer the subnet"
+        assert _ways(lab) == {"p0a0": {"p1a1"}, "p0a1": {"p1a1"}}
+
+    with_lab(
+        FabricSpec.model_validate(PRESETS["tiny-pods"].spec.model_dump() | {"architecture": "dual-tor-clos"}), check
+    )
+
+
 def _preset_routes(lab: Lab) -> set[tuple[str, int]]:
     """(prefix, interface) of what the kernel of c0.0 has in its preset tables for NICs of pod 1."""
     numbers = {table.number for table in preset_tables(lab.fabric, lab.fabric.node("c0.0"))}

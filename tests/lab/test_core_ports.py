@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Link, LinkKind, Role
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
@@ -135,9 +134,8 @@ def test_an_agg_that_lost_its_tor_takes_back_what_was_preset_to_it() -> None:
     async def check(lab: Lab, _events: Recorder) -> None:
         before = state(lab)
         tor_link = lab.fabric.link("p1.s0.t0.0-p1.a0.0")
-        to_agg = _core_link(lab, "p1.a0.0").upper.ifindex
         await _cut(lab, tor_link)
-        await lab.wait_for(lambda: to_agg not in {oif for _, oif in _preset_routes(lab)}, 10)
+        await lab.wait_for(lambda: _taken_back(lab, "p1.a0.0"), 10)
         assert _ways(lab) == STRAIGHT | {"p0a0": {"p1a1", "p1a2"}}
         lab.mend(tor_link)
         await lab.converged(30)
@@ -151,10 +149,9 @@ def test_a_subnet_route_at_a_preset_port_does_not_hide_the_host_route_elsewhere(
 
     async def check(lab: Lab, _events: Recorder) -> None:
         target = lab.fabric.nic(TARGET)
-        agg0 = _core_link(lab, "p1.a0.0").upper.ifindex
         lab.cut(target.links[1])
         await _cut(lab, lab.fabric.link("p1.s0.t0.0-p1.a0.0"))
-        await lab.wait_for(lambda: (f"{target.ip}/32", agg0) not in _preset_routes(lab), 10)
+        await lab.wait_for(lambda: _taken_back(lab, "p1.a0.0"), 10)
         assert lab.watcher is not None
         assert lab.watcher.routes("c0.0")[target.subnet] == 2, "both Aggs offer the subnet"
         assert _ways(lab) == {"p0a0": {"p1a1"}, "p0a1": {"p1a1"}}
@@ -164,22 +161,27 @@ def test_a_subnet_route_at_a_preset_port_does_not_hide_the_host_route_elsewhere(
     )
 
 
-def _preset_routes(lab: Lab) -> set[tuple[str, int]]:
-    """(prefix, interface) of what the kernel of c0.0 has in its preset tables for NICs of pod 1."""
-    numbers = {table.number for table in preset_tables(lab.fabric, lab.fabric.node("c0.0"))}
-    pod1 = {f"{nic.ip}/32" for nic in lab.fabric.nics if lab.fabric.node(nic.host).pod == 1}
-    routes = lab.requests("c0.0").routes()
-    return {(r.prefix, r.oifs[0]) for r in routes if r.table in numbers and r.prefix in pod1}
+def _taken_back(lab: Lab, agg: str) -> bool:
+    """Whether no Core has a preset route to the target by this Agg any more."""
+    assert lab.watcher is not None
+    prefix = f"{lab.fabric.nic(TARGET).ip}/32"
+    for link in lab.fabric.links_of(agg):
+        routes = lab.watcher.presets(link.upper.node) if link.kind is LinkKind.CORE else {}
+        if any(oif == link.upper.ifindex and key[1] == prefix for key, oif in routes.items()):
+            return False
+    return True
 
 
 def test_a_core_that_died_comes_back_with_its_preset_ports() -> None:
     async def check(lab: Lab, _events: Recorder) -> None:
         before = state(lab)
         assert lab.watcher is not None
+        watcher = lab.watcher
         lab.crash("c0.0")
-        assert lab.watcher.presets("c0.0") == {}
+        assert watcher.presets("c0.0") == {}
         await lab.wait_for(lambda: not lab.birds["c0.0"].running, 10)
-        await lab.wait_for(lambda: not any(lab.link_up(link.name) for link in lab.fabric.links_of("c0.0")), 10)
+        aggs = [link.lower for link in lab.fabric.links_of("c0.0")]
+        await lab.wait_for(lambda: not any(watcher.carrier(end.node, end.ifindex) for end in aggs), 10)
         assert _ways(lab) == {}, "everything goes by the other Core"
         await lab.boot("c0.0")
         await lab.converged(30)

@@ -40,6 +40,8 @@ def inventory_tables(found: Inventory) -> list[Table]:
         ("Core switches", f"{found.cores:,}", ""),
         ("planes", f"{found.planes:,}", ""),
     ]
+    if found.core_ports is not None:
+        nodes.append(("next hop at a Core", "preset port" if found.core_ports == "preset" else "hash", ""))
     links = [
         (
             f"{count.kind.value}{' (spare hosts)' if count.spare else ''}",

@@ -78,6 +78,11 @@ def _kernel() -> Iterator[Capability]:
         "ECMP seed per switch", found["ecmp_seed"], False, "net.ipv4.fib_multipath_hash_seed",
         "all switches hash alike: traffic polarises", "" if found["ecmp_seed"] else "Linux 6.11 or newer",
     )  # fmt: skip
+    yield Capability(
+        "policy routing", found["rules"], False, "preset ports of Cores, a host's NICs by source address",
+        "topologies without Cores, or core_ports: hash; not dcn-plus",
+        "" if found["rules"] else "a kernel with CONFIG_IP_MULTIPLE_TABLES",
+    )  # fmt: skip
     yield Capability("tbf shaper", found["tbf"], True, "link rates", "", "" if found["tbf"] else "modprobe sch_tbf")
 
 
@@ -104,6 +109,7 @@ def _try_everything() -> dict[str, bool]:
             "bonding": works(lambda: route.link("add", ifname="probe0", kind="bond", bond_mode=4)),
             "netem": works(lambda: route.tc("add", "netem", 1, delay=1000)),
             "tbf": works(lambda: route.tc("add", "tbf", 1, rate=10**6, burst=10_000, latency="20ms")),
+            "rules": works(lambda: route.rule("add", src="10.0.0.1", table=100, priority=1000)),
             "ecmp_seed": Path("/proc/sys/net/ipv4/fib_multipath_hash_seed").exists(),
         }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from testbed.errors import InputError
 from testbed.fabric import addresses
 from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port, Role, Stack
-from testbed.fabric.spec import FabricSpec
+from testbed.fabric.spec import CorePorts, FabricSpec
 
 TOR_ASN, AGG_ASN, CORE_ASN = 65_100, 65_200, 65_500
 _FIRST_IFINDEX = 16  # clear of lo and of devices the kernel makes in every namespace
@@ -140,12 +140,16 @@ class Builder:
         self._links.append(link)
         return link
 
-    def finish(self, planes: int, *, rails_meet: bool = True) -> Fabric:
-        """The fabric built so far. InputError for values given to ToRs that do not exist."""
+    def finish(self, planes: int, *, rails_meet: bool = True, core_ports: CorePorts = "preset") -> Fabric:
+        """The fabric built so far. ``core_ports`` is what 'auto' means here.
+
+        InputError for values given to ToRs that do not exist.
+        """
         self._check_names("lacp.tor_system_ids", self.spec.lacp.tor_system_ids)
         self._check_names("stack.tor_versions", self.spec.stack.tor_versions)
         nodes, links, nics = tuple(self._nodes), tuple(self._links), tuple(self._nics)
-        return Fabric(self.spec, nodes, links, nics, planes, tuple(self._stacks), rails_meet)
+        chosen = core_ports if self.spec.core_ports == "auto" else self.spec.core_ports
+        return Fabric(self.spec, nodes, links, nics, planes, tuple(self._stacks), rails_meet, chosen)
 
     def _check_names(self, key: str, given: Iterable[str]) -> None:
         tors = {node.name: None for node in self._nodes if node.role is Role.TOR}

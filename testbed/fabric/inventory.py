@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Link, LinkKind, Node, Role
-from testbed.fabric.spec import FabricSpec
+from testbed.fabric.spec import CorePorts, FabricSpec
 
 MAX_ACCESS_LINKS = 2_000_000
 
@@ -62,6 +62,7 @@ class Inventory:
     tors: int
     aggs: int
     cores: int
+    core_ports: CorePorts | None  # None without Cores
     links: tuple[LinkCount, ...]
     budgets: tuple[SwitchBudget, ...]
     scale: int
@@ -89,6 +90,7 @@ def inventory(fabric: Fabric) -> Inventory:
         tors=roles[Role.TOR],
         aggs=roles[Role.AGG],
         cores=roles[Role.CORE],
+        core_ports=fabric.core_ports if roles[Role.CORE] else None,
         links=tuple(LinkCount(kind, spare, n, rate) for (kind, spare, rate), n in sorted(links.items())),
         budgets=tuple(budgets(fabric, spare_hosts)),
         scale=fabric.spec.scale,

@@ -15,7 +15,7 @@ from ipaddress import ip_interface
 from typing import TypeVar
 
 from testbed.errors import InputError
-from testbed.fabric.spec import FabricSpec
+from testbed.fabric.spec import CorePorts, FabricSpec
 
 T = TypeVar("T")
 
@@ -156,6 +156,7 @@ class Fabric:
     planes: int  # number of forwarding planes that share nothing, one per port of a NIC
     stacks: tuple[Stack, ...] = ()
     rails_meet: bool = True  # False: no switch leads from one rail to another
+    core_ports: CorePorts = "preset"  # how Cores, where there are any, pick a next hop
 
     @cached_property
     def node_by_name(self) -> Mapping[str, Node]:

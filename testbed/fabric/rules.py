@@ -41,6 +41,8 @@ def _tiers(spec: FabricSpec) -> Iterator[Problem]:
         yield ("cores",), f"cores is 0 but there are {spec.pods} pods to connect; write at least 1"
     if spec.cores > 0 and spec.aggs == 0 and spec.segments == 1:
         yield ("cores",), f"cores is {spec.cores} but aggs is 0, so nothing reaches them; write at least 1 Agg"
+    if spec.core_ports != "auto" and spec.cores == 0 and multi_pod:
+        yield ("core_ports",), f"core_ports is {spec.core_ports} but cores is 0; leave it out, or write cores: 2"
     groups = spec.core_groups
     if not multi_pod or groups == 1:
         return

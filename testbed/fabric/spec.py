@@ -19,6 +19,7 @@ SHARED_SYSTEM_ID = "00:00:5e:00:01:01"
 """HPN's shared LACP system ID: a VRRP virtual-router MAC, which no host can own (paper section 4.2)."""
 
 LagChoice = Literal["auto", "kernel", "nft"]
+CorePorts = Literal["preset", "hash"]
 
 
 def parse_rate(value: object) -> int:
@@ -118,6 +119,9 @@ class FabricSpec(Strict):
     uplinks: int = Field(default=1, ge=1, le=64, description="parallel links of each ToR to each Agg")
     cores: int = Field(default=0, ge=0, le=4096, description="Core switches per plane; 0 = no core tier")
     core_groups: int = Field(default=1, ge=1, le=1024, description="an Agg reaches only the Cores of its own group")
+    core_ports: Literal["auto", CorePorts] = Field(
+        default="auto", description="how a Core picks a next hop; auto: preset per ingress port, in dcn-plus hash"
+    )
     nic_port_rate: Rate = 200 * 10**9
     uplink_rate: Rate = 400 * 10**9
     core_rate: Rate = 400 * 10**9

@@ -17,15 +17,17 @@ RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK = 16, 17, 18
 RTM_NEWADDR, RTM_DELADDR = 20, 21
 RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
 RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
+RTM_NEWRULE = 32
 RTM_NEWQDISC, RTM_DELQDISC = 36, 37
 
 RTN_UNICAST, RTN_BLACKHOLE, RTN_UNREACHABLE = 1, 6, 7
-RT_TABLE_MAIN = 254
+RT_TABLE_MAIN, RT_TABLE_LOCAL = 254, 255
 RTPROT_STATIC = 4
 RT_SCOPE_UNIVERSE, RT_SCOPE_LINK = 0, 253
 PROTO_HOST_ROUTE = 201
 """rtm_protocol of the /32s that a ToR's ARP-to-host-route daemon installs (unassigned in rtnetlink.h)."""
 
+_FR_ACT_TO_TBL = 1
 _NTF_USE = 0x01
 NUD_REACHABLE, NUD_STALE, NUD_DELAY, NUD_PROBE, NUD_FAILED, NUD_PERMANENT = 0x02, 0x04, 0x08, 0x10, 0x20, 0x80
 _IFF_UP, _IFF_PROMISC, _IFF_LOWER_UP = 0x1, 0x100, 0x10000
@@ -33,12 +35,14 @@ _IFF_UP, _IFF_PROMISC, _IFF_LOWER_UP = 0x1, 0x100, 0x10000
 _HEADER = struct.Struct("=IHHII")
 _IFINFO = struct.Struct("=BxHiII")
 _RTMSG = struct.Struct("=BBBBBBBBI")
+_RULE = struct.Struct("=BBBBBxxBI")
 _NDMSG = struct.Struct("=BxxxiHBB")
 _ATTR = struct.Struct("=HH")
 _U32 = struct.Struct("=I")
 
 _NAMES = {
     RTM_NEWLINK: "link", RTM_DELLINK: "link removal", RTM_NEWADDR: "address", RTM_NEWROUTE: "route",
+    RTM_NEWRULE: "policy rule",
     RTM_DELROUTE: "route removal", RTM_GETROUTE: "route look-up", RTM_NEWNEIGH: "neighbour",
     RTM_DELNEIGH: "neighbour removal", RTM_NEWQDISC: "queue", RTM_DELQDISC: "queue removal",
 }  # fmt: skip
@@ -162,10 +166,11 @@ def add_route(
     protocol: int = RTPROT_STATIC,
     scope: int | None = None,
     metric: int = 0,
+    table: int = RT_TABLE_MAIN,
 ) -> bytes:
-    """Add or replace a route in the main table. Scope defaults to link without a gateway, else universe."""
+    """Add or replace a route. Scope defaults to link without a gateway, else universe."""
     return _message(
-        RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, _route(prefix, oif, gateway, kind, protocol, scope, metric)
+        RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, _route(prefix, oif, gateway, kind, protocol, scope, metric, table)
     )
 
 
@@ -179,22 +184,36 @@ def delete_route(
     scope: int | None = None,
     metric: int = 0,
 ) -> bytes:
-    """Remove the route with exactly these properties."""
-    return _message(RTM_DELROUTE, 0, _route(prefix, oif, gateway, kind, protocol, scope, metric))
+    """Remove the route of the main table with exactly these properties."""
+    return _message(RTM_DELROUTE, 0, _route(prefix, oif, gateway, kind, protocol, scope, metric, RT_TABLE_MAIN))
 
 
 def _route(
-    prefix: str, oif: int, gateway: str | None, kind: int, protocol: int, scope: int | None, metric: int
+    prefix: str, oif: int, gateway: str | None, kind: int, protocol: int, scope: int | None, metric: int, table: int
 ) -> bytes:
     ip, _, length = prefix.partition("/")
     if scope is None:
         scope = RT_SCOPE_LINK if gateway is None and kind == RTN_UNICAST else RT_SCOPE_UNIVERSE
-    body = _RTMSG.pack(AF_INET, int(length), 0, 0, RT_TABLE_MAIN, protocol, scope, kind, 0) + _attr(1, inet_aton(ip))
+    body = _RTMSG.pack(AF_INET, int(length), 0, 0, 0, protocol, scope, kind, 0) + _attr(1, inet_aton(ip))
+    body += _u32(15, table)  # RTA_TABLE
     if oif:
         body += _u32(4, oif)
     if gateway is not None:
         body += _attr(5, inet_aton(gateway))
     return body + _u32(6, metric) if metric else body
+
+
+def add_rule(table: int, priority: int, *, iif: str = "", src: str = "") -> bytes:
+    """Have what came in by ``iif``, or carries the source address ``src``, looked up in ``table`` before main.
+
+    What finds no usable route there goes on to the next rule. Layout: linux/fib_rules.h.
+    """
+    body = _RULE.pack(AF_INET, 0, 32 if src else 0, 0, 0, _FR_ACT_TO_TBL, 0)
+    if src:
+        body += _attr(2, inet_aton(src))
+    if iif:
+        body += _attr(3, iif.encode() + b"\0")
+    return _message(RTM_NEWRULE, _NLM_F_CREATE | _NLM_F_EXCL, body + _u32(6, priority) + _u32(15, table))
 
 
 def add_neighbour(ifindex: int, ip: str, mac: str, state: int = NUD_PERMANENT) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric
 
 if TYPE_CHECKING:
@@ -48,6 +49,19 @@ def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
             if switch not in tors:
                 routes[switch][nic.subnet] = hops
     return routes
+
+
+def expected_presets(fabric: Fabric) -> dict[str, dict[tuple[int, str], int]]:
+    """Per Core with preset ports of a healthy lab: (table, host route) to the interface it leaves by."""
+    return {
+        node.name: {
+            (table.number, f"{nic.ip}/32"): table.egress[fabric.node(nic.host).pod].ifindex
+            for table in tables
+            for nic in fabric.nics
+        }
+        for node in fabric.switches
+        if (tables := preset_tables(fabric, node))
+    }
 
 
 def _next_hops(neighbours: dict[str, list[str]], origins: frozenset[str]) -> dict[str, int]:
@@ -93,3 +107,7 @@ def _routes(lab: Lab) -> Iterator[Gap]:
         if lost:
             first = f"{lost[0]} has {present.get(lost[0], 0)} of {wanted[lost[0]]} next hops"
             yield Gap("route", switch, f"{switch}: {len(lost)} of {len(wanted)} routes incomplete ({first})")
+    for core, by_table in lab.expected_presets.items():
+        wrong = sum(lab.watcher.presets(core).get(key) != oif for key, oif in by_table.items())
+        if wrong:
+            yield Gap("route", core, f"{core}: {wrong} of {len(by_table)} routes by preset ports missing")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from testbed.errors import InputError
+from testbed.fabric.core_ports import preset_tables
+from testbed.fabric.model import Node
 from testbed.kernel.rtnl import RT_TABLE_MAIN
 from testbed.lab.control import JsonValue
 from testbed.lab.lab import Lab
@@ -102,7 +104,7 @@ def _routes(lab: Lab) -> list[JsonValue]:
     """Every switch's main table as the kernel has it."""
     rows: list[JsonValue] = []
     for node in lab.fabric.switches:
-        names = {link.end_at(node.name).ifindex: link.end_at(node.name).name for link in lab.fabric.links_of(node.name)}
+        names = _port_names(lab, node)
         for route in lab.requests(node.name).routes():
             if route.table == RT_TABLE_MAIN:
                 rows.append(
@@ -118,8 +120,34 @@ def _routes(lab: Lab) -> list[JsonValue]:
 
 
 def _ecmp(lab: Lab) -> list[JsonValue]:
-    """Routes with more than one next hop."""
-    return [row for row in _routes(lab) if isinstance(row, dict) and len(_list(row["next_hops"])) > 1]
+    """Routes with more than one next hop; on a Core ``preset`` says by which of them an ingress port leaves instead."""
+    presets = {node.name: _presets(lab, node) for node in lab.fabric.switches}
+    return [
+        row | {"preset": list(presets[str(row["node"])].get(str(row["prefix"]), ()))}
+        for row in _routes(lab)
+        if isinstance(row, dict) and len(_list(row["next_hops"])) > 1
+    ]
+
+
+def _presets(lab: Lab, node: Node) -> dict[str, list[str]]:
+    """A Core's preset tables as the kernel has them: prefix to 'ingress port>egress port'; no entry: it hashes."""
+    tables = {table.number: table for table in preset_tables(lab.fabric, node)}
+    found: dict[str, list[str]] = {}
+    if not tables:
+        return found
+    names = _port_names(lab, node)
+    for route in lab.requests(node.name).routes():
+        nic = lab.fabric.nic_by_ip.get(route.prefix.partition("/")[0])
+        if route.table in tables and nic is not None:
+            home = lab.fabric.node(nic.host).pod
+            came = [port.name for pod, port in tables[route.table].ingress.items() if pod != home]
+            found.setdefault(route.prefix, []).extend(f"{port}>{names[route.oifs[0]]}" for port in came)
+    return found
+
+
+def _port_names(lab: Lab, node: Node) -> dict[int, str]:
+    ends = [link.end_at(node.name) for link in lab.fabric.links_of(node.name)]
+    return {end.ifindex: end.name for end in ends}
 
 
 def _list(value: JsonValue) -> list[JsonValue]:

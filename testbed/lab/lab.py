@@ -18,7 +18,7 @@ from testbed.kernel.nft import Nft
 from testbed.kernel.packet import finish_closing
 from testbed.kernel.rtnl import LinkEvent
 from testbed.lab.breakage import Breakage
-from testbed.lab.convergence import Gap, expected_routes, gaps
+from testbed.lab.convergence import Gap, expected_presets, expected_routes, gaps
 from testbed.lab.host_nic import HostNic
 from testbed.lab.impair import Impairments
 from testbed.lab.stack import Stacks
@@ -50,6 +50,7 @@ class Lab:
         self.move_listeners: list[Callable[[Move], None]] = []
         self._tick = asyncio.Event()
         self.expected_routes = expected_routes(fabric)
+        self.expected_presets = expected_presets(fabric)
         self.wiring: Wiring | None = None
         self.impairments: Impairments | None = None
         self.watcher: Watcher | None = None

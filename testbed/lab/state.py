@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.kernel.rtnl import RT_TABLE_MAIN
+from testbed.kernel.rtnl import RT_TABLE_LOCAL, RT_TABLE_MAIN
 from testbed.lab.lab import Lab
 
 State = dict[str, str]
@@ -22,8 +22,9 @@ def state(lab: Lab) -> State:
     found |= lab.breakage.standing()
     for node in lab.fabric.switches:
         for route in lab.requests(node.name).routes():
-            if route.table == RT_TABLE_MAIN:
-                key = f"route {route.prefix} on {node.name}"
+            if route.table != RT_TABLE_LOCAL:
+                table = "" if route.table == RT_TABLE_MAIN else f" in table {route.table}"
+                key = f"route {route.prefix}{table} on {node.name}"
                 found[key] = f"kind {route.kind} via interfaces {sorted(route.oifs)}"
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from testbed.events import Event, EventKind, EventSink, now_ns
+from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric, Role
 from testbed.kernel.netlink import Monitor, Netlink, OverrunError
 from testbed.kernel.ns import NetNs
@@ -43,6 +44,8 @@ class Watcher:
         self._subnets = {nic.subnet for nic in fabric.nics}
         # Two daemons may hold a route to one host for a moment: the prefix is gone when the last of them is.
         self._routes: dict[str, dict[str, dict[tuple[int, int], int]]] = {node.name: {} for node in fabric.switches}
+        self._preset_tables = {n.name: {t.number for t in preset_tables(fabric, n)} for n in fabric.switches}
+        self._presets: dict[str, dict[tuple[int, str], int]] = {node.name: {} for node in fabric.switches}
 
     def start(self) -> None:
         """Subscribe everywhere, then read what was there before."""
@@ -68,6 +71,10 @@ class Watcher:
     def routes(self, node: str) -> dict[str, int]:
         """Next hops of a switch's routes to hosts ('a.b.c.d/32') and NIC subnets."""
         return {prefix: max(holders.values()) for prefix, holders in self._routes[node].items()}
+
+    def presets(self, node: str) -> Mapping[tuple[int, str], int]:
+        """A Core's host routes by preset ports: (table, prefix) to the interface they leave by."""
+        return self._presets[node]
 
     def reread(self, node: str) -> None:
         """Read the whole state of a node: the kernel says nothing of IPv4 routes that go with their interface."""
@@ -98,18 +105,23 @@ class Watcher:
     def _resync_routes(self, node: str, present: list[RouteEvent]) -> None:
         for route in present:
             self._handle(node, route)
-        kept = {(route.prefix, route.protocol, route.metric) for route in present}
+        kept = {(route.prefix, route.protocol, route.metric) for route in present if route.table == RT_TABLE_MAIN}
         for prefix, holders in list(self._routes[node].items()):
             for protocol, metric in list(holders):
                 if (prefix, protocol, metric) not in kept:
                     lost = RouteEvent(now_ns(), prefix, RT_TABLE_MAIN, protocol, RTN_UNICAST, (), True, metric)
                     self._handle(node, lost)
+        preset = {(route.table, route.prefix) for route in present}
+        for key in self._presets[node].keys() - preset:
+            del self._presets[node][key]
 
     def _handle(self, node: str, event: Message) -> None:
         if isinstance(event, LinkEvent):
             self._handle_link(node, event)
         elif isinstance(event, RouteEvent) and self._is_ours(event):
             self._handle_route(node, event)
+        elif isinstance(event, RouteEvent) and event.table in self._preset_tables.get(node, ()):
+            self._handle_preset(node, event)
 
     def _handle_link(self, node: str, event: LinkEvent) -> None:
         key = (node, event.ifindex)
@@ -130,6 +142,14 @@ class Watcher:
         if route.table != RT_TABLE_MAIN:
             return False
         return route.prefix in self._host_addresses or route.prefix in self._subnets
+
+    def _handle_preset(self, node: str, route: RouteEvent) -> None:
+        key = (route.table, route.prefix)
+        if route.gone:
+            self._presets[node].pop(key, None)
+        else:
+            self._presets[node][key] = route.oifs[0]
+        self._listeners.on_route(node)
 
     def _handle_route(self, node: str, route: RouteEvent) -> None:
         known = self._routes[node]

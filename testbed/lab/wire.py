@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import MachineError
+from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
 from testbed.kernel import ns as namespaces
 from testbed.kernel import rtnl
@@ -33,6 +34,8 @@ _HOST_SYSCTLS = (
     Sysctl("net/ipv6/conf/default/disable_ipv6", "1", False, "address detection and router solicitations are noise"),
 )
 _TBF_BURST_MS = 0.5
+_RULE_PRIORITY = 1000  # after the kernel's own rule for local addresses, before the one for main
+_FIRST_NIC_TABLE = 100
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,9 @@ def node_requests(fabric: Fabric, node: Node, datapath: str) -> Iterator[bytes]:
     for nic in fabric.nics_of(node.name):
         yield from _bond(fabric, nic) if datapath == "kernel" else [rtnl.set_link(nic.inner_ifindex, up=True)]
     yield from nic_requests(fabric, node)
+    for table in preset_tables(fabric, node):
+        for port in table.ingress.values():
+            yield rtnl.add_rule(table.number, _RULE_PRIORITY, iif=port.name)
 
 
 def _bond(fabric: Fabric, nic: Nic) -> list[bytes]:
@@ -172,6 +178,19 @@ def nic_requests(fabric: Fabric, host: Node) -> Iterator[bytes]:
     for nic in fabric.nics_of(host.name):
         yield rtnl.add_address(nic.lag_ifindex, f"{nic.ip}/{nic.prefix_len}")
         yield rtnl.add_route(nic.rail_network, oif=nic.lag_ifindex, gateway=nic.gateway)
+        if fabric.node(nic.links[0].upper.node).rail is None:
+            yield from _by_source(nic)
+
+
+def _by_source(nic: Nic) -> Iterator[bytes]:
+    """Where every NIC reaches every other by its own ToRs: what carries its address leaves by it, whoever it is for.
+
+    Where ToRs serve one rail, what is for another rail changes NICs inside the host; there main alone decides.
+    """
+    table = _FIRST_NIC_TABLE + nic.rail
+    yield rtnl.add_route(nic.subnet, oif=nic.lag_ifindex, table=table)
+    yield rtnl.add_route("0.0.0.0/0", oif=nic.lag_ifindex, gateway=nic.gateway, table=table)
+    yield rtnl.add_rule(table, _RULE_PRIORITY, src=nic.ip)
 
 
 def shaper(fabric: Fabric, link: Link, port: Port, share: float = 1.0) -> bytes:

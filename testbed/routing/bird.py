@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from testbed.fabric.core_ports import PresetTable, preset_tables
 from testbed.fabric.model import Fabric, Link, LinkKind, Node, Port, Role
 from testbed.fabric.spec import BgpSpec
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
@@ -47,6 +48,28 @@ protocol kernel {{
 }}
 """
 
+# A pipe passes every candidate, not just the best. Host routes only: a subnet route here would hide the host routes in
+# main that this table's ports do not offer.
+_PRESET = """\
+ipv4 table {table};
+protocol kernel kernel_{table} {{
+  kernel table {number};
+  scan time 20;
+  persist no;
+  ipv4 {{
+    table {table};
+    import none;
+    export all;
+  }};
+}}
+protocol pipe pipe_{table} {{
+  table master4;
+  peer table {table};
+  import none;
+  export where net.len = 32 && ({ports});
+}}
+"""
+
 
 def config(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
     """The whole configuration of ``node``, a switch. Control socket and PID file are command-line matters.
@@ -65,10 +88,20 @@ def config(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
             imports="filter host_routes" if subnets else "none",
         )
     )
+    parts.extend(_preset(table) for table in preset_tables(fabric, node))
     if subnets:
         parts.append(_fallback(subnets))
     parts.extend(_sessions(fabric, node, draining))
     return "\n".join(parts)
+
+
+def _preset(table: PresetTable) -> str:
+    """A table of its own for what the preset egress ports offer; it follows each update together with main.
+
+    All of a Core's paths to a host are equally long (Agg, ToR), so whatever an egress port offers is one of the best.
+    """
+    ports = " || ".join(f'proto = "{port.name}"' for port in table.egress.values())
+    return _PRESET.format(table=table.name, number=table.number, ports=ports)
 
 
 def access_subnets(fabric: Fabric, node: Node) -> tuple[str, ...]:

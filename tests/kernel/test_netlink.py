@@ -69,6 +69,32 @@ def test_pyroute2_sees_the_veth_address_route_neighbour_and_shaper_we_asked_for(
 
 
 @pytest.mark.kernel
+def test_pyroute2_sees_the_rules_and_the_routes_of_other_tables_and_look_ups_follow_them() -> None:
+    from pyroute2 import IPRoute
+
+    a, _, left, _ = _pair()
+    left.run(
+        [
+            rtnl.add_address(100, "10.1.0.1/24"),
+            rtnl.add_route("10.9.0.0/16", gateway="10.1.0.2"),
+            rtnl.add_route("10.9.0.0/16", gateway="10.1.0.3", table=1000),
+            rtnl.add_rule(1000, 1000, src="10.1.0.1"),
+            rtnl.add_rule(1001, 1001, iif="x0"),
+        ]
+    )
+    with a.entered(), IPRoute() as judge:
+        rules = {rule.get_attr("FRA_PRIORITY"): rule for rule in judge.get_rules(family=2)}
+        assert (rules[1000].get_attr("FRA_SRC"), rules[1000]["src_len"]) == ("10.1.0.1", 32)
+        assert (rules[1001].get_attr("FRA_IIFNAME"), rules[1001].get_attr("FRA_TABLE")) == ("x0", 1001)
+        [route] = judge.get_routes(family=2, table=1000)
+        assert route.get_attr("RTA_GATEWAY") == "10.1.0.3"
+    assert left.route_get("10.9.1.1", src="10.1.0.1").gateway == "10.1.0.3"
+    assert left.route_get("10.9.1.1").gateway == "10.1.0.2"
+    with pytest.raises(NetlinkError, match="a: policy rule: "):
+        left.run([rtnl.add_rule(1000, 1000, src="10.1.0.1")])
+
+
+@pytest.mark.kernel
 def test_our_dumps_agree_with_what_was_set() -> None:
     _, _, left, _ = _pair()
     left.run([rtnl.add_address(100, "10.1.0.1/24"), rtnl.add_route("10.9.0.0/16", gateway="10.1.0.2")])

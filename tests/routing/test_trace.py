@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import socket
 
 import pytest
 
@@ -14,6 +13,7 @@ from testbed.kernel.netlink import Hop, NetlinkError
 from testbed.routing.trace import Flow, Path, trace
 from tests.routing import fabrics
 from tests.routing.minilab import MiniLab
+from tests.taps import Taps, send
 
 FLOW = Flow("p0.s0.h0.r0", "p0.s1.h0.r0", 0xC001)
 
@@ -98,36 +98,17 @@ def test_a_hundred_real_packets_take_the_traced_paths() -> None:
             lab.greet(target, plane)
         await lab.until(lambda: len(lab.routes("p0.s0.t0.0", f"{target.ip}/32")) == 4)
         await lab.until(lambda: all(len(lab.routes(f"p0.a0.{i}", f"{target.ip}/32")) == 2 for i in range(4)))
-        taps = {name: tap(lab, name) for name in lab.spaces}
+        taps = Taps(lab.spaces)
         taken = set()
         for sport in range(0xC000, 0xC000 + 100):
             flow = Flow(source.name, target.name, sport)
             path = trace(fabric, flow, 0, lambda node: lab.netlinks[node], lambda link: True)
             assert path.dropped is None
-            with lab.spaces[source.host].socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
-                out.bind((source.ip, sport))
-                out.sendto(b"where do I go", (target.ip, flow.dport))
-            await lab.until(lambda: (target.host, seen(taps, target.host)) != (target.host, []))
+            send(lab.spaces[source.host], source.ip, sport, target.ip, flow.dport)
+            await taps.arrival(target.host)
             traced = {(step.node, step.in_port) for step in path.steps[1:-1]}
-            assert {(n, p) for n in taps if n not in (source.host, target.host) for p in seen(taps, n)} == traced
+            assert taps.seen_by(node.name for node in fabric.switches) == traced
             taken.add(path.links)
         assert len(taken) == 8  # 4 Aggs x 2 ToRs: every path was used
 
     asyncio.run(drill())
-
-
-def tap(lab: MiniLab, node: str) -> socket.socket:
-    """Hears every IPv4 packet that comes into a node."""
-    return lab.spaces[node].socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, socket.htons(0x0800))
-
-
-def seen(taps: dict[str, socket.socket], node: str) -> list[str]:
-    """Ports by which our UDP packets came into a node since last asked."""
-    ports: list[str] = []
-    while True:
-        try:
-            payload, address = taps[node].recvfrom(2048)
-        except BlockingIOError:
-            return ports
-        if payload.endswith(b"where do I go"):
-            ports.append(address[0])

@@ -19,6 +19,7 @@ MEANINGLESS = {
     "cores": _ONE_NETWORK,
     "core_groups": _ONE_NETWORK,
     "core_rate": _ONE_NETWORK,
+    "core_ports": _ONE_NETWORK,
     "lacp.port_id_offset": ONE_TOR,
     "stack": NOT_STACKED,
 }

@@ -18,7 +18,7 @@ from results.ci import CiRun, ci_junit, ci_summary
 from results.folder import RunFolder, load
 from results.junit import Judged
 from scenarios.ci import Run, Suite
-from testbed.errors import HpnError, InputError, MachineError
+from testbed.errors import HpnError, error_for, exit_code_of
 
 JUNIT, SUMMARY, LOG = "junit.xml", "summary.md", "output.txt"
 _JUDGED = (0, 1, 4)
@@ -81,8 +81,7 @@ def _one(run: Run, engine: EngineSlot, folder: Path) -> CiRun:
         found = engine.run(run, folder)
         judged = Judged(found.manifest(), found.verdict())
     except (HpnError, OSError) as error:
-        code = error.exit_code if isinstance(error, HpnError) else MachineError.exit_code
-        return made(run.folder, time.monotonic() - started, None, str(error), code)
+        return made(run.folder, time.monotonic() - started, None, str(error), exit_code_of(error))
     where = str(found.path.relative_to(folder.parent)) if found.path.is_relative_to(folder.parent) else str(found.path)
     return made(where, time.monotonic() - started, judged, "", judged.verdict.exit_code)
 
@@ -104,7 +103,7 @@ def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
                 check=False,
             ).returncode
         if code not in _JUDGED:
-            raise (InputError if code == InputError.exit_code else MachineError)(_last_words(log, code))
+            raise error_for(code, _last_words(log, code))
         return load(folder / wanted.drill)
 
     return EngineSlot(cores, run)

@@ -144,3 +144,11 @@ def test_a_command_that_brings_no_run_folder_is_an_error(tmp_path: Path, script:
     (found,) = finish(suite(*runs("host", "a")), {"host": slot}, tmp_path)
     assert (found.answer, reason in found.reason) == (answer, True)
     assert (tmp_path / "a.host" / "output.txt").exists()
+
+
+@pytest.mark.parametrize(("code", "reported"), [(2, 2), (3, 3), (99, 3), (-9, 3)])
+def test_the_exit_code_of_a_command_is_that_of_its_error(tmp_path: Path, code: int, reported: int) -> None:
+    end = f"raise SystemExit({code})" if code >= 0 else f"import os; os.kill(os.getpid(), {-code})"
+    slot = command_engine((sys.executable, "-c", end), 1)
+    (found,) = finish(suite(*runs("host", "a")), {"host": slot}, tmp_path)
+    assert found.exit_code == reported

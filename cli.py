@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 from rich.console import Console, RenderableType
 
-from results.ci import ci_table
+from results.ci import ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.compare import compare, spread_table
 from results.engines import engine_tables, side_by_side
@@ -401,9 +401,10 @@ def ci_run_(suite: Path, out: Path) -> int:
             runs.append(run)
             click.echo(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
     finally:
-        ci_run.write_reports(out, wanted, runs)
-    show(ci_table(runs))
-    return ci_exit_code(runs)
+        groups = grouped(runs)
+        ci_run.write_reports(out, wanted, groups)
+    show(ci_table(groups))
+    return ci_exit_code(groups)
 
 
 @drill.command("compare")

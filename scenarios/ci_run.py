@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from results.ci import CiRun, ci_junit, ci_summary
+from results.ci import CiRun, Repeats, ci_junit, ci_summary
 from results.folder import RunFolder, load
 from results.junit import Judged
+from scenarios import repeats
 from scenarios.ci import Run, Suite
 from testbed.errors import HpnError, error_for, exit_code_of
 
@@ -116,8 +117,9 @@ def _last_words(log: Path, code: int) -> str:
     return "\n".join(told) or f"the run ended with code {code}: {lines[-1].strip() if lines else 'it said nothing'}"
 
 
-def write_reports(out: Path, suite: Suite, runs: Sequence[CiRun]) -> None:
-    """OUT/junit.xml and OUT/summary.md of the runs made so far."""
+def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:
+    """OUT/junit.xml, OUT/summary.md and, of drills with repeats, OUT/repeats.json."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / JUNIT).write_text(ci_junit(suite.name, runs))
-    (out / SUMMARY).write_text(ci_summary(suite.name, runs))
+    (out / JUNIT).write_text(ci_junit(suite.name, groups))
+    (out / SUMMARY).write_text(ci_summary(suite.name, groups))
+    repeats.write(out, [group.together for group in groups if group.together is not None])

@@ -223,6 +223,11 @@ class Fabric:
         """The NIC of that name. InputError with the nearest names otherwise."""
         return _look_up(self.nic_by_name, name, "NIC")
 
+    def part(self, name: str) -> Node | Nic | Link:
+        """The node, NIC or link of that name. InputError with the nearest names otherwise."""
+        parts: dict[str, Node | Nic | Link] = {**self.link_by_name, **self.nic_by_name, **self.node_by_name}
+        return _look_up(parts, name, "node, NIC or link")
+
     def links_of(self, node: str) -> tuple[Link, ...]:
         """Every link with an end on ``node``."""
         return self._links_of[node]

@@ -99,7 +99,9 @@ class Breakage:
     def resume(self, tor: str) -> None:
         """The daemons run on with what they knew, and find out what they missed."""
         self._lab.birds[tor].thaw()
-        self._lab.tors[tor].thaw()
+        assert self._lab.watcher is not None
+        ports = [link.end_at(tor) for link in self._lab.fabric.links_of(tor)]
+        self._lab.tors[tor].thaw({port.name for port in ports if self._lab.watcher.carrier(tor, port.ifindex)})
 
     def withdraw(self, tor: str) -> None:
         """A ToR announces its host routes no longer; it keeps them, its sessions and its subnet routes."""
@@ -107,14 +109,17 @@ class Breakage:
         self._lab.birds[tor].configure(bird.config(self._lab.fabric, self._lab.fabric.node(tor), draining=True))
 
     def announce(self, tor: str) -> None:
-        """It announces them again; nothing to do for a ToR that has booted since."""
-        if tor in self._withdrawn:
-            self._withdrawn.remove(tor)
+        """It announces them again; nothing to do for a ToR that has booted since, or that will."""
+        if tor not in self._withdrawn:
+            return
+        self._withdrawn.remove(tor)
+        if tor not in self._down:
             self._lab.birds[tor].configure(bird.config(self._lab.fabric, self._lab.fabric.node(tor)))
 
     def leave(self, tor: str) -> None:
-        """A ToR's LACP is out of Synchronization with all its partners, while it forwards on."""
-        self._lab.tors[tor].leave()
+        """A ToR's LACP is out of Synchronization with all its partners, while it forwards on; not when it is dead."""
+        if tor not in self._down:
+            self._lab.tors[tor].leave()
 
     def rejoin(self, tor: str) -> None:
         """Back in Synchronization."""

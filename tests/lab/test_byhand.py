@@ -9,8 +9,8 @@ from testbed.fabric.build import build
 from testbed.lab.byhand import break_part, mend_part
 from testbed.lab.inspect import report
 from testbed.lab.lab import Lab
-from testbed.lab.state import differences, state
-from tests.lab.running import Recorder, tiny, with_lab
+from testbed.lab.state import state
+from tests.lab.running import Recorder, has_carrier, tiny, whole_again, with_lab
 
 PODS = tiny(pods=2, segments=1, hosts=1, rails=1, aggs=1, cores=2)
 HOST, NIC, LINK, TOR, UPLINK = "p0.s0.h0", "p0.s0.h0.r0", "p0.s0.h0.r0.0", "p0.s0.t0.0", "p0.s0.t0.0-p0.a0.0"
@@ -28,17 +28,6 @@ def _links(lab: Lab, name: str) -> set[str]:
     return {link.name for link in links}
 
 
-def _has_carrier(lab: Lab, link: str) -> bool:
-    """Asked of the kernel: no event tells that nothing happened."""
-    end = lab.fabric.link(link).lower
-    return any(found.name == end.name and found.up and found.carrier for found in lab.requests(end.node).links())
-
-
-async def _whole_again(lab: Lab, before: dict[str, str]) -> None:
-    await lab.converged(30)
-    assert differences(before, state(lab)) == ()
-
-
 @pytest.mark.kernel
 def test_every_part_breaks_by_its_name_and_is_mended_however_often_one_asks() -> None:
     async def check(lab: Lab, _events: Recorder) -> None:
@@ -53,7 +42,7 @@ def test_every_part_breaks_by_its_name_and_is_mended_however_often_one_asks() ->
             await mend_part(lab, name)
             await mend_part(lab, name)
             await lab.wait_for(lambda: not _dark(lab), 10)
-            await _whole_again(lab, before)
+            await whole_again(lab, before)
 
     with_lab(PODS, check)
 
@@ -71,13 +60,13 @@ def test_what_was_broken_by_its_own_name_stays_broken_until_it_is_mended(part: s
             await mend_part(lab, whole)
             await lab.wait_for(lambda: _dark(lab) == own, 10)
             await mend_part(lab, part)
-            await _whole_again(lab, before)
+            await whole_again(lab, before)
         break_part(lab, part)
         break_part(lab, whole)
         await mend_part(lab, part)
-        assert not any(_has_carrier(lab, link) for link in both)
+        assert not any(has_carrier(lab, link) for link in both)
         await mend_part(lab, whole)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(PODS, check)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 from rich.console import Console, RenderableType
 
-from results.ci import ci_table
+from results.ci import ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.compare import compare, spread_table
 from results.engines import engine_tables, side_by_side
@@ -237,7 +237,11 @@ def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_j
 @click.argument("target")
 @lab_option
 def break_(target: str, lab_name: str | None) -> None:
-    """Break a link (p0.s0.h0.r0.0) or crash a ToR (p0.s0.t0.0) by hand, until: hpn mend."""
+    """Break a part of a lab by hand, until: hpn mend.
+
+    A link (p0.s0.h0.r0.0, p0.s0.t0.0-p0.a0.0) or every port of a NIC (p0.s0.h0.r0) or host (p0.s0.h0) loses carrier;
+    a ToR (p0.s0.t0.0), Agg (p0.a0.0) or Core (c0.0) crashes. Names: hpn inspect nodes, hpn inspect links.
+    """
     place, _ = registry.find(lab_name)
     control.call(place.socket, "break", target=target)
 
@@ -246,7 +250,7 @@ def break_(target: str, lab_name: str | None) -> None:
 @click.argument("target")
 @lab_option
 def mend(target: str, lab_name: str | None) -> None:
-    """Undo: hpn break."""
+    """Undo: hpn break TARGET. What else is broken, a link of that host for instance, stays so."""
     place, _ = registry.find(lab_name)
     control.call(place.socket, "mend", target=target)
 
@@ -406,9 +410,10 @@ def ci_run_(suite: Path, out: Path) -> int:
             runs.append(run)
             click.echo(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
     finally:
-        ci_run.write_reports(out, wanted, runs)
-    show(ci_table(runs))
-    return ci_exit_code(runs)
+        groups = grouped(runs)
+        ci_run.write_reports(out, wanted, groups)
+    show(ci_table(groups))
+    return ci_exit_code(groups)
 
 
 @drill.command("compare")

@@ -63,8 +63,9 @@ def _host_ports(fault: NicDown | HostDown, lab: Lab) -> Action:
 
 
 def _ports(ends: list[LinkEnd], lab: Lab) -> Action:
+    by = object()  # others may hold the same ports, and faults that are equal too
     lab.breakage.prepare(node for _link, node in ends)
-    return Action(lambda: lab.breakage.ports_down(ends), _soon(lambda: lab.breakage.ports_up(ends)))
+    return Action(lambda: lab.breakage.ports_down(ends, by), _soon(lambda: lab.breakage.ports_up(ends, by)))
 
 
 def _crash(fault: TorCrash | AggCrash | CoreCrash, lab: Lab) -> Action:
@@ -76,8 +77,9 @@ def _plane_down(fault: PlaneDown, lab: Lab) -> Action:
 
 
 def _switches_down(switches: tuple[str, ...], lab: Lab) -> Action:
+    by = object()
     lab.breakage.prepare(switches)
-    return Action(lambda: lab.breakage.crash(switches), lambda: lab.breakage.boot(switches))
+    return Action(lambda: lab.breakage.crash(switches, by), lambda: lab.breakage.boot(switches, by))
 
 
 def _hang(fault: TorControlHang, lab: Lab) -> Action:

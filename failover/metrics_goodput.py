@@ -12,8 +12,6 @@ import numpy as np
 from failover.metrics_trace import Floats, FlowTrace
 from failover.model import Edge, FlowEdgeResult, Goodput, NicGoodput, Settings
 
-NO_GOODPUT = Goodput(0.0, 0.0, 0.0)
-
 
 def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Settings) -> Goodput:
     """Goodput of one flow around ``edge``; 'before' does not reach beyond ``not_before_ns``, the previous edge."""

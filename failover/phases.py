@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from failover.model import Edge, EdgeKind, FlowEdgeResult, HitLink, Phase, Phases, Relation
+from failover.marks import Mark
+from failover.model import Edge, EdgeKind, EdgeResult, FlowEdgeResult, HitLink, Phase, Phases, Relation
 from testbed.events import Event, EventKind
 
 _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
@@ -44,6 +45,20 @@ def phases_of(edge: Edge, events: Iterable[Event], flows: Sequence[FlowEdgeResul
         path_last=_since(edge, moved[-1:], nothing_moved),
         recover=_recover(edge, flows),
     )
+
+
+def converged(result: EdgeResult, validation_s: float) -> Phase:
+    """Injection to the last change of any protocol's state in the lab (RFC 6412's terms, for the control plane).
+
+    With a ``reason`` beside ``ms`` the lab was not quiet for the validation time after it: it took longer than that.
+    """
+    of_protocols = [marked for marked in result.marks if marked.mark is not Mark.DIED]
+    if not of_protocols:
+        return Phase(None, reason="no protocol changed its state")
+    last = max(of_protocols, key=lambda marked: marked.last_ns)
+    quiet = result.edge.window_end_ns - last.last_ns >= validation_s * 1e9
+    reason = "" if quiet else f"no {validation_s:g} s of quiet after the last change"
+    return Phase((last.last_ns - result.edge.inject_before_ns) / 1e6, last.last_ns, last.last_by, reason)
 
 
 def _since(edge: Edge, events: Sequence[Event], reason: str) -> Phase:

@@ -1,24 +1,30 @@
-"""What a suite of runs adds up to: stability over repeats, exit code, one JUnit report, one summary. Pure.
+"""What a suite of runs adds up to: the verdict of each drill, exit code, one JUnit report, one summary. Pure.
 
-Changes when a CI system should be told something else. A single run's JUnit is ``results.junit``.
+Changes when a CI system should be told something else. How repeats are judged is ``results.repeats``, as everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+from junitparser import Error, JUnitXml, TestCase, TestSuite
 from rich.table import Table
 
-from results.junit import Judged, junit_xml
+from results.junit import Judged, as_xml, junit_xml, repeats_suite
 from results.tables import table
 from results.terminal import describe
-from results.verdict import Outcome
+from results.verdict import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from results.repeats import Repeated
 
 CANNOT_RUN = "error"
+_ANSWERS = {0: "pass", 1: "fail", 3: CANNOT_RUN, 4: "inconclusive"}
+_HEADLINE = _ANSWERS | {3: "could not run everything"}
 _WORST_FIRST = (1, 3, 4)
-"""A failed run outweighs one that could not be made, which outweighs an inconclusive one (DESIGN rule 8)."""
+"""A failed drill outweighs one that could not be run, which outweighs an inconclusive one (DESIGN rule 8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +57,17 @@ class CiRun:
     @property
     def reason(self) -> str:
         """Why it is not a pass, in one line; '' for a pass."""
-        if self.judged is None:
-            return self.error.splitlines()[0] if self.error else "it ended without a verdict"
-        verdict = self.judged.verdict
-        if verdict.reasons:
-            return verdict.reasons[0]
-        worst = next((check for check in verdict.checks if check.outcome is verdict.outcome), None)
-        return "" if worst is None or verdict.outcome is Outcome.PASS else f"{worst.text}: {describe(worst)}"
+        if self.judged is not None:
+            return _reason(self.judged.verdict)
+        return self.error.splitlines()[0] if self.error else "it ended without a verdict"
 
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """All runs of one drill on one engine."""
+    """All runs of one drill on one engine. ``together``: its repeats judged as one, None when it has but one run."""
 
     runs: tuple[CiRun, ...]
+    together: Repeated | None = None
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -72,9 +75,27 @@ class Repeats:
         return tuple(run.answer for run in self.runs)
 
     @property
+    def exit_code(self) -> int:
+        """As ``hpn drill run``: 1 for a fail, else 3 when a run could not be made, else 4 or 0."""
+        if self.together is None:
+            return _worst(run.exit_code for run in self.runs)
+        return _worst([self.together.outcome.exit_code, *(run.exit_code for run in self.runs if run.judged is None)])
+
+    @property
+    def answer(self) -> str:
+        """'pass', 'fail', 'inconclusive' or 'error'."""
+        return _ANSWERS[self.exit_code]
+
+    @property
     def unstable(self) -> bool:
-        """Whether repeats disagree."""
-        return len(set(self.answers)) > 1
+        """Whether some repeats pass and some fail."""
+        return self.together is not None and self.together.unstable
+
+    @property
+    def reason(self) -> str:
+        """Why it is not a pass, or else why one of its runs is not."""
+        said = _reason(self.together.verdict) if self.together is not None else ""
+        return said or next((run.reason for run in self.runs if run.reason), "")
 
     @property
     def title(self) -> str:
@@ -83,29 +104,49 @@ class Repeats:
 
 
 def grouped(runs: Iterable[CiRun]) -> tuple[Repeats, ...]:
-    """By drill and engine, in the order of their first run."""
+    """By drill and engine, in the order of their first run; repeats judged by the rule of ``results.repeats``."""
     groups: dict[tuple[str, str], list[CiRun]] = {}
     for run in runs:
         groups.setdefault((run.drill, run.engine), []).append(run)
-    return tuple(Repeats(tuple(sorted(found, key=lambda run: run.repeat))) for found in groups.values())
+    return tuple(_together(Repeats(tuple(sorted(found, key=lambda run: run.repeat)))) for found in groups.values())
 
 
-def exit_code(runs: Iterable[CiRun]) -> int:
-    """1 when any run failed, else 3 when any could not be made, else 4 when any was inconclusive, else 0."""
-    codes = {run.exit_code if run.exit_code in {0, *_WORST_FIRST} else 3 for run in runs}
-    return next((code for code in _WORST_FIRST if code in codes), 0)
+def _together(group: Repeats) -> Repeats:
+    verdicts = [run.judged.verdict for run in group.runs if run.judged is not None]
+    if group.runs[0].repeats == 1 or not verdicts:
+        return group
+    from results.repeats import judge_repeats  # imports numpy, which no other command of the suite needs
+
+    return replace(group, together=judge_repeats(group.title, verdicts))
 
 
-def ci_junit(suite: str, runs: Sequence[CiRun]) -> str:
-    """One report: a test suite per run, and one that says of every repeated drill whether its answer held."""
+def exit_code(groups: Iterable[Repeats]) -> int:
+    """1 when any drill failed, else 3 when any run could not be made, else 4 when any was inconclusive, else 0."""
+    return _worst(group.exit_code for group in groups)
+
+
+def _worst(codes: Iterable[int]) -> int:
+    found = {code if code in _ANSWERS else 3 for code in codes}
+    return next((code for code in _WORST_FIRST if code in found), 0)
+
+
+def _reason(verdict: Verdict) -> str:
+    """Why it is not a pass, in one line; '' for a pass."""
+    if verdict.reasons:
+        return verdict.reasons[0]
+    worst = next((check for check in verdict.checks if check.outcome is verdict.outcome), None)
+    return "" if worst is None or verdict.outcome is Outcome.PASS else f"{worst.text}: {describe(worst)}"
+
+
+def ci_junit(suite: str, groups: Sequence[Repeats]) -> str:
+    """One report: a test suite per run, and one per repeated drill with the verdict over its repeats."""
     report = JUnitXml(suite)
-    for run in runs:
-        report.add_testsuite(_run_suite(run))
-    repeated = [group for group in grouped(runs) if len(group.runs) > 1]
-    if repeated:
-        report.add_testsuite(_stability_suite(repeated))
-    text = report.tostring()  # type: ignore[no-untyped-call]  # junitparser leaves it without types
-    return text.decode() if isinstance(text, bytes) else str(text)
+    for group in groups:
+        for run in group.runs:
+            report.add_testsuite(_run_suite(run))
+        if group.together is not None:
+            report.add_testsuite(repeats_suite(group.together))
+    return as_xml(report)
 
 
 def _run_suite(run: CiRun) -> TestSuite:
@@ -125,49 +166,25 @@ def _run_suite(run: CiRun) -> TestSuite:
     return suite
 
 
-def _stability_suite(groups: Iterable[Repeats]) -> TestSuite:
-    """A flip between pass and fail is a failure of its own; one that only doubts the measurement is skipped."""
-    suite = TestSuite("repeats agree")
-    for group in groups:
-        case = TestCase(f"{group.title}: {len(group.runs)} repeats give one answer", classname="stability", time=0.0)
-        said = f"unstable: {', '.join(group.answers)}"
-        if {"pass", "fail"} <= set(group.answers):
-            case.result = [Failure(said, "unstable")]
-        elif group.unstable:
-            case.result = [Skipped(said)]
-        suite.add_testcase(case)
-    suite.update_statistics()  # type: ignore[no-untyped-call]  # as above
-    return suite
-
-
-def ci_table(runs: Sequence[CiRun]) -> Table:
+def ci_table(groups: Sequence[Repeats]) -> Table:
     """The summary for the terminal."""
-    columns = ("drill", "engine", "answers", "", ">wall s", "why")
-    return table("suite", columns, (cells for cells in _rows(runs)))
+    return table("suite", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), map(_row, groups))
 
 
-def ci_summary(suite: str, runs: Sequence[CiRun]) -> str:
+def ci_summary(suite: str, groups: Sequence[Repeats]) -> str:
     """The summary as Markdown, for a file or a CI system's job page."""
-    lines = [f"# {suite}: {_headline(runs)}", "", "| drill | engine | answers | | wall s | why |", "|" + "---|" * 6]
-    for cells in _rows(runs):
-        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    runs = [run for group in groups for run in group.runs]
+    headline = f"{_HEADLINE[exit_code(groups)]}, {len(runs)} runs" if runs else "no runs"
+    lines = [f"# {suite}: {headline}", "", "| drill | engine | answer | runs | | wall s | why |", "|" + "---|" * 7]
+    for group in groups:
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in _row(group)) + " |")
     lines += ["", "| run | answer | folder |", "|---|---|---|"]
     lines += [f"| {run.title} | {run.answer} | {run.folder} |" for run in runs]
     return "\n".join(lines) + "\n"
 
 
-def _headline(runs: Sequence[CiRun]) -> str:
-    words = {0: "pass", 1: "fail", 3: "could not run everything", 4: "inconclusive"}
-    return f"{words[exit_code(runs)]}, {len(runs)} runs" if runs else "no runs"
-
-
-def _rows(runs: Sequence[CiRun]) -> Iterator[tuple[str, str, str, str, str, str]]:
-    for group in grouped(runs):
-        counts = [(answer, group.answers.count(answer)) for answer in dict.fromkeys(group.answers)]
-        answers = ", ".join(
-            answer if count == len(group.runs) == 1 else f"{count} {answer}" for answer, count in counts
-        )
-        why = next((run.reason for run in group.runs if run.reason), "")
-        wall_s = sum(run.wall_s for run in group.runs)
-        first = group.runs[0]
-        yield first.drill, first.engine, answers, "unstable" if group.unstable else "", f"{wall_s:.1f}", why
+def _row(group: Repeats) -> tuple[str, ...]:
+    counts = ", ".join(f"{group.answers.count(answer)} {answer}" for answer in dict.fromkeys(group.answers))
+    first, wall_s = group.runs[0], sum(run.wall_s for run in group.runs)
+    unstable = "unstable" if group.unstable else ""
+    return first.drill, first.engine, group.answer, counts, unstable, f"{wall_s:.1f}", group.reason

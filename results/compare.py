@@ -12,19 +12,28 @@ from statistics import mean, median, pstdev
 
 from rich.table import Table
 
-from failover.model import DrillMetrics, EdgeKind, EdgeResult
+from failover.model import DrillMetrics, EdgeKind, EdgeResult, Settings
+from failover.phases import converged
 from results.tables import table
 from results.terminal import milliseconds
 
 PUBLISHABLE_REPEATS = 10
 
-FIGURES: Mapping[str, Callable[[EdgeResult], float | None]] = {
-    "worst outage": lambda result: result.worst_outage_plbm_ms,
-    "median outage": lambda result: result.median_outage_plbm_ms,
-    "detect": lambda result: result.phases.detect.ms,
-    "switch": lambda result: result.phases.switch.ms,
-    "converge": lambda result: result.phases.converge.ms,
-    "full convergence": lambda result: result.full_convergence_ms,
+
+def _converged_ms(result: EdgeResult, settings: Settings) -> float | None:
+    """None too when the lab was not quiet before the next edge: what is known then is a lower bound."""
+    found = converged(result, settings.validation_s)
+    return None if found.reason else found.ms
+
+
+FIGURES: Mapping[str, Callable[[EdgeResult, Settings], float | None]] = {
+    "worst outage": lambda result, _: result.worst_outage_plbm_ms,
+    "median outage": lambda result, _: result.median_outage_plbm_ms,
+    "detect": lambda result, _: result.phases.detect.ms,
+    "switch": lambda result, _: result.phases.switch.ms,
+    "converge": lambda result, _: result.phases.converge.ms,
+    "converged": _converged_ms,
+    "full convergence": lambda result, _: result.full_convergence_ms,
 }
 """Name to figure in ms; None where a run has none."""
 
@@ -57,12 +66,10 @@ def compare(runs: Sequence[DrillMetrics]) -> tuple[Spread, ...]:
     by_label = [{result.edge.label: result for result in run.edges} for run in runs]
     spreads = []
     for label in by_label[0]:
-        results = [found[label] for found in by_label if label in found]
-        noise_ms = max(
-            _noise_ms(run, found[label]) for run, found in zip(runs, by_label, strict=True) if label in found
-        )
+        made = [(run, found[label]) for run, found in zip(runs, by_label, strict=True) if label in found]
+        noise_ms = max(_noise_ms(run, result) for run, result in made)
         for figure, read in FIGURES.items():
-            values = [value for result in results if (value := read(result)) is not None]
+            values = [value for run, result in made if (value := read(result, run.settings)) is not None]
             if values:
                 spreads.append(_spread(label, figure, values, len(runs) - len(values), noise_ms))
     return tuple(spreads)

@@ -40,7 +40,12 @@ def junit_xml(runs: Iterable[Judged], repeated: Iterable[Repeated] = ()) -> str:
     for run in runs:
         report.add_testsuite(_suite(run))
     for found in repeated:
-        report.add_testsuite(_repeats_suite(found))
+        report.add_testsuite(repeats_suite(found))
+    return as_xml(report)
+
+
+def as_xml(report: JUnitXml) -> str:
+    """A report as text that every XML reader takes, whatever a console said."""
     text = report.tostring()  # type: ignore[no-untyped-call]  # junitparser leaves it without types
     return _NOT_XML.sub("?", text.decode() if isinstance(text, bytes) else str(text))
 
@@ -58,7 +63,7 @@ def _suite(run: Judged) -> TestSuite:
     return suite
 
 
-def _repeats_suite(found: Repeated) -> TestSuite:
+def repeats_suite(found: Repeated) -> TestSuite:
     """One case per expectation over all runs, and one for their agreement; a flip is told but no failure by itself."""
     suite, verdict = TestSuite(found.name), found.verdict
     suite.add_property("verdict", found.outcome.value)

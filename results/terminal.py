@@ -14,12 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from failover.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
+from failover.phases import converged
 from results.manifest import Manifest
 from results.tables import rate, table
 from results.verdict import Check, Outcome, Verdict
 
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
 NONE = "-"
+_CONVERGED = "converged"
 
 
 def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) -> Group:
@@ -28,7 +30,7 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     parts += [Text(f"  because {reason}") for reason in verdict.reasons]
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
     if metrics is not None and metrics.edges:
-        parts += [Text(), _outages(metrics), Text(), _phases(metrics.edges), *_notes(metrics.edges)]
+        parts += [Text(), _outages(metrics), Text(), _phases(metrics), *_notes(metrics)]
     if verdict.checks:
         parts += [Text(), _checks(verdict.checks)]
     if metrics is not None:
@@ -109,13 +111,20 @@ def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
     )
 
 
-def _phases(edges: Iterable[EdgeResult]) -> Table:
-    columns = ("edge", ">detect", ">switch", ">converge", ">path first", ">path last", ">recover")
-    rows = [(escape(result.edge.label), *(milliseconds(phase.ms) for _, phase in _named(result))) for result in edges]
-    return table("phases in ms since the injection (switch: since detect)", columns, rows)
+def _phases(metrics: DrillMetrics) -> Table:
+    columns = ("edge", ">detect", ">switch", ">converge", ">path first", ">path last", ">recover", ">converged")
+    rows = [
+        (escape(result.edge.label), *(_phase(*named) for named in _named(result, metrics))) for result in metrics.edges
+    ]
+    return table("phases in ms since the injection (switch: since detect; converged: the whole lab)", columns, rows)
 
 
-def _named(result: EdgeResult) -> Sequence[tuple[str, Phase]]:
+def _phase(name: str, phase: Phase) -> str:
+    bound = ">=" if name == _CONVERGED and phase.ms is not None and phase.reason else ""
+    return bound + milliseconds(phase.ms)
+
+
+def _named(result: EdgeResult, metrics: DrillMetrics) -> Sequence[tuple[str, Phase]]:
     phases = result.phases
     return (
         ("detect", phases.detect),
@@ -124,15 +133,16 @@ def _named(result: EdgeResult) -> Sequence[tuple[str, Phase]]:
         ("path first", phases.path_first),
         ("path last", phases.path_last),
         ("recover", phases.recover),
+        (_CONVERGED, converged(result, metrics.settings.validation_s)),
     )
 
 
-def _notes(edges: Iterable[EdgeResult]) -> Iterable[Text]:
+def _notes(metrics: DrillMetrics) -> Iterable[Text]:
     """Why phases are missing or partial, each reason once, with the first edge it holds for."""
     found: dict[tuple[str, str], list[str]] = {}
-    for result in edges:
+    for result in metrics.edges:
         names: dict[str, list[str]] = {}
-        for name, phase in _named(result):
+        for name, phase in _named(result, metrics):
             if phase.reason:
                 names.setdefault(phase.reason, []).append(name)
         for reason, phases in names.items():

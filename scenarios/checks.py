@@ -6,10 +6,11 @@ are needed for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from failover.faults import PlannedFault
+from failover.faults.compose import clash
 from failover.model import EdgeKind, Relation
 from failover.moments import Moment, moments
 from scenarios.blast import relations
@@ -41,6 +42,7 @@ class Parts:
     expectations: Sequence[tuple[Expectation, Where]]
     faults_complete: bool  # no fault of the file was refused
     flows: tuple[FlowSpec, ...]  # empty when they could not be worked out
+    line: Callable[[Where], int]  # of a place in the file
 
 
 def check_drill(mistakes: Mistakes, parts: Parts) -> None:
@@ -103,7 +105,7 @@ def _timing(parts: Parts) -> Found:
 def _steps(parts: Parts) -> Found:
     """A fault of several steps must not be repaired before its last."""
     for planned, where in parts.faults:
-        last_ns = max(edge.at_ns for edge in planned.edges if edge.kind is EdgeKind.FAILURE)
+        last_ns = max(edge.at_ns for edge in planned.edges_of(EdgeKind.FAILURE))
         repaired_ns = planned.repaired_at_ns
         if repaired_ns is not None and repaired_ns <= last_ns:
             needed = format_duration(last_ns - planned.at_ns)
@@ -115,39 +117,28 @@ def _steps(parts: Parts) -> Found:
 
 
 def _overlaps(parts: Parts) -> Found:
+    """Faults that contradict each other at one time and place; others may overlap."""
     if parts.fabric is None:
         return
-    held: list[tuple[PlannedFault, Where, set[str]]] = []
+    held: list[tuple[PlannedFault, Where]] = []
     for planned, where in parts.faults:
         if target_problem(parts.fabric, planned.fault):
             continue
-        links = {link.name for link in planned.fault.links_hit(parts.fabric)}
-        for other, other_where, other_links in held:
-            if links & other_links and _meet(planned, other):
+        for other, other_where in held:
+            why = clash(other, planned, parts.fabric)
+            if why:
                 what = f"{dotted(where)} ({planned.fault.KIND} of {planned.fault.target})"
-                shared = f"overlaps {dotted(other_where)} on {min(links & other_links)}"
-                yield where, f"{what} {shared}; {_way_out(planned, other)} or choose another target"
+                shown = f"{dotted(other_where)} in line {parts.line(other_where)}"
+                yield where, f"{what} overlaps {shown}: {why}; {_way_out(planned, other)}"
                 break
-        held.append((planned, where, links))
-
-
-def _meet(one: PlannedFault, other: PlannedFault) -> bool:
-    first, second = sorted((one, other), key=lambda fault: fault.at_ns)
-    end_ns = _over_ns(first)
-    return end_ns is None or second.at_ns <= end_ns
-
-
-def _over_ns(planned: PlannedFault) -> int | None:
-    """When a fault lets go of what it hits; None when not before the end of the drill."""
-    return max(edge.at_ns for edge in planned.edges) if planned.fault.REPAIRS_ITSELF else planned.repaired_at_ns
+        held.append((planned, where))
 
 
 def _way_out(one: PlannedFault, other: PlannedFault) -> str:
     first, second = sorted((one, other), key=lambda fault: fault.at_ns)
-    end_ns = _over_ns(first)
-    if end_ns is None:
-        return f"give {first.id} a 'for'"
-    return f"start {second.id} after {format_duration(end_ns)}"
+    end_ns = first.over_at_ns
+    later = f"give {first.id} a 'for'" if end_ns is None else f"start {second.id} after {format_duration(end_ns)}"
+    return f"{later} or choose another target"
 
 
 def _workload(parts: Parts) -> Found:

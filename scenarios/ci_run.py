@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from results.ci import CiRun, ci_junit, ci_summary
+from results.ci import CiRun, Repeats, ci_junit, ci_summary
 from results.folder import RunFolder, load
 from results.junit import Judged
+from scenarios import repeats
 from scenarios.ci import Run, Suite
-from testbed.errors import HpnError, InputError, MachineError
+from testbed.errors import HpnError, error_for, exit_code_of
 
 JUNIT, SUMMARY, LOG = "junit.xml", "summary.md", "output.txt"
 _JUDGED = (0, 1, 4)
@@ -81,8 +82,7 @@ def _one(run: Run, engine: EngineSlot, folder: Path) -> CiRun:
         found = engine.run(run, folder)
         judged = Judged(found.manifest(), found.verdict())
     except (HpnError, OSError) as error:
-        code = error.exit_code if isinstance(error, HpnError) else MachineError.exit_code
-        return made(run.folder, time.monotonic() - started, None, str(error), code)
+        return made(run.folder, time.monotonic() - started, None, str(error), exit_code_of(error))
     where = str(found.path.relative_to(folder.parent)) if found.path.is_relative_to(folder.parent) else str(found.path)
     return made(where, time.monotonic() - started, judged, "", judged.verdict.exit_code)
 
@@ -104,7 +104,7 @@ def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
                 check=False,
             ).returncode
         if code not in _JUDGED:
-            raise (InputError if code == InputError.exit_code else MachineError)(_last_words(log, code))
+            raise error_for(code, _last_words(log, code))
         return load(folder / wanted.drill)
 
     return EngineSlot(cores, run)
@@ -117,8 +117,9 @@ def _last_words(log: Path, code: int) -> str:
     return "\n".join(told) or f"the run ended with code {code}: {lines[-1].strip() if lines else 'it said nothing'}"
 
 
-def write_reports(out: Path, suite: Suite, runs: Sequence[CiRun]) -> None:
-    """OUT/junit.xml and OUT/summary.md of the runs made so far."""
+def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:
+    """OUT/junit.xml, OUT/summary.md and, of drills with repeats, OUT/repeats.json."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / JUNIT).write_text(ci_junit(suite.name, runs))
-    (out / SUMMARY).write_text(ci_summary(suite.name, runs))
+    (out / JUNIT).write_text(ci_junit(suite.name, groups))
+    (out / SUMMARY).write_text(ci_summary(suite.name, groups))
+    repeats.write(out, [group.together for group in groups if group.together is not None])

@@ -58,7 +58,8 @@ def drill_from(document: Document, base: Path) -> Drill:
     expectations = _expectations(mistakes)
     complete = timeline is not None and len(faults) == len(_entries(document))
     flows = _flows(mistakes, workload, fabric)
-    check_drill(mistakes, Parts(fabric, workload, profile, timeline, faults, expectations, complete, flows))
+    parts = Parts(fabric, workload, profile, timeline, faults, expectations, complete, flows, document.line)
+    check_drill(mistakes, parts)
     mistakes.raise_any()
     assert top is not None
     assert spec is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from failover import phases
 from failover.marks import Mark, Marked
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult
 from scenarios.drill import Expectation
@@ -26,15 +27,11 @@ def converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
 
 
 def _converged(edge: EdgeResult, validation_s: float) -> Figure:
-    label, start_ns, end_ns = edge.edge.label, edge.edge.inject_before_ns, edge.edge.window_end_ns
-    of_protocols = [marked for marked in edge.marks if marked.mark is not Mark.DIED]
-    if not of_protocols:
-        return Figure(None, f"no protocol changed its state at {label}")
-    last = max(of_protocols, key=lambda marked: marked.last_ns)
-    took_ms = (last.last_ns - start_ns) / 1e6
-    if end_ns - last.last_ns < validation_s * 1e9:
-        return Figure(took_ms, f"{label}: no {validation_s:g} s of quiet after {last.last_by}", open_ended=True)
-    return Figure(took_ms, f"{label}: {last.last_by}")
+    phase, label = phases.converged(edge, validation_s), edge.edge.label
+    if phase.ms is None:
+        return Figure(None, f"{phase.reason} at {label}")
+    said = f"{phase.by}, {phase.reason}" if phase.reason else phase.by
+    return Figure(phase.ms, f"{label}: {said}", open_ended=bool(phase.reason))
 
 
 def untouched(expectation: Expectation, metrics: DrillMetrics) -> Figure:

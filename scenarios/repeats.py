@@ -6,6 +6,7 @@ The rule is ``results.repeats``, which imports numpy: it is loaded after the mea
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
@@ -23,13 +24,21 @@ def judge(batch: Batch, runs: Sequence[RunFolder]) -> tuple[Repeated, ...]:
     """The verdict of each drill over the runs made so far, written to the out folder; nothing without repeats."""
     if batch.repeat == 1 or not runs:
         return ()
-    from results.repeats import judge_repeats, repeats_json
+    from results.repeats import judge_repeats
 
     found = tuple(
         judge_repeats(made[0].manifest().drill, [run.verdict() for run in made]) for made in batch.by_drill(runs)
     )
-    (batch.out / FILE).write_bytes(repeats_json(found))
+    write(batch.out, found)
     return found
+
+
+def write(out: Path, found: Sequence[Repeated]) -> None:
+    """OUT/repeats.json, unless there is nothing to write."""
+    if found:
+        from results.repeats import repeats_json
+
+        (out / FILE).write_bytes(repeats_json(found))
 
 
 def summaries(found: Iterable[Repeated]) -> list[RenderableType]:

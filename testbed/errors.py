@@ -37,3 +37,8 @@ def error_for(exit_code: object, text: str) -> HpnError:
     """The error that another process of ours reported by exit code and text; a code unknown here is a MachineError."""
     kinds = (HpnError, InputError, MachineError, NoisyError)
     return next((kind for kind in kinds if kind.exit_code == exit_code), MachineError)(text)
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code to report ``error`` to another process with; what is not ours is the machine's."""
+    return error.exit_code if isinstance(error, HpnError) else MachineError.exit_code

@@ -18,6 +18,8 @@ from traffic.messages import (
     Message,
     Move,
     Moved,
+    MovedAll,
+    Moves,
     NicSpec,
     Progress,
     QpError,
@@ -33,6 +35,9 @@ from traffic.process import WorkerProcess
 from traffic.qp import AckPolicy
 
 T = TypeVar("T", Ready, Stopped, WorkerReport)
+
+MOVES_AT_ONCE = 64
+"""In one message: the first of many moves need not wait until all are given."""
 
 _SOFTNET = Path("/proc/net/softnet_stat")
 
@@ -69,6 +74,7 @@ class TrafficEngine:
         self._workers: dict[int, WorkerProcess] = {}
         self._answers: dict[tuple[type[Message], int], asyncio.Future[Message]] = {}
         self._moves: dict[tuple[int, bool], list[asyncio.Future[int]]] = {}
+        self._waiting: dict[int, list[Move]] = {}  # moves that are not sent yet, by worker
         self._sent: dict[int, int] = {}
         self._received: dict[int, int] = {}
         self._softnet_before = 0
@@ -95,8 +101,9 @@ class TrafficEngine:
     def move(self, flow: int, sport: int) -> asyncio.Future[int]:
         """Send the flow's data from source port ``sport`` from now on; the future tells when it was done.
 
-        The command leaves at once. The future gets a MachineError when the port cannot be had; the flow then goes on
-        from its old one. ValueError for a port outside SPORT_MIN .. SPORT_MAX.
+        The command leaves with all others of this turn of the loop, or with the first MOVES_AT_ONCE of them. The
+        future gets a MachineError when the port cannot be had; the flow then goes on from its old one. ValueError for a
+        port outside SPORT_MIN .. SPORT_MAX.
         """
         return self._move(Move(flow, sport, ack=False), self._flows[flow].src_nic)
 
@@ -158,14 +165,31 @@ class TrafficEngine:
             future.set_exception(self.failed.exception() or MachineError("the traffic engine has failed"))
             return future
         self._moves.setdefault((move.flow, move.ack), []).append(future)
-        self._workers[self._index(nic)].send(move)
+        worker = self._index(nic)
+        waiting = self._waiting.setdefault(worker, [])
+        waiting.append(move)
+        if len(waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._send_moves, worker)
+        elif len(waiting) == MOVES_AT_ONCE:
+            self._send_moves(worker)
         return future
+
+    def _send_moves(self, worker: int) -> None:
+        """Send what waits, if it does still. One message for many: path control moves hundreds at once."""
+        moves = self._waiting.pop(worker, None)
+        if not moves:
+            return
+        try:
+            self._workers[worker].send(Moves(tuple(moves)))
+        except MachineError as error:
+            self._fail(str(error))
 
     def _index(self, nic: str) -> int:
         return sorted(set(self._place.values())).index(self._place[nic])
 
     def _tell_all(self, message: Message) -> None:
-        for worker in self._workers.values():
+        for index, worker in self._workers.items():
+            self._send_moves(index)
             worker.send(message)
 
     async def _all(self, kind: type[T], timeout_s: float) -> list[T]:
@@ -200,8 +224,9 @@ class TrafficEngine:
                     self._progress(Progress(message.at_ns, dict(self._sent), dict(self._received)))
             case QpError():
                 self._sink(self._qp_event(message))
-            case Moved():
-                self._moved(message)
+            case MovedAll(moved):
+                for each in moved:
+                    self._moved(each)
             case Failed(why):
                 self._fail(f"traffic: {why}")
             case _:

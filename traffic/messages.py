@@ -114,11 +114,18 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Send one flow's data (or, with ``ack``, its acknowledgements) from another source port."""
+    """Send one flow's data (or, with ``ack``, its acknowledgements) from another source port. Goes in ``Moves``."""
 
     flow: int
     sport: int
     ack: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Do these one after the other; answer all of them in one ``MovedAll``, in the same order."""
+
+    moves: tuple[Move, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +155,19 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The answer to Move: when, or why not (the flow then goes on as before)."""
+    """What became of a Move: when, or why not (the flow then goes on as before). Comes in ``MovedAll``."""
 
     flow: int
     ack: bool
     at_ns: int
     refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedAll:
+    """The answer to Moves."""
+
+    moved: tuple[Moved, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +192,9 @@ class Failed:
     why: str
 
 
-Message = Setup | Begin | Move | Stop | Finish | Ready | Moved | QpError | Stopped | Failed | Progress | WorkerReport
+Message = (
+    Setup | Begin | Moves | Stop | Finish | Ready | MovedAll | QpError | Stopped | Failed | Progress | WorkerReport
+)
 
 _LENGTH = struct.Struct("=I")
 

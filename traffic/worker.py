@@ -33,6 +33,8 @@ from traffic.messages import (
     Message,
     Move,
     Moved,
+    MovedAll,
+    Moves,
     Progress,
     QpError,
     Ready,
@@ -137,8 +139,8 @@ class Worker:
                 for sender in self._senders:
                     sender.schedule.start(at_ns)
                 self._ticker.start(at_ns + self._setup.offset_ns, self._setup.tick_ns)
-            case Move():
-                self._say(self._move(message))
+            case Moves(moves):
+                self._say(MovedAll(tuple(self._move(move) for move in moves)))
             case Stop():
                 self._stopped = True
                 for sender in self._senders:

@@ -2,7 +2,7 @@
 
 A new fault is one frozen dataclass in a module here, listed in ``FAULTS``: its first field is the target, every
 other field a parameter of the drill file (``parameter`` carries its unit and range). How a fault is done to a running
-lab, and its inverse, is ``failover.actions``.
+lab, and its inverse, is ``failover.actions``; which faults may overlap is ``failover.faults.compose``.
 """
 
 from __future__ import annotations

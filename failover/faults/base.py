@@ -171,11 +171,31 @@ class PlannedFault:
         """Its failures and repairs in order."""
         return self.fault.edges(self.at_ns, self.for_ns)
 
+    def edges_of(self, kind: EdgeKind) -> tuple[PlannedEdge, ...]:
+        """Those of one kind, in order."""
+        return tuple(edge for edge in self.edges if edge.kind is kind)
+
     @property
     def repaired_at_ns(self) -> int | None:
         """When its last repair is due; None when it is not repaired within the drill."""
         last = self.edges[-1]
         return last.at_ns if last.kind is EdgeKind.REPAIR else None
+
+    @property
+    def over_at_ns(self) -> int | None:
+        """When it lets go of what it hits; None when not before the end of the drill."""
+        return max(edge.at_ns for edge in self.edges) if self.fault.REPAIRS_ITSELF else self.repaired_at_ns
+
+    def covers(self, other: PlannedFault) -> bool:
+        """Whether it is there from before the other until after it."""
+        end_ns, other_end_ns = self.over_at_ns, other.over_at_ns
+        ends_later = end_ns is None or (other_end_ns is not None and other_end_ns <= end_ns)
+        return self.at_ns <= other.at_ns and ends_later
+
+    def meets(self, other: PlannedFault) -> bool:
+        """Whether there is a moment at which both are there; one that begins as the other ends does meet it."""
+        first, second = sorted((self, other), key=lambda planned: planned.at_ns)
+        return first.over_at_ns is None or second.at_ns <= first.over_at_ns
 
 
 def nics_hit(fault: Fault, fabric: Fabric) -> frozenset[str]:

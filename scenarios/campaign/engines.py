@@ -25,7 +25,7 @@ from typing import Any, Protocol
 from scenarios import engines as guests
 from scenarios.campaign import block
 from scenarios.campaign.result import Job, Report, Result
-from testbed.errors import HpnError, InputError, MachineError
+from testbed.errors import InputError, MachineError, exit_code_of
 from testbed.vm.guest import GuestJob
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -154,8 +154,7 @@ class Machines:
             report = future.result()
             assert isinstance(report, Report)
             return report
-        code = failed.exit_code if isinstance(failed, HpnError) else MachineError.exit_code
-        return Report(error=f"a worker of the scheduler failed: {failed}", exit_code=code)
+        return Report(error=f"a worker of the scheduler failed: {failed}", exit_code=exit_code_of(failed))
 
 
 def pool_for(engine: str, folder: Path, jobs: int | None, scheduler: str | None) -> Pool:

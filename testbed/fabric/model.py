@@ -174,11 +174,6 @@ class Fabric:
         return {n.name: n for n in self.nics}
 
     @cached_property
-    def nic_by_ip(self) -> Mapping[str, Nic]:
-        """IP to NIC."""
-        return {n.ip: n for n in self.nics}
-
-    @cached_property
     def stack_of(self) -> Mapping[str, Stack]:
         """Name of a ToR to the stack it is in; ToRs that are not stacked are not in it."""
         return {tor: stack for stack in self.stacks for tor in (stack.primary, stack.secondary)}
@@ -223,6 +218,11 @@ class Fabric:
     def nic(self, name: str) -> Nic:
         """The NIC of that name. InputError with the nearest names otherwise."""
         return _look_up(self.nic_by_name, name, "NIC")
+
+    def part(self, name: str) -> Node | Nic | Link:
+        """The node, NIC or link of that name. InputError with the nearest names otherwise."""
+        parts: dict[str, Node | Nic | Link] = {**self.link_by_name, **self.nic_by_name, **self.node_by_name}
+        return _look_up(parts, name, "node, NIC or link")
 
     def links_of(self, node: str) -> tuple[Link, ...]:
         """Every link with an end on ``node``."""

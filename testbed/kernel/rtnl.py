@@ -144,11 +144,6 @@ def set_link(ifindex: int, *, up: bool) -> bytes:
     return _message(RTM_NEWLINK, 0, _IFINFO.pack(AF_UNSPEC, 0, ifindex, _IFF_UP if up else 0, _IFF_UP))
 
 
-def delete_link(ifindex: int) -> bytes:
-    """Remove an interface (of a veth pair: both)."""
-    return _message(RTM_DELLINK, 0, _IFINFO.pack(AF_UNSPEC, 0, ifindex, 0, 0))
-
-
 def add_address(ifindex: int, address: str) -> bytes:
     """Give an interface 'a.b.c.d/len'."""
     ip, _, length = address.partition("/")
@@ -226,11 +221,6 @@ def solicit_neighbour(ifindex: int, ip: str) -> bytes:
     """Have the kernel ask by ARP who has ``ip``, as if it had a packet for it (NTF_USE)."""
     body = _NDMSG.pack(AF_INET, ifindex, 0, _NTF_USE, 0) + _attr(1, inet_aton(ip))
     return _message(RTM_NEWNEIGH, _NLM_F_CREATE, body)
-
-
-def delete_neighbour(ifindex: int, ip: str) -> bytes:
-    """Forget a neighbour."""
-    return _message(RTM_DELNEIGH, 0, _NDMSG.pack(AF_INET, ifindex, 0, 0, 0) + _attr(1, inet_aton(ip)))
 
 
 def add_tbf(ifindex: int, rate_bps: int, burst_bytes: int, limit_bytes: int) -> bytes:

@@ -2,12 +2,15 @@
 
 Nothing here tells a daemon what happened: ports lose carrier, processes stop or die, packets are dropped, and the lab
 finds out. A lever that is pulled twice does nothing more, and neither does an inverse with nothing to undo.
+
+Ports and switches are held down ``by`` whoever put them down, and come back when nobody holds them any more: a cable
+that was cut stays cut when the switch or host at its end comes back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from testbed.fabric.model import Link, LinkKind
 from testbed.kernel import rtnl
@@ -18,6 +21,8 @@ from testbed.routing.birdc import command_now
 
 if TYPE_CHECKING:
     from testbed.lab.lab import Lab
+
+K = TypeVar("K")
 
 End = tuple[Link, str]
 """A link and the node at one of its ends."""
@@ -34,7 +39,8 @@ class Breakage:
         self._lab = lab
         self._nft: dict[str, Nft] = {}
         self._deaf: set[str] = set()  # switches whose forwarding is dead
-        self._down: set[str] = set()  # switches that crashed
+        self._held: dict[tuple[str, str], set[Hashable]] = {}  # link and node of ends that are down, by whom
+        self._down: dict[str, set[Hashable]] = {}  # switches that crashed, by whom
         self._withdrawn: set[str] = set()  # ToRs that announce no host routes
 
     def prepare(self, nodes: Iterable[str]) -> None:
@@ -42,45 +48,48 @@ class Breakage:
         for node in nodes:
             self._lab.requests(node)
 
-    def ports_down(self, ends: Sequence[End]) -> None:
+    def ports_down(self, ends: Sequence[End], by: Hashable = None) -> None:
         """Put these ends of links down, one batch per node: veth has no carrier switch, the far end loses carrier."""
-        for node, links in _by_node(ends).items():
+        for node, links in _by_node([end for end in ends if _hold(self._held, _key(end), by)]).items():
             down = [rtnl.set_link(link.end_at(node).ifindex, up=False) for link in links]
             self._lab.requests(node).run(down)
 
-    def ports_up(self, ends: Sequence[End]) -> None:
-        """Put these ends up again, with what the kernel forgot of them."""
-        for node, links in _by_node(ends).items():
+    def ports_up(self, ends: Sequence[End], by: Hashable = None) -> None:
+        """Put these ends up again, with what the kernel forgot of them; those that others hold stay down."""
+        for node, links in _by_node([end for end in ends if _let_go(self._held, _key(end), by)]).items():
             up = [rtnl.set_link(link.end_at(node).ifindex, up=True) for link in links]
             forgotten = [request for link in links for request in _forgotten(link, node)]
             self._lab.requests(node).run([*up, *forgotten])
 
-    def crash(self, switches: Sequence[str]) -> None:
+    def crash(self, switches: Sequence[str], by: Hashable = None) -> None:
         """Switches die together: no daemon says farewell, all ports lose carrier in one batch per switch."""
-        dying = [name for name in switches if name not in self._down]
-        self._down.update(dying)
+        dying = [name for name in switches if _hold(self._down, name, by)]
         for name in dying:
             self._lab.birds[name].freeze()
             if name in self._lab.tors:
                 self._lab.tors[name].crash()
-        self.ports_down([(link, name) for name in dying for link in self._lab.fabric.links_of(name)])
+        for name in dying:
+            self.ports_down(self._ports_of(name), by=name)
         for name in dying:
             self._lab.birds[name].kill()
             assert self._lab.watcher is not None
             self._lab.watcher.reread(name)  # its routes went unannounced; else it would look converged when it boots
 
-    async def boot(self, switches: Sequence[str]) -> None:
-        """Dead switches come back with empty state: ports, LACP, BGP."""
-        booting = [name for name in switches if name in self._down]
+    async def boot(self, switches: Sequence[str], by: Hashable = None) -> None:
+        """Dead switches come back with empty state, ports that they had shut themselves too: ports, LACP, BGP."""
+        booting = [name for name in switches if _let_go(self._down, name, by)]
         for name in booting:
             await self._lab.birds[name].gone()
             if name in self._lab.tors:
                 self._lab.tors[name].start()
-        self.ports_up([(link, name) for name in booting for link in self._lab.fabric.links_of(name)])
+        for name in booting:
+            self.ports_up(self._ports_of(name), by=name)
         for name in booting:
             self._lab.birds[name].start()
-        self._down.difference_update(booting)
         self._withdrawn.difference_update(booting)
+
+    def _ports_of(self, switch: str) -> list[End]:
+        return [(link, switch) for link in self._lab.fabric.links_of(switch)]
 
     def hang(self, tor: str) -> None:
         """A ToR's daemons stop in their tracks; its kernel forwards on, and answers ARP, as an ASIC would."""
@@ -90,7 +99,9 @@ class Breakage:
     def resume(self, tor: str) -> None:
         """The daemons run on with what they knew, and find out what they missed."""
         self._lab.birds[tor].thaw()
-        self._lab.tors[tor].thaw()
+        assert self._lab.watcher is not None
+        ports = [link.end_at(tor) for link in self._lab.fabric.links_of(tor)]
+        self._lab.tors[tor].thaw({port.name for port in ports if self._lab.watcher.carrier(tor, port.ifindex)})
 
     def withdraw(self, tor: str) -> None:
         """A ToR announces its host routes no longer; it keeps them, its sessions and its subnet routes."""
@@ -98,14 +109,17 @@ class Breakage:
         self._lab.birds[tor].configure(bird.config(self._lab.fabric, self._lab.fabric.node(tor), draining=True))
 
     def announce(self, tor: str) -> None:
-        """It announces them again; nothing to do for a ToR that has booted since."""
-        if tor in self._withdrawn:
-            self._withdrawn.remove(tor)
+        """It announces them again; nothing to do for a ToR that has booted since, or that will."""
+        if tor not in self._withdrawn:
+            return
+        self._withdrawn.remove(tor)
+        if tor not in self._down:
             self._lab.birds[tor].configure(bird.config(self._lab.fabric, self._lab.fabric.node(tor)))
 
     def leave(self, tor: str) -> None:
-        """A ToR's LACP is out of Synchronization with all its partners, while it forwards on."""
-        self._lab.tors[tor].leave()
+        """A ToR's LACP is out of Synchronization with all its partners, while it forwards on; not when it is dead."""
+        if tor not in self._down:
+            self._lab.tors[tor].leave()
 
     def rejoin(self, tor: str) -> None:
         """Back in Synchronization."""
@@ -156,6 +170,29 @@ def probe(space: NetNs) -> str | None:
     finally:
         nft.close()
     return None
+
+
+def _hold(held: dict[K, set[Hashable]], what: K, by: Hashable) -> bool:
+    """Whether nobody held it before."""
+    first = what not in held
+    held.setdefault(what, set()).add(by)
+    return first
+
+
+def _let_go(held: dict[K, set[Hashable]], what: K, by: Hashable) -> bool:
+    """Whether nobody holds it any more; not when ``by`` did not hold it."""
+    if by not in held.get(what, ()):
+        return False
+    held[what].remove(by)
+    if held[what]:
+        return False
+    del held[what]
+    return True
+
+
+def _key(end: End) -> tuple[str, str]:
+    link, node = end
+    return link.name, node
 
 
 def _by_node(ends: Sequence[End]) -> dict[str, list[Link]]:

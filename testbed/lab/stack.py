@@ -128,9 +128,9 @@ class Stacks:
         self._lab.emit(Event(now, EventKind.DAEMON, tor, "stack", decision.value, detail))
         ends = [(link, tor) for link in self._lab.fabric.links_of(tor) if link.name != stack.peer_link]
         if decision is Decision.SHUT_DOWN:
-            self._lab.breakage.ports_down(ends)
+            self._lab.breakage.ports_down(ends, by=tor)
         elif decision is Decision.RETURN:
-            self._lab.breakage.ports_up(ends)
+            self._lab.breakage.ports_up(ends, by=tor)
 
     def _on_sync(self, tor: str) -> None:
         if tor in self._members and self._lab.tors[tor].running:

@@ -17,7 +17,7 @@ from testbed.events import Event, EventKind
 from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.processes import reap_strangers
-from testbed.lab import control, inspect, preflight
+from testbed.lab import byhand, control, inspect, preflight
 from testbed.lab.control import Emit, Json, JsonValue
 from testbed.lab.lab import Lab
 from testbed.lab.registry import LabFolder, LabRecord, folder
@@ -179,19 +179,11 @@ class _Supervisor:
         return None
 
     async def _break(self, request: Json, _emit: Emit) -> JsonValue:
-        lab, target = await self._standing(), str(request.get("target"))
-        if target in lab.tors:
-            lab.crash(target)
-        else:
-            lab.cut(lab.fabric.link(target))
+        byhand.break_part(await self._standing(), str(request.get("target")))
         return None
 
     async def _mend(self, request: Json, _emit: Emit) -> JsonValue:
-        lab, target = await self._standing(), str(request.get("target"))
-        if target in lab.tors:
-            await lab.boot(target)
-        else:
-            lab.mend(lab.fabric.link(target))
+        await byhand.mend_part(await self._standing(), str(request.get("target")))
         return None
 
 

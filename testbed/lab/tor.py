@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from testbed.events import EventSink, now_ns
 from testbed.fabric.model import Fabric, Link, LinkKind, Node
 from testbed.kernel.netlink import Netlink
@@ -98,12 +100,15 @@ class Tor:
             if self._agent_io is not None:
                 self._agent_io.stop()
 
-    def thaw(self) -> None:
-        """Run on: timers are long due, and what happened meanwhile is read from the kernel."""
+    def thaw(self, up: Collection[str]) -> None:
+        """Run on: timers are long due, and what happened meanwhile is read from the kernel.
+
+        ``up`` are the ports with carrier as the lab's monitor has them: it tells only changes, so that a port of which
+        the kernel knows more by now would never be told.
+        """
         if not self._frozen:
             return
         self._frozen = False
-        up = {link.name for link in self._netlink.links() if link.up and link.carrier}
         for name, speaker in self.speakers.items():
             speaker.thaw()
             speaker.carrier(name, name in up)

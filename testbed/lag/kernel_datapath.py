@@ -50,11 +50,6 @@ class KernelDatapath:
         self._mirror: NftMirror | TcMirror | None = None
         self._queries = ns.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
 
-    @property
-    def mirrors_arp(self) -> bool:
-        """Whether it takes nftables or tc to send ARP to every port, because this driver cannot."""
-        return self._mirror is not None
-
     def setup(self) -> None:
         """Find out whether the driver sends ARP to every port, else mirror it. OSError when that is impossible."""
         if bond.bond_state(self._query(self._lag)).broadcasts_neighbour:

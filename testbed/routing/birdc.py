@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from testbed.errors import HpnError
+from testbed.errors import MachineError
 
 _LONGEST_LINE = 1 << 16
 _LONGEST_REPLY = 1 << 20  # lines
@@ -27,7 +27,7 @@ _VIA = re.compile(r"^\s*via (?P<gateway>\d[0-9.]*) on (?P<port>\S+)")
 _DEV = re.compile(r"^\s*dev (?P<port>\S+)")
 
 
-class BirdError(HpnError):
+class BirdError(MachineError):
     """BIRD refused a command, went away, or did not speak its own protocol."""
 
 

@@ -12,7 +12,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from testbed.errors import HpnError, MachineError
+from testbed.errors import MachineError
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Node
 from testbed.kernel import programs
@@ -87,13 +87,13 @@ class BirdDaemon:
         self._say(EventKind.DAEMON, "bird", "started", pid=process.pid)
 
     async def wait_ready(self, deadline_ns: int) -> None:
-        """Wait until BIRD answers on its control socket. HpnError with its last words when it died or is too slow."""
+        """Wait until BIRD answers on its control socket. MachineError with its last words when it died or is slow."""
         assert self._ready is not None, "start it first"
         try:
             async with asyncio.timeout(_seconds_until(deadline_ns)):
                 await asyncio.shield(self._ready)
         except TimeoutError:
-            raise HpnError(
+            raise MachineError(
                 f"{self.node.name}: BIRD was not ready in time: {self._log.last or 'it said nothing'}"
             ) from None
 
@@ -184,7 +184,9 @@ class BirdDaemon:
             self._say(EventKind.BGP, session, "down", reason="BIRD died")
         self._established.clear()
         if self._ready is not None and not self._ready.done():
-            self._ready.set_exception(HpnError(f"{self.node.name}: BIRD died: {self._log.last or f'exit code {code}'}"))
+            self._ready.set_exception(
+                MachineError(f"{self.node.name}: BIRD died: {self._log.last or f'exit code {code}'}")
+            )
             self._ready.exception()  # mark as seen: nobody may be waiting
         if self._gone is not None and not self._gone.done():
             self._gone.set_result(None)

@@ -21,8 +21,8 @@ from failover.model import EdgeKind
 from failover.moments import moments
 from testbed.events import EventKind
 from testbed.lab.lab import Lab
-from testbed.lab.state import differences, state
-from tests.lab.running import Recorder, tiny, with_lab
+from testbed.lab.state import state
+from tests.lab.running import Recorder, tiny, whole_again, with_lab
 
 pytestmark = pytest.mark.kernel
 
@@ -49,8 +49,7 @@ def test_two_links_cut_at_one_instant_are_one_edge_with_a_measured_skew() -> Non
         await lab.wait_for(lambda: not (lab.link_up(ONE) or lab.link_up(TWO)), 10)
         mended = await injector.carry_out(up, ())
         assert (mended.kind, mended.faults) == (EdgeKind.REPAIR, ("a", "b"))
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
         assert injector.edges == [cut, mended]
 
     with_lab(tiny(), check)
@@ -70,8 +69,7 @@ def test_a_drain_goes_through_its_steps_and_one_repair_undoes_them_all() -> None
         await injector.carry_out(crash, ())
         await lab.wait_for(lambda: not lab.birds[TOR].running, 10)
         await injector.carry_out(boot, ())
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -93,8 +91,7 @@ def test_each_flap_of_a_storm_takes_one_link_and_gives_it_back() -> None:
             down = down | hit if moment.kind is EdgeKind.FAILURE else down - hit
             await lab.wait_for(partial(_are_down, lab, down), 10)
         assert not down
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -117,7 +114,6 @@ def test_whatever_stands_when_a_drill_stops_is_healed_last_first() -> None:
         await injector.heal()
         healed = [e.subject for e in events if e.what == "healed"]
         assert healed == ["drain", "drain", "drain", "mmu", "hang", "shut"]
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)

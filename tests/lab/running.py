@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from testbed.events import Event, EventKind
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
 from testbed.lab.lab import Lab
+from testbed.lab.state import State, differences, state
 
 
 class Recorder(list[Event]):
@@ -31,6 +33,23 @@ def ping(lab: Lab, host: str, ip: str, wait_s: int = 5) -> str:
     assert host in lab.fabric.node_by_name
     command = ["ip", "netns", "exec", host, "ping", "-c", "1", "-W", str(wait_s), ip]
     return subprocess.run(command, capture_output=True, text=True, timeout=wait_s + 5, check=False).stdout
+
+
+def has_carrier(lab: Lab, link: str) -> bool:
+    """Asked of the kernel: no event tells that nothing happened."""
+    end = lab.fabric.link(link).lower
+    return any(found.name == end.name and found.up and found.carrier for found in lab.requests(end.node).links())
+
+
+async def whole_again(lab: Lab, before: State) -> None:
+    """Wait until the lab is converged and in the state of before; fails with what is missing otherwise.
+
+    Not ``converged`` alone: a lab that has not heard yet of what was done to it looks converged.
+    """
+    with suppress(TimeoutError):
+        await lab.wait_for(lambda: not lab.missing() and not differences(before, state(lab)), 30)
+    assert [gap.text for gap in lab.missing()] == []
+    assert differences(before, state(lab)) == ()
 
 
 def with_lab(spec: FabricSpec, test: Callable[[Lab, Recorder], Awaitable[None]], *, converge: bool = True) -> None:

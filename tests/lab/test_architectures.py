@@ -9,10 +9,10 @@ import pytest
 from testbed.events import EventKind
 from testbed.fabric.presets import PRESETS
 from testbed.lab.lab import Lab
-from testbed.lab.state import differences, state
+from testbed.lab.state import state
 from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, with_lab
+from tests.lab.running import Recorder, whole_again, with_lab
 
 pytestmark = pytest.mark.kernel
 
@@ -55,8 +55,7 @@ def test_a_stacks_peer_link_is_up_carries_no_routes_and_dies_and_returns_with_it
         await lab.wait_for(lambda: not lab.link_up(peer.name), 10)
         await lab.wait_for(lambda: not lab.birds[stack.primary].running, 10)
         await lab.boot(stack.primary)
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
 
     with_lab(PRESETS["tiny-stacked"].spec, check)
 

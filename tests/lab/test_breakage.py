@@ -11,9 +11,9 @@ from testbed.events import EventKind, now_ns
 from testbed.fabric.model import Role
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
 from testbed.lab.lab import Lab
-from testbed.lab.state import differences, state
+from testbed.lab.state import state
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, ping, tiny, with_lab
+from tests.lab.running import Recorder, ping, tiny, whole_again, with_lab
 
 pytestmark = pytest.mark.kernel
 
@@ -29,11 +29,6 @@ def _active(lab: Lab, nics: Iterable[str]) -> set[tuple[int, ...]]:
     return {lab.nics[nic].active for nic in nics}
 
 
-async def _whole_again(lab: Lab, before: dict[str, str]) -> None:
-    await lab.converged(30)
-    assert differences(before, state(lab)) == ()
-
-
 @pytest.mark.parametrize("end", ["lower", "upper"])
 def test_an_end_that_is_put_down_takes_the_carrier_of_the_other_and_comes_back(end: str) -> None:
     async def check(lab: Lab, _events: Recorder) -> None:
@@ -44,7 +39,7 @@ def test_an_end_that_is_put_down_takes_the_carrier_of_the_other_and_comes_back(e
         await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), 10)
         assert not lab.link_up(nic.links[0].name)
         lab.breakage.ports_up(ends)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -61,7 +56,7 @@ def test_a_nic_without_any_port_is_gone_from_both_planes_and_comes_back() -> Non
         aggs = [node.name for node in lab.fabric.switches if node.role is Role.AGG]
         await lab.wait_for(lambda: not any(f"{nic.ip}/32" in watcher.routes(agg) for agg in aggs), 10)
         lab.breakage.ports_up(ends)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -78,7 +73,7 @@ def test_all_aggs_of_a_plane_die_together_and_boot_again_and_hosts_keep_their_po
         assert _active(lab, lab.nics) == {(0, 1)}
         await lab.breakage.boot(aggs)
         await lab.breakage.boot(aggs)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -90,7 +85,7 @@ def test_a_whole_plane_dies_with_its_tors_and_boots_again() -> None:
         lab.breakage.crash(dying)
         await lab.wait_for(lambda: _active(lab, lab.nics) == {(1,)}, 10)
         await lab.breakage.boot(dying)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -107,7 +102,7 @@ def test_a_host_that_noticed_nothing_is_asked_for() -> None:
         lab.breakage.ports_down(ends)
         await lab.wait_for(lambda: not lab.link_up(link.name), 10)
         lab.breakage.ports_up(ends)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -133,7 +128,7 @@ def test_a_core_dies_and_boots_again() -> None:
         await lab.wait_for(lambda: not lab.birds["c0.0"].running and bool(lab.missing()), 10)
         assert lab.path(Flow("p0.s0.h0.r0", "p1.s0.h0.r0", 50_000)).dropped is None
         await lab.boot("c0.0")
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(pods=2, segments=1, hosts=1, rails=1, aggs=1, cores=2), check)
 
@@ -157,7 +152,7 @@ def test_a_hung_control_plane_forwards_on_until_its_partners_lose_patience() -> 
         assert not events.after(start, EventKind.LACP, TOR), "a frozen daemon says nothing"
         assert all(lab.link_up(link.name) for link in lab.fabric.links_of(TOR))
         lab.breakage.resume(TOR)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(bgp=QUICK_BGP), check)
 
@@ -168,7 +163,7 @@ def test_a_short_hang_goes_unnoticed() -> None:
         start = now_ns()
         lab.breakage.hang(TOR)
         lab.breakage.resume(TOR)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
         assert not events.after(start, EventKind.LAG)
 
     with_lab(tiny(), check)
@@ -197,7 +192,7 @@ def test_a_draining_tor_withdraws_its_hosts_then_sends_them_away_and_forwards_to
         assert f"{nic.ip}/32" in host_routes()
         lab.breakage.rejoin(TOR)
         lab.breakage.announce(TOR)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -211,7 +206,7 @@ def test_a_drained_tor_that_went_down_boots_undrained() -> None:
         await lab.boot(TOR)
         lab.breakage.rejoin(TOR)
         lab.breakage.announce(TOR)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -234,7 +229,7 @@ def test_a_dead_data_plane_drops_what_it_would_forward_and_nobody_notices() -> N
             lab.breakage.start_forwarding(tor)
             lab.breakage.start_forwarding(tor)
         assert "ttl=" in ping(lab, "p0.s1.h0", there.ip)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)
 
@@ -251,6 +246,6 @@ def test_a_session_that_is_reset_goes_down_at_both_ends_and_stands_again() -> No
 
         await lab.wait_for(lambda: mourners() == {TOR, "p0.a0.0"}, 10)
         assert lab.link_up(link.name)
-        await _whole_again(lab, before)
+        await whole_again(lab, before)
 
     with_lab(tiny(), check)

@@ -17,9 +17,9 @@ from testbed.kernel.packet import PacketSocket
 from testbed.lab.impair import Delay, Drop, Slow, Traffic
 from testbed.lab.impair_ingress import probe
 from testbed.lab.lab import Lab
-from testbed.lab.state import differences, state
+from testbed.lab.state import state
 from testbed.lag.states import Rx
-from tests.lab.running import Recorder, tiny, with_lab
+from tests.lab.running import Recorder, tiny, whole_again, with_lab
 
 pytestmark = pytest.mark.kernel
 
@@ -43,8 +43,7 @@ def test_lacp_loss_starves_the_speaker_of_either_end_and_data_goes_on() -> None:
         assert lab.link_up(link.name)
         assert not [e for e in events.after(start, EventKind.LINK) if "carrier" in e.what]
         await impairments.lift("mute")
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
 
     with_lab(tiny(segments=1), check)
 
@@ -68,19 +67,19 @@ def test_a_slower_link_is_set_back_to_the_very_same_shaper() -> None:
         before = _queues(link.lower)
         assert [queue["kind"] for queue in before] == ["tbf"]
         impairments.on_departure("lanes", link, link.lower, Slow(0.25))
-        assert _rate_of(link.lower) == link.rate_bps // 4
+        assert rate_of(link.lower) == link.rate_bps // 4
         impairments.on_departure("pcie", link, link.lower, Slow(0.5))
-        assert _rate_of(link.lower) == link.rate_bps // 8
+        assert rate_of(link.lower) == link.rate_bps // 8
         await impairments.lift("lanes")
-        assert _rate_of(link.lower) == link.rate_bps // 2
+        assert rate_of(link.lower) == link.rate_bps // 2
         await impairments.lift("pcie")
         assert _queues(link.lower) == before
-        assert _rate_of(link.upper) == link.rate_bps
+        assert rate_of(link.upper) == link.rate_bps
 
     with_lab(tiny(segments=1), check, converge=False)
 
 
-def _rate_of(port: Port) -> int:
+def rate_of(port: Port) -> int:
     """Bits per second of a port's token bucket."""
     return int(_queues(port)[0]["options"]["rate"]) * 8
 

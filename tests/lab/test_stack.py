@@ -13,7 +13,7 @@ from testbed.lab.lab import Lab
 from testbed.lab.stack import sync_packet
 from testbed.lab.stack_member import Decision, Keepalive, Member, Reason, timers
 from testbed.lab.state import differences, state
-from tests.lab.running import Recorder, tiny, with_lab
+from tests.lab.running import Recorder, tiny, whole_again, with_lab
 
 MS = 1_000_000
 CLOCK = timers(StackSpec())
@@ -136,8 +136,7 @@ def test_a_dead_data_plane_of_the_primary_takes_the_secondary_with_it_until_it_l
         assert _said(events, since) == [(stack.secondary, "shut-down")]
         lab.breakage.start_forwarding(stack.primary)
         await lab.wait_for(lambda: (stack.secondary, "returned") in _said(events, since), 20)
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
 
     with_lab(_stacked(), check)
 
@@ -152,8 +151,7 @@ def test_a_cut_peer_link_does_the_same() -> None:
         await lab.wait_for(lambda: _gone(lab, stack), 20)
         lab.breakage.ports_up(ends)
         await lab.wait_for(lambda: not _gone(lab, stack), 20)
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
 
     with_lab(_stacked(), check)
 
@@ -182,8 +180,7 @@ def test_a_tor_that_was_upgraded_goes_down_again_until_it_has_its_old_version(up
         lab.stacks.reload(tor, NEW, 50 * MS)
         await lab.wait_for(lambda: (tor, "shut-down") in _said(events, since), 20)
         await lab.stacks.restore(tor)
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
         assert [(node, what) for node, what in _said(events, since) if what == "shut-down"] == [(tor, "shut-down")]
 
     with_lab(_stacked(), check)
@@ -197,8 +194,7 @@ def test_a_tor_outside_a_stack_is_upgraded_without_a_word() -> None:
         assert lab.missing()
         await lab.wait_for(lambda: lab.tors["p0.s0.t0.0"].alive, 20)
         await lab.stacks.restore("p0.s0.t0.0")
-        await lab.converged(30)
-        assert differences(before, state(lab)) == ()
+        await whole_again(lab, before)
         assert _said(events, since) == []
 
     with_lab(tiny(rails=1, hosts=1), check)

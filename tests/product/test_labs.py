@@ -16,7 +16,7 @@ import pytest
 
 from testbed.errors import MachineError
 from testbed.kernel import sandbox
-from tests.product.hpn import Hpn
+from tests.product.hpn import ROOT, Hpn
 
 NOBODY = 65534
 
@@ -51,8 +51,9 @@ def hpn(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hpn]:
 
 
 def _may_read_us(prefix: tuple[str, ...]) -> bool:
-    probe = [*prefix, sys.executable, "-c", "import cli"]
-    return subprocess.run(probe, capture_output=True, cwd=Path(__file__).parents[2], check=False).returncode == 0
+    """By its whole path, as the command is started: an installed copy of us may lie elsewhere."""
+    probe = [*prefix, sys.executable, str(ROOT / "cli.py"), "--version"]
+    return subprocess.run(probe, capture_output=True, cwd="/", check=False).returncode == 0
 
 
 def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:

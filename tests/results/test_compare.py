@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from results.compare import compare, nearest_rank, spread_table
 from results.terminal import as_text
 from tests.results.sample import metrics, other_run
@@ -34,6 +36,16 @@ def test_a_figure_that_some_runs_lack_is_counted_as_missing() -> None:
     assert (len(found.values_ms), found.missing) == (1, 1)
     assert ("link repair 0", "switch") not in by_figure  # no run has it
     assert compare([]) == ()
+
+
+def test_a_lab_that_was_not_quiet_before_the_next_edge_has_no_time_of_convergence() -> None:
+    calm = metrics()
+    first = calm.edges[0]
+    late = replace(first.marks[0], last_ns=first.edge.window_end_ns - 1)
+    restless = replace(calm, edges=(replace(first, marks=(late,)), *calm.edges[1:]))
+    by_figure = {(one.edge, one.figure): one for one in compare([calm, restless])}
+    found = by_figure[first.edge.label, "converged"]
+    assert (found.values_ms, found.missing) == ((5.0,), 1)
 
 
 def test_p95_is_a_value_that_occurred() -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from results.ci import CiRun, exit_code
+from results.ci import CiRun, exit_code, grouped
 from results.folder import RunFolder, create
-from results.verdict import Outcome, decide, holds
+from results.repeats import judge_repeats
+from results.verdict import Outcome, at_most, decide, holds
 from scenarios.ci import Run, Suite
 from scenarios.ci_run import EngineSlot, command_engine, run_suite, write_reports
 from testbed.errors import MachineError
@@ -56,11 +57,42 @@ def test_it_goes_on_after_failures_and_the_worst_answer_is_the_exit_code(tmp_pat
     assert {run.title: run.answer for run in found} == {
         "a on uml": "error", "a on host": "pass", "b on host": "fail", "c on host": "inconclusive"
     }  # fmt: skip
-    assert exit_code(found) == 1
-    assert exit_code(run for run in found if run.answer != "fail") == 3
-    assert exit_code(run for run in found if run.judged and run.answer != "fail") == 4
-    assert exit_code(run for run in found if run.answer == "pass") == 0
+    assert exit_code(grouped(found)) == 1
+    assert exit_code(grouped(run for run in found if run.answer != "fail")) == 3
+    assert exit_code(grouped(run for run in found if run.judged and run.answer != "fail")) == 4
+    assert exit_code(grouped(run for run in found if run.answer == "pass")) == 0
     assert (tmp_path / "b.host" / "b" / "verdict.json").exists()
+
+
+def measured(outages_ms: Sequence[float]) -> EngineSlot:
+    """A drill whose repeats measure these outages, the limit being 50 ms."""
+
+    def run(wanted: Run, folder: Path) -> RunFolder:
+        made = create(folder / wanted.drill)
+        made.write_manifest(replace(MANIFEST, drill=wanted.drill))
+        made.write_verdict(decide([at_most("worst outage at most 50 ms", outages_ms[wanted.repeat - 1], 50)]))
+        return made
+
+    return EngineSlot(1, run)
+
+
+@pytest.mark.parametrize("outages_ms", [[20.0] * 12 + [90.0], [20.0, 90.0], [90.0] * 3])
+def test_repeats_are_judged_as_drill_run_judges_them(tmp_path: Path, outages_ms: list[float]) -> None:
+    found = finish(suite(*runs("host", "a", repeats=len(outages_ms))), {"host": measured(outages_ms)}, tmp_path)
+    (group,) = grouped(found)
+    alone = [run.judged.verdict for run in sorted(found, key=lambda run: run.repeat) if run.judged is not None]
+    assert group.together == judge_repeats("a on host", alone)
+    assert group.together is not None
+    assert exit_code([group]) == group.together.verdict.exit_code
+
+
+def test_one_bad_run_of_many_makes_a_drill_unstable_but_not_failed(tmp_path: Path) -> None:
+    wanted = suite(*runs("host", "a", repeats=13))
+    groups = grouped(finish(wanted, {"host": measured([20.0] * 12 + [90.0])}, tmp_path))
+    write_reports(tmp_path, wanted, groups)
+    assert (exit_code(groups), groups[0].unstable) == (0, True)
+    assert "| a | host | pass | 12 pass, 1 fail | unstable |" in (tmp_path / "summary.md").read_text()
+    assert (tmp_path / "repeats.json").exists()
 
 
 def test_a_drill_that_flips_is_unstable_with_both_answers_in_report_and_summary(tmp_path: Path) -> None:
@@ -70,15 +102,17 @@ def test_a_drill_that_flips_is_unstable_with_both_answers_in_report_and_summary(
         second = {"flips": Outcome.FAIL, "doubts": Outcome.INCONCLUSIVE, "steady": Outcome.PASS}
         return Outcome.PASS if run.repeat == 1 else second[run.drill]
 
-    write_reports(tmp_path, wanted, finish(wanted, {"host": engine(answer)}, tmp_path))
-    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
-    assert [s.get("name") for s in root][-1] == "repeats agree"
-    told = {case.get("name", "").split(":")[0]: [child.tag for child in case] for case in root[-1].iter("testcase")}
-    assert told == {"flips on host": ["failure"], "doubts on host": ["skipped"], "steady on host": []}
-    assert root[-1].find(".//failure").get("message") == "unstable: pass, fail"  # type: ignore[union-attr]  # else it fails here
+    write_reports(tmp_path, wanted, grouped(finish(wanted, {"host": engine(answer)}, tmp_path)))
+    suites = {suite.get("name", ""): suite for suite in ElementTree.parse(tmp_path / "junit.xml").getroot()}
+    together = {name: suites[name] for name in suites if "over 2 repeats" in name}
+    assert list(together) == [f"{drill} on host over 2 repeats" for drill in ("flips", "doubts", "steady")]
+    said = [[(c.get("name"), [r.tag for r in c]) for c in found.iter("testcase")] for found in together.values()]
+    assert [dict(cases)["runs agree"] for cases in said] == [["skipped"], [], []]
+    assert suites["flips on host over 2 repeats"].find(".//skipped").get("message") == "unstable: pass, fail"  # type: ignore[union-attr]  # else it fails here
     summary = (tmp_path / "summary.md").read_text()
-    assert "| flips | host | 1 pass, 1 fail | unstable |" in summary
-    assert "| steady | host | 2 pass |  |" in summary
+    assert "| flips | host | fail | 1 pass, 1 fail | unstable |" in summary
+    assert "| doubts | host | inconclusive | 1 pass, 1 inconclusive |  |" in summary
+    assert "| steady | host | pass | 2 pass |  |" in summary
 
 
 def test_a_run_that_could_not_be_made_is_an_error_in_the_report(tmp_path: Path) -> None:
@@ -86,7 +120,7 @@ def test_a_run_that_could_not_be_made_is_an_error_in_the_report(tmp_path: Path) 
         raise MachineError("engine qemu cannot run here: apt install qemu-system-x86")
 
     wanted = suite(*runs("qemu", "a"))
-    write_reports(tmp_path, wanted, finish(wanted, {"qemu": EngineSlot(1, broken)}, tmp_path))
+    write_reports(tmp_path, wanted, grouped(finish(wanted, {"qemu": EngineSlot(1, broken)}, tmp_path)))
     (case,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("testcase")
     assert [(child.tag, "apt install" in child.get("message", "")) for child in case] == [("error", True)]
 
@@ -144,3 +178,25 @@ def test_a_command_that_brings_no_run_folder_is_an_error(tmp_path: Path, script:
     (found,) = finish(suite(*runs("host", "a")), {"host": slot}, tmp_path)
     assert (found.answer, reason in found.reason) == (answer, True)
     assert (tmp_path / "a.host" / "output.txt").exists()
+
+
+@pytest.mark.parametrize(("code", "reported"), [(2, 2), (3, 3), (99, 3), (-9, 3)])
+def test_the_exit_code_of_a_command_is_that_of_its_error(tmp_path: Path, code: int, reported: int) -> None:
+    end = f"raise SystemExit({code})" if code >= 0 else f"import os; os.kill(os.getpid(), {-code})"
+    slot = command_engine((sys.executable, "-c", end), 1)
+    (found,) = finish(suite(*runs("host", "a")), {"host": slot}, tmp_path)
+    assert found.exit_code == reported
+
+
+def test_a_repeat_that_could_not_be_made_is_told_beside_the_verdict_of_the_others(tmp_path: Path) -> None:
+    def run(wanted: Run, folder: Path) -> RunFolder:
+        if wanted.repeat == 1:
+            raise MachineError("the guest died: \x1b[31mKernel panic")
+        return judge(wanted, folder, Outcome.PASS)
+
+    wanted = suite(*runs("qemu", "a", repeats=4))
+    groups = grouped(finish(wanted, {"qemu": EngineSlot(1, run)}, tmp_path))
+    write_reports(tmp_path, wanted, groups)
+    assert (exit_code(groups), groups[0].answer, "the guest died" in groups[0].reason) == (3, "error", True)
+    names = [found.get("name") for found in ElementTree.parse(tmp_path / "junit.xml").getroot()]
+    assert names == ["a on qemu #1", "a on qemu #2", "a on qemu #3", "a on qemu #4", "a on qemu over 3 repeats"]

@@ -171,7 +171,8 @@ def test_two_faults_may_follow_each_other_on_one_link() -> None:
     assert len(load(GOOD.replace("  settle", second.replace("AT", "3600 ms"))).timeline.faults) == 4
     (problem,) = mistakes(GOOD.replace("  settle", second.replace("AT", "3500 ms")))
     assert problem.endswith(
-        "overlaps timeline.faults[0] on p0.s0.h0.r0.0; start again after 3.5 s or choose another target"
+        "overlaps timeline.faults[0] in line 10: both are link-down on p0.s0.h0.r0.0;"
+        " start again after 3.5 s or choose another target"
     )
 
 

@@ -163,7 +163,7 @@ SEQUENCE = ((Mark.CARRIER, 1, 2), (Mark.LAG, 3, 3), (Mark.ROUTE_WITHDRAWN, 5, 9)
         (SEQUENCE, PASS, 40, "cut failure 0: last moved"),
         ((*SEQUENCE, (Mark.DIED, 540, 540)), PASS, 40, "cut failure 0: last moved"),
         (((Mark.BGP_DOWN, 700, 700),), FAIL, 700, "cut failure 0: last bgp-down"),
-        (((Mark.LACP, 5, 1500),), FAIL, 1500, "cut failure 0: no 1 s of quiet after last lacp"),
+        (((Mark.LACP, 5, 1500),), FAIL, 1500, "cut failure 0: last lacp, no 1 s of quiet after the last change"),
         ((), OPEN, None, "no protocol changed its state at cut failure 0"),
     ],
 )

@@ -24,9 +24,10 @@ from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
 from tests.traffic import nets
 from traffic import iperf, wire
-from traffic.engine import TrafficEngine
+from traffic.engine import MOVES_AT_ONCE, TrafficEngine
 from traffic.flow import FlowSpec
-from traffic.messages import Progress, TrafficReport
+from traffic.messages import Message, Moves, Progress, TrafficReport
+from traffic.process import WorkerProcess
 from traffic.records import FLAG_BAD_ICRC, RECEIVED, SENT
 
 MS = 10**6
@@ -206,6 +207,37 @@ def test_a_moved_queue_pair_uses_its_new_source_ports_and_loses_nothing(tmp_path
     }
     assert on_wire == ports | {(wire.RC_SEND_ONLY, 0xFEDC), (wire.RC_ACKNOWLEDGE, 0xFEDD)}
     assert not run.received["flags"].any()
+
+
+@pytest.mark.kernel
+def test_moves_given_at_once_share_messages_and_are_done_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(nets.chain(), nets.flows(3, 100), tmp_path, workers=1)
+    told: list[Message] = []
+    send = WorkerProcess.send
+
+    def overhear(process: WorkerProcess, message: Message) -> None:
+        told.append(message)
+        send(process, message)
+
+    monkeypatch.setattr(WorkerProcess, "send", overhear)
+    count = 2 * MOVES_AT_ONCE + 2
+
+    async def during(engine: TrafficEngine) -> None:
+        await asyncio.sleep(0.1)
+        futures = [engine.move(n % 3, 0xF000 + n) for n in range(count)]
+        alone = engine.move_ack(1, 0xFEED)
+        await engine.stop_sending()
+        assert alone.done(), "what was asked before the stop was done before it"
+        times = [await future for future in futures]
+        assert times == sorted(times)
+
+    run = bench.run(during)
+    moves = [message.moves for message in told if isinstance(message, Moves)]
+    assert [len(each) for each in moves] == [MOVES_AT_ONCE, MOVES_AT_ONCE, 3]
+    assert [move.sport for each in moves for move in each] == [*range(0xF000, 0xF000 + count), 0xFEED]
+    assert run.missing(0).size == run.missing(1).size == run.missing(2).size == 0
 
 
 @pytest.mark.kernel

@@ -122,6 +122,14 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class Replace:
+    """Give the queue pairs of ``closes`` up, send those of ``starts`` (stand-ins) from now on; answer Replaced."""
+
+    closes: tuple[int, ...]
+    starts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Send no more data; answer Stopped."""
 
@@ -157,6 +165,11 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """The answer to Replace."""
+
+
+@dataclass(frozen=True, slots=True)
 class QpError:
     """A queue pair's retries are used up."""
 
@@ -178,7 +191,10 @@ class Failed:
     why: str
 
 
-Message = Setup | Begin | Move | Stop | Finish | Ready | Moved | QpError | Stopped | Failed | Progress | WorkerReport
+Message = (
+    Setup | Begin | Move | Replace | Stop | Finish
+    | Ready | Moved | Replaced | QpError | Stopped | Failed | Progress | WorkerReport
+)  # fmt: skip
 
 _LENGTH = struct.Struct("=I")
 

@@ -36,6 +36,8 @@ from traffic.messages import (
     Progress,
     QpError,
     Ready,
+    Replace,
+    Replaced,
     Setup,
     Stop,
     Stopped,
@@ -135,10 +137,13 @@ class Worker:
         match message:
             case Begin(at_ns):
                 for sender in self._senders:
-                    sender.schedule.start(at_ns)
+                    sender.begin(at_ns)
                 self._ticker.start(at_ns + self._setup.offset_ns, self._setup.tick_ns)
             case Move():
                 self._say(self._move(message))
+            case Replace():
+                self._replace(message)
+                self._say(Replaced())
             case Stop():
                 self._stopped = True
                 for sender in self._senders:
@@ -155,6 +160,12 @@ class Worker:
         except OSError as error:
             return Moved(move.flow, move.ack, now_ns(), error.strerror or str(error))
         return Moved(move.flow, move.ack, at)
+
+    def _replace(self, change: Replace) -> None:
+        """The requesters of it that are here; responders are always ready."""
+        for flow in sorted(self._requesters.keys() & {*change.closes, *change.starts}):
+            place = self._requesters[flow]
+            (place.sender.give_up if flow in change.closes else place.sender.start)(place.flow)
 
     def _tick(self) -> None:
         for sender in self._senders:

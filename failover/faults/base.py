@@ -46,6 +46,7 @@ class Unit(StrEnum):
     PERCENT = "percent"  # '50 %', a float of 0..1 here
     COUNT = "count"
     CHOICE = "choice"  # one of a few words
+    NAME = "name"  # of something in the fabric
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Parameter:
     low: float = 0
     high: float = 0
     choices: type[StrEnum] | None = None
-    default: int | float | StrEnum | None = None
+    default: int | float | str | None = None
 
     def of(self, value: int | float | str) -> int | float | str:
         """The field's value for what a drill file gave."""
@@ -144,6 +145,11 @@ def parameter(key: str, unit: Unit, low: float, high: float, default: float | No
 def choice(key: str, choices: type[StrEnum], default: StrEnum | None = None) -> Any:
     """Declare a dataclass field as a choice of the drill file between the values of ``choices``."""
     return _field(Parameter(key, Unit.CHOICE, choices=choices, default=default))
+
+
+def name(key: str) -> Any:
+    """Declare a dataclass field as a name that the drill file may give; '' when it does not."""
+    return _field(Parameter(key, Unit.NAME, default=""))
 
 
 def _field(declared: Parameter) -> Any:

@@ -197,10 +197,12 @@ def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], prof
         return "no fault is repaired within the drill; add 'for' to it, or write edge: failure"
     if expectation.metric in {Metric.RECOVER, Metric.CONVERGED} and expectation.edge is At.FAILURE:
         short = [p for p in chosen if p.for_ns is not None and p.for_ns < profile.validation_ns]
+        short += [p for p in chosen if isinstance(p.fault, HostReplaced) and p.fault.after_ns < profile.validation_ns]
         if short:
             needed = format_duration(profile.validation_ns)
+            key = "after" if isinstance(short[0].fault, HostReplaced) else "for"
             what = "a flow can be called recovered" if expectation.metric is Metric.RECOVER else "the lab can be quiet"
-            return f"{short[0].id} is repaired before {what}; write for: {needed} or more"
+            return f"{short[0].id} is repaired before {what}; write {key}: {needed} or more"
     return ""
 
 

@@ -42,8 +42,6 @@ def sample(draw: random.Random, parameter: Parameter) -> int | float | str:
     """A value for a parameter, in its own unit: durations in whole ms, shares in whole percents."""
     if parameter.choices is not None:
         return str(draw.choice([each.value for each in parameter.choices]))
-    if parameter.unit is Unit.NAME:
-        return str(parameter.default)
     low, high = parameter.low, parameter.high
     if parameter.unit is Unit.DURATION:
         return duration(draw, int(low), min(int(high), max(int(low), LONGEST_NS)))

@@ -17,6 +17,7 @@ from scenarios.load import drill_from
 from scenarios.spares import Roster, assigned, stand_ins
 from scenarios.verdict import RunFacts, judge
 from scenarios.workload import flows_of
+from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
@@ -34,14 +35,14 @@ drill: d
 summary: s
 topology: tiny-spare
 timeline:
-  faults: [{{id: power, fault: host-replaced, target: p0.s0.h0, at: 1 s, after: 2 s{}}}]
+  faults: [{{id: power, fault: host-replaced, target: p0.s0.h0, at: 1 s, after: {}}}]
 expect:
   - {}
 """
 
 
-def drill(expectation: str, more: str = "") -> Drill:
-    return drill_from(parse(TEXT.format(more, expectation), "d.yaml"), Path())
+def drill(expectation: str, after: str = "2 s") -> Drill:
+    return drill_from(parse(TEXT.format(after, expectation), "d.yaml"), Path())
 
 
 def planned(name: str, host: str, at_ms: int = 1000, spare: str = "", after_ms: int = 1000) -> PlannedFault:
@@ -134,6 +135,24 @@ def test_a_roster_knows_who_is_there() -> None:
     assert len(roster.present) == len(at_first)
 
 
+def mistakes(expectation: str, after: str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        drill(expectation, after)
+    return list(caught.value.problems)
+
+
+def test_a_dead_host_without_power_holds_its_links_to_the_end_of_the_drill() -> None:
+    cut = "}, {id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 5 s, for: 1 s"
+    (said,) = mistakes("state_restored: yes", f"2 s{cut}")
+    assert said.endswith("overlaps timeline.faults[0] on p0.s0.h0.r0.0; give power a 'for' or choose another target")
+    assert drill("state_restored: yes", f"2 s, for: 3 s{cut}").timeline.faults[1].id == "cut"
+
+
+def test_a_takeover_too_soon_to_judge_the_death_is_refused() -> None:
+    (said,) = mistakes("converged: {below: 1 s, edge: failure}", "900 ms")
+    assert said.endswith("power is repaired before the lab can be quiet; write after: 1 s or more")
+
+
 @pytest.mark.parametrize("nic", ["p0.s0.h2.r0", "p0.s1.h0.r1"])
 def test_the_nics_of_a_spare_answer_for_scopes(nic: str) -> None:
     (found,) = drill(f"goodput_after: {{at_least: 98 %, edge: repair, nic: {nic}}}").expectations
@@ -141,7 +160,7 @@ def test_the_nics_of_a_spare_answer_for_scopes(nic: str) -> None:
 
 
 def test_a_drill_says_which_spare_takes_over_and_when() -> None:
-    lines = "\n".join(describe(drill("state_restored: yes", ", for: 3 s")))
+    lines = "\n".join(describe(drill("state_restored: yes", "2 s, for: 3 s")))
     assert "     1 s  power: host-replaced p0.s0.h0 (after 2 s, spare p0.s0.h2)" in lines
     assert "     3 s  power: p0.s0.h2 takes over from p0.s0.h0" in lines
     assert "     4 s  power: repaired" in lines

@@ -109,7 +109,7 @@ class TrafficEngine:
     async def replace(self, closes: Sequence[int], starts: Sequence[int], timeout_s: float = 5.0) -> None:
         """Close the queue pairs of some flows and let stand-ins send; returns when every worker has done so.
 
-        A closed queue pair sends nothing more and can no longer die.
+        A closed queue pair sends nothing more, takes nothing that comes later and can no longer die.
         """
         for index in self._workers:
             self._answers.pop((Replaced, index), None)

@@ -64,7 +64,7 @@ class WorkerReport:
     received: Mapping[int, int]  # flow to packets recorded unharmed, duplicates included
     socket_drops: int  # datagrams the kernel dropped because the worker did not read in time
     icrc_bad: int
-    foreign: int  # packets for the RoCE port that were not ours
+    foreign: int  # packets for the RoCE port that were not ours, or came after their queue pair was closed
     acks_sent: int
     errors: Mapping[str, int]  # refused acknowledgements and receive errors by name
     receive_buffer_bytes: int

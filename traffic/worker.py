@@ -162,7 +162,8 @@ class Worker:
         return Moved(move.flow, move.ack, at)
 
     def _replace(self, change: Replace) -> None:
-        """The requesters of it that are here; responders are always ready."""
+        """What is here of it; a stand-in's responder is always ready."""
+        self._receiver.give_up(change.closes)
         for flow in sorted(self._requesters.keys() & {*change.closes, *change.starts}):
             place = self._requesters[flow]
             (place.sender.give_up if flow in change.closes else place.sender.start)(place.flow)
@@ -190,10 +191,7 @@ class Worker:
         if place is None:
             return
         requester = place.sender.requesters[place.flow]
-        if ack.syndrome == SYNDROME_ACK:
-            requester.on_ack(ack.psn, at_ns)
-        else:
-            requester.on_nak(ack.psn, at_ns)
+        (requester.on_ack if ack.syndrome == SYNDROME_ACK else requester.on_nak)(ack.psn, at_ns)
 
     def _expire(self, at_ns: int) -> None:
         for sender in self._senders:

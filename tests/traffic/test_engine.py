@@ -298,6 +298,33 @@ def test_a_stand_in_sends_from_its_takeover_on_and_the_closed_queue_pair_does_no
 
 
 @pytest.mark.kernel
+def test_what_comes_after_a_queue_pair_was_closed_is_not_received(tmp_path: Path) -> None:
+    """a ---- b, a's queue holds packets of flow 0 back until 1 stands in for it, as a dead host's memory may"""
+    first, other = nets.flows(2, 1000, ib_timeout=18)
+    bench = Bench(nets.chain(), [first, replace(other, replaces=0)], tmp_path)
+    replaced: list[int] = []
+
+    def shape(rate_bps: int) -> None:
+        Netlink(bench.net.a).run([rtnl.add_tbf(nets.A_IF, rate_bps, 16_000, 4 << 20)])
+
+    async def during(engine: TrafficEngine) -> None:
+        await asyncio.sleep(0.2)
+        shape(10**6)
+        await asyncio.sleep(0.2)
+        await engine.replace([0], [1])
+        replaced.append(now_ns())
+        shape(10**10)
+        await asyncio.sleep(0.2)
+
+    run = bench.run(during)
+    old = run.received[run.received["flow"] == 0]
+    assert len(old) > 100
+    assert old["received_ns"].max() <= replaced[0]
+    assert sum(worker.foreign for worker in run.report.workers) == run.missing(0).size > 50
+    assert run.missing(1).size == 0
+
+
+@pytest.mark.kernel
 def test_refused_sends_are_counted_and_their_packets_missing(tmp_path: Path) -> None:
     """a ---- b, a's own route goes away for a while"""
     bench = Bench(nets.chain(), nets.flows(1, 1000, ib_timeout=18), tmp_path)

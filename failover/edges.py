@@ -28,6 +28,8 @@ def hit_links(fabric: Fabric, links: Iterable[str]) -> tuple[HitLink, ...]:
 
 def relation_of(flow: FlowSpec, edge: Edge) -> Relation:
     """How ``flow`` stands to the fault of ``edge``."""
+    if flow.id in edge.absent:
+        return Relation.ABSENT
     sends, receives = flow.src_nic in edge.nics, flow.dst_nic in edge.nics
     if sends and receives:
         return Relation.BOTH

@@ -5,20 +5,35 @@ Every break registers its undo first (DESIGN rule 9), so that ``heal`` restores 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Protocol
+
 from failover.actions import Action, action
 from failover.edges import hit_links
-from failover.faults import Fault
+from failover.faults import Fault, SpareTakeover
 from failover.model import Edge, EdgeKind
 from failover.moments import Due, Moment
 from testbed.events import Event, EventKind, now_ns
 from testbed.lab.lab import Lab
 
 
-class Injector:
-    """Carries out moments; remembers what is broken."""
+class Job(Protocol):
+    """The traffic, as far as a fault reaches into it: hosts of a job are replaced."""
 
-    def __init__(self, lab: Lab) -> None:
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """Ids of flows that are not there now."""
+
+    async def take_over(self, dead: Collection[str]) -> None:
+        """The spares of these hosts begin in their place."""
+
+
+class Injector:
+    """Carries out moments; remembers what is broken. Without a ``job`` nobody takes over from a host."""
+
+    def __init__(self, lab: Lab, job: Job | None = None) -> None:
         self._lab = lab
+        self._job = job
         self._broken: dict[tuple[str, Fault], Action] = {}  # fault id and what was done, oldest first
         self.edges: list[Edge] = []
 
@@ -27,7 +42,7 @@ class Injector:
     ) -> Edge:
         """Do the edges of one instant now, one right after the other; their record (window end still open)."""
         failing = moment.kind is EdgeKind.FAILURE
-        before, after = self._break(moment.due) if failing else await self._repair(moment.due)
+        before, after = self._break(moment.due) if failing else await self._repair(moment)
         for due in moment.due:
             self._say(before, due, "inject" if failing else "restore")
             self._say(after, due, "injected" if failing else "restored")
@@ -46,6 +61,8 @@ class Injector:
             transit_flows=transit_flows,
             together_with=tuple(ids)[1:],
             planes=planes,
+            absent=self._job.absent if self._job is not None else (),
+            taken_over=tuple(due.planned.id for due in moment.due if isinstance(due.fault, SpareTakeover)),
         )
         self.edges.append(done)
         return done
@@ -66,9 +83,11 @@ class Injector:
             act.do()
         return before, now_ns()
 
-    async def _repair(self, due: tuple[Due, ...]) -> tuple[int, int]:
+    async def _repair(self, moment: Moment) -> tuple[int, int]:
         before = now_ns()
-        for one in due:
+        if self._job is not None and moment.takeovers:
+            await self._job.take_over(moment.takeovers)
+        for one in moment.due:
             for key in reversed([key for key in self._broken if _is_about(one, key)]):
                 await self._broken[key].undo()
                 del self._broken[key]

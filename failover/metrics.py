@@ -7,6 +7,7 @@ Method: FACTS section 6 after RFC 6412, 6413, 6414 and 6894; constants in ``fail
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy as np
 from failover.hostload import HostLoad
 from failover.marks import marks_between
 from failover.metrics_doubts import edge_doubts, record_doubts, unexplained_losses
+from failover.metrics_downtime import downtime
 from failover.metrics_edge import Window, judge_edge, windows_of
-from failover.metrics_goodput import add, per_nic
+from failover.metrics_goodput import add, inherited, per_nic
 from failover.metrics_outage import OutageTable, find_outages
 from failover.metrics_trace import FlowTrace, Records, build_traces
 from failover.model import (
@@ -63,17 +65,22 @@ def analyse_traces(
     """The same for traces already built (the caller also plots them). ``edges`` in order of time."""
     ordered = tuple(sorted(edges, key=lambda edge: edge.inject_before_ns))
     stopped = _stopped_at(events, [trace.spec for trace in traces])
-    results = tuple(_flow_result(trace, ordered, settings, stopped.get(trace.spec.id)) for trace in traces)
+    results = _flow_results(traces, ordered, settings, stopped)
     edge_results = tuple(
-        _edge_result(edge, [flow.edges[at] for flow in results], traces, events) for at, edge in enumerate(ordered)
+        replace(
+            _edge_result(edge, [flow.edges[at] for flow in results], traces, events),
+            downtime=downtime(traces, ordered[: at + 1], settings.recovery_packets),
+        )
+        for at, edge in enumerate(ordered)
     )
+    at_once = sum(trace.spec.replaces is None for trace in traces)
     doubts = (
         edge_doubts(result, [flow.edges[at] for flow in results], settings) for at, result in enumerate(edge_results)
     )
     return DrillMetrics(
         settings=settings,
-        flow_count=len(traces),
-        few_flows=len(traces) < RECOMMENDED_FLOWS,
+        flow_count=at_once,
+        few_flows=at_once < RECOMMENDED_FLOWS,
         noise=noise_floor(
             traces,
             healthy_ns[0],
@@ -104,6 +111,18 @@ def _stopped_at(events: Iterable[Event], flows: Sequence[FlowSpec]) -> Mapping[i
         if event.kind is EventKind.QP and event.what == "error" and event.subject in by_name:
             found.setdefault(by_name[event.subject], event.at_ns)
     return found
+
+
+def _flow_results(
+    traces: Sequence[FlowTrace], edges: tuple[Edge, ...], settings: Settings, stopped: Mapping[int, int]
+) -> tuple[FlowResult, ...]:
+    """Every flow over the whole record; a stand-in comes after what it replaces."""
+    found: dict[int, FlowResult] = {}
+    for trace in traces:
+        result = _flow_result(trace, edges, settings, stopped.get(trace.spec.id))
+        replaced = trace.spec.replaces
+        found[trace.spec.id] = result if replaced is None else inherited(found[replaced], result)
+    return tuple(found.values())
 
 
 def _flow_result(
@@ -137,6 +156,7 @@ def _flow_result(
         outage_count=len(table),
         longest_outages=table.longest(LISTED_OUTAGES),
         edges=tuple(judge_edge(trace, table, window, settings, stopped_at_ns) for window in windows),
+        replaces=trace.spec.replaces,
     )
 
 
@@ -155,7 +175,7 @@ def _unexplained(table: OutageTable, windows: Sequence[Window]) -> int:
 def _edge_result(
     edge: Edge, flows: Sequence[FlowEdgeResult], traces: Sequence[FlowTrace], events: Sequence[Event]
 ) -> EdgeResult:
-    hit = [flow for flow in flows if flow.relation is not Relation.NONE]
+    hit = [flow for flow in flows if flow.relation.is_touched]
     lossy = [flow for flow in hit if flow.outages]
     stuck = [flow for flow in lossy if not flow.recovered]
     worst = max(lossy, key=lambda flow: flow.outage_plbm_ms, default=None)
@@ -178,7 +198,7 @@ def _edge_result(
         resolution_ms=max((flow.resolution_ms for flow in hit), default=0.0),
         send_gap_ms=max((flow.send_gap_ms for flow in hit), default=0.0),
         methods_disagree=sum(flow.methods_disagree for flow in hit),
-        goodput=add([flow.goodput for flow in flows]),
+        goodput=add([flow.goodput for flow in flows if flow.relation is not Relation.ABSENT]),
         nics=per_nic(traces, flows),
         phases=phases_of(edge, events, flows),
         marks=marks_between(events, edge.inject_before_ns, edge.window_end_ns),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failover.model import EdgeKind, EdgeResult, FlowEdgeResult, FlowResult, Relation, Settings
+from failover.model import EdgeKind, EdgeResult, FlowEdgeResult, FlowResult, Settings
 
 
 def record_doubts(flows: Sequence[FlowResult], settings: Settings) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def edge_doubts(result: EdgeResult, flows: Sequence[FlowEdgeResult], settings: S
     """What spoils one edge: a sender or injection slower than the claimed resolution, methods that disagree."""
     found = []
     label, claimed_ms = result.edge.label, settings.claimed_resolution_ms
-    hit = [flow for flow in flows if flow.relation is not Relation.NONE]
+    hit = [flow for flow in flows if flow.relation.is_touched]
     paused = [flow for flow in hit if flow.send_gap_ms > claimed_ms]
     if paused:
         worst = max(paused, key=lambda flow: flow.send_gap_ms)

@@ -75,7 +75,7 @@ def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) ->
     starts: list[int] = []
     touched, shown_ns = EdgeKind.REPAIR, 0  # by which edge last, and until when that shows
     for edge in edges:
-        if relation_of(trace.spec, edge) is Relation.NONE:
+        if not relation_of(trace.spec, edge).is_touched:
             starts.append(max(edge.inject_before_ns, shown_ns))
             continue
         in_flight_ns = _in_flight_ns(trace, edge, settings)

@@ -6,11 +6,12 @@ Changes when a window or a grouping of goodput changes. Send-time windows keep q
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from failover.metrics_trace import Floats, FlowTrace
-from failover.model import Edge, FlowEdgeResult, Goodput, NicGoodput, Settings
+from failover.model import Edge, FlowEdgeResult, FlowResult, Goodput, NicGoodput, Relation, Settings
 
 
 def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Settings) -> Goodput:
@@ -37,10 +38,24 @@ def add(goodputs: Sequence[Goodput]) -> Goodput:
     )
 
 
+def inherited(old: FlowResult, new: FlowResult) -> FlowResult:
+    """A stand-in with the goodput of before that the flow it replaces had, up to the edge at which it begins."""
+    begins = next((at for at, edge in enumerate(new.edges) if edge.relation is not Relation.ABSENT), len(new.edges))
+    edges = [
+        replace(edge, goodput=replace(edge.goodput, before_bps=old.edges[at].goodput.before_bps))
+        if at <= begins
+        else edge
+        for at, edge in enumerate(new.edges)
+    ]
+    return replace(new, edges=tuple(edges))
+
+
 def per_nic(traces: Sequence[FlowTrace], results: Sequence[FlowEdgeResult]) -> tuple[NicGoodput, ...]:
-    """Goodput of every NIC and direction at one edge."""
+    """Goodput of every NIC and direction at one edge, of flows that were there."""
     groups: dict[tuple[str, str], list[Goodput]] = {}
     for trace, result in zip(traces, results, strict=True):
+        if result.relation is Relation.ABSENT:
+            continue
         groups.setdefault((trace.spec.src_nic, "up"), []).append(result.goodput)
         groups.setdefault((trace.spec.dst_nic, "down"), []).append(result.goodput)
     return tuple(NicGoodput(nic, direction, add(found)) for (nic, direction), found in sorted(groups.items()))

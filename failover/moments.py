@@ -5,10 +5,10 @@ Changes when the order of edges does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from failover.faults import Fault, PlannedEdge, PlannedFault
+from failover.faults import Fault, PlannedEdge, PlannedFault, SpareTakeover
 from failover.model import EdgeKind
 
 
@@ -37,6 +37,11 @@ class Moment:
     def faults(self) -> tuple[Fault, ...]:
         """What is done or undone."""
         return tuple(due.fault for due in self.due)
+
+    @property
+    def takeovers(self) -> Mapping[str, str]:
+        """Dead hosts and the spares that take over from them now."""
+        return {fault.host: fault.spare for fault in self.faults if isinstance(fault, SpareTakeover)}
 
 
 def moments(faults: Iterable[PlannedFault]) -> tuple[Moment, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from failover.marks import Mark
-from failover.model import Edge, EdgeKind, EdgeResult, FlowEdgeResult, HitLink, Phase, Phases, Relation
+from failover.model import Edge, EdgeKind, EdgeResult, FlowEdgeResult, HitLink, Phase, Phases
 from testbed.events import Event, EventKind
 
 _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
@@ -125,7 +125,7 @@ def _converge(edge: Edge, events: Sequence[Event]) -> Phase:
 
 
 def _recover(edge: Edge, flows: Sequence[FlowEdgeResult]) -> Phase:
-    lossy = [flow for flow in flows if flow.relation is not Relation.NONE and flow.outages]
+    lossy = [flow for flow in flows if flow.relation.is_touched and flow.outages]
     if not lossy:
         return Phase(None, reason="no flow that is hit lost anything")
     stuck = [flow for flow in lossy if not flow.recovered]

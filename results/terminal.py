@@ -31,6 +31,7 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
     if metrics is not None and metrics.edges:
         parts += [Text(), _outages(metrics), Text(), _phases(metrics), *_notes(metrics)]
+        parts += _downtimes(metrics)
     if verdict.checks:
         parts += [Text(), _checks(verdict.checks)]
     if metrics is not None:
@@ -152,6 +153,22 @@ def _notes(metrics: DrillMetrics) -> Iterable[Text]:
         yield Text(f"  {phase_names}: {reason} ({labels[0]}{more})", style="dim")
 
 
+def _downtimes(metrics: DrillMetrics) -> Iterable[Text]:
+    """How long jobs stood still for hosts that were replaced."""
+    for result in metrics.edges:
+        found = result.downtime
+        if found is None:
+            continue
+        if found.ms is None:
+            yield Text(f"  job downtime: it did not go on, {found.reason} ({result.edge.label})")
+            continue
+        yield Text(
+            f"  job downtime {milliseconds(found.ms)} ms, resolution {milliseconds(found.resolution_ms)} ms: death to "
+            f"{metrics.settings.recovery_packets} packets in order of the last of {found.stand_ins} stand-ins "
+            f"({result.edge.label})"
+        )
+
+
 def _checks(checks: Iterable[Check]) -> Table:
     rows = [
         (
@@ -175,8 +192,10 @@ def _method(metrics: DrillMetrics) -> Iterable[str]:
         f"{milliseconds(metrics.resolution_ms)} ms, largest sender pause {milliseconds(noise.send_gap_max_ms)} ms"
     )
     few = " (fewer than the 16 that RFC 6414 asks for)" if metrics.few_flows else ""
+    later = sum(flow.replaces is not None for flow in metrics.flows)
+    stand_ins = f" and {later} stand-ins" if later else ""
     yield (
-        f"{metrics.flow_count} flows{few}; recovered = {settings.recovery_packets} packets in order, then "
+        f"{metrics.flow_count} flows{stand_ins}{few}; recovered = {settings.recovery_packets} packets in order, then "
         f"{settings.validation_s:g} s without loss; holes fewer than {settings.merge_packets} packets apart are one "
         "outage"
     )

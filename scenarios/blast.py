@@ -31,11 +31,16 @@ def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowS
     return tuple(flow.id for flow in flows if may_cross(flow)) if tors or pods else ()
 
 
-def relations(fabric: Fabric, faults: Sequence[Fault], flows: Sequence[FlowSpec]) -> Mapping[int, Relation]:
-    """Flow id to its relation to faults of one instant. InputError when a target is not in ``fabric``."""
+def relations(
+    fabric: Fabric, faults: Sequence[Fault], flows: Sequence[FlowSpec], absent: tuple[int, ...] = ()
+) -> Mapping[int, Relation]:
+    """Flow id to its relation to faults of one instant; ``absent`` are flows that are not there.
+
+    InputError when a target is not in ``fabric``.
+    """
     links = hit_links(fabric, [link.name for fault in faults for link in fault.links_hit(fabric)])
     transit = transit_flows(fabric, faults, flows)
-    edge = Edge("", EdgeKind.FAILURE, 0, 0, 0, 0, links, transit_flows=transit)
+    edge = Edge("", EdgeKind.FAILURE, 0, 0, 0, 0, links, transit_flows=transit, absent=absent)
     return {flow.id: relation_of(flow, edge) for flow in flows}
 
 

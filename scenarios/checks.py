@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from failover.faults import PlannedFault
+from failover.faults import HostReplaced, PlannedFault
 from failover.faults.compose import clash
 from failover.model import EdgeKind, Relation
 from failover.moments import Moment, moments
@@ -17,6 +17,7 @@ from scenarios.blast import relations
 from scenarios.checks_scope import may_have, scope_problem
 from scenarios.drill import OUTAGES, At, Bound, Expectation, Flows, Metric, Profile, Timeline, Workload
 from scenarios.measure import RELATIONS, is_about_whole_record
+from scenarios.spares import Roster, idle
 from scenarios.targets import settling_problem, target_problem
 from scenarios.units import format_duration
 from scenarios.workload import PATH_MTUS, mtu_needed, packet_period_ns
@@ -105,9 +106,11 @@ def _timing(parts: Parts) -> Found:
 def _steps(parts: Parts) -> Found:
     """A fault of several steps must not be repaired before its last."""
     for planned, where in parts.faults:
-        last_ns = max(edge.at_ns for edge in planned.edges_of(EdgeKind.FAILURE))
-        repaired_ns = planned.repaired_at_ns
-        if repaired_ns is not None and repaired_ns <= last_ns:
+        if planned.for_ns is None:
+            continue
+        steps = (edge.at_ns for edge in planned.edges if edge.kind is EdgeKind.FAILURE or edge.part is not None)
+        last_ns = max(steps)
+        if planned.at_ns + planned.for_ns <= last_ns:
             needed = format_duration(last_ns - planned.at_ns)
             yield (
                 (*where, "for"),
@@ -177,14 +180,18 @@ def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], prof
     if not faults:
         return "the drill has no faults; add one under timeline.faults, or remove the expectation" if asks else ""
     chosen = [planned for planned in faults if expectation.fault in {None, planned.id}]
+    if expectation.metric is Metric.JOB_DOWNTIME and not any(isinstance(p.fault, HostReplaced) for p in chosen):
+        return f"no spare takes over from a host; add a fault {HostReplaced.KIND}, or name it"
     if expectation.edge is At.REPAIR and not any(planned.repaired_at_ns for planned in chosen):
         return "no fault is repaired within the drill; add 'for' to it, or write edge: failure"
     if expectation.metric in {Metric.RECOVER, Metric.CONVERGED} and expectation.edge is At.FAILURE:
         short = [p for p in chosen if p.for_ns is not None and p.for_ns < profile.validation_ns]
+        short += [p for p in chosen if isinstance(p.fault, HostReplaced) and p.fault.after_ns < profile.validation_ns]
         if short:
             needed = format_duration(profile.validation_ns)
+            key = "after" if isinstance(short[0].fault, HostReplaced) else "for"
             what = "a flow can be called recovered" if expectation.metric is Metric.RECOVER else "the lab can be quiet"
-            return f"{short[0].id} is repaired before {what}; write for: {needed} or more"
+            return f"{short[0].id} is repaired before {what}; write {key}: {needed} or more"
     return ""
 
 
@@ -211,8 +218,15 @@ def _scopes(parts: Parts) -> Found:
 def _selections(parts: Parts) -> Found:
     if parts.fabric is None or not parts.flows or not parts.faults:
         return
+    by_id = {planned.id: (planned, where) for planned, where in parts.faults}
+    for planned, where in (by_id[name] for name in idle((planned for planned, _ in parts.faults), parts.flows)):
+        yield (
+            (*where, "target"),
+            f"{dotted((*where, 'target'))}: no queue pair is left at {planned.fault.target} when its spare takes over;"
+            " choose a host that carries traffic",
+        )
     due = moments(planned for planned, _ in parts.faults)
-    stands = [relations(parts.fabric, moment.faults, parts.flows) for moment in due]
+    stands = list(_stands(parts.fabric, parts.flows, due))
     for expectation, where in parts.expectations:
         inside = {flow.id for flow in parts.flows if may_have(expectation.scope, flow)}
         scoped = [{flow: stand[flow] for flow in stand if flow in inside} for stand in stands]
@@ -220,6 +234,14 @@ def _selections(parts: Parts) -> Found:
             anywhere = _has_flows(expectation, due, stands)
             why = _nobody_there(expectation) if anywhere else _nobody(expectation.flows)
             yield (*where[:-1], "flows"), f"{dotted(where[:-1])} can never be judged: {why}"
+
+
+def _stands(fabric: Fabric, flows: Sequence[FlowSpec], due: Sequence[Moment]) -> Iterator[Mapping[int, Relation]]:
+    """How every flow stands to each moment."""
+    roster = Roster(flows)
+    for moment in due:
+        roster.take_over(moment.takeovers)
+        yield relations(fabric, moment.faults, flows, roster.absent)
 
 
 def _has_flows(expectation: Expectation, due: Sequence[Moment], stands: Sequence[Mapping[int, Relation]]) -> bool:

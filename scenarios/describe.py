@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from failover.faults import Fault, Parameter, Unit, parameters
+from failover.faults import Fault, Parameter, SpareTakeover, Unit, parameters
 from failover.model import EdgeKind
 from scenarios.drill import Drill
 from scenarios.units import format_duration, format_percent
@@ -68,6 +68,8 @@ def _timeline(drill: Drill) -> list[tuple[int, str]]:
         for edge in planned.edges:
             what = _what(edge.part or planned.fault)
             repaired = f"{what} repaired" if edge.part is not None else "repaired"
+            if isinstance(edge.part, SpareTakeover):
+                repaired = f"{edge.part.spare} takes over from {edge.part.host}"
             found.append((edge.at_ns, f"{planned.id}: {what if edge.kind is EdgeKind.FAILURE else repaired}"))
     validation = format_duration(drill.profile.validation_ns)
     found.append(

@@ -82,6 +82,7 @@ class Metric(StrEnum):
     CONVERGED = "converged"  # injection to the last change of any protocol's state in the lab; then quiet
     UNTOUCHED = "untouched"  # flows that felt something although they have to do with what must feel nothing
     ORDER = "order"  # the smallest time between two events that must follow each other
+    JOB_DOWNTIME = "job_downtime"  # death of a host to the moment at which all that stands in for it is at work
     NOISE_FLOOR = "noise_floor"  # the largest outage reported while nothing was wrong
     STATE_RESTORED = "state_restored"  # after the drill the lab equals its state before
 
@@ -123,7 +124,7 @@ _UNITS: Mapping[Metric, Unit] = {
     Metric.STATE_RESTORED: Unit.YES,
 }
 PHASES = frozenset({Metric.DETECT, Metric.SWITCH, Metric.CONVERGE, Metric.RECOVER})
-OF_THE_LAB = frozenset({Metric.CONVERGED, Metric.UNTOUCHED, Metric.ORDER})
+OF_THE_LAB = frozenset({Metric.CONVERGED, Metric.UNTOUCHED, Metric.ORDER, Metric.JOB_DOWNTIME})
 OUTAGES = frozenset({Metric.WORST_OUTAGE, Metric.MEDIAN_OUTAGE, Metric.OUTAGE_P95})
 
 

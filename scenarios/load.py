@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
-from failover.faults import FAULTS, Fault, PlannedFault, make, parameters, settled
+from failover.faults import FAULTS, Fault, HostReplaced, PlannedFault, make, parameters, settled
 from scenarios.checks import Parts, check_drill
 from scenarios.drill import (
     At,
@@ -28,6 +29,7 @@ from scenarios.schema import (
     expectation_model,
     fault_model,
 )
+from scenarios.spares import assigned, stand_ins
 from scenarios.special import scope_of, without_limit
 from scenarios.workload import flows_of
 from testbed.errors import InputError
@@ -57,7 +59,7 @@ def drill_from(document: Document, base: Path) -> Drill:
     timeline, faults = _timeline(mistakes, profile, fabric)
     expectations = _expectations(mistakes)
     complete = timeline is not None and len(faults) == len(_entries(document))
-    flows = _flows(mistakes, workload, fabric)
+    flows = _flows(mistakes, workload, fabric, faults)
     parts = Parts(fabric, workload, profile, timeline, faults, expectations, complete, flows, document.line)
     check_drill(mistakes, parts)
     mistakes.raise_any()
@@ -105,16 +107,22 @@ def _workload(mistakes: Mistakes) -> Workload | None:
     return Workload(**section.model_dump())
 
 
-def _flows(mistakes: Mistakes, workload: Workload | None, fabric: Fabric | None) -> tuple[FlowSpec, ...]:
-    """The flows of the workload; none when something is wrong with it or the fabric."""
+def _flows(
+    mistakes: Mistakes, workload: Workload | None, fabric: Fabric | None, faults: list[tuple[PlannedFault, Where]]
+) -> tuple[FlowSpec, ...]:
+    """The flows of the workload and their stand-ins; none when something is wrong with it, the fabric or a spare."""
     if workload is None or fabric is None:
         return ()
     try:
-        return flows_of(workload, fabric)
+        flows = flows_of(workload, fabric)
     except InputError as error:
         written = "workload" in mistakes.document.data  # a section left out is right by itself: blame the fabric
         mistakes.add_all(("workload", "pattern") if written else ("topology",), error, "workload: ")
         return ()
+    planned = [fault for fault, _ in faults]
+    if any(isinstance(each.fault, HostReplaced) and not each.fault.spare for each in planned):
+        return ()
+    return (*flows, *chain.from_iterable(stand_ins(fabric, planned, flows)))
 
 
 def _profile(given: Plain) -> Profile:
@@ -132,12 +140,27 @@ def _timeline(
         where: Where = ("timeline", "faults", at)
         fault = _fault(mistakes, where, entry, default_id, fabric) if isinstance(entry, dict) else None
         faults += [] if fault is None else [(fault, where)]
+    faults = _with_spares(mistakes, fabric, faults)
     if section is None:
         return None, faults
     settle_ns = section.settle
     if settle_ns is None:
         settle_ns = profile.validation_ns + SECOND if faults else 0
     return Timeline(section.healthy, tuple(fault for fault, _ in faults), settle_ns), faults
+
+
+def _with_spares(
+    mistakes: Mistakes, fabric: Fabric | None, faults: list[tuple[PlannedFault, Where]]
+) -> list[tuple[PlannedFault, Where]]:
+    """The faults with the spares that take over; one that can have none is noted and keeps none."""
+    if fabric is None:
+        return faults
+    found = assigned(fabric, [fault for fault, _ in faults])
+    for at, problem in found.problems.items():
+        planned, where = faults[at]
+        key = (*where, "spare" if isinstance(planned.fault, HostReplaced) and planned.fault.spare else "fault")
+        mistakes.add(key, f"{dotted(where)}: {problem}")
+    return [(fault, where) for fault, (_, where) in zip(found.faults, faults, strict=True)]
 
 
 def _entries(document: Document) -> list[Plain]:

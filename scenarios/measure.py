@@ -12,7 +12,7 @@ from statistics import median
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Phase, Relation
 from scenarios.drill import At, Bound, Expectation, Flows, Metric
 from scenarios.figure import Figure, edges_of
-from scenarios.measure_lab import converged, order, untouched
+from scenarios.measure_lab import converged, job_downtime, order, untouched
 from scenarios.scope import Scope
 
 RELATIONS: Mapping[Flows, frozenset[Relation]] = {
@@ -21,7 +21,7 @@ RELATIONS: Mapping[Flows, frozenset[Relation]] = {
     Flows.RECEIVER: frozenset({Relation.RECEIVER, Relation.BOTH}),
     Flows.TRANSIT: frozenset({Relation.TRANSIT}),
     Flows.OTHERS: frozenset({Relation.NONE}),
-    Flows.ALL: frozenset(Relation),
+    Flows.ALL: frozenset(Relation) - {Relation.ABSENT},
 }
 """The relations to a fault that each selector takes in."""
 
@@ -95,7 +95,9 @@ def _whole_record(expectation: Expectation, metrics: DrillMetrics) -> list[FlowR
         return None
     wanted = RELATIONS[expectation.flows]
     inside = [flow for flow in metrics.flows if expectation.scope.has_flow(flow.src_nic, flow.dst_nic, None)]
-    if expectation.flows in {Flows.ALL, Flows.OTHERS}:
+    if expectation.flows is Flows.ALL:
+        return inside
+    if expectation.flows is Flows.OTHERS:
         return [flow for flow in inside if all(edge.relation in wanted for edge in flow.edges)]
     return [flow for flow in inside if any(edge.relation in wanted for edge in flow.edges)]
 
@@ -290,5 +292,6 @@ _MEASURES: Mapping[Metric, Callable[[Expectation, DrillMetrics], Figure]] = {
     Metric.CONVERGED: converged,
     Metric.UNTOUCHED: untouched,
     Metric.ORDER: order,
+    Metric.JOB_DOWNTIME: job_downtime,
     Metric.NOISE_FLOOR: _noise_floor,
 }

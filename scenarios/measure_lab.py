@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from failover import phases
+from failover.downtime import Downtime
 from failover.marks import Mark, Marked
-from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult
+from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, Relation
 from scenarios.drill import Expectation
 from scenarios.figure import Figure, edges_of
 
@@ -43,7 +44,8 @@ def untouched(expectation: Expectation, metrics: DrillMetrics) -> Figure:
         (metrics.edges[at].edge.label, flow.edges[at])
         for at in indexes
         for flow in metrics.flows
-        if expectation.scope.touches(flow.src_nic, flow.dst_nic, flow.edges[at].plane)
+        if flow.edges[at].relation is not Relation.ABSENT
+        and expectation.scope.touches(flow.src_nic, flow.dst_nic, flow.edges[at].plane)
     ]
     if not watched:
         return Figure(None, f"no flow has to do with {', '.join(expectation.scope.words)}")
@@ -67,6 +69,25 @@ def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:
     if flow.stopped_by_error:
         return "its queue pair died"
     return f"{flow.late} packets late" if flow.late and flow.send_gap_ms <= claimed_ms else ""
+
+
+def job_downtime(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """Death of a host to the moment at which all its stand-ins were at work, ms, at the takeover where it took longest.
+
+    When that moment did not come, the job stood still to the end of the window at least.
+    """
+    found = [_stood_still(edge, edge.downtime) for edge in edges_of(expectation, metrics) if edge.downtime is not None]
+    if not found:
+        return Figure(None, "no spare took over in the run")
+    return max(found, key=lambda figure: (figure.open_ended, figure.value or 0.0))
+
+
+def _stood_still(edge: EdgeResult, downtime: Downtime) -> Figure:
+    if downtime.ms is not None:
+        evidence = f"{edge.edge.label}: {downtime.stand_ins} stand-ins, last {downtime.last_flow}"
+        return Figure(downtime.ms, evidence, downtime.resolution_ms)
+    least_ms = (edge.edge.window_end_ns - downtime.since_ns) / 1e6
+    return Figure(least_ms, f"{edge.edge.label}: {downtime.reason}", downtime.resolution_ms, open_ended=True)
 
 
 def order(expectation: Expectation, metrics: DrillMetrics) -> Figure:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from failover.model import DrillMetrics, EdgeKind, EdgeResult, Relation
+from failover.model import DrillMetrics, EdgeKind, EdgeResult
 from scenarios.reproduce_paths import PathFigures
 from testbed.events import Event
 from testbed.fabric.inventory import Inventory
@@ -57,7 +57,7 @@ def kept(metrics: DrillMetrics, host: str) -> float:
 def silent(metrics: DrillMetrics) -> tuple[int, int]:
     """How many flows that are hit deliver nothing any more when the first failure has settled, and how many are hit."""
     failure = _edges(metrics, EdgeKind.FAILURE)[0]
-    hit = [flow for flow in metrics.flows_at(failure) if flow.relation is not Relation.NONE]
+    hit = [flow for flow in metrics.flows_at(failure) if flow.relation.is_touched]
     return sum(flow.goodput.after_bps < 0.01 * flow.goodput.before_bps for flow in hit), len(hit)
 
 

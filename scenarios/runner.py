@@ -27,6 +27,7 @@ from results.progress import Progress
 from scenarios.blast import transit_flows
 from scenarios.drill import Drill
 from scenarios.order import Order
+from scenarios.spares import stand_ins
 from scenarios.traffic_on_lab import LabTraffic
 from scenarios.workload import flows_of
 from testbed.errors import HpnError, InputError, MachineError
@@ -107,13 +108,15 @@ class _Run:
         """Traffic and faults; the lab is healed whatever happens."""
         before = state(lab)
         workload = self._drill.workload
-        traffic = LabTraffic(lab, flows_of(workload, lab.fabric), self._folder.path, workload.tick_ns)
+        flows = flows_of(workload, lab.fabric)
+        later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
+        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later)
         if traffic.spread.worst_load > _FULL_LINK:
             raise InputError(
                 f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
                 f" fabric; lower workload.load"
             )
-        injector = Injector(lab)
+        injector = Injector(lab, traffic)
         sampler = HostSampler(own_pids)
         news: asyncio.Task[None] | None = None
         try:

@@ -110,6 +110,8 @@ def _parameter_type(p: Parameter) -> object:
         return Annotated[float, percent(format_percent(p.low), format_percent(p.high))]
     if p.choices is not None:
         return Literal[tuple(each.value for each in p.choices)]
+    if p.unit is ParameterUnit.NAME:
+        return Annotated[str, Field(min_length=1, examples=["p0.s0.h2"])]
     return Annotated[int, Field(ge=int(p.low), le=int(p.high))]
 
 
@@ -187,6 +189,12 @@ class UntouchedExpectation(_Edges):
     hosts: list[str] = Field(default_factory=list)
 
 
+class DowntimeExpectation(_DurationBounds):
+    """``job_downtime:``."""
+
+    fault: str | None = None
+
+
 class OrderExpectation(Strict):
     """``order:``; ``events`` by the names of ``failover.marks.Mark``."""
 
@@ -208,4 +216,6 @@ def expectation_model(metric: Metric) -> type[Strict]:
         return NoiseExpectation
     if metric in {Metric.UNTOUCHED, Metric.ORDER}:
         return UntouchedExpectation if metric is Metric.UNTOUCHED else OrderExpectation
+    if metric is Metric.JOB_DOWNTIME:
+        return DowntimeExpectation
     return PhaseExpectation if metric in {*PHASES, Metric.CONVERGED} else _BY_UNIT[metric.unit]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 
-from failover.faults import Fault, TargetKind, settled
+from failover.faults import Fault, HostReplaced, TargetKind, settled
 from failover.faults.area import ALL, planes
+from scenarios.spares import no_spare
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, LinkKind, Role
 
@@ -46,7 +47,9 @@ def target_problem(fabric: Fabric, fault: Fault) -> str:
     target, needed = fault.target, fault.TARGET
     accepted = _TARGETS[needed](fabric)
     if target in accepted:
-        return "" if fault.links_hit(fabric) else f"{target} has no link that {fault.KIND} would hit; choose another"
+        if not fault.links_hit(fabric):
+            return f"{target} has no link that {fault.KIND} would hit; choose another"
+        return no_spare(fabric, target) if isinstance(fault, HostReplaced) else ""
     if not accepted:
         return f"this fabric has no {needed}, which {fault.KIND} needs; choose another fault or topology"
     what = _what(fabric, target)

@@ -6,9 +6,10 @@ import asyncio
 import math
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+from scenarios.spares import Roster
 from testbed.errors import MachineError
 from testbed.events import now_ns
 from testbed.lab.lab import Lab
@@ -51,18 +52,30 @@ class LabRouter:
 
 
 class LabTraffic:
-    """The flows of one drill. Connection numbers of path control: 2 x flow for data, 2 x flow + 1 for its ACKs."""
+    """The flows of one drill. Connection numbers of path control: 2 x flow for data, 2 x flow + 1 for its ACKs.
 
-    def __init__(self, lab: Lab, flows: Sequence[FlowSpec], out: Path, tick_ns: int = 1_000_000) -> None:
+    ``later`` are stand-ins, by the instant at which they begin (``scenarios.spares.stand_ins``): their sockets are
+    opened with the others', they send from ``take_over`` on.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        flows: Sequence[FlowSpec],
+        out: Path,
+        tick_ns: int = 1_000_000,
+        later: Sequence[Sequence[FlowSpec]] = (),
+    ) -> None:
         self._lab = lab
-        self.spread: Spread = spread(flows, LabRouter(lab))
+        self.spread: Spread = spread(flows, LabRouter(lab), later)
         self.flows = self.spread.flows
+        self._roster = Roster(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}
         self._recent: deque[Progress] = deque(maxlen=6)
         self.goodput: Mapping[str, float] = {}
         assert lab.wiring is not None
         spaces = {nic.name: lab.wiring.namespaces[nic.host] for nic in lab.fabric.nics}
-        wanted = math.ceil(sum(flow.rate_pps for flow in self.flows) / _WORKER_PPS)
+        wanted = math.ceil(sum(flow.rate_pps for flow in flows) / _WORKER_PPS)
         workers = max(1, min(os.cpu_count() or 1, len(self.flows), wanted))
         self.engine = TrafficEngine(
             self.flows, spaces, out, workers, lab.emit, progress=self._progress, tick_ns=tick_ns
@@ -72,7 +85,19 @@ class LabTraffic:
         """Start the engine and put every queue pair under path control."""
         await self.engine.start()
         self._lab.move_listeners.append(self._move)
-        self._each_nic(lambda nic, data, acks: self._lab.nics[nic].connect([*data, *acks]))
+        self._connect(self._roster.present)
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """Ids of flows that are not there now: closed, or stand-ins that have not begun."""
+        return self._roster.absent
+
+    async def take_over(self, dead: Collection[str]) -> None:
+        """The spares of these hosts begin: queue pairs of the dead hosts are closed, their stand-ins send."""
+        change = self._roster.take_over(dead)
+        self._disconnect(change.closes)
+        self._connect(change.starts)
+        await self.engine.replace([flow.id for flow in change.closes], [flow.id for flow in change.starts])
 
     async def until(self, at_ns: int) -> None:
         """Sleep until a moment. MachineError when the engine fails meanwhile."""
@@ -85,14 +110,20 @@ class LabTraffic:
         """Stop sending, drain, and give the queue pairs up."""
         report = await self.engine.finish()
         self._lab.move_listeners.remove(self._move)
-        self._each_nic(lambda nic, data, acks: self._lab.nics[nic].disconnect(c.id for c in [*data, *acks]))
+        self._disconnect(self._roster.present)
         return report
 
-    def _each_nic(self, do: Callable[[str, list[Connection], list[Connection]], None]) -> None:
-        for nic in {flow.src_nic for flow in self.flows} | {flow.dst_nic for flow in self.flows}:
-            data = [Connection(2 * f.id, f.dst_ip, ROCE_PORT, f.sport) for f in self.flows if f.src_nic == nic]
-            acks = [Connection(2 * f.id + 1, f.src_ip, ROCE_PORT, f.ack_sport) for f in self.flows if f.dst_nic == nic]
-            do(nic, data, acks)
+    def _connect(self, flows: Sequence[FlowSpec]) -> None:
+        self._each_nic(flows, lambda nic, connections: self._lab.nics[nic].connect(connections))
+
+    def _disconnect(self, flows: Sequence[FlowSpec]) -> None:
+        self._each_nic(flows, lambda nic, connections: self._lab.nics[nic].disconnect(c.id for c in connections))
+
+    def _each_nic(self, flows: Sequence[FlowSpec], do: Callable[[str, list[Connection]], None]) -> None:
+        for nic in {flow.src_nic for flow in flows} | {flow.dst_nic for flow in flows}:
+            data = [Connection(2 * f.id, f.dst_ip, ROCE_PORT, f.sport) for f in flows if f.src_nic == nic]
+            acks = [Connection(2 * f.id + 1, f.src_ip, ROCE_PORT, f.ack_sport) for f in flows if f.dst_nic == nic]
+            do(nic, [*data, *acks])
 
     def _move(self, move: Move) -> None:
         flow, is_ack = divmod(move.connection, 2)
@@ -110,7 +141,7 @@ class LabTraffic:
             return
         seconds = (last.at_ns - first.at_ns) / 1e9
         rates: Counter[str] = Counter()
-        for flow in self.flows:
+        for flow in self._roster.present:
             packets = last.received.get(flow.id, 0) - first.received.get(flow.id, 0)
             rates[self._plane(flow)] += int(packets * flow.path_mtu * 8 / seconds)
         self.goodput = rates

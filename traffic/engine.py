@@ -24,6 +24,8 @@ from traffic.messages import (
     Progress,
     QpError,
     Ready,
+    Replace,
+    Replaced,
     Setup,
     Stop,
     Stopped,
@@ -34,7 +36,7 @@ from traffic.placement import place
 from traffic.process import WorkerProcess
 from traffic.qp import AckPolicy
 
-T = TypeVar("T", Ready, Stopped, WorkerReport)
+T = TypeVar("T", Ready, Replaced, Stopped, WorkerReport)
 
 MOVES_AT_ONCE = 64
 """In one message: the first of many moves need not wait until all are given."""
@@ -94,7 +96,7 @@ class TrafficEngine:
         return await self._all(Ready, timeout_s)
 
     def begin(self, at_ns: int) -> None:
-        """Send from ``at_ns`` on (CLOCK_MONOTONIC; give the workers 50 ms)."""
+        """Send from ``at_ns`` on (CLOCK_MONOTONIC; give the workers 50 ms); stand-ins only after ``replace``."""
         self._softnet_before = softnet_drops()
         self._tell_all(Begin(at_ns))
 
@@ -110,6 +112,16 @@ class TrafficEngine:
     def move_ack(self, flow: int, sport: int) -> asyncio.Future[int]:
         """The same for the flow's acknowledgements, at the responder's NIC."""
         return self._move(Move(flow, sport, ack=True), self._flows[flow].dst_nic)
+
+    async def replace(self, closes: Sequence[int], starts: Sequence[int], timeout_s: float = 5.0) -> None:
+        """Close the queue pairs of some flows and let stand-ins send; returns when every worker has done so.
+
+        A closed queue pair sends nothing more, takes nothing that comes later and can no longer die.
+        """
+        for index in self._workers:
+            self._answers.pop((Replaced, index), None)
+        self._tell_all(Replace(tuple(closes), tuple(starts)))
+        await self._all(Replaced, timeout_s)
 
     async def stop_sending(self, timeout_s: float = 5.0) -> None:
         """Stop all senders; returns when the last packet has left. From here on no queue pair errors any more."""

@@ -57,6 +57,7 @@ class FlowSpec:
     path_mtu: int = 4096
     ib_timeout: int = 14
     retry_count: int = 7
+    replaces: int | None = None  # a stand-in: the flow whose work it takes on; it does not send before it is told to
 
     @property
     def goodput_bps(self) -> float:

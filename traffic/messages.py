@@ -64,7 +64,7 @@ class WorkerReport:
     received: Mapping[int, int]  # flow to packets recorded unharmed, duplicates included
     socket_drops: int  # datagrams the kernel dropped because the worker did not read in time
     icrc_bad: int
-    foreign: int  # packets for the RoCE port that were not ours
+    foreign: int  # packets for the RoCE port that were not ours, or came after their queue pair was closed
     acks_sent: int
     errors: Mapping[str, int]  # refused acknowledgements and receive errors by name
     receive_buffer_bytes: int
@@ -129,6 +129,14 @@ class Moves:
 
 
 @dataclass(frozen=True, slots=True)
+class Replace:
+    """Give the queue pairs of ``closes`` up, send those of ``starts`` (stand-ins) from now on; answer Replaced."""
+
+    closes: tuple[int, ...]
+    starts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Send no more data; answer Stopped."""
 
@@ -171,6 +179,11 @@ class MovedAll:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """The answer to Replace."""
+
+
+@dataclass(frozen=True, slots=True)
 class QpError:
     """A queue pair's retries are used up."""
 
@@ -193,8 +206,9 @@ class Failed:
 
 
 Message = (
-    Setup | Begin | Moves | Stop | Finish | Ready | MovedAll | QpError | Stopped | Failed | Progress | WorkerReport
-)
+    Setup | Begin | Moves | Replace | Stop | Finish
+    | Ready | MovedAll | Replaced | QpError | Stopped | Failed | Progress | WorkerReport
+)  # fmt: skip
 
 _LENGTH = struct.Struct("=I")
 

@@ -30,16 +30,18 @@ class Schedule:
         # Golden-ratio phases: any number of flows of one rate is spread evenly over a period.
         self._phase_ns = (np.arange(len(rates_pps)) * _GOLDEN % 1.0) * self._period_ns
         self._origin_ns = np.zeros(len(rates_pps), np.float64)  # relative to the start: exact in a float for 104 days
-        self._start_ns = 0
+        self._start_ns: int | None = None
         self._running = np.zeros(len(rates_pps), bool)
         self.next_seq = np.zeros(len(rates_pps), np.int64)
         self.slips = np.zeros(len(rates_pps), np.int64)
 
-    def start(self, at_ns: int) -> None:
-        """Packet 0 of every flow is due within its first period after ``at_ns``."""
-        self._start_ns = at_ns
-        self._origin_ns = self._phase_ns.copy()
-        self._running[:] = True
+    def start(self, at_ns: int, flows: Sequence[int] | None = None) -> None:
+        """Packet 0 of each of ``flows`` (all) is due within its first period after ``at_ns``."""
+        chosen = np.arange(len(self._running)) if flows is None else np.asarray(flows, np.int64)
+        if self._start_ns is None:
+            self._start_ns = at_ns
+        self._origin_ns[chosen] = at_ns - self._start_ns + self._phase_ns[chosen]
+        self._running[chosen] = True
 
     def stop(self, flow: int | None = None) -> None:
         """Nothing more is due for one flow, or for all."""
@@ -52,7 +54,7 @@ class Schedule:
 
     def due(self, now_ns: int) -> I64:
         """How many packets each flow is behind; gives up what cannot be caught up with."""
-        now = now_ns - self._start_ns
+        now = now_ns - (self._start_ns or 0)
         late_ns = now - self._origin_ns - self.next_seq * self._period_ns
         over = np.floor((late_ns - self._catch_up_ns) / self._period_ns)
         given_up = np.where(self._running & (over >= 1), over, 0)

@@ -7,7 +7,7 @@ so it picks ports whose paths share as little as possible. Where a path leads is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -45,32 +45,66 @@ class Spread:
     worst_load: float
 
 
-def spread(flows: Sequence[FlowSpec], router: Router) -> Spread:
+def spread(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
     """Give every flow source ports such that each NIC uses its ports in turn and no link is loaded needlessly.
 
-    Greedy, in flow order; acknowledgements are spread over ports too but do not count as load.
+    Greedy, in flow order; acknowledgements are spread over ports too but do not count as load. Each of ``later`` are
+    stand-ins that begin at one instant: what they replace weighs nothing by then. The worst load is that of any time.
     """
-    load: Counter[_Direction] = Counter()
-    taken: dict[str, set[int]] = {}
-    turns: Counter[str] = Counter()
-    chosen = []
-    for flow in flows:
-        sport = _best(flow, router, taken.setdefault(flow.src_nic, set()), turns[flow.src_nic], load)
-        turns[flow.src_nic] += 1
-        taken[flow.src_nic].add(sport)
-        for way in _directions(router.links(flow.src_nic, flow.dst_nic, sport)):
-            load[way] += int(flow.goodput_bps)
-        chosen.append(replace(flow, sport=sport))
-    answers: Counter[str] = Counter()
-    for at, flow in enumerate(chosen):
-        used = taken.setdefault(flow.dst_nic, set())
-        port = answers[flow.dst_nic] % router.ports(flow.dst_nic)
-        ack_sport = next(_leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, router, used), flow.ack_sport)
-        answers[flow.dst_nic] += 1
-        used.add(ack_sport)
-        chosen[at] = replace(flow, ack_sport=ack_sport)
-    worst = max(load, key=lambda way: load[way] / router.rate_bps(way[0]), default=("", True))
-    return Spread(tuple(chosen), worst[0], load[worst] / router.rate_bps(worst[0]) if worst[0] else 0.0)
+    spreading = _Spreading(router)
+    spreading.add(flows)
+    for stand_ins in later:
+        spreading.drop({flow.replaces for flow in stand_ins})
+        spreading.add(stand_ins)
+    return Spread(tuple(spreading.chosen), *spreading.worst)
+
+
+class _Spreading:
+    """Source ports given so far, and what each link carries in each direction."""
+
+    def __init__(self, router: Router) -> None:
+        self.chosen: list[FlowSpec] = []
+        self.worst = ("", 0.0)
+        self._router = router
+        self._load: Counter[_Direction] = Counter()
+        self._taken: dict[str, set[int]] = {}
+        self._turns: Counter[str] = Counter()
+        self._answers: Counter[str] = Counter()
+
+    def add(self, flows: Sequence[FlowSpec]) -> None:
+        """Choose for flows that run beside those there are."""
+        self.chosen += [self._answered(flow) for flow in [self._sent(flow) for flow in flows]]
+        for way, bps in self._load.items():
+            share = bps / self._router.rate_bps(way[0])
+            if share > self.worst[1]:
+                self.worst = (way[0], share)
+
+    def drop(self, flows: Collection[int | None]) -> None:
+        """Flows of these ids have ended; their ports stay theirs."""
+        for flow in self.chosen:
+            if flow.id in flows:
+                self._weigh(flow, -1)
+
+    def _sent(self, flow: FlowSpec) -> FlowSpec:
+        used = self._taken.setdefault(flow.src_nic, set())
+        found = replace(flow, sport=_best(flow, self._router, used, self._turns[flow.src_nic], self._load))
+        self._turns[flow.src_nic] += 1
+        used.add(found.sport)
+        self._weigh(found, 1)
+        return found
+
+    def _answered(self, flow: FlowSpec) -> FlowSpec:
+        used = self._taken.setdefault(flow.dst_nic, set())
+        port = self._answers[flow.dst_nic] % self._router.ports(flow.dst_nic)
+        ports = _leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, self._router, used)
+        found = replace(flow, ack_sport=next(ports, flow.ack_sport))
+        self._answers[flow.dst_nic] += 1
+        used.add(found.ack_sport)
+        return found
+
+    def _weigh(self, flow: FlowSpec, sign: int) -> None:
+        for way in _directions(self._router.links(flow.src_nic, flow.dst_nic, flow.sport)):
+            self._load[way] += sign * int(flow.goodput_bps)
 
 
 def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[_Direction]) -> int:

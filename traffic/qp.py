@@ -21,6 +21,7 @@ class QpState(StrEnum):
 
     READY = "ready-to-send"
     ERROR = "error"
+    CLOSED = "closed"  # by its owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Requester:
         Acknowledgements that are old, or for what was never sent, change nothing.
         """
         ahead = (psn + 1 - self.acknowledged) & PSN_MASK
-        if self.state is QpState.ERROR or not 0 < ahead < _HALF or ahead > self.outstanding:
+        if self.state is not QpState.READY or not 0 < ahead < _HALF or ahead > self.outstanding:
             return False
         self.acknowledged += ahead
         self._progress_ns, self._tries = now_ns, 0
@@ -85,9 +86,14 @@ class Requester:
         self.naks += 1
         return self.on_ack((expected_psn - 1) & PSN_MASK, now_ns)
 
+    def close(self) -> None:
+        """Its owner gives it up: what is outstanding stays so and kills nothing. An error stays one."""
+        if self.state is QpState.READY:
+            self.state = QpState.CLOSED
+
     def deadline_ns(self) -> int | None:
         """When the queue pair errors unless there is progress; None when nothing is at stake."""
-        if self.state is QpState.ERROR or not self.outstanding or self._policy.ib_timeout == 0:
+        if self.state is not QpState.READY or not self.outstanding or self._policy.ib_timeout == 0:
             return None
         return self._progress_ns + self._policy.patience_ns
 

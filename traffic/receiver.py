@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,7 +36,7 @@ class Received:
     per_flow: I64
     packets: int = 0  # of any kind
     icrc_bad: int = 0
-    foreign: int = 0  # not ours, or for a flow that is not received here
+    foreign: int = 0  # not ours, or for a flow that is not received here or closed
     socket_errors: Counter[str] = field(default_factory=Counter)
 
 
@@ -67,6 +67,7 @@ class Receiver:
         self._icrc = {data_bytes(mtu): wire.DataIcrc(mtu) for mtu in sorted(set(path_mtus))}
         self._qpns = np.array([*(responder_qpn(f.id) for f in self.flows), wire.QPN_MASK + 1], np.int64)
         self._ids = np.array([*(f.id for f in self.flows), 0], np.uint32)
+        self._open = np.ones(len(self._ids), bool)
         # 4 bytes more, so that a longer datagram is not taken for one of ours.
         self._batches = BatchReceiver(_BATCH, max(self._icrc) + 4)
         self._poll = select.epoll()
@@ -139,6 +140,7 @@ class Receiver:
         qpn = header["qpn"].astype(np.int64) & wire.QPN_MASK
         local = np.searchsorted(self._qpns, qpn)
         ours = (header["magic"] == wire.MAGIC) & (header["opcode"] == wire.RC_SEND_ONLY) & (self._qpns[local] == qpn)
+        ours &= self._open[local]
         self.received.icrc_bad += len(good) - int(np.count_nonzero(good))
         self.received.foreign += int(np.count_nonzero(good & ~ours))
         records = np.zeros(len(raw), RECEIVED)
@@ -176,6 +178,10 @@ class Receiver:
     def move_ack(self, flow: int, sport: int) -> int:
         """Acknowledge the flow with id ``flow`` from another source port; the time of the change. OSError."""
         return self.responders.move(int(np.searchsorted(self._qpns, responder_qpn(flow))), sport)
+
+    def give_up(self, flows: Collection[int]) -> None:
+        """Close the responders of those of ``flows`` (ids) that are here: what still comes for them is dropped."""
+        self._open[np.isin(self._ids, list(flows))] = False
 
     def drops(self) -> int:
         """Datagrams lost because this worker did not read in time."""

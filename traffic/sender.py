@@ -75,6 +75,19 @@ class Sender:
         spec = self.flows[flow]
         return open_sender(self._namespaces[spec.src_nic], spec.src_ip, self._sports[flow], self._size)
 
+    def begin(self, at_ns: int) -> None:
+        """Send from ``at_ns`` on; stand-ins wait for ``start``."""
+        self.schedule.start(at_ns, [i for i, flow in enumerate(self.flows) if flow.replaces is None])
+
+    def start(self, flow: int) -> None:
+        """Send ``flow`` (local index), a stand-in, from now on."""
+        self.schedule.start(now_ns(), [flow])
+
+    def give_up(self, flow: int) -> None:
+        """Send nothing more of ``flow`` (local index); its queue pair is closed, which is no error."""
+        self.schedule.stop(flow)
+        self.requesters[flow].close()
+
     def tick(self) -> None:
         """Send what is due now. MachineError when the path MTU does not fit through the interface."""
         due = self.schedule.due(now_ns())

@@ -38,6 +38,8 @@ from traffic.messages import (
     Progress,
     QpError,
     Ready,
+    Replace,
+    Replaced,
     Setup,
     Stop,
     Stopped,
@@ -137,10 +139,13 @@ class Worker:
         match message:
             case Begin(at_ns):
                 for sender in self._senders:
-                    sender.schedule.start(at_ns)
+                    sender.begin(at_ns)
                 self._ticker.start(at_ns + self._setup.offset_ns, self._setup.tick_ns)
             case Moves(moves):
                 self._say(MovedAll(tuple(self._move(move) for move in moves)))
+            case Replace():
+                self._replace(message)
+                self._say(Replaced())
             case Stop():
                 self._stopped = True
                 for sender in self._senders:
@@ -157,6 +162,13 @@ class Worker:
         except OSError as error:
             return Moved(move.flow, move.ack, now_ns(), error.strerror or str(error))
         return Moved(move.flow, move.ack, at)
+
+    def _replace(self, change: Replace) -> None:
+        """What is here of it; a stand-in's responder is always ready."""
+        self._receiver.give_up(change.closes)
+        for flow in sorted(self._requesters.keys() & {*change.closes, *change.starts}):
+            place = self._requesters[flow]
+            (place.sender.give_up if flow in change.closes else place.sender.start)(place.flow)
 
     def _tick(self) -> None:
         for sender in self._senders:
@@ -181,10 +193,7 @@ class Worker:
         if place is None:
             return
         requester = place.sender.requesters[place.flow]
-        if ack.syndrome == SYNDROME_ACK:
-            requester.on_ack(ack.psn, at_ns)
-        else:
-            requester.on_nak(ack.psn, at_ns)
+        (requester.on_ack if ack.syndrome == SYNDROME_ACK else requester.on_nak)(ack.psn, at_ns)
 
     def _expire(self, at_ns: int) -> None:
         for sender in self._senders:

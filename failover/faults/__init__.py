@@ -35,6 +35,7 @@ from failover.faults.node import (
     TorCrash,
     TorDataplaneDeath,
 )
+from failover.faults.replace import HostReplaced, SpareTakeover
 from failover.faults.stack import StackUpgrade
 from failover.faults.storm import FlapStorm
 from testbed.fabric.model import Fabric
@@ -51,6 +52,7 @@ __all__ = [
     "Fault",
     "FlapStorm",
     "HostDown",
+    "HostReplaced",
     "LacpLoss",
     "LinkDelay",
     "LinkDown",
@@ -64,6 +66,7 @@ __all__ = [
     "PlannedFault",
     "RateDrop",
     "SilentDrop",
+    "SpareTakeover",
     "StackUpgrade",
     "TargetKind",
     "Tier",
@@ -93,6 +96,7 @@ _ALL: tuple[type[Fault], ...] = (
     RateDrop,
     NicDown,
     HostDown,
+    HostReplaced,
     TorCrash,
     TorDrain,
     TorControlHang,

@@ -46,6 +46,7 @@ class Unit(StrEnum):
     PERCENT = "percent"  # '50 %', a float of 0..1 here
     COUNT = "count"
     CHOICE = "choice"  # one of a few words
+    NAME = "name"  # of something in the fabric
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Parameter:
     low: float = 0
     high: float = 0
     choices: type[StrEnum] | None = None
-    default: int | float | StrEnum | None = None
+    default: int | float | str | None = None
 
     def of(self, value: int | float | str) -> int | float | str:
         """The field's value for what a drill file gave."""
@@ -146,6 +147,11 @@ def choice(key: str, choices: type[StrEnum], default: StrEnum | None = None) -> 
     return _field(Parameter(key, Unit.CHOICE, choices=choices, default=default))
 
 
+def name(key: str) -> Any:
+    """Declare a dataclass field as a name that the drill file may give; '' when it does not."""
+    return _field(Parameter(key, Unit.NAME, default=""))
+
+
 def _field(declared: Parameter) -> Any:
     default = dataclasses.MISSING if declared.default is None else declared.default
     return dataclasses.field(default=default, metadata={"parameter": declared})
@@ -184,7 +190,9 @@ class PlannedFault:
     @property
     def over_at_ns(self) -> int | None:
         """When it lets go of what it hits; None when not before the end of the drill."""
-        return max(edge.at_ns for edge in self.edges) if self.fault.REPAIRS_ITSELF else self.repaired_at_ns
+        if self.fault.REPAIRS_ITSELF:
+            return max(edge.at_ns for edge in self.edges)
+        return None if self.for_ns is None else self.at_ns + self.for_ns
 
     def covers(self, other: PlannedFault) -> bool:
         """Whether it is there from before the other until after it."""

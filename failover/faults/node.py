@@ -52,7 +52,7 @@ class HostDown:
 
     ToRs see what ``NicDown`` shows them, for every rail. The host sends and receives nothing; who sends to it runs into
     the retry limit of its queue pairs. Restored by carrier: the emulated host comes back with its queue pairs as they
-    were, where a real one would boot and its job start again, perhaps on a spare host.
+    were, where a real one would boot and its job start again; on a spare host, that is ``HostReplaced``.
     """
 
     KIND: ClassVar[str] = "host-down"

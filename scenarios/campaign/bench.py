@@ -22,6 +22,7 @@ from scenarios.campaign.plan import FaultSequence, Plan
 from scenarios.campaign.result import Invariant, Result, Violation
 from scenarios.drill import Drill
 from scenarios.runner import Observed
+from scenarios.spares import stand_ins
 from scenarios.traffic_on_lab import LabTraffic
 from scenarios.workload import flows_of
 from testbed.errors import MachineError
@@ -77,8 +78,10 @@ class Bench:
 
     async def _carry_out(self, drill: Drill) -> _Run:
         lab = self._lab
-        traffic = LabTraffic(lab, flows_of(drill.workload, lab.fabric), self._scratch, drill.workload.tick_ns)
-        injector, sampler = Injector(lab), HostSampler(own_pids)
+        flows = flows_of(drill.workload, lab.fabric)
+        later = stand_ins(lab.fabric, drill.timeline.faults, flows)
+        traffic = LabTraffic(lab, flows, self._scratch, drill.workload.tick_ns, later)
+        injector, sampler = Injector(lab, traffic), HostSampler(own_pids)
         try:
             await traffic.start()
             sampler.start()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations
 from pathlib import Path
 
-from failover.model import DrillMetrics
+from failover.model import DrillMetrics, FlowResult, Relation
 from scenarios.campaign.promise import excuse
 from scenarios.campaign.result import Invariant, Violation
 from scenarios.drill import Drill
@@ -96,7 +96,7 @@ def queue_pairs(drill: Drill, metrics: DrillMetrics, fabric: Fabric, flows: Iter
 
 def going_on(metrics: DrillMetrics, last: Mapping[int, int], since_ns: int, patience_ns: int) -> Iterator[Violation]:
     """Once the lab has converged every queue pair that lives gets packets. ``last``: flow to its newest packet."""
-    living = [flow for flow in metrics.flows if flow.stopped_at_ns is None]
+    living = [flow for flow in metrics.flows if flow.stopped_at_ns is None and not _is_closed(flow)]
     silent = [flow.name for flow in living if last.get(flow.flow, 0) < since_ns]
     if silent:
         after = f"after it had converged, in {patience_ns // 1_000_000} ms"
@@ -107,6 +107,11 @@ def control_group(metrics: DrillMetrics) -> Iterator[Violation]:
     """Flows that no fault touches lose nothing."""
     if metrics.unexplained:
         yield Violation(Invariant.CONTROL, _first(list(metrics.unexplained), "findings"))
+
+
+def _is_closed(flow: FlowResult) -> bool:
+    """Whether a stand-in has taken its place."""
+    return bool(flow.edges) and flow.edges[-1].relation is Relation.ABSENT
 
 
 def _first(found: list[str], what: str) -> str:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from failover.faults import FAULTS, MS, Fault, make, parameters
+from failover.faults import FAULTS, MS, Fault, Unit, make, parameters
 from scenarios.campaign.rates import sample, weight
 from scenarios.targets import target_problem
 from testbed.errors import InputError
@@ -124,9 +124,11 @@ def _step(random_: random.Random, among: tuple[Choice, ...], so_far: FaultSequen
 
 
 def _arguments(random_: random.Random, kind: str) -> Mapping[str, Value]:
-    """A value for every parameter; one with a default keeps it half of the time."""
+    """A value for every parameter; one with a default keeps it half of the time, a name always."""
     found = {}
     for parameter in parameters(FAULTS[kind]).values():
+        if parameter.unit is Unit.NAME:
+            continue
         if parameter.default is None or random_.random() < 0.5:
             found[parameter.key] = sample(random_, parameter)
     return found

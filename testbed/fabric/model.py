@@ -174,6 +174,11 @@ class Fabric:
         return {n.name: n for n in self.nics}
 
     @cached_property
+    def nic_by_ip(self) -> Mapping[str, Nic]:
+        """IP to NIC."""
+        return {n.ip: n for n in self.nics}
+
+    @cached_property
     def stack_of(self) -> Mapping[str, Stack]:
         """Name of a ToR to the stack it is in; ToRs that are not stacked are not in it."""
         return {tor: stack for stack in self.stacks for tor in (stack.primary, stack.secondary)}

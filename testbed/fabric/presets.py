@@ -29,6 +29,10 @@ _ALL = (
         FabricSpec(name="tiny", segments=2, hosts=2, rails=2, aggs=2),
     ),
     Preset(
+        "tiny with a spare host in each segment: the smallest fabric in which a dead host is replaced",
+        FabricSpec(name="tiny-spare", segments=2, hosts=2, spare_hosts=1, rails=2, aggs=2),
+    ),
+    Preset(
         "8 hosts x 2 rails in 2 segments, 4 Aggs per plane: enough paths for ECMP to matter",
         FabricSpec(name="small", segments=2, hosts=4, rails=2, aggs=4),
     ),

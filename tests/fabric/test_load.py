@@ -35,6 +35,7 @@ def inline(text: str) -> FabricSpec | None:
     ("name", "nodes", "access", "fabric", "gpus"),
     [
         ("tiny", 16, 16, 16, 8),
+        ("tiny-spare", 18, 16, 16, 8),
         ("tiny-pods", 20, 8, 8, 4),
         ("tiny-stacked", 14, 16, 16, 8),
         ("tiny-dcn-plus", 20, 16, 32, 8),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from failover.downtime import Downtime
 from results.terminal import as_text, describe, milliseconds, summary
 from results.verdict import at_most, decide, holds
 from tests.results.sample import MANIFEST, metrics, verdict
@@ -35,6 +36,21 @@ def check_golden(name: str, text: str) -> None:
 def test_the_summary_reads_as_agreed(name: str, outage_ms: int, reasons: tuple[str, ...]) -> None:
     found = metrics(outage_ms)
     check_golden(name, as_text(summary(MANIFEST, found, verdict(found, *reasons))))
+
+
+def test_how_long_a_job_stood_still_stands_beside_its_resolution() -> None:
+    found = metrics()
+    stood = Downtime(2004.97, 0, 1, 16, "new", 0.83)
+    still = Downtime(None, 0, None, 2, "", 0.83, "2 of 2 stand-ins did not get 5 packets through in order, first new")
+    for downtime, said in (
+        (stood, "job downtime 2005 ms, resolution 0.83 ms: death to 5 packets in order of the last of 16 stand-ins ("),
+        (still, "job downtime: it did not go on, 2 of 2 stand-ins did not get 5 packets through in order, first new ("),
+    ):
+        edges = (found.edges[0], replace(found.edges[1], downtime=downtime))
+        text = as_text(summary(MANIFEST, replace(found, edges=edges), verdict(found)))
+        assert f"  {said}link repair 0)\n" in text
+    late = (*found.flows[:2], replace(found.flows[2], replaces=0))
+    assert "\n3 flows and 1 stand-ins (" in as_text(summary(MANIFEST, replace(found, flows=late), verdict(found)))
 
 
 def test_a_run_that_never_measured_still_says_why() -> None:

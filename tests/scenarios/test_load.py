@@ -199,6 +199,8 @@ def _written(p: Parameter) -> str:
             return format_duration(int(p.low))
         case Unit.PERCENT:
             return format_percent(p.low)
+        case Unit.NAME:
+            return "p0.s0.h2"
     return str(int(p.low))
 
 
@@ -209,7 +211,7 @@ def test_every_fault_of_the_catalogue_can_be_written(kind: str) -> None:
     lines += [f"{p.key}: {_written(p)}" for p in parameters(fault).values()]
     lines += [] if fault.REPAIRS_ITSELF else ["for: 5 s"]
     text = (
-        "drill: d\nsummary: s\ntopology: {preset: tiny, pods: 2, segments: 1, cores: 2}\n"
+        "drill: d\nsummary: s\ntopology: {preset: tiny, pods: 2, segments: 1, cores: 2, spare_hosts: 1}\n"
         f"timeline: {{faults: [{{{', '.join(lines)}}}]}}\nexpect: [packets_lost: {{at_most: 9}}]"
     )
     (planned,) = load(text).timeline.faults

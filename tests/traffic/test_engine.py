@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -294,6 +294,66 @@ def test_a_queue_pair_without_acknowledgements_errors_once_and_stops(tmp_path: P
     last = {f: run.sent["sent_ns"][run.sent["flow"] == f].max() for f in (0, 1)}
     assert last[0] <= errors[0].at_ns < last[1]
     assert run.missing(0).size > 40
+
+
+@pytest.mark.kernel
+def test_a_stand_in_sends_from_its_takeover_on_and_the_closed_queue_pair_does_not_die(tmp_path: Path) -> None:
+    """a ---- b, its receiver gone at 200 ms; flow 0 is replaced by 2 before its retries are used up, flow 1 is not"""
+    first = nets.flows(2, 1000, ib_timeout=13, retry_count=7)  # 8 x 33.6 ms
+    bench = Bench(nets.chain(), [*first, replace(nets.flows(3, 1000, ib_timeout=18)[2], replaces=0)], tmp_path)
+    replaced: list[int] = []
+
+    async def during(engine: TrafficEngine) -> None:
+        await asyncio.sleep(0.2)
+        Netlink(bench.net.b).run([rtnl.set_link(nets.B_IF, up=False)])
+        await asyncio.sleep(0.1)
+        replaced.append(now_ns())
+        await engine.replace([0], [2])
+        replaced.append(now_ns())
+        await asyncio.sleep(0.3)
+        Netlink(bench.net.b).run([rtnl.set_link(nets.B_IF, up=True), *nets.westward(bench.net, 1)])
+        await asyncio.sleep(0.3)
+
+    run = bench.run(during)
+    sent = {flow: run.sent["sent_ns"][run.sent["flow"] == flow] for flow in (0, 1, 2)}
+    assert sent[0].max() <= replaced[1]
+    assert sent[2].min() >= replaced[0]
+    assert sent[2].max() > replaced[1] + 300 * MS
+    assert set(run.sent["sport"][run.sent["flow"] == 2].tolist()) == {bench.flows[2].sport}
+    arrived = run.received[run.received["flow"] == 2]
+    assert len(arrived) > 0, "real packets of the stand-in, once b is back"
+    assert not arrived["flags"].any()
+    assert run.report.senders[2].acknowledged > 0
+    died = [event.subject for event in run.events if event.kind is EventKind.QP]
+    assert died == [bench.flows[1].name]
+    assert run.report.senders[0].sent > run.report.senders[0].acknowledged, "it was closed with packets outstanding"
+
+
+@pytest.mark.kernel
+def test_what_comes_after_a_queue_pair_was_closed_is_not_received(tmp_path: Path) -> None:
+    """a ---- b, a's queue holds packets of flow 0 back until 1 stands in for it, as a dead host's memory may"""
+    first, other = nets.flows(2, 1000, ib_timeout=18)
+    bench = Bench(nets.chain(), [first, replace(other, replaces=0)], tmp_path)
+    replaced: list[int] = []
+
+    def shape(rate_bps: int) -> None:
+        Netlink(bench.net.a).run([rtnl.add_tbf(nets.A_IF, rate_bps, 16_000, 4 << 20)])
+
+    async def during(engine: TrafficEngine) -> None:
+        await asyncio.sleep(0.2)
+        shape(10**6)
+        await asyncio.sleep(0.2)
+        await engine.replace([0], [1])
+        replaced.append(now_ns())
+        shape(10**10)
+        await asyncio.sleep(0.2)
+
+    run = bench.run(during)
+    old = run.received[run.received["flow"] == 0]
+    assert len(old) > 100
+    assert old["received_ns"].max() <= replaced[0]
+    assert sum(worker.foreign for worker in run.report.workers) == run.missing(0).size > 50
+    assert run.missing(1).size == 0
 
 
 @pytest.mark.kernel

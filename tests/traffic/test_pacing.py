@@ -62,6 +62,19 @@ def test_nothing_is_due_before_the_start_and_after_the_stop() -> None:
     assert not schedule.due(11 * S).any()
 
 
+def test_a_flow_that_begins_late_has_nothing_to_catch_up_with() -> None:
+    schedule = Schedule([1000.0, 1000.0])
+    schedule.start(10 * S, [0])
+    _run(schedule, [10 * S + k * MS for k in range(1, 2001)])
+    assert (schedule.next_seq[1], schedule.slips[1]) == (0, 0)
+    schedule.start(12 * S, [1])
+    schedule.stop(0)
+    _run(schedule, [12 * S + k * MS for k in range(1, 1001)])
+    assert abs(schedule.next_seq[0] - 2000) <= 1
+    assert abs(schedule.next_seq[1] - 1000) <= 1
+    assert not schedule.slips.any()
+
+
 def test_flows_of_one_rate_are_spread_over_the_period() -> None:
     schedule = Schedule([10.0] * 20)
     schedule.start(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +62,26 @@ def test_a_link_carries_its_rate_each_way() -> None:
     both = spread([flow(0, "x", "y"), flow(1, "y", "x"), flow(2, "x", "y"), flow(3, "y", "x")], Fabric())
     assert one.worst_load == pytest.approx(flow(0, "x", "y").goodput_bps / RATE, rel=1e-3)
     assert both.worst_load == one.worst_load
+
+
+def test_stand_ins_get_fresh_ports_and_what_they_replace_weighs_nothing() -> None:
+    first = [flow(number, "x", "y") for number in range(2 * AGGS)]
+    later = [replace(flow(2 * AGGS + one.id, "x", "y"), replaces=one.id) for one in first]
+    alone, found = spread(first, Fabric()), spread(first, Fabric(), [later])
+    assert found.flows[: 2 * AGGS] == alone.flows
+    assert found.worst_load == alone.worst_load
+    begun = found.flows[2 * AGGS :]
+    assert len({(one.sport % 2, one.sport // 2 % AGGS) for one in begun}) == 2 * AGGS, "as even as the first"
+    assert len({port for one in found.flows for port in (one.sport,)}) == 4 * AGGS
+    assert Counter(one.ack_sport % 2 for one in begun) == {0: AGGS, 1: AGGS}
+
+
+def test_the_worst_load_is_that_of_any_time() -> None:
+    first = [flow(0, "x", "y")]
+    later = [replace(flow(1, "x", "y"), replaces=0, rate_pps=3000.0)]
+    assert spread(first, Fabric(), [later]).worst_load == spread(later, Fabric()).worst_load
+    gentle = [replace(later[0], rate_pps=10.0)]
+    assert spread(first, Fabric(), [gentle]).worst_load == spread(first, Fabric()).worst_load
 
 
 def test_nothing_to_spread_is_no_load() -> None:

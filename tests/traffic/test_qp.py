@@ -51,6 +51,20 @@ def test_with_everything_acknowledged_it_waits_for_ever() -> None:
     assert not requester.on_timer(10**15)
 
 
+def test_a_closed_queue_pair_waits_for_nothing_and_a_dead_one_stays_dead() -> None:
+    requester = Requester(POLICY)
+    requester.on_sent(5, 0)
+    requester.close()
+    assert (requester.state, requester.deadline_ns()) == (QpState.CLOSED, None)
+    assert not requester.on_timer(10**15)
+    assert not requester.on_ack(4, 10)
+    dead = Requester(POLICY)
+    dead.on_sent(1, 0)
+    assert dead.on_timer(POLICY.patience_ns)
+    dead.close()
+    assert dead.state is QpState.ERROR
+
+
 def test_timeout_exponent_zero_never_expires() -> None:
     requester = Requester(RetryPolicy(0, 7))
     requester.on_sent(1, 0)

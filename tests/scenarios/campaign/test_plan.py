@@ -21,7 +21,7 @@ from testbed.fabric.presets import PRESETS
 from testbed.yamlfile import parse
 from tests.scenarios.campaign.samples import CUT, FLAP, PLAN, sequence
 
-FABRICS = ("tiny", "small", "tiny-pods", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only")
+FABRICS = ("tiny", "tiny-spare", "small", "tiny-pods", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only")
 
 
 @cache
@@ -65,6 +65,15 @@ def test_every_kind_that_finds_a_target_is_drawn_and_none_other() -> None:
     assert {"link-down", "tor-crash", "plane-down", "flap-storm"} <= able <= set(FAULTS) - {"core-crash"}
     met = {step.kind for index in range(700) for step in drawn("tiny", 1, index).steps}
     assert met == able
+
+
+def test_a_host_is_replaced_only_where_a_spare_stands_by() -> None:
+    assert "host-replaced" not in {choice.kind for choice in choices_of("tiny")}
+    assert "host-replaced" in {choice.kind for choice in choices_of("tiny-spare")}
+    met = [step for index in range(200) for step in drawn("tiny-spare", 1, index).steps]
+    replaced = [step for step in met if step.kind == "host-replaced"]
+    assert replaced
+    assert all(step.for_ns and step.for_ns > int(dict(step.arguments)["after"]) for step in replaced)
 
 
 def test_a_fabric_of_another_name_is_written_out(tmp_path: Path) -> None:

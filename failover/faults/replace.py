@@ -1,0 +1,68 @@
+"""A host that dies and is replaced by a spare one. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from failover.faults.base import MS, Need, PlannedEdge, TargetKind, Unit, name, once, parameter
+from failover.faults.node import HostDown
+from failover.model import EdgeKind
+from testbed.fabric.model import Fabric, Link
+
+
+@dataclass(frozen=True, slots=True)
+class SpareTakeover:
+    """A spare host takes over the job of a dead one: nothing of the network changes, only who talks to whom.
+
+    Every queue pair from or to the dead host is closed; for each a new one from or to the spare's NIC of the same rail
+    begins. Second step of ``HostReplaced``.
+    """
+
+    KIND: ClassVar[str] = "spare-takeover"
+    TARGET: ClassVar[TargetKind] = TargetKind.HOST
+    REPAIRS_ITSELF: ClassVar[bool] = True
+    TAKES_CARRIER: ClassVar[bool] = False
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    spare: str
+    host: str
+
+    @property
+    def target(self) -> str:
+        """The spare."""
+        return self.spare
+
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The links of the spare: what begins there is what this step is about."""
+        return fabric.links_of(fabric.node(self.spare).name)
+
+    def nodes_hit(self) -> tuple[str, ...]:
+        """None: the spare lived before."""
+        return ()
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Once."""
+        return once(at_ns, for_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class HostReplaced(HostDown):
+    """A host loses power, and ``after`` later its job goes on with a spare host of its segment in its place.
+
+    ToRs and peers see what ``HostDown`` shows them. ``after`` is what scheduler, image and restart take. The takeover
+    (``SpareTakeover``) is a repair of the job, the first repair edge; power comes back with the second, ``for`` after
+    the death or at the end of the drill, and no queue pair is left there to notice.
+    """
+
+    KIND: ClassVar[str] = "host-replaced"
+
+    after_ns: int = parameter("after", Unit.DURATION, 10 * MS, 1_800_000 * MS)
+    spare: str = name("spare")  # '' until ``scenarios.spares`` has found one
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Death, takeover, power."""
+        death = PlannedEdge(at_ns, EdgeKind.FAILURE)
+        takeover = PlannedEdge(at_ns + self.after_ns, EdgeKind.REPAIR, 0, SpareTakeover(self.spare, self.host))
+        power = () if for_ns is None else (PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR, 1),)
+        return (death, takeover, *power)

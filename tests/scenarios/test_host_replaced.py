@@ -1,0 +1,92 @@
+"""A host is replaced on a running lab: its queue pairs are closed, the spare's carry packets under path control."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from failover.faults import MS, HostReplaced, PlannedFault
+from failover.inject import Injector
+from failover.model import EdgeKind
+from failover.moments import moments
+from scenarios.drill import Workload
+from scenarios.spares import assigned, stand_ins
+from scenarios.traffic_on_lab import LabTraffic
+from scenarios.workload import flows_of
+from testbed.events import EventKind, now_ns
+from testbed.lab.lab import Lab
+from testbed.lab.state import differences, state
+from tests.lab.running import Recorder, tiny, with_lab
+from traffic.qp import RetryPolicy
+from traffic.records import RECEIVED, SENT
+
+pytestmark = pytest.mark.kernel
+
+DEAD, SPARE = "p0.s0.h0", "p0.s0.h2"
+SPARE_PORT = "p0.s0.h2.r0.0"
+
+
+def test_a_spare_carries_the_packets_of_a_dead_host_and_its_queue_pairs_move_as_all_do(tmp_path: Path) -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        before = state(lab)
+        planned = [PlannedFault("power", HostReplaced(DEAD, 300 * MS), 300 * MS, 2000 * MS)]
+        faults = assigned(lab.fabric, planned).faults
+        flows = flows_of(Workload(queue_pairs=2, load=0.02, ib_timeout=16), lab.fabric)
+        traffic = LabTraffic(lab, flows, tmp_path, later=stand_ins(lab.fabric, faults, flows))
+        old = {flow.id for flow in flows if f"{DEAD}.r" in flow.name}
+        new = {flow.id: flow for flow in traffic.flows if flow.replaces is not None}
+        assert {flow.replaces for flow in new.values()} == old
+        assert set(traffic.absent) == set(new)
+        injector = Injector(lab, traffic)
+        death, takeover, power = moments(faults)
+        try:
+            await traffic.start()
+            traffic.engine.begin(start := now_ns() + 50 * MS)
+            await traffic.until(start + death.at_ns)
+            dead = await injector.carry_out(death, ())
+            await traffic.until(start + takeover.at_ns)
+            taken = await injector.carry_out(takeover, (), traffic.planes())
+            assert set(traffic.absent) == old
+            await traffic.until(now_ns() + 200 * MS)
+            lab.breakage.ports_down([(lab.fabric.link(SPARE_PORT), SPARE)])
+            cut_ns = now_ns()
+            await lab.wait_for(lambda: bool(moves_to(lab, events, cut_ns)), 10)
+            lab.breakage.ports_up([(lab.fabric.link(SPARE_PORT), SPARE)])
+            await injector.carry_out(power, ())
+            await lab.converged(30)
+            alive_ns = now_ns()
+            patience_ns = RetryPolicy(16, 7).patience_ns
+            await traffic.until(max(alive_ns, dead.inject_after_ns + patience_ns) + 200 * MS)
+            report = await traffic.finish()
+        finally:
+            await traffic.engine.close()
+        assert [(e.kind, e.taken_over, set(e.absent)) for e in injector.edges] == [
+            (EdgeKind.FAILURE, (), set(new)),
+            (EdgeKind.REPAIR, ("power",), old),
+            (EdgeKind.REPAIR, (), old),
+        ]
+        assert {link.host for link in dead.links} == {DEAD}
+        assert {link.host for link in taken.links} == {SPARE}
+        assert {plane for flow, plane in taken.planes if flow in new} == {0, 1}, "their ports are taken in turn"
+        sent = np.concatenate([np.fromfile(name, SENT) for name in report.sent_files])
+        received = np.concatenate([np.fromfile(name, RECEIVED) for name in report.received_files])
+        for flow in new.values():
+            first = sent[sent["flow"] == flow.id][0]
+            assert first["sent_ns"] >= taken.inject_before_ns
+            assert first["sport"] == flow.sport
+            arrived = received[received["flow"] == flow.id]
+            assert arrived["seq"][0] == 0, "from the very first packet on"
+            assert arrived["received_ns"].max() > alive_ns
+        assert sent["sent_ns"][np.isin(sent["flow"], list(old))].max() <= taken.inject_after_ns
+        assert not [event for event in events if event.kind is EventKind.QP], "closed is not dead"
+        assert differences(before, state(lab)) == ()
+
+    with_lab(tiny(spare_hosts=1), check)
+
+
+def moves_to(lab: Lab, events: Recorder, since_ns: int) -> list[str]:
+    """The hosts at which path control has moved queue pairs towards the spare's NIC since a moment."""
+    moved = (event for event in events.after(since_ns, EventKind.PATH) if event.what == "moved")
+    return [event.node for event in moved if event.detail["dst"] == lab.fabric.nic(f"{SPARE}.r0").ip]

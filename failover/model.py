@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from failover.hostload import HostLoad
 from failover.marks import Marked
+from failover.ports import PortMetrics
 from failover.settings import QUICK as QUICK
 from failover.settings import Settings as Settings
 
@@ -295,6 +296,7 @@ class DrillMetrics:
     host: HostLoad | None
     inconclusive: tuple[str, ...]
     unexplained: tuple[str, ...]
+    ports: PortMetrics | None = None  # when the drill asked for samples
 
     def edge(self, fault: str, kind: EdgeKind, index: int = 0) -> EdgeResult:
         """The result of one edge. KeyError when there is none."""

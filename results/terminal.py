@@ -15,6 +15,7 @@ from rich.text import Text
 
 from failover.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
 from results.manifest import Manifest
+from results.ports import balance_lines, ports_table
 from results.tables import rate, table
 from results.verdict import Check, Outcome, Verdict
 
@@ -29,6 +30,8 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
     if metrics is not None and metrics.edges:
         parts += [Text(), _outages(metrics), Text(), _phases(metrics.edges), *_notes(metrics.edges)]
+    if metrics is not None and metrics.ports is not None:
+        parts += [Text(), ports_table(metrics.ports), *map(Text, balance_lines(metrics.ports))]
     if verdict.checks:
         parts += [Text(), _checks(verdict.checks)]
     if metrics is not None:

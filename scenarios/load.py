@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from failover.faults import FAULTS, Fault, PlannedFault, make, parameters, settled
+from failover.ports import Ports, Sampling
 from scenarios.checks import Parts, check_drill
 from scenarios.drill import (
     At,
@@ -23,6 +24,7 @@ from scenarios.drill import (
 from scenarios.schema import (
     DrillFile,
     FaultEntry,
+    SampleSection,
     TimelineSection,
     WorkloadSection,
     expectation_model,
@@ -56,9 +58,10 @@ def drill_from(document: Document, base: Path) -> Drill:
     profile = _profile(document.data.get("profile"))
     timeline, faults = _timeline(mistakes, profile, fabric)
     expectations = _expectations(mistakes)
+    sample = _sample(mistakes)
     complete = timeline is not None and len(faults) == len(_entries(document))
     flows = _flows(mistakes, workload, fabric)
-    check_drill(mistakes, Parts(fabric, workload, profile, timeline, faults, expectations, complete, flows))
+    check_drill(mistakes, Parts(fabric, workload, profile, timeline, faults, expectations, complete, flows, sample))
     mistakes.raise_any()
     assert top is not None
     assert spec is not None
@@ -74,6 +77,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         timeline=timeline,
         expectations=tuple(e for e, _ in expectations),
         source=document.name,
+        sample=sample,
     )
 
 
@@ -102,6 +106,15 @@ def _workload(mistakes: Mistakes) -> Workload | None:
     if section is None:
         return None
     return Workload(**section.model_dump())
+
+
+def _sample(mistakes: Mistakes) -> Sampling | None:
+    """What is to be sampled; something also when the section is wrong, as whoever wrote it wants samples."""
+    if "sample" not in mistakes.document.data:
+        return None
+    data = _section(mistakes.document, "sample")
+    section = None if data is None else mistakes.check(SampleSection, data, ("sample",))
+    return Sampling(section.queues, Ports(section.ports)) if section is not None else Sampling(SECOND)
 
 
 def _flows(mistakes: Mistakes, workload: Workload | None, fabric: Fabric | None) -> tuple[FlowSpec, ...]:

@@ -21,6 +21,8 @@ from failover.hostload import HostLoad
 from failover.inject import Injector
 from failover.model import Edge
 from failover.moments import moments
+from failover.ports import Sampled
+from failover.portsampler import PortSampler
 from results.folder import RunFolder
 from results.manifest import Manifest
 from results.progress import Progress
@@ -38,6 +40,7 @@ from testbed.lab.state import State, differences, state
 from testbed.routing.daemon import bird_version
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
+from traffic.paths import DISJOINT
 
 Tell = Callable[[Progress], None]
 _LEAD_NS = 200_000_000
@@ -57,6 +60,7 @@ class Observed:
     end_ns: int
     host: HostLoad | None
     differences: tuple[str, ...]
+    ports: Sampled | None = None
 
 
 def main(order: Order, folder: RunFolder, tell: Tell, fail: Callable[[HpnError], None]) -> int:
@@ -107,14 +111,16 @@ class _Run:
         """Traffic and faults; the lab is healed whatever happens."""
         before = state(lab)
         workload = self._drill.workload
-        traffic = LabTraffic(lab, flows_of(workload, lab.fabric), self._folder.path, workload.tick_ns)
-        if traffic.spread.worst_load > _FULL_LINK:
+        flows, how = flows_of(workload, lab.fabric), workload.source_ports
+        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, how)
+        if how == DISJOINT and traffic.spread.worst_load > _FULL_LINK:
             raise InputError(
                 f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
                 f" fabric; lower workload.load"
             )
         injector = Injector(lab)
         sampler = HostSampler(own_pids)
+        ports = PortSampler(lab.fabric, lab.requests, self._drill.sample)
         news: asyncio.Task[None] | None = None
         try:
             await traffic.start()
@@ -123,8 +129,10 @@ class _Run:
             sampler.start()
             self._start_ns = now_ns() + _LEAD_NS
             traffic.engine.begin(self._start_ns)
+            ports.start(self._start_ns)
             news = asyncio.create_task(self._relay(traffic))
             await self._timeline(lab, traffic, injector)
+            ports.stop()
             end_ns = now_ns()
             sampler.stop()
             report = await traffic.finish()
@@ -132,6 +140,7 @@ class _Run:
             if news is not None:
                 news.cancel()
             sampler.stop()
+            ports.stop()
             await injector.heal()
             await traffic.engine.close()
         return Observed(
@@ -142,6 +151,7 @@ class _Run:
             end_ns=end_ns,
             host=sampler.load(self._start_ns, end_ns),
             differences=await _restored(lab, before),
+            ports=ports.sampled(),
         )
 
     async def _timeline(self, lab: Lab, traffic: LabTraffic, injector: Injector) -> None:

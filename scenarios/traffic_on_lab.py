@@ -1,4 +1,4 @@
-"""A workload on a running lab: source ports chosen by true paths, queue pairs under path control, goodput per plane."""
+"""A workload on a running lab: source ports (chosen by true paths, say), path control, goodput per plane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testbed.routing.trace import Flow
 from traffic.engine import TrafficEngine
 from traffic.flow import ROCE_PORT, FlowSpec
 from traffic.messages import Progress, TrafficReport
-from traffic.paths import Spread, spread
+from traffic.paths import CHOICES, DISJOINT, Spread
 
 _WORKER_PPS = 5000
 """What one worker carries with ease. A tick costs the same for few packets as for many: fewer workers cost less."""
@@ -53,9 +53,17 @@ class LabRouter:
 class LabTraffic:
     """The flows of one drill. Connection numbers of path control: 2 x flow for data, 2 x flow + 1 for its ACKs."""
 
-    def __init__(self, lab: Lab, flows: Sequence[FlowSpec], out: Path, tick_ns: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        flows: Sequence[FlowSpec],
+        out: Path,
+        tick_ns: int = 1_000_000,
+        source_ports: str = DISJOINT,
+    ) -> None:
+        """``source_ports``: a key of ``traffic.paths.CHOICES``."""
         self._lab = lab
-        self.spread: Spread = spread(flows, LabRouter(lab))
+        self.spread: Spread = CHOICES[source_ports](flows, LabRouter(lab))
         self.flows = self.spread.flows
         self._sports = {flow.id: flow.sport for flow in self.flows}
         self._recent: deque[Progress] = deque(maxlen=6)

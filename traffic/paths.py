@@ -7,7 +7,7 @@ so it picks ports whose paths share as little as possible. Where a path leads is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -58,19 +58,73 @@ def spread(flows: Sequence[FlowSpec], router: Router) -> Spread:
         sport = _best(flow, router, taken.setdefault(flow.src_nic, set()), turns[flow.src_nic], load)
         turns[flow.src_nic] += 1
         taken[flow.src_nic].add(sport)
-        for way in _directions(router.links(flow.src_nic, flow.dst_nic, sport)):
-            load[way] += int(flow.goodput_bps)
+        _add(load, flow, router.links(flow.src_nic, flow.dst_nic, sport))
         chosen.append(replace(flow, sport=sport))
+    return _spread(_answers_in_turn(chosen, router, taken), load, router)
+
+
+def in_turn(flows: Sequence[FlowSpec], router: Router) -> Spread:
+    """Each NIC uses its ports in turn, for data and for acknowledgements; what lies behind them is left to hashes.
+
+    So do adapters that give each new queue pair the next port (mlx5's round-robin port affinity under LAG).
+    """
+    taken: dict[str, set[int]] = {}
+    turns: Counter[str] = Counter()
+    chosen = []
+    for flow in flows:
+        used = taken.setdefault(flow.src_nic, set())
+        port = turns[flow.src_nic] % router.ports(flow.src_nic)
+        sport = next(_leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, router, used), flow.sport)
+        turns[flow.src_nic] += 1
+        used.add(sport)
+        chosen.append(replace(flow, sport=sport))
+    return _spread(_answers_in_turn(chosen, router, taken), _loads(chosen, router), router)
+
+
+def hashed(flows: Sequence[FlowSpec], router: Router) -> Spread:
+    """The source ports that a RoCE stack draws (``traffic.flow.default_sport``); LAGs and switches hash as they do."""
+    return _spread(flows, _loads(flows, router), router)
+
+
+DISJOINT = "disjoint"
+
+CHOICES: Mapping[str, Callable[[Sequence[FlowSpec], Router], Spread]] = {
+    DISJOINT: spread,
+    "in-turn": in_turn,
+    "hash": hashed,
+}
+"""How source ports are chosen, by the word in a drill file."""
+
+
+def _answers_in_turn(flows: Sequence[FlowSpec], router: Router, taken: dict[str, set[int]]) -> list[FlowSpec]:
+    """The flows with acknowledgements that leave each NIC by its ports in turn."""
+    found = list(flows)
     answers: Counter[str] = Counter()
-    for at, flow in enumerate(chosen):
+    for at, flow in enumerate(found):
         used = taken.setdefault(flow.dst_nic, set())
         port = answers[flow.dst_nic] % router.ports(flow.dst_nic)
         ack_sport = next(_leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, router, used), flow.ack_sport)
         answers[flow.dst_nic] += 1
         used.add(ack_sport)
-        chosen[at] = replace(flow, ack_sport=ack_sport)
+        found[at] = replace(flow, ack_sport=ack_sport)
+    return found
+
+
+def _loads(flows: Sequence[FlowSpec], router: Router) -> Counter[_Direction]:
+    load: Counter[_Direction] = Counter()
+    for flow in flows:
+        _add(load, flow, router.links(flow.src_nic, flow.dst_nic, flow.sport))
+    return load
+
+
+def _add(load: Counter[_Direction], flow: FlowSpec, links: Sequence[str]) -> None:
+    for way in _directions(links):
+        load[way] += int(flow.goodput_bps)
+
+
+def _spread(flows: Sequence[FlowSpec], load: Counter[_Direction], router: Router) -> Spread:
     worst = max(load, key=lambda way: load[way] / router.rate_bps(way[0]), default=("", True))
-    return Spread(tuple(chosen), worst[0], load[worst] / router.rate_bps(worst[0]) if worst[0] else 0.0)
+    return Spread(tuple(flows), worst[0], load[worst] / router.rate_bps(worst[0]) if worst[0] else 0.0)
 
 
 def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[_Direction]) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from results.terminal import as_text, describe, milliseconds, summary
 from results.verdict import at_most, decide, holds
-from tests.results.sample import MANIFEST, metrics, verdict
+from tests.results.sample import MANIFEST, metrics, ports, verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -35,6 +35,11 @@ def check_golden(name: str, text: str) -> None:
 def test_the_summary_reads_as_agreed(name: str, outage_ms: int, reasons: tuple[str, ...]) -> None:
     found = metrics(outage_ms)
     check_golden(name, as_text(summary(MANIFEST, found, verdict(found, *reasons))))
+
+
+def test_what_was_sampled_at_ports_is_told_in_brief() -> None:
+    found = replace(metrics(), ports=ports())
+    check_golden("ports.txt", as_text(summary(MANIFEST, found, verdict(found))))
 
 
 def test_a_run_that_never_measured_still_says_why() -> None:

@@ -17,6 +17,7 @@ from failover.edge import HitLink as HitLink
 from failover.edge import Relation as Relation
 from failover.hostload import HostLoad
 from failover.marks import Marked
+from failover.ports import PortMetrics
 from failover.settings import QUICK as QUICK
 from failover.settings import Settings as Settings
 
@@ -227,6 +228,7 @@ class DrillMetrics:
     host: HostLoad | None
     inconclusive: tuple[str, ...]
     unexplained: tuple[str, ...]
+    ports: PortMetrics | None = None  # when the drill asked for samples
 
     def edge(self, fault: str, kind: EdgeKind, index: int = 0) -> EdgeResult:
         """The result of one edge. KeyError when there is none."""

@@ -1,7 +1,7 @@
 """The run folder: everything one drill leaves behind, written atomically and read back typed.
 
 Changes when a file is added to it. ``metrics.json`` is the whole of ``DrillMetrics``; ``flows.jsonl`` holds the same
-per-flow results flat, one line per flow and edge, for jq, SQLite and spreadsheets.
+per-flow results flat, one line per flow and edge, and ``ports.json`` those of ports, for jq, SQLite and spreadsheets.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from failover.model import DrillMetrics, FlowEdgeResult
+from failover.ports import PortMetrics
 from results.manifest import Manifest
 from results.verdict import Verdict
 from testbed.errors import InputError
@@ -28,6 +29,7 @@ _EVENT = TypeAdapter(Event)
 _METRICS = TypeAdapter(DrillMetrics)
 _VERDICT = TypeAdapter(Verdict)
 _FLOW_EDGE = TypeAdapter(FlowEdgeResult)
+_PORTS = TypeAdapter(PortMetrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class RunFolder:
         _write(self.path / "events.jsonl", b"".join(_EVENT.dump_json(event) + b"\n" for event in events))
 
     def write_metrics(self, metrics: DrillMetrics) -> None:
-        """``metrics.json`` and ``flows.jsonl``."""
+        """``metrics.json`` and ``flows.jsonl``, and ``ports.json`` when ports were sampled."""
         _write(self.path / "metrics.json", _METRICS.dump_json(metrics, indent=2))
         lines = (
             json.dumps({"edge": result.edge.label} | _FLOW_EDGE.dump_python(flow, mode="json")) + "\n"
@@ -65,6 +67,10 @@ class RunFolder:
             for flow in metrics.flows_at(result)
         )
         _write(self.path / "flows.jsonl", "".join(lines).encode())
+        if metrics.ports is not None:
+            _write(self.path / "ports.json", _PORTS.dump_json(metrics.ports, indent=2))
+        else:
+            (self.path / "ports.json").unlink(missing_ok=True)  # of an earlier run
 
     def write_verdict(self, verdict: Verdict) -> None:
         """``verdict.json``."""

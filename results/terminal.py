@@ -16,6 +16,7 @@ from rich.text import Text
 from failover.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
 from failover.phases import converged
 from results.manifest import Manifest
+from results.ports import balance_lines, ports_table
 from results.tables import rate, table
 from results.verdict import Check, Outcome, Verdict
 
@@ -32,6 +33,8 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     if metrics is not None and metrics.edges:
         parts += [Text(), _outages(metrics), Text(), _phases(metrics), *_notes(metrics)]
         parts += _downtimes(metrics)
+    if metrics is not None and metrics.ports is not None:
+        parts += [Text(), ports_table(metrics.ports), *map(Text, balance_lines(metrics.ports))]
     if verdict.checks:
         parts += [Text(), _checks(verdict.checks)]
     if metrics is not None:

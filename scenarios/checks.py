@@ -13,7 +13,9 @@ from failover.faults import HostReplaced, PlannedFault
 from failover.faults.compose import clash
 from failover.model import EdgeKind, Relation
 from failover.moments import Moment, moments
+from failover.ports import Sampling
 from scenarios.blast import relations
+from scenarios.checks_sample import expectation_problem, period_problem
 from scenarios.checks_scope import may_have, scope_problem
 from scenarios.drill import OUTAGES, At, Bound, Expectation, Flows, Metric, Profile, Timeline, Workload
 from scenarios.measure import RELATIONS, is_about_whole_record
@@ -44,17 +46,31 @@ class Parts:
     faults_complete: bool  # no fault of the file was refused
     flows: tuple[FlowSpec, ...]  # empty when they could not be worked out
     line: Callable[[Where], int]  # of a place in the file
+    sample: Sampling | None
 
 
 def check_drill(mistakes: Mistakes, parts: Parts) -> None:
     """Note everything that is wrong between the sections."""
-    for check in (_targets, _ids, _timing, _steps, _overlaps, _workload, _known_faults, _edges, _resolution, _scopes):
+    for check in _CHECKS:
         for where, text in check(parts):
             written = where[0] in mistakes.document.data  # a section left out is right by itself: blame the fabric
             mistakes.add(where if written else ("topology",), text)
     if not mistakes:  # flows can only be worked out for a drill that is right so far
         for where, text in _selections(parts):
             mistakes.add(where, text)
+
+
+def _sample(parts: Parts) -> Found:
+    if parts.fabric is None:
+        return
+    for expectation, where in parts.expectations:
+        problem = expectation_problem(expectation, parts.fabric, parts.sample)
+        if problem:
+            yield where[:3], f"{dotted(where[:3])} can never be judged: {problem}"
+    if parts.sample is not None and parts.timeline is not None:
+        problem = period_problem(parts.fabric, parts.sample, parts.timeline.end_ns)
+        if problem:
+            yield ("sample", "queues"), f"sample.queues {problem}"
 
 
 def _targets(parts: Parts) -> Found:
@@ -269,3 +285,18 @@ def _nobody(flows: Flows) -> str:
     if flows is Flows.TRANSIT:
         return "no fault is above the ToRs, or all flows are hit themselves; write flows: hit"
     return f"no {flows} flow: the faults hit no NIC that carries traffic; write another target or flows: all"
+
+
+_CHECKS = (
+    _targets,
+    _ids,
+    _timing,
+    _steps,
+    _overlaps,
+    _workload,
+    _known_faults,
+    _edges,
+    _resolution,
+    _scopes,
+    _sample,
+)

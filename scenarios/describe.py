@@ -6,6 +6,7 @@ from collections import Counter
 
 from failover.faults import Fault, Parameter, SpareTakeover, Unit, parameters
 from failover.model import EdgeKind
+from failover.ports import Ports, Sampling
 from scenarios.drill import Drill
 from scenarios.units import format_duration, format_percent
 from scenarios.workload import flows_of, packet_period_ns
@@ -18,7 +19,9 @@ def describe(drill: Drill) -> list[str]:
     fabric = build(drill.topology)
     lines = [f"{drill.name}: {drill.summary}", f"file: {drill.source}", ""]
     lines += [*drill.description.splitlines(), ""] if drill.description else []
-    lines += [f"fabric    {_fabric(fabric)}", *(f"traffic   {line}" for line in _traffic(drill, fabric)), "timeline"]
+    lines += [f"fabric    {_fabric(fabric)}", *(f"traffic   {line}" for line in _traffic(drill, fabric))]
+    lines += [f"samples   {_sample(drill.sample)}"] if drill.sample else []
+    lines += ["timeline"]
     lines += [f"  {format_duration(at_ns):>8}  {what}" for at_ns, what in _timeline(drill)]
     return [*lines, "expects", *(f"  {expectation.text}" for expectation in drill.expectations)]
 
@@ -37,11 +40,17 @@ def _traffic(drill: Drill, fabric: Fabric) -> list[str]:
     period_ms = packet_period_ns(flows) / 1e6
     load = format_percent(workload.load)
     return [
-        f"{workload.pattern}: {len(flows)} queue pairs, {load} of every NIC, {total:.0f} Mbit/s",
+        f"{workload.pattern}: {len(flows)} queue pairs, {load} of every NIC, {total:.0f} Mbit/s,"
+        f" source ports {workload.source_ports}",
         f"one packet every {period_ms:.3g} ms per queue pair: no shorter outage can be seen",
         f"a queue pair dies after {deadly_ns / 1e9:.3g} s without an acknowledgement (timeout {workload.ib_timeout},"
         f" {workload.retry_count} retries)",
     ]
+
+
+def _sample(sample: Sampling) -> str:
+    which = {Ports.TOR_DOWN: "ports of ToRs towards NICs", Ports.SWITCHES: "ports of all switches"}[sample.ports]
+    return f"loads and queues of the {which}, every {format_duration(sample.period_ns)}"
 
 
 def _what(fault: Fault) -> str:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from failover.faults import PlannedFault
 from failover.marks import Mark
 from failover.model import QUICK, Settings
+from failover.ports import Sampling
 from scenarios.scope import EVERYWHERE, Scope
 from scenarios.units import format_duration, format_percent
 from testbed.fabric.spec import FabricSpec
@@ -60,6 +61,7 @@ class Unit(StrEnum):
     MS = "ms"
     COUNT = ""
     SHARE = "%"
+    RATIO = "x"
     YES = "yes"
 
 
@@ -83,6 +85,9 @@ class Metric(StrEnum):
     UNTOUCHED = "untouched"  # flows that felt something although they have to do with what must feel nothing
     ORDER = "order"  # the smallest time between two events that must follow each other
     JOB_DOWNTIME = "job_downtime"  # death of a host to the moment at which all that stands in for it is at work
+    QUEUE_P99 = "queue_p99"  # of the readings of a port's queue, at the port where it is longest
+    QUEUE_WORST = "queue_worst"  # the longest queue that was read
+    PORT_IMBALANCE = "port_imbalance"  # load of the ports towards a NIC, the busiest over the least busy
     NOISE_FLOOR = "noise_floor"  # the largest outage reported while nothing was wrong
     STATE_RESTORED = "state_restored"  # after the drill the lab equals its state before
 
@@ -99,7 +104,7 @@ class Metric(StrEnum):
     @property
     def by_edge(self) -> bool:
         """Takes ``edge`` and ``fault``."""
-        return self not in {Metric.NOISE_FLOOR, Metric.STATE_RESTORED}
+        return self not in OF_PORTS | {Metric.NOISE_FLOOR, Metric.STATE_RESTORED}
 
     @property
     def needs_fault(self) -> bool:
@@ -121,10 +126,13 @@ _UNITS: Mapping[Metric, Unit] = {
     Metric.UNTOUCHED: Unit.COUNT,
     Metric.GOODPUT_DURING: Unit.SHARE,
     Metric.GOODPUT_AFTER: Unit.SHARE,
+    Metric.PORT_IMBALANCE: Unit.RATIO,
     Metric.STATE_RESTORED: Unit.YES,
 }
 PHASES = frozenset({Metric.DETECT, Metric.SWITCH, Metric.CONVERGE, Metric.RECOVER})
 OF_THE_LAB = frozenset({Metric.CONVERGED, Metric.UNTOUCHED, Metric.ORDER, Metric.JOB_DOWNTIME})
+OF_PORTS = frozenset({Metric.QUEUE_P99, Metric.QUEUE_WORST, Metric.PORT_IMBALANCE})
+"""Taken from what is sampled at ports."""
 OUTAGES = frozenset({Metric.WORST_OUTAGE, Metric.MEDIAN_OUTAGE, Metric.OUTAGE_P95})
 
 
@@ -139,7 +147,7 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One limit on one metric. ``limit`` is in ns, a count, a share (1.0 = 100 %), or 1/0 for yes/no."""
+    """One limit on one metric. ``limit`` is in ns, a count, a share (1.0 = 100 %), a ratio, or 1/0."""
 
     metric: Metric
     bound: Bound
@@ -191,6 +199,8 @@ class Expectation:
                 return format_duration(int(self.limit)) + (stretched if self.stretch > 1 else "")
             case Unit.SHARE:
                 return f"{format_percent(self.limit)} of before"
+            case Unit.RATIO:
+                return f"{self.limit:g} x"
         return f"{self.limit:.0f}"
 
 
@@ -206,6 +216,7 @@ class Workload:
     ib_timeout: int = 14
     retry_count: int = 7
     tick_ns: int = 1_000_000  # how often senders look at their schedule
+    source_ports: str = "disjoint"  # how they are chosen: traffic.paths.CHOICES
 
     def slowed(self, times: int) -> Workload:
         """For a kernel on which packets cost ``times`` as much: less load, longer ticks, and from 20 times on half the
@@ -244,9 +255,11 @@ class Drill:
     timeline: Timeline
     expectations: tuple[Expectation, ...]
     source: str  # the file it came from
+    sample: Sampling | None = None  # ports whose loads and queues are sampled
 
     def slowed(self, times: int) -> Drill:
         """The same drill for a slow kernel: the traffic it can carry (``Workload.slowed``), and from 20 times on, where
         daemons and drivers are an order of magnitude slower too, stretched upper limits on times; each says so."""
         expectations = tuple(e.slowed() for e in self.expectations) if times >= VERY_SLOW else self.expectations
-        return replace(self, workload=self.workload.slowed(times), expectations=expectations)
+        sample = self.sample.slowed(times) if self.sample else None
+        return replace(self, workload=self.workload.slowed(times), expectations=expectations, sample=sample)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from failover.faults import FAULTS, Fault, HostReplaced, PlannedFault, make, parameters, settled
+from failover.ports import Ports, Sampling
 from scenarios.checks import Parts, check_drill
 from scenarios.drill import (
     At,
@@ -24,6 +25,7 @@ from scenarios.drill import (
 from scenarios.schema import (
     DrillFile,
     FaultEntry,
+    SampleSection,
     TimelineSection,
     WorkloadSection,
     expectation_model,
@@ -58,9 +60,10 @@ def drill_from(document: Document, base: Path) -> Drill:
     profile = _profile(document.data.get("profile"))
     timeline, faults = _timeline(mistakes, profile, fabric)
     expectations = _expectations(mistakes)
+    sample = _sample(mistakes)
     complete = timeline is not None and len(faults) == len(_entries(document))
     flows = _flows(mistakes, workload, fabric, faults)
-    parts = Parts(fabric, workload, profile, timeline, faults, expectations, complete, flows, document.line)
+    parts = Parts(fabric, workload, profile, timeline, faults, expectations, complete, flows, document.line, sample)
     check_drill(mistakes, parts)
     mistakes.raise_any()
     assert top is not None
@@ -77,6 +80,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         timeline=timeline,
         expectations=tuple(e for e, _ in expectations),
         source=document.name,
+        sample=sample,
     )
 
 
@@ -105,6 +109,15 @@ def _workload(mistakes: Mistakes) -> Workload | None:
     if section is None:
         return None
     return Workload(**section.model_dump())
+
+
+def _sample(mistakes: Mistakes) -> Sampling | None:
+    """What is to be sampled; something also when the section is wrong, as whoever wrote it wants samples."""
+    if "sample" not in mistakes.document.data:
+        return None
+    data = _section(mistakes.document, "sample")
+    section = None if data is None else mistakes.check(SampleSection, data, ("sample",))
+    return Sampling(section.queues, Ports(section.ports)) if section is not None else Sampling(SECOND)
 
 
 def _flows(

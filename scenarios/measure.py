@@ -13,6 +13,7 @@ from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult,
 from scenarios.drill import At, Bound, Expectation, Flows, Metric
 from scenarios.figure import Figure, edges_of
 from scenarios.measure_lab import converged, job_downtime, order, untouched
+from scenarios.measure_ports import port_imbalance, queue_p99, queue_worst
 from scenarios.scope import Scope
 
 RELATIONS: Mapping[Flows, frozenset[Relation]] = {
@@ -293,5 +294,8 @@ _MEASURES: Mapping[Metric, Callable[[Expectation, DrillMetrics], Figure]] = {
     Metric.UNTOUCHED: untouched,
     Metric.ORDER: order,
     Metric.JOB_DOWNTIME: job_downtime,
+    Metric.QUEUE_P99: queue_p99,
+    Metric.QUEUE_WORST: queue_worst,
+    Metric.PORT_IMBALANCE: port_imbalance,
     Metric.NOISE_FLOOR: _noise_floor,
 }

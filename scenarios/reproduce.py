@@ -89,14 +89,13 @@ def reproduce(
     names = dict.fromkeys(name for claim in claims for name in claim.drills)
     ran = {name: _run(name, engine, out / name, command, on_line) for name in names}
     paths: Mapping[str, PathFigures] = {}
-    problem = ""
     if any(claim.paths for claim in claims):
         on_line("paths: two labs on the host")
         try:
             paths = measure()
         except MachineError as error:
-            problem = str(error)
-    rows = tuple(judge(claims, ran, paths, problem))
+            on_line(f"paths: {error}")
+    rows = tuple(judge(claims, ran, paths))
     out.mkdir(parents=True, exist_ok=True)
     (out / JSON).write_text(json.dumps({"engine": engine, "claims": [asdict(row) for row in rows]}, indent=2) + "\n")
     (out / MARKDOWN).write_text(markdown(rows, engine))
@@ -119,9 +118,7 @@ def _run(name: str, engine: str, out: Path, command: tuple[str, ...], on_line: C
     return Ran(run, f"inconclusive: {(verdict.reasons or ('a limit was too near',))[0]}" if noisy else "")
 
 
-def judge(
-    claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, PathFigures], no_paths: str = ""
-) -> Iterator[Row]:
+def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, PathFigures]) -> Iterator[Row]:
     """A row for each claim. Evidence that is missing leaves a claim without an answer, never with one."""
     runs = {name: each.run for name, each in ran.items() if each.run is not None and not each.problem}
     evidence = Evidence(
@@ -132,7 +129,6 @@ def judge(
     )
     for claim in claims:
         problems = [f"{name}: {ran[name].problem}" for name in claim.drills if ran[name].problem]
-        problems += [no_paths] if claim.paths and no_paths else []
         yield _row(claim, evidence, problems)
 
 

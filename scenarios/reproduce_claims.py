@@ -35,10 +35,11 @@ class Claim:
     drills: tuple[str, ...] = ()
     judge: Callable[[Evidence], Finding] | None = None
     by: str = ""  # what speaks to it, when it is no drill
-    paths: bool = False  # it needs the path figures
+    paths: bool = False  # path figures are a second opinion
 
 
 _STEADY = "steady streams instead of a job"
+_PORT_LOAD = ("port-load-clos", "port-load-hpn")
 
 CLAIMS = (
     Claim(
@@ -117,27 +118,26 @@ CLAIMS = (
         "port-imbalance",
         "Clos above dual-ToR: the two ports towards a NIC differ in load, with two planes they do not",
         "up to 3x",
-        "16 NICs and 4 Aggs per plane instead of a pod with 60; hosts send by both ports in turn",
-        judge=judges.imbalance,
-        by="exact paths of a permutation",
+        "16 NICs, 16 queue pairs each and 4 Aggs instead of 60; a full port carries no more: 3x would show as 2.5x",
+        _PORT_LOAD,
+        judges.imbalance,
         paths=True,
     ),
     Claim(
         "tor-queue",
         "two planes shorten the ToR's queue towards the NIC",
         "-91.8 %",
-        "arithmetic on exact paths, no queue was measured: a queue grows by what its port is offered beyond its rate",
-        judge=judges.queues,
-        by="exact paths of a permutation",
-        paths=True,
+        "no congestion control: a port offered too much stays full, others empty; each receiver has one sender",
+        _PORT_LOAD,
+        judges.queues,
     ),
     Claim(
         "path-selection",
         "choosing source ports by their paths speeds collectives up",
         "+34.7 %",
-        "arithmetic on exact paths: the worst link sets the pace; paper: 4 AllReduces at once over 512 GPUs",
-        judge=judges.selection,
-        by="exact paths of a permutation",
+        f"{_STEADY} and no congestion control; paper: 4 AllReduces at once over 512 GPUs",
+        ("path-choice-hash", "path-choice-in-turn", "path-choice-disjoint"),
+        judges.selection,
         paths=True,
     ),
     Claim(

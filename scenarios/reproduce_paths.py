@@ -1,4 +1,4 @@
-"""Where queue pairs go on healthy fabrics, by the kernel's own hash: what dual plane and path selection are worth.
+"""Where queue pairs go on healthy fabrics, by the kernel's own hash: a second opinion on what drills measure.
 
 Labs are brought up and asked for exact paths (``Lab.path``); no packet is sent, so neither clock nor load matters, and
 this runs on the host whatever the drills run on. The loads that follow are arithmetic: each queue pair sends its share
@@ -11,8 +11,7 @@ import asyncio
 import signal
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean, median
+from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
@@ -25,8 +24,8 @@ from testbed.kernel import sandbox
 from testbed.kernel.processes import reap_strangers
 from testbed.lab import preflight
 from testbed.lab.lab import Lab
-from traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
-from traffic.paths import Router, spread
+from traffic.flow import FlowSpec
+from traffic.paths import Router, hashed, in_turn, spread
 from traffic.patterns import flows_for
 
 QUEUE_PAIRS = 16
@@ -50,7 +49,6 @@ class PathFigures:
     architecture: str
     queue_pairs: int
     ratios: tuple[float, ...]
-    excess: float  # mean over NICs: what arrives beyond the busier port's rate, as a share of that rate
     hashed_worst: float
     turns_worst: float
     chosen_worst: float
@@ -59,19 +57,6 @@ class PathFigures:
     def worst_ratio(self) -> float:
         """Over all receiving NICs."""
         return max(self.ratios)
-
-    @property
-    def median_ratio(self) -> float:
-        """Over all receiving NICs."""
-        return median(self.ratios)
-
-    @property
-    def gain(self) -> float:
-        """How much more gets through with path selection than with both ports in turn: 0.35 is 35 %.
-
-        The most loaded link sets the pace.
-        """
-        return max(1.0, self.turns_worst) / max(1.0, self.chosen_worst) - 1
 
 
 _FIGURES = TypeAdapter(PathFigures)
@@ -112,34 +97,11 @@ async def _on_lab(fabric: Fabric) -> PathFigures:
 def figures(fabric: Fabric, router: Router) -> PathFigures:
     """The figures of a fabric whose paths ``router`` knows."""
     flows = flows_for(fabric, "permutation", load=1.0, queue_pairs=QUEUE_PAIRS)
-    turned = in_turn(flows, router)
-    ports = port_loads(turned, router)
+    hash_only, turned, chosen = hashed(flows, router), in_turn(flows, router), spread(flows, router)
+    ports = port_loads(turned.flows, router)
     ratios = tuple(max(loads) / min(loads) if min(loads) else float(QUEUE_PAIRS) for loads in ports.values())
-    excess = fmean(max(0.0, 2 * max(loads) / sum(loads) - 1) for loads in ports.values())
-    chosen = spread(flows, router).flows
-    worst = [worst_load(each, router) for each in (flows, turned, chosen)]
-    return PathFigures(fabric.spec.architecture, QUEUE_PAIRS, ratios, excess, *worst)
-
-
-def in_turn(flows: Sequence[FlowSpec], router: Router) -> list[FlowSpec]:
-    """The flows with source ports that use the sender's ports in turn; what lies behind is left to hashes."""
-    turns: Counter[str] = Counter()
-    taken: set[tuple[str, int]] = set()
-    found = []
-    for flow in flows:
-        port = turns[flow.src_nic] % router.ports(flow.src_nic)
-        turns[flow.src_nic] += 1
-        width = SPORT_MAX - SPORT_MIN + 1
-        free = (SPORT_MIN + (flow.sport - SPORT_MIN + step) % width for step in range(width))
-        sport = next(
-            sport
-            for sport in free
-            if (flow.src_nic, sport) not in taken
-            and router.port_for(flow.src_nic, flow.dst_ip, sport, ROCE_PORT) == port
-        )
-        taken.add((flow.src_nic, sport))
-        found.append(replace(flow, sport=sport))
-    return found
+    worst = [each.worst_load for each in (hash_only, turned, chosen)]
+    return PathFigures(fabric.spec.architecture, QUEUE_PAIRS, ratios, *worst)
 
 
 def port_loads(flows: Sequence[FlowSpec], router: Router) -> Mapping[str, tuple[float, float]]:
@@ -150,13 +112,3 @@ def port_loads(flows: Sequence[FlowSpec], router: Router) -> Mapping[str, tuple[
         found.setdefault(flow.dst_nic, Counter())[last] += int(flow.goodput_bps)
     loads = {nic: sorted(by_link.values(), reverse=True) for nic, by_link in found.items()}
     return {nic: (busy[0], busy[1] if len(busy) > 1 else 0.0) for nic, busy in loads.items()}
-
-
-def worst_load(flows: Sequence[FlowSpec], router: Router) -> float:
-    """Load of the most loaded direction of a link, as a share of the link's rate."""
-    loads: Counter[tuple[str, bool]] = Counter()
-    for flow in flows:
-        links = router.links(flow.src_nic, flow.dst_nic, flow.sport)
-        for at, link in enumerate(links):
-            loads[link, at < len(links) / 2] += int(flow.goodput_bps)
-    return max(load / router.rate_bps(link) for (link, _up), load in loads.items())

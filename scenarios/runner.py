@@ -21,6 +21,8 @@ from failover.hostload import HostLoad
 from failover.inject import Injector
 from failover.model import Edge
 from failover.moments import moments
+from failover.ports import Sampled
+from failover.portsampler import PortSampler
 from results.folder import RunFolder
 from results.manifest import Manifest
 from results.progress import Progress
@@ -39,6 +41,7 @@ from testbed.lab.state import State, differences, state
 from testbed.routing.daemon import bird_version
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
+from traffic.paths import DISJOINT
 
 Tell = Callable[[Progress], None]
 _LEAD_NS = 200_000_000
@@ -58,6 +61,7 @@ class Observed:
     end_ns: int
     host: HostLoad | None
     differences: tuple[str, ...]
+    ports: Sampled | None = None
 
 
 def main(order: Order, folder: RunFolder, tell: Tell, fail: Callable[[HpnError], None]) -> int:
@@ -108,16 +112,17 @@ class _Run:
         """Traffic and faults; the lab is healed whatever happens."""
         before = state(lab)
         workload = self._drill.workload
-        flows = flows_of(workload, lab.fabric)
+        flows, how = flows_of(workload, lab.fabric), workload.source_ports
         later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
-        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later)
-        if traffic.spread.worst_load > _FULL_LINK:
+        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how)
+        if how == DISJOINT and traffic.spread.worst_load > _FULL_LINK:
             raise InputError(
                 f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
                 f" fabric; lower workload.load"
             )
         injector = Injector(lab, traffic)
         sampler = HostSampler(own_pids)
+        ports = PortSampler(lab.fabric, lab.requests, self._drill.sample)
         news: asyncio.Task[None] | None = None
         try:
             await traffic.start()
@@ -126,8 +131,10 @@ class _Run:
             sampler.start()
             self._start_ns = now_ns() + _LEAD_NS
             traffic.engine.begin(self._start_ns)
+            ports.start(self._start_ns)
             news = asyncio.create_task(self._relay(traffic))
             await self._timeline(lab, traffic, injector)
+            ports.stop()
             end_ns = now_ns()
             sampler.stop()
             report = await traffic.finish()
@@ -135,6 +142,7 @@ class _Run:
             if news is not None:
                 news.cancel()
             sampler.stop()
+            ports.stop()
             await injector.heal()
             await traffic.engine.close()
         return Observed(
@@ -145,6 +153,7 @@ class _Run:
             end_ns=end_ns,
             host=sampler.load(self._start_ns, end_ns),
             differences=await _restored(lab, before),
+            ports=ports.sampled(),
         )
 
     async def _timeline(self, lab: Lab, traffic: LabTraffic, injector: Injector) -> None:

@@ -39,6 +39,7 @@ class DrillFile(Strict):
     topology: object = Field(examples=["tiny"])
     workload: Plain = Field(default_factory=dict)
     profile: Literal["quick", "full"] = "quick"
+    sample: Plain = Field(default_factory=dict)
     timeline: Plain = Field(default_factory=dict)
     expect: list[Plain] = Field(
         min_length=1, examples=["one '- metric: {limit}' entry or more, such as '- packets_lost: {at_most: 0}'"]
@@ -60,6 +61,17 @@ class WorkloadSection(Strict):
     tick_ns: Annotated[int, duration("250 us", "50 ms")] = Field(
         default=1_000_000, alias="tick", description="how often senders look at their schedule"
     )
+
+    source_ports: Literal["disjoint", "in-turn", "hash"] = Field(  # traffic.paths.CHOICES
+        default="disjoint", description="how a queue pair's path is chosen"
+    )
+
+
+class SampleSection(Strict):
+    """``sample:``; what is read of ports through the run, nothing without it."""
+
+    queues: Annotated[int, duration("1 ms", "1 s")] = Field(description="one reading in each", examples=["10 ms"])
+    ports: Literal["tor-down", "switches"] = "tor-down"  # failover.ports.Ports
 
 
 class TimelineSection(Strict):
@@ -158,8 +170,19 @@ class _ShareBounds(Strict):
     above: Percent | None = None
 
 
-class NoiseExpectation(_DurationBounds):
-    """``noise_floor:``."""
+class _RatioBounds(Strict):
+    at_most: float | None = Field(default=None, ge=1, le=1e6, examples=[1.1])
+    at_least: float | None = Field(default=None, ge=1, le=1e6)
+    below: float | None = Field(default=None, ge=1, le=1e6)
+    above: float | None = Field(default=None, ge=1, le=1e6)
+
+
+class WholeRunExpectation(_DurationBounds):
+    """``noise_floor:``, ``queue_p99:``, ``queue_worst:``."""
+
+
+class RatioExpectation(_RatioBounds):
+    """``port_imbalance:``."""
 
 
 class PhaseExpectation(_Edges, _DurationBounds):
@@ -207,13 +230,14 @@ _BY_UNIT: Mapping[Unit, type[Strict]] = {
     Unit.MS: OutageExpectation,
     Unit.COUNT: CountExpectation,
     Unit.SHARE: GoodputExpectation,
+    Unit.RATIO: RatioExpectation,
 }
 
 
 def expectation_model(metric: Metric) -> type[Strict]:
     """The model of what stands after a metric's name (``state_restored`` takes yes or no instead)."""
-    if metric is Metric.NOISE_FLOOR:
-        return NoiseExpectation
+    if metric in {Metric.NOISE_FLOOR, Metric.QUEUE_P99, Metric.QUEUE_WORST}:
+        return WholeRunExpectation
     if metric in {Metric.UNTOUCHED, Metric.ORDER}:
         return UntouchedExpectation if metric is Metric.UNTOUCHED else OrderExpectation
     if metric is Metric.JOB_DOWNTIME:

@@ -1,4 +1,4 @@
-"""A workload on a running lab: source ports chosen by true paths, queue pairs under path control, goodput per plane."""
+"""A workload on a running lab: source ports (chosen by true paths, say), path control, goodput per plane."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testbed.routing.trace import Flow
 from traffic.engine import TrafficEngine
 from traffic.flow import ROCE_PORT, FlowSpec
 from traffic.messages import Progress, TrafficReport
-from traffic.paths import Spread, spread
+from traffic.paths import CHOICES, DISJOINT, Spread
 
 _WORKER_PPS = 5000
 """What one worker carries with ease. A tick costs the same for few packets as for many: fewer workers cost less."""
@@ -55,7 +55,7 @@ class LabTraffic:
     """The flows of one drill. Connection numbers of path control: 2 x flow for data, 2 x flow + 1 for its ACKs.
 
     ``later`` are stand-ins, by the instant at which they begin (``scenarios.spares.stand_ins``): their sockets are
-    opened with the others', they send from ``take_over`` on.
+    opened with the others', they send from ``take_over`` on. ``source_ports``: a key of ``traffic.paths.CHOICES``.
     """
 
     def __init__(
@@ -65,9 +65,10 @@ class LabTraffic:
         out: Path,
         tick_ns: int = 1_000_000,
         later: Sequence[Sequence[FlowSpec]] = (),
+        source_ports: str = DISJOINT,
     ) -> None:
         self._lab = lab
-        self.spread: Spread = spread(flows, LabRouter(lab), later)
+        self.spread: Spread = CHOICES[source_ports](flows, LabRouter(lab), later)
         self.flows = self.spread.flows
         self._roster = Roster(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}

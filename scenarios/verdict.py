@@ -14,7 +14,7 @@ from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, 
 from scenarios.drill import Bound, Drill, Expectation, Flows, Metric, Unit
 from scenarios.measure import measure
 
-_SCALE = {Unit.MS: 1e-6, Unit.COUNT: 1.0, Unit.SHARE: 100.0, Unit.YES: 1.0}
+_SCALE = {Unit.MS: 1e-6, Unit.COUNT: 1.0, Unit.SHARE: 100.0, Unit.RATIO: 1.0, Unit.YES: 1.0}
 """From the unit of ``Expectation.limit`` to that of the measured figure."""
 
 

@@ -7,7 +7,7 @@ so it picks ports whose paths share as little as possible. Where a path leads is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -45,37 +45,23 @@ class Spread:
     worst_load: float
 
 
-def spread(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
-    """Give every flow source ports such that each NIC uses its ports in turn and no link is loaded needlessly.
-
-    Greedy, in flow order; acknowledgements are spread over ports too but do not count as load. Each of ``later`` are
-    stand-ins that begin at one instant: what they replace weighs nothing by then. The worst load is that of any time.
-    """
-    spreading = _Spreading(router)
-    spreading.add(flows)
-    for stand_ins in later:
-        spreading.drop({flow.replaces for flow in stand_ins})
-        spreading.add(stand_ins)
-    return Spread(tuple(spreading.chosen), *spreading.worst)
-
-
-class _Spreading:
+class _InTurn:
     """Source ports given so far, and what each link carries in each direction."""
 
     def __init__(self, router: Router) -> None:
         self.chosen: list[FlowSpec] = []
         self.worst = ("", 0.0)
-        self._router = router
-        self._load: Counter[_Direction] = Counter()
+        self.router = router
+        self.load: Counter[_Direction] = Counter()
         self._taken: dict[str, set[int]] = {}
         self._turns: Counter[str] = Counter()
         self._answers: Counter[str] = Counter()
 
     def add(self, flows: Sequence[FlowSpec]) -> None:
         """Choose for flows that run beside those there are."""
-        self.chosen += [self._answered(flow) for flow in [self._sent(flow) for flow in flows]]
-        for way, bps in self._load.items():
-            share = bps / self._router.rate_bps(way[0])
+        self.chosen += [self.answered(flow) for flow in [self._sent(flow) for flow in flows]]
+        for way, bps in self.load.items():
+            share = bps / self.router.rate_bps(way[0])
             if share > self.worst[1]:
                 self.worst = (way[0], share)
 
@@ -85,26 +71,85 @@ class _Spreading:
             if flow.id in flows:
                 self._weigh(flow, -1)
 
-    def _sent(self, flow: FlowSpec) -> FlowSpec:
-        used = self._taken.setdefault(flow.src_nic, set())
-        found = replace(flow, sport=_best(flow, self._router, used, self._turns[flow.src_nic], self._load))
-        self._turns[flow.src_nic] += 1
-        used.add(found.sport)
-        self._weigh(found, 1)
-        return found
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        """The source port of its data, when it is the ``turn``-th flow of its NIC."""
+        port = turn % self.router.ports(flow.src_nic)
+        return next(_leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used), flow.sport)
 
-    def _answered(self, flow: FlowSpec) -> FlowSpec:
+    def answered(self, flow: FlowSpec) -> FlowSpec:
+        """The flow with the source port of its acknowledgements."""
         used = self._taken.setdefault(flow.dst_nic, set())
-        port = self._answers[flow.dst_nic] % self._router.ports(flow.dst_nic)
-        ports = _leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, self._router, used)
+        port = self._answers[flow.dst_nic] % self.router.ports(flow.dst_nic)
+        ports = _leading_to(port, flow.dst_nic, flow.src_ip, flow.ack_sport, self.router, used)
         found = replace(flow, ack_sport=next(ports, flow.ack_sport))
         self._answers[flow.dst_nic] += 1
         used.add(found.ack_sport)
         return found
 
+    def _sent(self, flow: FlowSpec) -> FlowSpec:
+        used = self._taken.setdefault(flow.src_nic, set())
+        found = replace(flow, sport=self.sport(flow, self._turns[flow.src_nic], used))
+        self._turns[flow.src_nic] += 1
+        used.add(found.sport)
+        self._weigh(found, 1)
+        return found
+
     def _weigh(self, flow: FlowSpec, sign: int) -> None:
-        for way in _directions(self._router.links(flow.src_nic, flow.dst_nic, flow.sport)):
-            self._load[way] += sign * int(flow.goodput_bps)
+        for way in _directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport)):
+            self.load[way] += sign * int(flow.goodput_bps)
+
+
+class _Disjoint(_InTurn):
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        return _best(flow, self.router, used, turn, self.load)
+
+
+class _Hashed(_InTurn):
+    def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
+        return flow.sport
+
+    def answered(self, flow: FlowSpec) -> FlowSpec:
+        return flow
+
+
+def spread(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
+    """Give every flow source ports such that each NIC uses its ports in turn and no link is loaded needlessly.
+
+    Greedy, in flow order; acknowledgements are spread over ports too but do not count as load. Each of ``later`` are
+    stand-ins that begin at one instant: what they replace weighs nothing by then. The worst load is that of any time.
+    """
+    return _chosen(_Disjoint(router), flows, later)
+
+
+def in_turn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
+    """Each NIC uses its ports in turn, for data and for acknowledgements; what lies behind them is left to hashes.
+
+    So do adapters that give each new queue pair the next port (mlx5's round-robin port affinity under LAG).
+    """
+    return _chosen(_InTurn(router), flows, later)
+
+
+def hashed(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = ()) -> Spread:
+    """The source ports that a RoCE stack draws (``traffic.flow.default_sport``); LAGs and switches hash as they do."""
+    return _chosen(_Hashed(router), flows, later)
+
+
+DISJOINT = "disjoint"
+
+CHOICES: Mapping[str, Callable[[Sequence[FlowSpec], Router, Sequence[Sequence[FlowSpec]]], Spread]] = {
+    DISJOINT: spread,
+    "in-turn": in_turn,
+    "hash": hashed,
+}
+"""How source ports are chosen, by the word in a drill file."""
+
+
+def _chosen(choosing: _InTurn, flows: Sequence[FlowSpec], later: Sequence[Sequence[FlowSpec]]) -> Spread:
+    choosing.add(flows)
+    for stand_ins in later:
+        choosing.drop({flow.replaces for flow in stand_ins})
+        choosing.add(stand_ins)
+    return Spread(tuple(choosing.chosen), *choosing.worst)
 
 
 def _best(flow: FlowSpec, router: Router, taken: set[int], turn: int, load: Counter[_Direction]) -> int:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from testbed.events import now_ns
 from testbed.kernel import rtnl
 from testbed.kernel.ns import NetNs
+from testbed.kernel.qdisc import BucketReading, parse_bucket
 from testbed.kernel.rtnl import LinkEvent, NeighbourEvent, RouteEvent
 
 _CHUNK = 60_000
@@ -102,6 +103,12 @@ class Netlink:
         """Every IPv4 route of the namespace, all tables."""
         return [e for e in self._dump(rtnl.dump_request(rtnl.RTM_GETROUTE)) if isinstance(e, RouteEvent)]
 
+    def buckets(self, ifindexes: Container[int]) -> list[BucketReading]:
+        """What waits at the token buckets of those interfaces, and what these have counted so far."""
+        answers = self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC))
+        found = (parse_bucket(at, body, ifindexes) for at, kind, body in answers if kind == rtnl.RTM_NEWQDISC)
+        return [reading for reading in found if reading is not None]
+
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = 17
     ) -> Hop:
@@ -124,6 +131,13 @@ class Netlink:
         self._socket.close()
 
     def _dump(self, request: bytes) -> Iterator[LinkEvent | NeighbourEvent | RouteEvent]:
+        for at, kind, body in self._answers(request):
+            event = rtnl.parse_event(at, kind, body)
+            if event is not None:
+                yield event
+
+    def _answers(self, request: bytes) -> Iterator[tuple[int, int, bytes]]:
+        """When each message of a dump was read, its type and its body."""
         self._sequence += 1
         self._socket.send(rtnl.renumber(request, rtnl.NLM_F_REQUEST | rtnl.NLM_F_DUMP, self._sequence))
         while True:
@@ -135,9 +149,7 @@ class Netlink:
                     return
                 if kind == rtnl.NLMSG_ERROR:
                     raise self._error(-struct.unpack_from("=i", body)[0], request, "")
-                event = rtnl.parse_event(at, kind, body)
-                if event is not None:
-                    yield event
+                yield at, kind, body
 
     def _messages(self) -> list[tuple[int, int, int, bytes]]:
         return list(rtnl.split(self._socket.recv(_RECEIVE)))

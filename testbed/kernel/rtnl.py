@@ -18,7 +18,7 @@ RTM_NEWADDR, RTM_DELADDR = 20, 21
 RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
 RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
 RTM_NEWRULE = 32
-RTM_NEWQDISC, RTM_DELQDISC = 36, 37
+RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 
 RTN_UNICAST, RTN_BLACKHOLE, RTN_UNREACHABLE = 1, 6, 7
 RT_TABLE_MAIN, RT_TABLE_LOCAL = 254, 255
@@ -39,12 +39,14 @@ _RULE = struct.Struct("=BBBBBxxBI")
 _NDMSG = struct.Struct("=BxxxiHBB")
 _ATTR = struct.Struct("=HH")
 _U32 = struct.Struct("=I")
+TCMSG_BYTES = 20
 
 _NAMES = {
     RTM_NEWLINK: "link", RTM_DELLINK: "link removal", RTM_NEWADDR: "address", RTM_NEWROUTE: "route",
     RTM_NEWRULE: "policy rule",
     RTM_DELROUTE: "route removal", RTM_GETROUTE: "route look-up", RTM_NEWNEIGH: "neighbour",
     RTM_DELNEIGH: "neighbour removal", RTM_NEWQDISC: "queue", RTM_DELQDISC: "queue removal",
+    RTM_GETQDISC: "look at queues",
 }  # fmt: skip
 
 
@@ -236,11 +238,13 @@ def add_tbf(ifindex: int, rate_bps: int, burst_bytes: int, limit_bytes: int) -> 
 
 
 def dump_request(kind: int) -> bytes:
-    """Ask for every link, neighbour or route (IPv4)."""
+    """Ask for every link, neighbour, route (IPv4) or queue."""
     if kind == RTM_GETLINK:
         return _message(kind, NLM_F_DUMP, _IFINFO.pack(AF_UNSPEC, 0, 0, 0, 0))
     if kind == RTM_GETNEIGH:
         return _message(kind, NLM_F_DUMP, _NDMSG.pack(AF_INET, 0, 0, 0, 0))
+    if kind == RTM_GETQDISC:
+        return _message(kind, NLM_F_DUMP, bytes(TCMSG_BYTES))
     return _message(kind, NLM_F_DUMP, _RTMSG.pack(AF_INET, 0, 0, 0, 0, 0, 0, 0, 0))
 
 

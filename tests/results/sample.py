@@ -7,6 +7,7 @@ from dataclasses import replace
 from failover.hostload import HostLoad
 from failover.metrics import analyse
 from failover.model import DrillMetrics, EdgeKind, Settings
+from failover.ports import NicBalance, PortMetrics, PortResult, Ports
 from results.manifest import Manifest
 from results.verdict import Verdict, at_least, at_most, decide, holds
 from testbed.events import Event, EventKind
@@ -50,6 +51,28 @@ def metrics(outage_ms: int = 20) -> DrillMetrics:
     records = records + record(flows[1], 9 * S) + record(flows[2], 9 * S)
     edges = [edge(AT, 6 * S), edge(6 * S, 10 * S, EdgeKind.REPAIR)]
     return analyse(flows, records.sent, records.received, EVENTS, edges, (S, 3 * S), Settings(validation_s=1), LOAD)
+
+
+def ports() -> PortMetrics:
+    """A ToR's port towards a NIC that drops, one that does not, and an uplink."""
+    tor, nic, rate = "p0.s0.t0.0", "p0.s0.h0.r0", 200_000_000
+    full = PortResult(
+        f"{tor}:h0r0", f"{nic}.0", "tor down", nic, rate, 500, 0.99, 25_000_000, 6000, 42,
+        400_000.0, 498_480, 498_480, 16.0, 19.94, 19.94, 0.5,
+    )  # fmt: skip
+    calm = replace(
+        full,
+        port="p0.s0.t0.1:h0r0",
+        link=f"{nic}.1",
+        load=0.4,
+        drops=0,
+        queue_mean_ms=0.01,
+        queue_p99_ms=0.2,
+        queue_max_ms=0.5,
+    )
+    uplink = replace(calm, port=f"{tor}:up0", link=f"{tor}-p0.a0.0", tier="tor up", nic=None)
+    balance = (NicBalance(nic, (198e6, 80e6), (6000, 2400)), NicBalance("p0.s1.h0.r0", (90e6, 90e6), (2700, 2700)))
+    return PortMetrics(2.0, Ports.SWITCHES, 3.24, 0.8, (full, calm, uplink), balance)
 
 
 def verdict(found: DrillMetrics, *reasons: str) -> Verdict:

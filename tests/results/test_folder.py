@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from results.folder import Series, create, load
 from testbed.errors import InputError
-from tests.results.sample import EVENTS, MANIFEST, metrics, verdict
+from tests.results.sample import EVENTS, MANIFEST, metrics, ports, verdict
 
 
 def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -50,6 +51,17 @@ def test_files_are_plain_json_with_units_in_the_names(tmp_path: Path) -> None:
         "by": "p0.s0.h0 r0.0 carrier-down",
         "reason": "",
     }
+
+
+def test_ports_are_a_file_of_their_own_when_they_were_sampled(tmp_path: Path) -> None:
+    folder = create(tmp_path)
+    folder.write_metrics(replace(metrics(), ports=ports()))
+    stored = json.loads((tmp_path / "ports.json").read_text())
+    assert stored["ports"][0]["queue_p99_ms"] == 19.94
+    assert stored["balance"][0] == {"nic": "p0.s0.h0.r0", "bps": [198e6, 80e6], "packets": [6000, 2400]}
+    assert folder.metrics().ports == ports()
+    folder.write_metrics(metrics())
+    assert not (tmp_path / "ports.json").exists(), "it would be that of an earlier run"
 
 
 def test_what_is_not_a_run_folder_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from failover.downtime import Downtime
 from results.terminal import as_text, describe, milliseconds, summary
 from results.verdict import at_most, decide, holds
-from tests.results.sample import MANIFEST, metrics, verdict
+from tests.results.sample import MANIFEST, metrics, ports, verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -51,6 +51,11 @@ def test_how_long_a_job_stood_still_stands_beside_its_resolution() -> None:
         assert f"  {said}link repair 0)\n" in text
     late = (*found.flows[:2], replace(found.flows[2], replaces=0))
     assert "\n3 flows and 1 stand-ins (" in as_text(summary(MANIFEST, replace(found, flows=late), verdict(found)))
+
+
+def test_what_was_sampled_at_ports_is_told_in_brief() -> None:
+    found = replace(metrics(), ports=ports())
+    check_golden("ports.txt", as_text(summary(MANIFEST, found, verdict(found))))
 
 
 def test_a_run_that_never_measured_still_says_why() -> None:

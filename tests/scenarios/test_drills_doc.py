@@ -16,6 +16,7 @@ from scenarios.schema import (
     GoodputExpectation,
     OrderExpectation,
     RestoredFaultEntry,
+    SampleSection,
     TimelineSection,
     UntouchedExpectation,
     WorkloadSection,
@@ -25,6 +26,7 @@ from testbed.yamlfile import parse
 TEXT = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
 MODELS = (
     WorkloadSection,
+    SampleSection,
     TimelineSection,
     RestoredFaultEntry,
     GoodputExpectation,

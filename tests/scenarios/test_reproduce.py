@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from failover.model import DrillMetrics, Goodput, NicGoodput
+from failover.ports import NicBalance, PortMetrics, PortResult, Ports
 from results.folder import RunFolder
 from results.terminal import as_text
+from scenarios.calibrate import packets_per_s
 from scenarios.load import load_drill
 from scenarios.reproduce import (
     FOLDER,
@@ -24,18 +26,20 @@ from scenarios.reproduce import (
     markdown,
 )
 from scenarios.reproduce_claims import CLAIMS, Answer
-from scenarios.reproduce_judges import Evidence
+from scenarios.reproduce_judges import Evidence, Finding
 from scenarios.reproduce_paths import QUEUE_PAIRS, SPEC, PathFigures, figures
 from testbed.errors import InputError
 from testbed.events import Event, EventKind
 from testbed.fabric.build import build
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
-from tests.scenarios.measured import link_down, stalled
+from tests.scenarios.measured import flow, link_down, metrics, stalled
 
 DRILLS = sorted({name for claim in CLAIMS for name in claim.drills})
-EVEN = PathFigures("hpn", 16, (1.0, 1.0), 0.0, 1.6, 1.6, 1.0)
-SKEWED = PathFigures("dual-tor-clos", 16, (1.0, 3.0), 0.25, 1.6, 1.6, 1.0)
+PATHS = (
+    PathFigures("hpn", 16, (1.0, 1.0), 1.6, 1.2, 1.0),
+    PathFigures("dual-tor-clos", 16, (1.0, 3.0), 1.6, 1.6, 1.0),
+)
 SHUT_DOWN = Event(0, EventKind.DAEMON, "p0.s0.t0.1", "stack", "shut-down")
 
 
@@ -62,8 +66,8 @@ def test_claims_are_chosen_by_key() -> None:
         choose(["pod-sise"])
 
 
-def _rows(keys: Sequence[str], ran: dict[str, Ran], paths: Sequence[PathFigures] = (), problem: str = "") -> list[Row]:
-    return list(judge(choose(keys), ran, {each.architecture: each for each in paths}, problem))
+def _rows(keys: Sequence[str], ran: dict[str, Ran]) -> list[Row]:
+    return list(judge(choose(keys), ran, {}))
 
 
 def _answer(key: str, **drills: DrillMetrics) -> bool:
@@ -73,9 +77,19 @@ def _answer(key: str, **drills: DrillMetrics) -> bool:
 
 
 def _finding(key: str, drills: dict[str, DrillMetrics], events: dict[str, list[Event]]) -> bool:
+    return _found(key, drills, events).agrees
+
+
+def _found(
+    key: str,
+    drills: dict[str, DrillMetrics],
+    events: dict[str, list[Event]] | None = None,
+    paths: Sequence[PathFigures] = (),
+) -> Finding:
     (claim,) = choose([key])
     assert claim.judge is not None
-    return claim.judge(Evidence(drills, events, {}, inventory(load_fabric("pod")))).agrees
+    by_name = {each.architecture: each for each in paths}
+    return claim.judge(Evidence(drills, events or {}, by_name, inventory(load_fabric("pod"))))
 
 
 def test_what_could_not_run_is_not_answered() -> None:
@@ -83,8 +97,6 @@ def test_what_could_not_run_is_not_answered() -> None:
     assert (row.answer, row.ours) == (Answer.NOT_RUN, "link-down: no kernel")
     (row,) = _rows(["dual-tor-repair"], {"link-down": Ran(RunFolder(Path("nowhere")), "inconclusive: busy")})
     assert row.answer is Answer.NOT_RUN
-    (row,) = _rows(["port-imbalance"], {}, problem="no namespaces")
-    assert (row.answer, row.ours) == (Answer.NOT_RUN, "no namespaces")
 
 
 def test_what_nothing_speaks_to_says_so() -> None:
@@ -101,11 +113,59 @@ def test_the_pod_is_counted() -> None:
     assert {row.answer for row in rows} == {Answer.COMPUTED}
 
 
-def test_path_claims_follow_the_figures() -> None:
-    keys = ["port-imbalance", "tor-queue", "path-selection"]
-    assert [row.answer for row in _rows(keys, {}, (EVEN, SKEWED))] == [Answer.COMPUTED] * 3
-    as_bad = replace(SKEWED, architecture="hpn", chosen_worst=1.6)
-    assert [row.answer for row in _rows(keys, {}, (as_bad, SKEWED))] == [Answer.DIFFERS] * 3
+def _ports(queue_ms: float, *balance: tuple[float, float]) -> DrillMetrics:
+    """Two ports towards NICs with that mean queue, and what the ports of each NIC carry."""
+    port = PortResult("t:p", "l", "tor down", "n", 10**8, 100, 0.5, 1, 1, 0, 1.0, 1, 1, queue_ms, 19.0, 20.0, 0.1)
+    uplink = replace(port, tier="tor up", nic=None, queue_mean_ms=1000.0)
+    nics = tuple(NicBalance(f"n{at}", bps, (100, 100)) for at, bps in enumerate(balance))
+    found = PortMetrics(2.0, Ports.SWITCHES, 3.0, 0.0, (port, port, uplink), nics)
+    return replace(metrics((), ()), ports=found)
+
+
+def test_ports_differ_in_a_clos_and_not_with_two_planes() -> None:
+    skewed, even = _ports(4.0, (50.0, 20.0), (40.0, 40.0)), _ports(0.02, (40.0, 39.9))
+    drills = {"port-load-clos": skewed, "port-load-hpn": even}
+    found = _found("port-imbalance", drills, paths=PATHS)
+    assert found.agrees
+    assert found.ours.startswith("Clos: up to 2.5x, median 1.8x; dual plane: 1.00x (1 NICs)")
+    assert found.ours.endswith("computed from paths: 3.0x and 1.0x")
+    assert "computed" not in _found("port-imbalance", drills).ours
+    assert not _finding("port-imbalance", {"port-load-clos": even, "port-load-hpn": even}, {})
+    assert not _finding("port-imbalance", {"port-load-clos": skewed, "port-load-hpn": skewed}, {})
+
+
+def test_queues_are_those_of_the_ports_towards_nics() -> None:
+    drills = {"port-load-clos": _ports(4.0), "port-load-hpn": _ports(0.4)}
+    found = _found("tor-queue", drills)
+    assert found.agrees
+    assert found.ours.startswith("-90.0%: 4.00 ms with Clos, 0.4000 ms with two planes, on the mean of 2 ports")
+    assert not _finding("tor-queue", {"port-load-clos": _ports(4.0), "port-load-hpn": _ports(3.0)}, {})
+    assert not _finding("tor-queue", {"port-load-clos": _ports(0.0), "port-load-hpn": _ports(0.0)}, {})
+
+
+def _paths(*lost: int) -> DrillMetrics:
+    """Two flows of each NIC, the first of which loses so many of 4,000 packets."""
+    flows = [replace(flow(f"{nic}#{k}", src=f"n{nic}"), received=4000 - (0 if k else n), lost=n)
+             for nic, n in enumerate(lost) for k in range(2)]  # fmt: skip
+    return metrics((), flows)
+
+
+def test_the_slowest_nic_sets_the_pace() -> None:
+    drills = {"path-choice-hash": _paths(0, 4000), "path-choice-in-turn": _paths(0, 800)}
+    found = _found("path-selection", {**drills, "path-choice-disjoint": _paths(0, 0)}, paths=PATHS)
+    assert found.agrees
+    assert found.ours.startswith("+100.0% against hashes, +11.1% against ports in turn")
+    assert "100% through by choice, 90% in turn, 50% by hash (the slowest queue pair by hash 0%)" in found.ours
+    assert "160% by hash, 120% in turn, 100% by choice" in found.ours
+    assert not _found("path-selection", {**drills, "path-choice-disjoint": _paths(0, 4000)}).agrees
+
+
+@pytest.mark.parametrize("name", [name for name in DRILLS if name.startswith(("port-load", "path-choice"))])
+def test_drills_of_port_claims_sample_every_switch(name: str) -> None:
+    drill = load_drill(drill_file(name))
+    assert drill.sample is not None
+    assert drill.sample.ports is Ports.SWITCHES
+    assert packets_per_s(drill) < 50_000
 
 
 def test_drill_claims_follow_the_runs() -> None:
@@ -167,7 +227,6 @@ def test_path_figures_tell_a_second_hash_from_none() -> None:
     even, skewed = (figures(fabric, _Skewed(planes=planes)) for planes in (True, False))
     assert set(even.ratios) == {1.0}
     assert set(skewed.ratios) == {float(QUEUE_PAIRS)}
-    assert (even.excess, skewed.excess) == (0.0, 1.0)
     assert skewed.turns_worst > 1.5 * even.turns_worst
 
 

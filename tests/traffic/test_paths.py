@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from traffic.flow import FlowSpec
-from traffic.paths import spread
+from traffic.paths import CHOICES, hashed, in_turn, spread
 
 AGGS = 4
 RATE = 100_000_000
@@ -82,6 +82,22 @@ def test_the_worst_load_is_that_of_any_time() -> None:
     assert spread(first, Fabric(), [later]).worst_load == spread(later, Fabric()).worst_load
     gentle = [replace(later[0], rate_pps=10.0)]
     assert spread(first, Fabric(), [gentle]).worst_load == spread(first, Fabric()).worst_load
+
+
+def test_ports_in_turn_leave_the_rest_to_hashes() -> None:
+    found = in_turn([flow(number, "x", "y") for number in range(2 * AGGS)], Fabric())
+    assert Counter(f.sport % 2 for f in found.flows) == {0: AGGS, 1: AGGS}
+    assert Counter(f.ack_sport % 2 for f in found.flows) == {0: AGGS, 1: AGGS}
+    assert [f.sport for f in found.flows] == list(range(0xC000, 0xC000 + 2 * AGGS)), "the next free port that fits"
+    assert found.worst_load == spread([flow(number, "x", "y") for number in range(2 * AGGS)], Fabric()).worst_load
+
+
+def test_by_hash_every_flow_keeps_what_its_stack_drew_and_collisions_show() -> None:
+    flows = [flow(number, "x", "y") for number in range(4)]  # all from one source port
+    found = hashed(flows, Fabric())
+    assert found.flows == tuple(flows)
+    assert found.worst_load == pytest.approx(4 * flows[0].goodput_bps / RATE, rel=1e-3)
+    assert CHOICES["hash"] is hashed
 
 
 def test_nothing_to_spread_is_no_load() -> None:

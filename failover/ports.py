@@ -1,0 +1,256 @@
+"""Loads and queues of ports: what is sampled, what the kernel's counters said, and the figures made of it. Pure.
+
+Changes when a figure of a port is added. Load is exact, the difference of counters between the first and the last
+reading. Queues are looked at now and then: no peak between two readings is seen, but as a queue drains by at most 1 ms
+in 1 ms, none exceeded the next reading by more than the time up to it.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from statistics import fmean
+
+from testbed.fabric.model import Fabric, LinkKind, Role
+from testbed.kernel.qdisc import BucketReading
+
+_ROW = 6
+_QUANTILE = 0.99
+_Z = 1.96  # standard deviations of a 95 % interval
+
+
+class Ports(StrEnum):
+    """Which ports are sampled; the value is the word in a drill file."""
+
+    TOR_DOWN = "tor-down"  # of ToRs, towards NICs
+    SWITCHES = "switches"  # every port of every switch
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What a drill asks to be sampled: one reading in every ``period_ns``."""
+
+    period_ns: int
+    ports: Ports = Ports.TOR_DOWN
+
+    def slowed(self, times: int) -> Sampling:
+        """For a kernel on which a reading costs ``times`` as much."""
+        return replace(self, period_ns=self.period_ns * max(times, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A port that is sampled."""
+
+    node: str
+    ifindex: int
+    port: str  # 'p0.s0.t0.0:h0r0'
+    link: str
+    tier: str  # 'tor down', 'agg up'
+    nic: str | None  # that it leads to
+
+
+def watched(fabric: Fabric, ports: Ports) -> tuple[Watched, ...]:
+    """The ports of a fabric that are sampled, switch by switch."""
+    return tuple(
+        Watched(
+            node.name,
+            link.end_at(node.name).ifindex,
+            link.end_at(node.name).label,
+            link.name,
+            f"{node.role} {_side(link.kind, link.upper.node == node.name)}",
+            fabric.nic_of_link(link.name).name if link.kind is LinkKind.ACCESS else None,
+        )
+        for node in fabric.switches
+        if ports is Ports.SWITCHES or node.role is Role.TOR
+        for link in fabric.links_of(node.name)
+        if ports is Ports.SWITCHES or link.kind is LinkKind.ACCESS
+    )
+
+
+def _side(kind: LinkKind, upper: bool) -> str:
+    if kind is LinkKind.PEER:
+        return "peer"
+    return "down" if upper else "up"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look at a port, as ``testbed.kernel.qdisc`` takes it."""
+
+    at_ns: int
+    backlog_bytes: int
+    drops: int  # packets
+    sent_bytes: int
+    sent_packets: int
+    rate_bps: int  # of the port as it was read
+
+    @property
+    def backlog_ms(self) -> float:
+        """How long what waits takes to leave."""
+        return self.backlog_bytes * 8e3 / self.rate_bps
+
+
+class Series:
+    """The readings of one port, packed: there may be a hundred thousand."""
+
+    def __init__(self, port: Watched) -> None:
+        self.port = port
+        self._rows = array("Q")
+
+    def __len__(self) -> int:
+        return len(self._rows) // _ROW
+
+    def append(self, found: BucketReading) -> None:
+        """Add a reading, later than all before."""
+        sent = (found.sent_bytes, found.sent_packets)
+        self._rows.extend((found.at_ns, found.backlog_bytes, found.drops, *sent, found.rate_bps))
+
+    def until(self, end_ns: int) -> Iterator[Reading]:
+        """The readings not later than ``end_ns``."""
+        for at in range(0, len(self._rows), _ROW):
+            if self._rows[at] > end_ns:
+                return
+            yield Reading(*self._rows[at : at + _ROW])
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """All that was read in one run."""
+
+    sampling: Sampling
+    series: Sequence[Series]
+    cpu_ns: int  # that the sampler itself took
+
+
+@dataclass(frozen=True, slots=True)
+class PortResult:
+    """One port over the whole record. A queue in ms is its bytes at the rate that the port had."""
+
+    port: str
+    link: str
+    tier: str
+    nic: str | None
+    rate_bps: int  # at the end
+    readings: int
+    load: float  # what was sent, as a share of ``rate_bps``
+    sent_bytes: int
+    sent_packets: int
+    drops: int  # packets, at this queue
+    queue_mean_bytes: float
+    queue_p99_bytes: int
+    queue_max_bytes: int
+    queue_mean_ms: float
+    queue_p99_ms: float  # nearest rank
+    queue_max_ms: float
+    p99_uncertainty_ms: float  # to the farther end of the 95 % interval of the rank, readings taken as independent
+
+
+@dataclass(frozen=True, slots=True)
+class NicBalance:
+    """What the ports towards one NIC sent before the first fault (without one: ever), the busiest first."""
+
+    nic: str
+    bps: tuple[float, ...]
+    packets: tuple[int, ...]
+
+    @property
+    def ratio(self) -> float | None:
+        """The busiest port's load over the least busy one's; None when that one sent nothing."""
+        return self.bps[0] / self.bps[-1] if self.bps[-1] else None
+
+    @property
+    def uncertainty(self) -> float:
+        """By how much one packet more or less at each port changes the ratio."""
+        ratio = self.ratio
+        return 0.0 if ratio is None else ratio * sum(1 / count for count in (self.packets[0], self.packets[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class PortMetrics:
+    """Everything measured at ports; ``balance`` has the NICs of several ports that flows are sent to."""
+
+    period_ms: float
+    ports_sampled: Ports
+    longest_pause_ms: float  # between two readings: no peak of a queue was higher than seen by more than this
+    cpu_ms_per_sample: float  # of the supervisor, for one reading of all ports; 0 in virtual time
+    ports: tuple[PortResult, ...]
+    balance: tuple[NicBalance, ...]
+
+
+def port_metrics(sampled: Sampled, healthy_until_ns: int, end_ns: int, receivers: Collection[str]) -> PortMetrics:
+    """The figures of one run; ``receivers`` are the NICs that flows are sent to."""
+    results, towards, pause_ns = [], dict[str, list[tuple[float, int]]](), 0
+    for series in sampled.series:
+        readings = list(series.until(end_ns))
+        if len(readings) < 2:
+            continue
+        results.append(_result(series.port, readings))
+        pause_ns = max(pause_ns, *(b.at_ns - a.at_ns for a, b in pairwise(readings)))
+        if series.port.nic in receivers and series.port.nic is not None:
+            healthy = [reading for reading in readings if reading.at_ns <= healthy_until_ns]
+            towards.setdefault(series.port.nic, []).append(_sent(healthy))
+    samples = max(map(len, sampled.series), default=0)
+    return PortMetrics(
+        period_ms=sampled.sampling.period_ns / 1e6,
+        ports_sampled=sampled.sampling.ports,
+        longest_pause_ms=pause_ns / 1e6,
+        cpu_ms_per_sample=sampled.cpu_ns / samples / 1e6 if samples else 0.0,
+        ports=tuple(results),
+        balance=tuple(_balance(nic, sent) for nic, sent in towards.items() if len(sent) > 1),
+    )
+
+
+def _sent(readings: Sequence[Reading]) -> tuple[float, int]:
+    """Bits per second and packets between the first and the last reading."""
+    if len(readings) < 2:
+        return 0.0, 0
+    first, last = readings[0], readings[-1]
+    bps = (last.sent_bytes - first.sent_bytes) * 8e9 / (last.at_ns - first.at_ns)
+    return bps, last.sent_packets - first.sent_packets
+
+
+def _balance(nic: str, sent: Sequence[tuple[float, int]]) -> NicBalance:
+    ordered = sorted(sent, reverse=True)
+    return NicBalance(nic, tuple(bps for bps, _ in ordered), tuple(packets for _, packets in ordered))
+
+
+def _result(port: Watched, readings: Sequence[Reading]) -> PortResult:
+    first, last = readings[0], readings[-1]
+    backlog = sorted(reading.backlog_bytes for reading in readings)
+    waits = sorted(reading.backlog_ms for reading in readings)
+    return PortResult(
+        port=port.port,
+        link=port.link,
+        tier=port.tier,
+        nic=port.nic,
+        rate_bps=last.rate_bps,
+        readings=len(readings),
+        load=_sent(readings)[0] / last.rate_bps,
+        sent_bytes=last.sent_bytes - first.sent_bytes,
+        sent_packets=last.sent_packets - first.sent_packets,
+        drops=last.drops - first.drops,
+        queue_mean_bytes=fmean(backlog),
+        queue_p99_bytes=backlog[_rank(len(backlog))],
+        queue_max_bytes=backlog[-1],
+        queue_mean_ms=fmean(waits),
+        queue_p99_ms=waits[_rank(len(waits))],
+        queue_max_ms=waits[-1],
+        p99_uncertainty_ms=_rank_uncertainty(waits),
+    )
+
+
+def _rank(count: int) -> int:
+    """Index of the 99th percentile of so many ordered values, by nearest rank."""
+    return math.ceil(_QUANTILE * count) - 1
+
+
+def _rank_uncertainty(ordered: Sequence[float]) -> float:
+    """From the 99th percentile to the farther end of its interval: the rank is binomially distributed."""
+    at, last = _rank(len(ordered)), len(ordered) - 1
+    reach = math.ceil(_Z * math.sqrt(len(ordered) * _QUANTILE * (1 - _QUANTILE)))
+    return max(ordered[at] - ordered[max(at - reach, 0)], ordered[min(at + reach, last)] - ordered[at])

@@ -1,0 +1,126 @@
+"""The port sampler on a lab: an overloaded port is read full with its drops, a healthy one empty."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from itertools import pairwise
+
+import pytest
+
+from failover.ports import PortResult, Ports, Sampling, port_metrics
+from failover.portsampler import PortSampler
+from testbed.errors import MachineError
+from testbed.events import now_ns
+from testbed.fabric.model import Fabric, Link
+from testbed.kernel.netlink import Netlink
+from testbed.lab.lab import Lab
+from testbed.lab.wire import queue_bytes
+from tests.lab.running import Recorder, tiny, with_lab
+
+MS = 10**6
+EXPERIMENTAL = 0x88B6  # IEEE 802 local experimental 2: nobody else's
+FRAME = 4000
+CONTROL_FRAMES = 10  # LACP's own, that may wait or be dropped too
+
+
+def _sent(sender: socket.socket, frame: bytes) -> bool:
+    """False when the queue had no room."""
+    try:
+        sender.send(frame)
+    except OSError as error:
+        if error.errno == errno.ENOBUFS:
+            return False
+        raise
+    return True
+
+
+async def _overload(lab: Lab, link: Link, seconds: float) -> tuple[int, int]:
+    """Offer twice its rate to the ToR's end of a link; how many frames, and how many the kernel refused."""
+    assert lab.wiring is not None
+    space = lab.wiring.namespaces[link.upper.node]
+    head = bytes.fromhex((link.lower.mac + link.upper.mac).replace(":", "")) + EXPERIMENTAL.to_bytes(2)
+    frame = head.ljust(FRAME, b"x")
+    per_s = 2 * link.rate_bps / 8 / FRAME
+    offered = refused = 0
+    began_ns = now_ns()
+    with space.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        sender.bind((link.upper.name, 0))
+        while (passed_s := (now_ns() - began_ns) / 1e9) < seconds:
+            for _ in range(int(passed_s * per_s) - offered):
+                offered += 1
+                refused += not _sent(sender, frame)
+            await asyncio.sleep(0.005)
+    return offered, refused
+
+
+@pytest.mark.kernel
+def test_an_overloaded_port_is_read_full_and_the_others_empty() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        link = lab.fabric.links_of("p0.s0.t0.0")[0]
+        sampler = PortSampler(lab.fabric, lab.requests, Sampling(5 * MS, Ports.SWITCHES))
+        sampler.start(now_ns())
+        offered, refused = await _overload(lab, link, 1.0)
+        sampler.stop()
+        sampled = sampler.sampled()
+        assert sampled is not None
+        found = {port.port: port for port in port_metrics(sampled, now_ns(), now_ns(), ()).ports}
+        assert len(found) == sum(len(lab.fabric.links_of(node.name)) for node in lab.fabric.switches)
+        _is_full(found.pop(link.upper.label), offered, refused, queue_bytes(lab.fabric, link))
+        for port in found.values():
+            assert port.drops == 0, port
+            assert port.queue_max_bytes < FRAME, port
+            assert port.load < 0.05, port
+
+    with_lab(tiny(segments=1, scale=10_000), check, converge=False)
+
+
+def _is_full(port: PortResult, offered: int, refused: int, limit_bytes: int) -> None:
+    assert refused > 0
+    assert refused <= port.drops <= refused + CONTROL_FRAMES
+    assert limit_bytes - FRAME < port.queue_max_bytes <= limit_bytes
+    assert port.queue_max_ms == pytest.approx(port.queue_max_bytes * 8e3 / port.rate_bps)
+    waiting = limit_bytes // FRAME
+    assert offered - waiting <= port.sent_packets + port.drops <= offered + CONTROL_FRAMES
+
+
+@pytest.mark.kernel
+def test_without_sampling_nothing_is_read() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        sampler = PortSampler(lab.fabric, lab.requests, None)
+        sampler.start(now_ns())
+        sampler.stop()
+        assert sampler.sampled() is None
+
+    with_lab(tiny(segments=1), check, converge=False)
+
+
+@pytest.mark.kernel
+def test_a_kernel_that_refuses_is_named() -> None:
+    async def check(lab: Lab, _events: Recorder) -> None:
+        sampler = PortSampler(lab.fabric, _refuse, Sampling(5 * MS))
+        sampler.start(now_ns())
+        await asyncio.sleep(0.02)
+        sampler.stop()
+        with pytest.raises(MachineError, match="queues cannot be sampled: no such luck; remove 'sample'"):
+            sampler.sampled()
+
+    with_lab(tiny(segments=1), check, converge=False)
+
+
+def _refuse(_node: str) -> Netlink:
+    raise OSError(errno.EPERM, "no such luck")
+
+
+def test_readings_move_through_their_period() -> None:
+    """One in each, and at no fixed place: a sender's tick must not be met at the same phase every time."""
+    sampler = PortSampler(_no_fabric(), _refuse, Sampling(10 * MS))
+    moments = [sampler._moment_ns(number) for number in range(1000)]
+    assert [moment // (10 * MS) for moment in moments] == list(range(1000))
+    places = sorted(moment % (10 * MS) for moment in moments)
+    assert max(b - a for a, b in pairwise(places)) < 0.05 * MS
+
+
+def _no_fabric() -> Fabric:
+    return Fabric(tiny(), (), (), (), 1)

@@ -276,7 +276,10 @@ def _is_about(expectation: Expectation, moment: Moment) -> bool:
 
 
 def _nobody_there(expectation: Expectation) -> str:
-    return f"no {expectation.flows} flow in {', '.join(expectation.scope.words)}; write another part, or flows: all"
+    where = ", ".join(expectation.scope.words)
+    if expectation.flows is Flows.ALL:  # its flows are closed by then, or have not begun
+        return f"no flow of {where} is there at such an edge; write another part or edge"
+    return f"no {expectation.flows} flow in {where}; write another part, or flows: all"
 
 
 def _nobody(flows: Flows) -> str:

@@ -148,6 +148,14 @@ def test_a_dead_host_without_power_holds_its_links_to_the_end_of_the_drill() -> 
     assert drill("state_restored: yes", f"2 s, for: 3 s{cut}").timeline.faults[1].id == "cut"
 
 
+@pytest.mark.parametrize(("nic", "edge"), [("p0.s0.h0.r0", "repair"), ("p0.s0.h2.r1", "failure")])
+def test_a_nic_whose_flows_are_closed_or_have_not_begun_has_nothing_to_judge(nic: str, edge: str) -> None:
+    (said,) = mistakes(f"goodput_after: {{at_least: 1 %, edge: {edge}, nic: {nic}}}", "2 s")
+    assert said.endswith(
+        f"can never be judged: no flow of NIC {nic} is there at such an edge; write another part or edge"
+    )
+
+
 def test_a_takeover_too_soon_to_judge_the_death_is_refused() -> None:
     (said,) = mistakes("converged: {below: 1 s, edge: failure}", "900 ms")
     assert said.endswith("power is repaired before the lab can be quiet; write after: 1 s or more")

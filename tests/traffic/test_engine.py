@@ -77,6 +77,13 @@ class Bench:
         return Run(report, sent, received, self.events)
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Look ten times a second until it holds, for 20 s at most."""
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.1)
+
+
 def _for(seconds: float) -> Callable[[TrafficEngine], Awaitable[None]]:
     async def during(_: TrafficEngine) -> None:
         await asyncio.sleep(seconds)
@@ -298,19 +305,18 @@ def test_a_queue_pair_without_acknowledgements_errors_once_and_stops(tmp_path: P
 
 @pytest.mark.kernel
 def test_a_stand_in_sends_from_its_takeover_on_and_the_closed_queue_pair_does_not_die(tmp_path: Path) -> None:
-    """a ---- b, its receiver gone at 200 ms; flow 0 is replaced by 2 before its retries are used up, flow 1 is not"""
-    first = nets.flows(2, 1000, ib_timeout=13, retry_count=7)  # 8 x 33.6 ms
-    bench = Bench(nets.chain(), [*first, replace(nets.flows(3, 1000, ib_timeout=18)[2], replaces=0)], tmp_path)
+    """a ---- b, which goes away; flow 2 takes the place of 0 before its retries are used up, 1 waits until they are"""
+    first = nets.flows(2, 1000, ib_timeout=15, retry_count=7)  # 8 x 134 ms
+    bench = Bench(nets.chain(), [*first, replace(nets.flows(3, 1000, ib_timeout=20)[2], replaces=0)], tmp_path)
     replaced: list[int] = []
 
     async def during(engine: TrafficEngine) -> None:
         await asyncio.sleep(0.2)
         Netlink(bench.net.b).run([rtnl.set_link(nets.B_IF, up=False)])
-        await asyncio.sleep(0.1)
         replaced.append(now_ns())
         await engine.replace([0], [2])
         replaced.append(now_ns())
-        await asyncio.sleep(0.3)
+        await until(lambda: bool(bench.events))
         Netlink(bench.net.b).run([rtnl.set_link(nets.B_IF, up=True), *nets.westward(bench.net, 1)])
         await asyncio.sleep(0.3)
 
@@ -318,7 +324,7 @@ def test_a_stand_in_sends_from_its_takeover_on_and_the_closed_queue_pair_does_no
     sent = {flow: run.sent["sent_ns"][run.sent["flow"] == flow] for flow in (0, 1, 2)}
     assert sent[0].max() <= replaced[1]
     assert sent[2].min() >= replaced[0]
-    assert sent[2].max() > replaced[1] + 300 * MS
+    assert sent[2].max() > sent[1].max()
     assert set(run.sent["sport"][run.sent["flow"] == 2].tolist()) == {bench.flows[2].sport}
     arrived = run.received[run.received["flow"] == 2]
     assert len(arrived) > 0, "real packets of the stand-in, once b is back"
@@ -333,16 +339,16 @@ def test_a_stand_in_sends_from_its_takeover_on_and_the_closed_queue_pair_does_no
 def test_what_comes_after_a_queue_pair_was_closed_is_not_received(tmp_path: Path) -> None:
     """a ---- b, a's queue holds packets of flow 0 back until 1 stands in for it, as a dead host's memory may"""
     first, other = nets.flows(2, 1000, ib_timeout=18)
-    bench = Bench(nets.chain(), [first, replace(other, replaces=0)], tmp_path)
+    bench = Bench(nets.chain(), [first, replace(other, replaces=0)], tmp_path, workers=1)
     replaced: list[int] = []
 
     def shape(rate_bps: int) -> None:
         Netlink(bench.net.a).run([rtnl.add_tbf(nets.A_IF, rate_bps, 16_000, 4 << 20)])
 
     async def during(engine: TrafficEngine) -> None:
-        await asyncio.sleep(0.2)
-        shape(10**6)
-        await asyncio.sleep(0.2)
+        await until(lambda: bool(bench.progress) and bench.progress[-1].received.get(0, 0) > 100)
+        shape(10**5)
+        await until(lambda: bench.progress[-1].sent[0] - bench.progress[-1].received[0] > 100)
         await engine.replace([0], [1])
         replaced.append(now_ns())
         shape(10**10)
@@ -350,7 +356,6 @@ def test_what_comes_after_a_queue_pair_was_closed_is_not_received(tmp_path: Path
 
     run = bench.run(during)
     old = run.received[run.received["flow"] == 0]
-    assert len(old) > 100
     assert old["received_ns"].max() <= replaced[0]
     assert sum(worker.foreign for worker in run.report.workers) == run.missing(0).size > 50
     assert run.missing(1).size == 0

@@ -177,7 +177,7 @@ class PortMetrics:
     period_ms: float
     ports_sampled: Ports
     longest_pause_ms: float  # between two readings: no peak of a queue was higher than seen by more than this
-    cpu_ms_per_sample: float  # of the supervisor, for one reading of all ports; 0 in virtual time
+    cpu_ms_per_sample: float  # of the supervisor, for one reading of all ports; next to nothing in virtual time
     ports: tuple[PortResult, ...]
     balance: tuple[NicBalance, ...]
 

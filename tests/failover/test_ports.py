@@ -47,6 +47,11 @@ def test_a_queue_is_told_in_bytes_and_in_ms_at_the_port_s_rate() -> None:
     assert port.p99_uncertainty_ms == pytest.approx(2)  # ranks 98 to 101 of 101: one standard error is one rank
 
 
+def test_the_99th_percentile_of_a_hundred_is_the_99th() -> None:
+    (port,) = _metrics(_series(1, range(1000, 101_000, 1000))).ports
+    assert (port.readings, port.queue_p99_bytes) == (100, 99_000)
+
+
 def test_a_port_that_was_slowed_has_queues_at_the_rate_of_the_moment() -> None:
     slowed = _series(1, [1000] * 5)
     slowed.append(BucketReading(5 * MS, 1, 1000, 1, 20, 2 * 10**9, 2 * 10**6, RATE // 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -133,6 +134,7 @@ PHASES = frozenset({Metric.DETECT, Metric.SWITCH, Metric.CONVERGE, Metric.RECOVE
 OF_THE_LAB = frozenset({Metric.CONVERGED, Metric.UNTOUCHED, Metric.ORDER, Metric.JOB_DOWNTIME})
 OF_PORTS = frozenset({Metric.QUEUE_P99, Metric.QUEUE_WORST, Metric.PORT_IMBALANCE})
 """Taken from what is sampled at ports."""
+OF_QUEUE_PAIRS = frozenset({Metric.FLOWS_WITH_LOSS, Metric.FLOWS_UNRECOVERED, Metric.QUEUE_PAIR_DEATHS})
 OUTAGES = frozenset({Metric.WORST_OUTAGE, Metric.MEDIAN_OUTAGE, Metric.OUTAGE_P95})
 
 
@@ -158,7 +160,7 @@ class Expectation:
     line: int = 0  # in the drill file
     scope: Scope = EVERYWHERE  # only flows in it; of ``untouched``: what must feel nothing
     events: tuple[Mark, ...] = ()  # of ``order``
-    stretch: int = 1  # how many times the file's limit this one is (slow kernels)
+    written: float | None = None  # the file's limit, where a slow kernel has another
 
     @property
     def text(self) -> str:
@@ -176,11 +178,22 @@ class Expectation:
         words += [f"in {', '.join(self.scope.words)}"] if self.scope else []
         return " ".join([*words, *self._when, self.bound.value.replace("_", " "), self.limit_text])
 
-    def slowed(self) -> Expectation:
-        """With an upper limit on a time stretched; anything else is as it was."""
-        if self.metric.unit is not Unit.MS or self.bound not in {Bound.BELOW, Bound.AT_MOST}:
-            return self
-        return replace(self, limit=self.limit * STRETCH, stretch=STRETCH)
+    def slowed(self, times: int, queue_pairs: float) -> Expectation:
+        """For a kernel that gets a ``times``-th of the packets, and so much of the queue pairs: counts in proportion.
+
+        From 20 times on upper limits on times, and on what is lost in a time, are stretched too.
+        """
+        upper = self.bound in {Bound.BELOW, Bound.AT_MOST}
+        stretch = STRETCH if upper and times >= VERY_SLOW else 1
+        if self.metric.unit is Unit.MS:
+            limit = self.limit * stretch
+        elif self.metric in OF_QUEUE_PAIRS:
+            limit = _whole(self.limit * queue_pairs, upper)
+        elif self.metric is Metric.PACKETS_LOST:
+            limit = _whole(self.limit * stretch / times, upper)
+        else:
+            limit = self.limit
+        return self if limit == self.limit else replace(self, limit=limit, written=self.limit)
 
     @property
     def _when(self) -> list[str]:
@@ -192,16 +205,24 @@ class Expectation:
 
     @property
     def limit_text(self) -> str:
-        """The limit with its unit; a stretched one says so."""
+        """The limit with its unit; one that is not the file's says so."""
+        written = f" (slow kernel; the file: {self._shown(self.written)})" if self.written is not None else ""
+        return self._shown(self.limit) + written
+
+    def _shown(self, limit: float) -> str:
         match self.metric.unit:
             case Unit.MS:
-                stretched = f" ({self.stretch} x {format_duration(int(self.limit) // self.stretch)}: slow kernel)"
-                return format_duration(int(self.limit)) + (stretched if self.stretch > 1 else "")
+                return format_duration(int(limit))
             case Unit.SHARE:
-                return f"{format_percent(self.limit)} of before"
+                return f"{format_percent(limit)} of before"
             case Unit.RATIO:
-                return f"{self.limit:g} x"
-        return f"{self.limit:.0f}"
+                return f"{limit:g} x"
+        return f"{limit:.0f}"
+
+
+def _whole(limit: float, upper: bool) -> int:
+    """A limit on a count, rounded to the generous side; something that must be there at all still must."""
+    return math.ceil(limit) if upper else max(math.floor(limit), min(math.ceil(limit), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +279,10 @@ class Drill:
     sample: Sampling | None = None  # ports whose loads and queues are sampled
 
     def slowed(self, times: int) -> Drill:
-        """The same drill for a slow kernel: the traffic it can carry (``Workload.slowed``), and from 20 times on, where
-        daemons and drivers are an order of magnitude slower too, stretched upper limits on times; each says so."""
-        expectations = tuple(e.slowed() for e in self.expectations) if times >= VERY_SLOW else self.expectations
+        """The same drill for a slow kernel: the traffic it can carry (``Workload.slowed``), and what can be expected of
+        that; from 20 times on, where daemons and drivers are an order of magnitude slower too, in more time."""
+        workload = self.workload.slowed(times)
+        queue_pairs = workload.queue_pairs / self.workload.queue_pairs
+        expectations = tuple(each.slowed(times, queue_pairs) for each in self.expectations)
         sample = self.sample.slowed(times) if self.sample else None
-        return replace(self, workload=self.workload.slowed(times), expectations=expectations, sample=sample)
+        return replace(self, workload=workload, expectations=expectations, sample=sample)

@@ -230,7 +230,27 @@ def test_a_slow_kernel_gets_less_traffic_and_longer_ticks() -> None:
 
 def test_only_an_emulated_kernel_gets_more_time_and_every_such_limit_says_so() -> None:
     drill = load(GOOD)
-    assert [e.text for e in drill.slowed(10).expectations] == [e.text for e in drill.expectations]
+    assert drill.slowed(10).expectations[0] == drill.expectations[0]
     emulated = [e.text for e in drill.slowed(40).expectations]
-    assert emulated[0] == "worst outage of hit flows of cut at failure below 200 ms (4 x 50 ms: slow kernel)"
-    assert emulated[1:] == [e.text for e in drill.expectations[1:]]
+    assert emulated[0] == "worst outage of hit flows of cut at failure below 200 ms (slow kernel; the file: 50 ms)"
+    assert emulated[3:] == [e.text for e in drill.expectations[3:]]
+
+
+@pytest.mark.parametrize(
+    ("metric", "written", "tenth", "emulated"),
+    [
+        ("packets_lost: {at_least: 70, flows: hit}", "at least 70", "at least 7", "at least 1"),
+        ("packets_lost: {at_most: 290, flows: hit}", "at most 290", "at most 29", "at most 29"),
+        ("packets_lost: {at_most: 0}", "at most 0", "at most 0", "at most 0"),
+        ("packets_lost: {at_least: 1, flows: hit}", "at least 1", "at least 1", "at least 1"),
+        ("queue_pair_deaths: {at_least: 16, flows: hit}", "at least 16", "at least 16", "at least 8"),
+        ("queue_pair_deaths: {at_most: 3}", "at most 3", "at most 3", "at most 2"),
+    ],
+)
+def test_counts_are_asked_in_proportion_to_what_is_sent(metric: str, written: str, tenth: str, emulated: str) -> None:
+    head, _, _ = GOOD.partition("expect:")
+    drill = load(f"{head}expect:\n  - {metric}\n").slowed(1)
+    said = [drill.slowed(times).expectations[0].text for times in (1, 10, 40)]
+    for text, wanted in zip(said, (written, tenth, emulated), strict=True):
+        assert text.partition(" (slow kernel")[0].endswith(wanted)
+        assert ("slow kernel; the file: " in text) == (wanted != written)

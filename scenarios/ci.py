@@ -28,6 +28,7 @@ class BlockSection(Strict):
     drills: list[str] = Field(min_length=1, examples=["[link-down, tor-crash]"])
     engines: list[str] = Field(default=["host"], min_length=1, examples=["[host]"])
     repeats: int = Field(default=1, ge=1, le=1000)
+    tries: int = Field(default=1, ge=1, le=20, description="of a run, while it cannot be trusted")
 
 
 class SuiteFile(Strict):
@@ -50,6 +51,7 @@ class Run:
     engine: str
     repeat: int
     repeats: int
+    tries: int = 1
 
     @property
     def title(self) -> str:
@@ -107,7 +109,7 @@ def _block(
         drill, file = found
         for engine in block.engines:
             for repeat in range(1, block.repeats + 1):
-                yield Run(drill, file, engine, repeat, block.repeats)
+                yield Run(drill, file, engine, repeat, block.repeats, block.tries)
 
 
 def _drill(mistakes: Mistakes, where: Where, name: str, base: Path) -> tuple[str, Path] | None:

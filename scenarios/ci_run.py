@@ -88,7 +88,7 @@ def _one(run: Run, engine: EngineSlot, folder: Path) -> CiRun:
 
 
 def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
-    """An engine that is a command: ``COMMAND FILE --out FOLDER`` makes FOLDER/DRILL and exits as ``hpn drill run``.
+    """An engine that is a command: ``COMMAND FILE --out FOLDER --tries N`` makes FOLDER/DRILL and exits as ``hpn drill run``.
 
     What it prints is kept beside the run folder.
     """
@@ -97,7 +97,7 @@ def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
         log = folder / LOG
         with log.open("wb") as output:
             code = subprocess.run(
-                [*command, str(wanted.file), "--out", str(folder)],
+                [*command, str(wanted.file), "--out", str(folder), "--tries", str(wanted.tries)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

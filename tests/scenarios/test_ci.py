@@ -28,7 +28,7 @@ def test_a_block_is_drills_by_engines_by_repeats() -> None:
     found = suite(
         "suite: nightly\n"
         "runs:\n"
-        "  - {drills: [link-down, tor-crash], engines: [host, uml], repeats: 2}\n"
+        "  - {drills: [link-down, tor-crash], engines: [host, uml], repeats: 2, tries: 3}\n"
         "  - {drills: [link-flap]}\n"
     )
     assert (found.name, found.parallel, len(found.runs)) == ("nightly", None, 9)
@@ -40,6 +40,7 @@ def test_a_block_is_drills_by_engines_by_repeats() -> None:
     ]
     assert found.runs[-1].folder == "link-flap.host"
     assert len({run.folder for run in found.runs}) == 9
+    assert [run.tries for run in found.runs] == [3] * 8 + [1]
 
 
 def test_a_drill_file_is_found_beside_the_suite_and_known_by_its_own_name(tmp_path: Path) -> None:

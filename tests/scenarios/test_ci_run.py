@@ -200,3 +200,10 @@ def test_a_repeat_that_could_not_be_made_is_told_beside_the_verdict_of_the_other
     assert (exit_code(groups), groups[0].answer, "the guest died" in groups[0].reason) == (3, "error", True)
     names = [found.get("name") for found in ElementTree.parse(tmp_path / "junit.xml").getroot()]
     assert names == ["a on qemu #1", "a on qemu #2", "a on qemu #3", "a on qemu #4", "a on qemu over 3 repeats"]
+
+
+def test_a_command_is_told_how_often_a_run_may_be_tried(tmp_path: Path) -> None:
+    slot = command_engine((sys.executable, "-c", "import sys; raise SystemExit(' '.join(sys.argv[1:]))"), 1)
+    (run,) = runs("host", "a")
+    (found,) = finish(suite(replace(run, tries=4)), {"host": slot}, tmp_path)
+    assert "--tries 4" in found.reason

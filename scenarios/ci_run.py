@@ -88,9 +88,9 @@ def _one(run: Run, engine: EngineSlot, folder: Path) -> CiRun:
 
 
 def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
-    """An engine that is a command: ``COMMAND FILE --out FOLDER --tries N`` makes FOLDER/DRILL and exits as ``hpn drill run``.
+    """An engine that is a command: ``COMMAND FILE --out FOLDER --tries N`` makes FOLDER/DRILL.
 
-    What it prints is kept beside the run folder.
+    It exits as ``hpn drill run``; what it prints is kept beside the run folder.
     """
 
     def run(wanted: Run, folder: Path) -> RunFolder:

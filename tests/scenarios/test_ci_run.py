@@ -203,7 +203,7 @@ def test_a_repeat_that_could_not_be_made_is_told_beside_the_verdict_of_the_other
 
 
 def test_a_command_is_told_how_often_a_run_may_be_tried(tmp_path: Path) -> None:
-    slot = command_engine((sys.executable, "-c", "import sys; raise SystemExit(' '.join(sys.argv[1:]))"), 1)
+    slot = command_engine((sys.executable, "-c", "import sys; print(*sys.argv[1:]); raise SystemExit(3)"), 1)
     (run,) = runs("host", "a")
     (found,) = finish(suite(replace(run, tries=4)), {"host": slot}, tmp_path)
     assert "--tries 4" in found.reason

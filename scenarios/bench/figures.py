@@ -24,7 +24,7 @@ from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
 from testbed.kernel import programs, rtnl, sandbox
 from testbed.kernel.netlink import Monitor, Netlink
-from testbed.kernel.rtnl import LinkEvent
+from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lab import preflight
 from testbed.lab.lab import Lab
 from testbed.lab.wire import wire

@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from results.figure import Figure
 from testbed.fabric.spec import PathControlSpec
-from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST, LinkEvent, RouteEvent
+from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
+from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
 from testbed.lag.jhash import nft_jhash
 from testbed.routing.pathcontrol.actions import Action, Move, Send
 from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings

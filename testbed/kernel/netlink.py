@@ -14,10 +14,10 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from testbed.events import now_ns
-from testbed.kernel import rtnl
+from testbed.kernel import rtnl, rtnl_events
 from testbed.kernel.ns import NetNs
 from testbed.kernel.qdisc import BucketReading, parse_bucket
-from testbed.kernel.rtnl import LinkEvent, NeighbourEvent, RouteEvent
+from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 _CHUNK = 60_000
 _RECEIVE = 1 << 18
@@ -123,7 +123,7 @@ class Netlink:
             if kind == rtnl.NLMSG_ERROR:
                 raise self._error(-struct.unpack_from("=i", body)[0], request, rtnl.extended_ack(body, flags))
             if kind == rtnl.RTM_NEWROUTE:
-                return Hop(*rtnl.parse_hop(body))
+                return Hop(*rtnl_events.parse_hop(body))
         raise NetlinkError(0, f"{self._name}: no answer to a route look-up")
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class Netlink:
 
     def _dump(self, request: bytes) -> Iterator[LinkEvent | NeighbourEvent | RouteEvent]:
         for at, kind, body in self._answers(request):
-            event = rtnl.parse_event(at, kind, body)
+            event = rtnl_events.parse_event(at, kind, body)
             if event is not None:
                 yield event
 
@@ -191,7 +191,7 @@ class Monitor:
                 raise
             at = now_ns()
             for kind, _, _, body in rtnl.split(data):
-                event = rtnl.parse_event(at, kind, body)
+                event = rtnl_events.parse_event(at, kind, body)
                 if event is not None:
                     events.append(event)
 

@@ -1,10 +1,12 @@
-"""rtnetlink messages as bytes: pure encoders for what the lab asks, pure decoders for what the kernel says."""
+"""rtnetlink messages as bytes: what the lab asks, and what every message has in common. Pure.
+
+Changes when the lab asks for something new. What the kernel says is read by ``testbed.kernel.rtnl_events``.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from socket import AF_INET, AF_UNSPEC, inet_aton, inet_ntoa
 
 from testbed.kernel.ns import NetNs
@@ -30,13 +32,13 @@ PROTO_HOST_ROUTE = 201
 _FR_ACT_TO_TBL = 1
 _NTF_USE = 0x01
 NUD_REACHABLE, NUD_STALE, NUD_DELAY, NUD_PROBE, NUD_FAILED, NUD_PERMANENT = 0x02, 0x04, 0x08, 0x10, 0x20, 0x80
-_IFF_UP, _IFF_PROMISC, _IFF_LOWER_UP = 0x1, 0x100, 0x10000
+IFF_UP, _IFF_PROMISC, IFF_LOWER_UP = 0x1, 0x100, 0x10000
 
 _HEADER = struct.Struct("=IHHII")
-_IFINFO = struct.Struct("=BxHiII")
-_RTMSG = struct.Struct("=BBBBBBBBI")
+IFINFO = struct.Struct("=BxHiII")
+RTMSG = struct.Struct("=BBBBBBBBI")
 _RULE = struct.Struct("=BBBBBxxBI")
-_NDMSG = struct.Struct("=BxxxiHBB")
+NDMSG = struct.Struct("=BxxxiHBB")
 _ATTR = struct.Struct("=HH")
 _U32 = struct.Struct("=I")
 TCMSG_BYTES = 20
@@ -48,44 +50,6 @@ _NAMES = {
     RTM_DELNEIGH: "neighbour removal", RTM_NEWQDISC: "queue", RTM_DELQDISC: "queue removal",
     RTM_GETQDISC: "look at queues",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class LinkEvent:
-    """State of an interface. ``carrier`` is IFF_LOWER_UP; ``gone`` when it was deleted."""
-
-    at_ns: int
-    ifindex: int
-    name: str
-    up: bool
-    carrier: bool
-    gone: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NeighbourEvent:
-    """An IPv4 neighbour entry. ``state`` is a NUD_* bit; ``gone`` when it was deleted."""
-
-    at_ns: int
-    ifindex: int
-    ip: str
-    mac: str | None
-    state: int
-    gone: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RouteEvent:
-    """An IPv4 route. ``kind`` is RTN_*, ``oifs`` every next hop's interface; ``gone`` when it was deleted."""
-
-    at_ns: int
-    prefix: str
-    table: int
-    protocol: int
-    kind: int
-    oifs: tuple[int, ...]
-    gone: bool
-    metric: int
 
 
 def _attr(kind: int, value: bytes) -> bytes:
@@ -126,10 +90,10 @@ def add_veth(
     ``split_gso`` (first end) has the kernel cut GSO bursts into real packets before they leave (FACTS trap 7).
     """
     promiscuous = _IFF_PROMISC if peer_promiscuous else 0
-    peer = _IFINFO.pack(AF_UNSPEC, 0, peer_ifindex, promiscuous, promiscuous)
+    peer = IFINFO.pack(AF_UNSPEC, 0, peer_ifindex, promiscuous, promiscuous)
     peer += _link_attributes(peer_name, peer_ns, peer_mac, mtu)
     info = _attr(1, b"veth\0") + _attr(2, _attr(1, peer))  # IFLA_INFO_KIND, IFLA_INFO_DATA { VETH_INFO_PEER }
-    body = _IFINFO.pack(AF_UNSPEC, 0, ifindex, _IFF_UP, _IFF_UP) + _link_attributes(name, ns, mac, mtu)
+    body = IFINFO.pack(AF_UNSPEC, 0, ifindex, IFF_UP, IFF_UP) + _link_attributes(name, ns, mac, mtu)
     if split_gso:
         body += _u32(40, 1)  # IFLA_GSO_MAX_SEGS
     return _message(RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body + _attr(18, info))  # IFLA_LINKINFO
@@ -143,7 +107,7 @@ def _link_attributes(name: str, ns: NetNs | None, mac: str, mtu: int) -> bytes:
 
 def set_link(ifindex: int, *, up: bool) -> bytes:
     """Administrative state of an interface."""
-    return _message(RTM_NEWLINK, 0, _IFINFO.pack(AF_UNSPEC, 0, ifindex, _IFF_UP if up else 0, _IFF_UP))
+    return _message(RTM_NEWLINK, 0, IFINFO.pack(AF_UNSPEC, 0, ifindex, IFF_UP if up else 0, IFF_UP))
 
 
 def add_address(ifindex: int, address: str) -> bytes:
@@ -191,7 +155,7 @@ def _route(
     ip, _, length = prefix.partition("/")
     if scope is None:
         scope = RT_SCOPE_LINK if gateway is None and kind == RTN_UNICAST else RT_SCOPE_UNIVERSE
-    body = _RTMSG.pack(AF_INET, int(length), 0, 0, 0, protocol, scope, kind, 0) + _attr(1, inet_aton(ip))
+    body = RTMSG.pack(AF_INET, int(length), 0, 0, 0, protocol, scope, kind, 0) + _attr(1, inet_aton(ip))
     body += _u32(15, table)  # RTA_TABLE
     if oif:
         body += _u32(4, oif)
@@ -215,13 +179,13 @@ def add_rule(table: int, priority: int, *, iif: str = "", src: str = "") -> byte
 
 def add_neighbour(ifindex: int, ip: str, mac: str, state: int = NUD_PERMANENT) -> bytes:
     """A neighbour entry in that state; permanent ones do not count against gc_thresh3 (FACTS trap 4)."""
-    body = _NDMSG.pack(AF_INET, ifindex, state, 0, 0) + _attr(1, inet_aton(ip)) + _attr(2, mac_bytes(mac))
+    body = NDMSG.pack(AF_INET, ifindex, state, 0, 0) + _attr(1, inet_aton(ip)) + _attr(2, mac_bytes(mac))
     return _message(RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body)
 
 
 def solicit_neighbour(ifindex: int, ip: str) -> bytes:
     """Have the kernel ask by ARP who has ``ip``, as if it had a packet for it (NTF_USE)."""
-    body = _NDMSG.pack(AF_INET, ifindex, 0, _NTF_USE, 0) + _attr(1, inet_aton(ip))
+    body = NDMSG.pack(AF_INET, ifindex, 0, _NTF_USE, 0) + _attr(1, inet_aton(ip))
     return _message(RTM_NEWNEIGH, _NLM_F_CREATE, body)
 
 
@@ -240,17 +204,17 @@ def add_tbf(ifindex: int, rate_bps: int, burst_bytes: int, limit_bytes: int) -> 
 def dump_request(kind: int) -> bytes:
     """Ask for every link, neighbour, route (IPv4) or queue."""
     if kind == RTM_GETLINK:
-        return _message(kind, NLM_F_DUMP, _IFINFO.pack(AF_UNSPEC, 0, 0, 0, 0))
+        return _message(kind, NLM_F_DUMP, IFINFO.pack(AF_UNSPEC, 0, 0, 0, 0))
     if kind == RTM_GETNEIGH:
-        return _message(kind, NLM_F_DUMP, _NDMSG.pack(AF_INET, 0, 0, 0, 0))
+        return _message(kind, NLM_F_DUMP, NDMSG.pack(AF_INET, 0, 0, 0, 0))
     if kind == RTM_GETQDISC:
         return _message(kind, NLM_F_DUMP, bytes(TCMSG_BYTES))
-    return _message(kind, NLM_F_DUMP, _RTMSG.pack(AF_INET, 0, 0, 0, 0, 0, 0, 0, 0))
+    return _message(kind, NLM_F_DUMP, RTMSG.pack(AF_INET, 0, 0, 0, 0, 0, 0, 0, 0))
 
 
 def route_get(dst: str, src: str | None, iif: int, sport: int, dport: int, proto: int) -> bytes:
     """Ask which way one packet goes."""
-    body = _RTMSG.pack(AF_INET, 32, 32 if src else 0, 0, 0, 0, 0, 0, 0) + _attr(1, inet_aton(dst))
+    body = RTMSG.pack(AF_INET, 32, 32 if src else 0, 0, 0, 0, 0, 0, 0) + _attr(1, inet_aton(dst))
     if src is not None:
         body += _attr(2, inet_aton(src))
     if iif:
@@ -265,7 +229,7 @@ def route_get(dst: str, src: str | None, iif: int, sport: int, dport: int, proto
 
 def flags_of(message: bytes) -> int:
     """nlmsg_flags."""
-    return int.from_bytes(message[6:8], "little")
+    return int(struct.unpack_from("=H", message, 6)[0])
 
 
 def renumber(message: bytes, flags: int, sequence: int) -> bytes:
@@ -278,11 +242,11 @@ def describe(message: bytes) -> str:
     kind = struct.unpack_from("=H", message, 4)[0]
     name = _NAMES.get(kind, f"message {kind}")
     if kind in (RTM_NEWLINK, RTM_DELLINK):
-        _, _, ifindex, _, _ = _IFINFO.unpack_from(message, 16)
-        label = attributes(message[16 + _IFINFO.size :]).get(3, b"").rstrip(b"\0").decode(errors="replace")
+        _, _, ifindex, _, _ = IFINFO.unpack_from(message, 16)
+        label = attributes(message[16 + IFINFO.size :]).get(3, b"").rstrip(b"\0").decode(errors="replace")
         return f"{name} {label} (ifindex {ifindex})".replace("  ", " ")
     if kind in (RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE):
-        return f"{name} {_prefix(message[16:])}"
+        return f"{name} {prefix_of(message[16:])}"
     return name
 
 
@@ -320,55 +284,7 @@ def extended_ack(body: bytes, flags: int) -> str:
     return attributes(body[offset:]).get(1, b"").rstrip(b"\0").decode(errors="replace")
 
 
-def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEvent | RouteEvent | None:
-    """What a link, neighbour or route message says; None for anything else."""
-    if kind in (RTM_NEWLINK, RTM_DELLINK):
-        family, _, ifindex, flags, _ = _IFINFO.unpack_from(body)
-        if family != AF_UNSPEC:
-            return None
-        name = attributes(body[_IFINFO.size :]).get(3, b"").rstrip(b"\0").decode(errors="replace")
-        return LinkEvent(at_ns, ifindex, name, bool(flags & _IFF_UP), bool(flags & _IFF_LOWER_UP), kind == RTM_DELLINK)
-    if kind in (RTM_NEWNEIGH, RTM_DELNEIGH):
-        family, ifindex, state, _, _ = _NDMSG.unpack_from(body)
-        if family != AF_INET:
-            return None
-        found = attributes(body[_NDMSG.size :])
-        mac = found[2].hex(":") if len(found.get(2, b"")) == 6 else None
-        return NeighbourEvent(at_ns, ifindex, inet_ntoa(found[1]), mac, state, kind == RTM_DELNEIGH)
-    if kind in (RTM_NEWROUTE, RTM_DELROUTE):
-        return _parse_route(at_ns, kind, body)
-    return None
-
-
-def _parse_route(at_ns: int, kind: int, body: bytes) -> RouteEvent | None:
-    family, _, _, _, table, protocol, _, route_kind, _ = _RTMSG.unpack_from(body)
-    if family != AF_INET:
-        return None
-    found = attributes(body[_RTMSG.size :])
-    if 15 in found:
-        table = _U32.unpack(found[15])[0]
-    oifs = tuple(_nexthops(found[9])) if 9 in found else (_U32.unpack(found[4])[0],) if 4 in found else ()
-    metric = _U32.unpack(found[6])[0] if 6 in found else 0
-    return RouteEvent(at_ns, _prefix(body), table, protocol, route_kind, oifs, kind == RTM_DELROUTE, metric)
-
-
-def parse_hop(body: bytes) -> tuple[int, str | None]:
-    """(out interface, gateway) of a route look-up's answer."""
-    found = attributes(body[_RTMSG.size :])
-    gateway = inet_ntoa(found[5]) if 5 in found else None
-    return _U32.unpack(found[4])[0] if 4 in found else 0, gateway
-
-
-def _prefix(body: bytes) -> str:
-    destination = attributes(body[_RTMSG.size :]).get(1)
+def prefix_of(body: bytes) -> str:
+    """'a.b.c.d/len' of a route message."""
+    destination = attributes(body[RTMSG.size :]).get(1)
     return f"{inet_ntoa(destination) if destination else '0.0.0.0'}/{body[1]}"
-
-
-def _nexthops(data: bytes) -> Iterator[int]:
-    at = 0
-    while at + 8 <= len(data):
-        size, _, _, ifindex = struct.unpack_from("=HBBi", data, at)
-        if size < 8:
-            return
-        yield ifindex
-        at += size + 3 & ~3

@@ -16,7 +16,7 @@ from testbed.fabric.model import Fabric, Nic
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
-from testbed.kernel.rtnl import LinkEvent
+from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lab.host_bond import BondLag
 from testbed.lab.host_lag import HostLag, NftLag
 from testbed.lab.watch import Message

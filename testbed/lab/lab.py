@@ -16,7 +16,7 @@ from testbed.fabric.model import Fabric, Link, Role
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
 from testbed.kernel.packet import finish_closing
-from testbed.kernel.rtnl import LinkEvent
+from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lab.breakage import Breakage
 from testbed.lab.convergence import Gap, expected_presets, expected_routes, gaps
 from testbed.lab.host_nic import HostNic

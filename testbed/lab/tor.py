@@ -8,7 +8,7 @@ from testbed.events import EventSink, now_ns
 from testbed.fabric.model import Fabric, Link, LinkKind, Node
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import LinkEvent
+from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lab.host_lag import AGGREGATE_WAIT_NS
 from testbed.lab.watch import Message
 from testbed.lag.config import LacpConfig, PortConfig

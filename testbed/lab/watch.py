@@ -11,7 +11,8 @@ from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric, Role
 from testbed.kernel.netlink import Monitor, Netlink, OverrunError
 from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST, LinkEvent, NeighbourEvent, RouteEvent
+from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
+from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 Message = LinkEvent | NeighbourEvent | RouteEvent
 

@@ -15,15 +15,8 @@ from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Fabric, LinkKind, Node
 from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink, NetlinkError
-from testbed.kernel.rtnl import (
-    NUD_DELAY,
-    NUD_PROBE,
-    NUD_STALE,
-    PROTO_HOST_ROUTE,
-    LinkEvent,
-    NeighbourEvent,
-    RouteEvent,
-)
+from testbed.kernel.rtnl import NUD_DELAY, NUD_PROBE, NUD_STALE, PROTO_HOST_ROUTE
+from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from testbed.routing.hostroute_rules import VALID, AccessPort, Change, HostRouteTable
 
 # The kernel drops the routes of a port that is taken down.

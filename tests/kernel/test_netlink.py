@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from testbed.kernel import ns, rtnl
+from testbed.kernel import ns, rtnl, rtnl_events
 from testbed.kernel.netlink import Monitor, Netlink, NetlinkError
 
 
@@ -133,8 +133,8 @@ def test_a_monitor_reports_carrier_loss_and_route_changes() -> None:
     left.run([rtnl.add_route("10.9.0.0/16", kind=rtnl.RTN_BLACKHOLE)])
     seen: list[object] = []
     while not (
-        any(isinstance(e, rtnl.LinkEvent) and e.ifindex == 100 and not e.carrier for e in seen)
-        and any(isinstance(e, rtnl.RouteEvent) and e.prefix == "10.9.0.0/16" for e in seen)
+        any(isinstance(e, rtnl_events.LinkEvent) and e.ifindex == 100 and not e.carrier for e in seen)
+        and any(isinstance(e, rtnl_events.RouteEvent) and e.prefix == "10.9.0.0/16" for e in seen)
     ):
         assert select.select([monitor], [], [], 5)[0], f"nothing more came after {seen}"
         seen.extend(monitor.read())

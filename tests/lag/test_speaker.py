@@ -13,7 +13,7 @@ from testbed.kernel.netlink import Monitor
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
-from testbed.kernel.rtnl import LinkEvent
+from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.nft_datapath import NftDatapath
 from testbed.lag.speaker import Speaker

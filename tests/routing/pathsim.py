@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from testbed.kernel.rtnl import RT_TABLE_MAIN, LinkEvent, RouteEvent
+from testbed.kernel.rtnl import RT_TABLE_MAIN
+from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
 from testbed.routing.pathcontrol.actions import Action, Move, Send
 from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
 from testbed.routing.pathcontrol.tor_agent import TorAgent

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from testbed.kernel import rtnl
-from testbed.kernel.rtnl import LinkEvent, NeighbourEvent
+from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent
 from testbed.routing.hostroute_rules import AccessPort, Change, HostRouteTable
 
 SUBNET, GATEWAY = IPv4Network("10.0.0.0/24"), "10.0.0.254"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from testbed.kernel import rtnl
-from testbed.kernel.rtnl import LinkEvent, RouteEvent
+from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
 from testbed.routing.pathcontrol.actions import Send
 from testbed.routing.pathcontrol.message import Reach, decode, encode_interest, encode_reach
 from testbed.routing.pathcontrol.tor_agent import ASKS_DEPTH, BURST_FRAMES, MAX_INTERESTS, TorAgent

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST, LinkEvent, RouteEvent
+from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
+from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
 
 
 class Fib:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from testbed.kernel.rtnl import LinkEvent, NeighbourEvent, RouteEvent
+from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from testbed.routing.pathcontrol.actions import Send
 from testbed.routing.pathcontrol.fib import Fib
 from testbed.routing.pathcontrol.message import (

@@ -73,11 +73,11 @@ class Uml:
                 raise MachineError(f"{folder}, which the guest should write, is no folder here; create it")
         kernel = self._kernel()
         memory = _memory_folder(job.memory_mb)
-        with tempfile.TemporaryDirectory(prefix="hpn-uml-") as made, sigterm_as_interrupt():
+        with tempfile.TemporaryDirectory(prefix="hpn-uml-") as made, own_cpu() as cpu, sigterm_as_interrupt():
             scratch = Path(made)
             (scratch / "order.json").write_text(json.dumps(self._order(job, kernel)))
             with closing(_Watch(job, kernel, on_line, self._stall_s, scratch)) as watch:
-                with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal, own_cpu() as cpu:
+                with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal:
                     group = ProcessGroup(
                         self._command(job, kernel, terminal),
                         cwd=scratch,

@@ -57,6 +57,16 @@ def test_a_command_runs_under_another_kernel_and_its_lines_and_exit_code_come_ba
     assert 0 < result.boot_s <= result.wall_s
 
 
+def test_a_guest_holds_its_cpu_for_as_long_as_it_runs(uml: Uml, tmp_path: Path) -> None:
+    held: list[bool] = []
+    uml.run(_job("echo here", tmp_path), lambda _line: held.append("hpn/guest on CPU" in _sockets()))
+    assert held == [True]
+
+
+def _sockets() -> str:
+    return Path("/proc/net/unix").read_text()
+
+
 def test_only_the_writable_folders_can_be_written_and_they_are_the_hosts_own(uml: Uml, tmp_path: Path) -> None:
     inside, outside = tmp_path / "in", tmp_path / "out"
     inside.mkdir()

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+HOST = "host"
+"""The engine that is this machine's own kernel."""
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:

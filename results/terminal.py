@@ -15,7 +15,7 @@ from rich.text import Text
 
 from failover.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
 from failover.phases import converged
-from results.manifest import Manifest
+from results.manifest import HOST, Manifest
 from results.ports import balance_lines, ports_table
 from results.tables import rate, table
 from results.verdict import Check, Outcome, Verdict
@@ -23,12 +23,16 @@ from results.verdict import Check, Outcome, Verdict
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
 NONE = "-"
 _CONVERGED = "converged"
+_WAY_OUT = (
+    "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml --virtual-time (CPU load cannot touch it)"
+)
 
 
 def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) -> Group:
     """Everything worth reading about one run; ``metrics`` is None when it never got to measure."""
     parts: list[RenderableType] = [_headline(manifest, verdict)]
     parts += [Text(f"  because {reason}") for reason in verdict.reasons]
+    parts += [Text(_WAY_OUT)] if verdict.reasons and manifest.engine == HOST else []
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
     if metrics is not None and metrics.edges:
         parts += [Text(), _outages(metrics), Text(), _phases(metrics), *_notes(metrics)]

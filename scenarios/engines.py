@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from results.folder import RunFolder, create, load
+from results.manifest import HOST as HOST
 from results.progress import Progress
 from scenarios import session
 from scenarios.ci_run import EngineSlot, command_engine
@@ -24,7 +25,6 @@ from testbed.vm.guest import Engine, GuestJob, GuestResult
 from testbed.vm.qemu import Qemu
 from testbed.vm.uml import Uml
 
-HOST = "host"
 _COMMAND = Path(__file__).resolve().parent.parent / "cli.py"
 _JUDGED = (0, 1, 4)
 _MEMORY_MB = 1536

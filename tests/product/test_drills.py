@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -32,17 +31,16 @@ def hpn(tmp_path: Path) -> Hpn:
 
 
 def _drill(hpn: Hpn, name: str) -> dict[str, Any]:
-    """The verdict of a drill that passed; on a starved machine after three tries the test is skipped, not failed."""
-    said = ""
-    for _ in range(3):
-        shutil.rmtree(hpn.state / "out", ignore_errors=True)
-        process = hpn.start("drill", "run", name, "--out", "out", "--junit", "junit.xml")
-        out, err = process.communicate(timeout=120)
-        assert process.returncode in (PASS, INCONCLUSIVE), f"{out}\n{err}"
-        said = out
-        if process.returncode == PASS:
-            return dict(json.loads((hpn.state / "out" / name / "verdict.json").read_text()))
-    pytest.skip(f"the machine is too busy to judge a drill: {said[said.find('INCONCLUSIVE') :][:400]}")
+    """The verdict of a drill that passed; on a starved machine after three tries the test is skipped, not failed.
+
+    With a quarter of the traffic, as another test keeps the other core busy.
+    """
+    process = hpn.start("drill", "run", name, "--slow", "4", "--tries", "3", "--out", "out", "--junit", "junit.xml")
+    out, err = process.communicate(timeout=150)
+    assert process.returncode in (PASS, INCONCLUSIVE), f"{out}\n{err}"
+    if process.returncode == INCONCLUSIVE:
+        pytest.skip(f"the machine is too busy to judge a drill: {out[out.find('INCONCLUSIVE') :][:400]}")
+    return dict(json.loads((hpn.state / "out" / name / "verdict.json").read_text()))
 
 
 def _check(verdict: dict[str, Any], words: str) -> dict[str, Any]:

@@ -15,7 +15,19 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.faults import FAULTS, LinkDown, LinkFlap, Parameter, PlannedFault, TargetKind, TorCrash, Unit, parameters
+from failover.faults import (
+    FAULTS,
+    LinkDown,
+    LinkFlap,
+    Parameter,
+    PlannedFault,
+    RateDrop,
+    TargetKind,
+    TorCrash,
+    Unit,
+    parameters,
+)
+from scenarios import library
 from scenarios.drill import At, Bound, Drill, Flows, Metric, Profile
 from scenarios.load import drill_from, load_drill
 from scenarios.units import format_duration, format_percent
@@ -254,3 +266,12 @@ def test_counts_are_asked_in_proportion_to_what_is_sent(metric: str, written: st
     for text, wanted in zip(said, (written, tenth, emulated), strict=True):
         assert text.partition(" (slow kernel")[0].endswith(wanted)
         assert ("slow kernel; the file: " in text) == (wanted != written)
+
+
+def test_a_link_that_turns_slow_leaves_as_much_less_when_less_is_sent() -> None:
+    drill = library.load("rate-drop").slowed(4)
+    (planned,), (written,) = drill.timeline.faults, library.load("rate-drop").timeline.faults
+    assert isinstance(planned.fault, RateDrop)
+    assert isinstance(written.fault, RateDrop)
+    assert planned.fault.rate == written.fault.rate / 4
+    assert drill.workload.load == library.load("rate-drop").workload.load / 4

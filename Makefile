@@ -8,7 +8,7 @@ PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 .PHONY: drill test quick check kernel setup guests clean
 
 drill: setup
-	$(HPN) drill run link-down
+	$(HPN) drill run link-down --tries 3
 
 test: guests
 	$(PYTEST)

@@ -72,7 +72,9 @@ class TrafficEngine:
         self._realtime = realtime
         self._tick_ns = tick_ns
         self._ack = ack or AckPolicy()
-        self._place = place(flows, workers)
+        placed = place(flows, workers)
+        numbers = {worker: index for index, worker in enumerate(sorted(set(placed.values())))}
+        self._place = {nic: numbers[worker] for nic, worker in placed.items()}
         self._workers: dict[int, WorkerProcess] = {}
         self._answers: dict[tuple[type[Message], int], asyncio.Future[Message]] = {}
         self._moves: dict[tuple[int, bool], list[asyncio.Future[int]]] = {}
@@ -149,23 +151,23 @@ class TrafficEngine:
 
     def _setups(self) -> list[Setup]:
         nics = {f.src_nic: f.src_ip for f in self._flows.values()} | {f.dst_nic: f.dst_ip for f in self._flows.values()}
-        used = sorted(set(self._place.values()))
+        used = range(len(set(self._place.values())))
         return [
             Setup(
                 index=index,
                 out=str(self._out),
                 nics=tuple(
-                    NicSpec(nic, ip, self._namespaces[nic].fd) for nic, ip in nics.items() if self._place[nic] == worker
+                    NicSpec(nic, ip, self._namespaces[nic].fd) for nic, ip in nics.items() if self._place[nic] == index
                 ),
-                senders=tuple(f for f in self._flows.values() if self._place[f.src_nic] == worker),
-                receivers=tuple(f for f in self._flows.values() if self._place[f.dst_nic] == worker),
+                senders=tuple(f for f in self._flows.values() if self._place[f.src_nic] == index),
+                receivers=tuple(f for f in self._flows.values() if self._place[f.dst_nic] == index),
                 tick_ns=self._tick_ns,
                 offset_ns=index * self._tick_ns // len(used),
                 ack_packets=self._ack.packets,
                 ack_delay_ns=self._ack.delay_ns,
                 realtime=self._realtime,
             )
-            for index, worker in enumerate(used)
+            for index in used
         ]
 
     def _move(self, move: Move, nic: str) -> asyncio.Future[int]:
@@ -177,7 +179,7 @@ class TrafficEngine:
             future.set_exception(self.failed.exception() or MachineError("the traffic engine has failed"))
             return future
         self._moves.setdefault((move.flow, move.ack), []).append(future)
-        worker = self._index(nic)
+        worker = self._place[nic]
         waiting = self._waiting.setdefault(worker, [])
         waiting.append(move)
         if len(waiting) == 1:
@@ -195,9 +197,6 @@ class TrafficEngine:
             self._workers[worker].send(Moves(tuple(moves)))
         except MachineError as error:
             self._fail(str(error))
-
-    def _index(self, nic: str) -> int:
-        return sorted(set(self._place.values())).index(self._place[nic])
 
     def _tell_all(self, message: Message) -> None:
         for index, worker in self._workers.items():

@@ -10,7 +10,7 @@ from failover.moments import moments
 from scenarios.scope import place_of
 from testbed.fabric.model import Fabric, Nic, Node, Role
 from testbed.yamlfile import shorten
-from traffic.flow import FlowSpec, default_sport, requester_qpn, responder_qpn
+from traffic.flow import FlowSpec, default_sports
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _ends(flow: FlowSpec) -> set[str]:
 
 def _stand_in(fabric: Fabric, flow: FlowSpec, number: int, spares: Mapping[str, str]) -> FlowSpec:
     src, dst = (_nic_after(fabric, nic, spares) for nic in (flow.src_nic, flow.dst_nic))
-    here, there = requester_qpn(number), responder_qpn(number)
+    sport, ack_sport = default_sports(number)
     return replace(
         flow,
         id=number,
@@ -181,8 +181,8 @@ def _stand_in(fabric: Fabric, flow: FlowSpec, number: int, spares: Mapping[str, 
         dst_nic=dst.name,
         src_ip=src.ip,
         dst_ip=dst.ip,
-        sport=default_sport(here, there),
-        ack_sport=default_sport(there, here),
+        sport=sport,
+        ack_sport=ack_sport,
         replaces=flow.id,
     )
 

@@ -37,6 +37,12 @@ def default_sport(local_qpn: int, remote_qpn: int) -> int:
     return (label & 0x03FFF) ^ (label >> 14) | SPORT_MIN
 
 
+def default_sports(flow: int) -> tuple[int, int]:
+    """The source ports that a RoCEv2 stack picks for the data of flow ``flow`` and for its acknowledgements."""
+    here, there = requester_qpn(flow), responder_qpn(flow)
+    return default_sport(here, there), default_sport(there, here)
+
+
 @dataclass(frozen=True, slots=True)
 class FlowSpec:
     """One queue pair's data direction, from requester to responder.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Nic
-from traffic.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, default_sport, requester_qpn, responder_qpn
+from traffic.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, default_sports
 from traffic.framing import wire_bytes
 
 Pair = tuple[Nic, Nic]
@@ -109,7 +109,7 @@ def flows_for(
         pps = rate_pps(src, load, queue_pairs * destinations[src.name], path_mtu)
         for k in range(queue_pairs):
             flow = len(flows)
-            here, there = requester_qpn(flow), responder_qpn(flow)
+            sport, ack_sport = default_sports(flow)
             flows.append(
                 FlowSpec(
                     id=flow,
@@ -118,8 +118,8 @@ def flows_for(
                     dst_nic=dst.name,
                     src_ip=src.ip,
                     dst_ip=dst.ip,
-                    sport=ports.take(src.name, default_sport(here, there)),
-                    ack_sport=ports.take(dst.name, default_sport(there, here)),
+                    sport=ports.take(src.name, sport),
+                    ack_sport=ports.take(dst.name, ack_sport),
                     rate_pps=pps,
                     path_mtu=path_mtu,
                     ib_timeout=ib_timeout,

@@ -92,15 +92,24 @@ def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) ->
 def _in_flight_ns(trace: FlowTrace, edge: Edge, settings: Settings) -> int:
     """The largest delay of the second before the injection plus one period, at most the forwarding delay threshold.
 
-    Nothing for a flow that is in outage at the injection: none of its packets is on its way.
+    Nothing for a flow that is in outage at the injection: none of its packets is on its way. One that was only silent
+    until just before is not: a late sender catches up with several packets at once.
     """
     inject_ns = edge.inject_before_ns
     first, last = (int(at) for at in np.searchsorted(trace.received_sent_ns, (inject_ns - NS_PER_S, inject_ns)))
     if first == last:
         return 0
     margin_ns = float(trace.delay_ns[first:last].max()) + trace.resolution_ns
-    in_outage = inject_ns - int(trace.received_sent_ns[last - 1]) > margin_ns + trace.resolution_ns
-    return 0 if in_outage else int(min(margin_ns, settings.forwarding_delay_threshold_ms * NS_PER_MS))
+    if _missing_since(trace, int(trace.received_sent_ns[last - 1]), inject_ns - margin_ns):
+        return 0
+    return int(min(margin_ns, settings.forwarding_delay_threshold_ms * NS_PER_MS))
+
+
+def _missing_since(trace: FlowTrace, after_ns: int, until_ns: float) -> bool:
+    """Whether a packet sent in (after, until) is missing."""
+    first = int(np.searchsorted(trace.sent_ns, after_ns, "right"))
+    row = int(np.searchsorted(trace.missing, first))
+    return row < len(trace.missing) and int(trace.sent_ns[trace.missing[row]]) < until_ns
 
 
 def judge_edge(

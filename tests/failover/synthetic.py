@@ -59,6 +59,7 @@ def record(
     duration_ns: int,
     dead: Sequence[Dead] = (),
     *,
+    paused: Sequence[Dead] = (),
     start_ns: int = S,
     jitter_ns: int = 0,
     burst: int = 1,
@@ -67,12 +68,14 @@ def record(
     seed: int = 1,
     first_seq: int = 0,
 ) -> Records:
-    """A paced sender that is late by up to ``jitter_ns`` (and catches up), and what arrives of it."""
+    """A paced sender that is late by up to ``jitter_ns`` or stands still (and catches up), and what arrives of it."""
     rng = np.random.default_rng(seed)
     period = 1e9 / spec.rate_pps
     bursts = int(duration_ns / (period * burst))
     due = start_ns + (np.arange(bursts) * period * burst).astype(np.int64)
     times = np.maximum.accumulate(due + rng.integers(0, jitter_ns + 1, bursts))
+    for pause in paused:
+        times[(times >= pause.start_ns) & (times < pause.end_ns)] = pause.end_ns
     sent = np.zeros(bursts, SENT)
     sent["flow"], sent["count"], sent["sent_ns"], sent["sport"] = spec.id, burst, times, spec.sport
     sent["seq"] = first_seq + np.arange(bursts) * burst

@@ -54,6 +54,16 @@ def test_what_a_repair_loses_of_what_is_on_its_way_stays_its_own_when_the_failur
     assert [found.outage_plbm_ms for found in metrics.flows[0].edges] == [10, 7]
 
 
+def test_what_a_late_sender_caught_up_with_just_before_the_cut_died_in_it() -> None:
+    """After 6 ms without a packet six leave at once, and are on their way as the link is cut: no outage before it."""
+    late = Dead(FAULT_NS - 6 * MS - MS // 2, FAULT_NS - MS // 2)
+    records = record(flow(), 7 * S, [Dead(late.end_ns, FAULT_NS + 100 * MS)], paused=[late])
+    metrics = measure(records, moment(FAULT_NS, END_NS))
+    (found,) = metrics.flows[0].edges
+    assert (found.lost, metrics.unexplained_lost, found.in_outage_at_injection) == (106, 0, False)
+    assert found.outage_plbm_ms == found.outage_tbm_ms == 106
+
+
 @pytest.mark.parametrize("later_ms", [1, 5, 15])
 @pytest.mark.parametrize("kind", EdgeKind)
 def test_an_edge_elsewhere_takes_no_loss_from_the_edge_before_it(later_ms: int, kind: EdgeKind) -> None:

@@ -34,7 +34,7 @@ from traffic.messages import (
 )
 from traffic.placement import place
 from traffic.process import WorkerProcess
-from traffic.qp import AckPolicy
+from traffic.qp import AckPolicy, RetryPolicy, ack_delay_ns
 
 T = TypeVar("T", Ready, Replaced, Stopped, WorkerReport)
 
@@ -62,7 +62,6 @@ class TrafficEngine:
         progress: Callable[[Progress], None] | None = None,
         realtime: bool = False,
         tick_ns: int = 1_000_000,
-        ack: AckPolicy | None = None,
     ) -> None:
         self._flows = {flow.id: flow for flow in flows}
         self._namespaces = namespaces
@@ -71,7 +70,7 @@ class TrafficEngine:
         self._progress = progress
         self._realtime = realtime
         self._tick_ns = tick_ns
-        self._ack = ack or AckPolicy()
+        self._ack = AckPolicy(delay_ns=ack_delay_ns(RetryPolicy(f.ib_timeout, f.retry_count) for f in flows))
         placed = place(flows, workers)
         numbers = {worker: index for index, worker in enumerate(sorted(set(placed.values())))}
         self._place = {nic: numbers[worker] for nic, worker in placed.items()}

@@ -8,12 +8,14 @@ coalesced acknowledgements, one NAK for each gap, the retry timer, and death whe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 PSN_MASK = 0xFFFFFF
 _HALF = 1 << 23
 _TIMER_UNIT_NS = 4096  # IBTA 9.7.6.1.3: 4.096 us x 2^timeout
+_MOST_ACK_DELAY_NS = 4_000_000
 
 
 class QpState(StrEnum):
@@ -117,6 +119,11 @@ class AckPolicy:
 
     packets: int = 16
     delay_ns: int = 2_000_000
+
+
+def ack_delay_ns(policies: Iterable[RetryPolicy]) -> int:
+    """How long acknowledgements may wait: nothing against the patience of any queue pair, and at most 4 ms."""
+    return min([_MOST_ACK_DELAY_NS, *(policy.patience_ns // 32 for policy in policies if policy.ib_timeout)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class _Inlet:
 
     sock: socket.socket
     index: int
+    load: float  # bytes per second of its buffer that its flows fill
 
 
 class Receiver:
@@ -79,20 +80,24 @@ class Receiver:
         }
         for index, (nic, ip) in enumerate(nics.items()):
             sock = open_receiver(namespaces[nic], ip)
-            self._inlets[sock.fileno()] = _Inlet(sock, index)
+            load = sum(f.rate_pps * _buffered_bytes(f.path_mtu) for f in self.flows if f.dst_nic == nic)
+            self._inlets[sock.fileno()] = _Inlet(sock, index, load)
             self._poll.register(sock.fileno(), select.EPOLLIN)
 
     def fileno(self) -> int:
         """Readable when something has arrived at any NIC."""
         return self._poll.fileno()
 
-    def tick(self) -> list[wire.Ack]:
-        """Take what has arrived and acknowledge what is due; the acknowledgements for our own requesters."""
+    def tick(self, every_ns: int) -> list[wire.Ack]:
+        """Take what has arrived and acknowledge what is due until the next call, ``every_ns`` from now (0: unknown).
+
+        Returns the acknowledgements for our own requesters.
+        """
         acks: list[wire.Ack] = []
         for fd, _ in self._poll.poll(0):
             self._drain(self._inlets[fd], acks)
         self._sort(acks)
-        self.responders.tick(now_ns())
+        self.responders.tick(now_ns() + every_ns)
         return acks
 
     def _drain(self, inlet: _Inlet, acks: list[wire.Ack]) -> None:
@@ -187,6 +192,12 @@ class Receiver:
         """Datagrams lost because this worker did not read in time."""
         return sum(drops(inlet.sock) for inlet in self._inlets.values())
 
+    def room_ns(self) -> int:
+        """How long every NIC's buffer holds what arrives there while nobody reads; flows are not faster than told."""
+        return min(
+            (int(buffer_bytes(inlet.sock) * 1e9 / max(inlet.load, 1)) for inlet in self._inlets.values()), default=0
+        )
+
     def buffer_bytes(self) -> int:
         """The smallest receive buffer granted."""
         return min((buffer_bytes(inlet.sock) for inlet in self._inlets.values()), default=0)
@@ -197,6 +208,11 @@ class Receiver:
         self._poll.close()
         for inlet in self._inlets.values():
             inlet.sock.close()
+
+
+def _buffered_bytes(path_mtu: int) -> int:
+    """What a packet takes of a receive buffer at most: the kernel rounds up to a power of two and adds its own."""
+    return 2 * data_bytes(path_mtu) + 1024
 
 
 def _select(batch: Batch, mask: npt.NDArray[np.bool_]) -> Batch:

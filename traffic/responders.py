@@ -33,11 +33,11 @@ class Responders:
             self._send(flow, reply)
         self._waiting.add(flow)
 
-    def tick(self, at_ns: int) -> None:
-        """Send the acknowledgements whose delay is over."""
+    def tick(self, next_ns: int) -> None:
+        """Send the acknowledgements whose delay will be over when this is called again, at ``next_ns``."""
         for flow in tuple(self._waiting):
             responder = self._responders[flow]
-            reply = responder.on_timer(at_ns)
+            reply = responder.on_timer(next_ns)
             if reply is not None:
                 self._send(flow, reply)
             if not responder.waiting:

@@ -57,8 +57,6 @@ from traffic.wire import SYNDROME_ACK, Ack
 
 _PROGRESS_NS = 100_000_000
 _EXPIRY_NS = 10_000_000  # how often retry timers are looked at
-_ROOMY_BYTES = 4 << 20
-"""A receive buffer that outlasts some ticks. With less (an ordinary user's) the worker wakes for every arrival."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +95,10 @@ class Worker:
         self._by_qpn = {requester_qpn(flow): place for flow, place in self._requesters.items()}
         self._ticker = Ticker()
         self._late_ticks = 0
+        # For the sake of acknowledgements, and before half of a buffer is full: an ordinary user's are small.
+        receive_ns = min(max(setup.ack_delay_ns, setup.tick_ns), self._receiver.room_ns() // 2)
+        self._receive_every = receive_ns // setup.tick_ns  # ticks; 0: whenever something arrives
+        self._ticks_to_receive = 0
         self._next_progress_ns = self._next_expiry_ns = 0
         self._stopped = False
 
@@ -106,7 +108,7 @@ class Worker:
         poll = select.epoll()
         poll.register(self._control.fileno(), select.EPOLLIN)
         poll.register(self._ticker.fileno(), select.EPOLLIN)
-        if self._receiver.buffer_bytes() < _ROOMY_BYTES:
+        if not self._receive_every:
             poll.register(self._receiver.fileno(), select.EPOLLIN)
         self._say(Ready(self._setup.index, self._realtime, self._receiver.buffer_bytes()))
         # Nothing here makes reference cycles in earnest, and a collection is a gap in the stream.
@@ -116,8 +118,9 @@ class Worker:
         while True:
             for fd, _ in poll.poll():
                 if fd == self._ticker.fileno():
-                    self._late_ticks += max(self._ticker.take() - 1, 0)
-                    self._tick()
+                    ticks = self._ticker.take()
+                    self._late_ticks += max(ticks - 1, 0)
+                    self._tick(ticks)
                 elif fd == self._receiver.fileno():
                     self._receive()
                 elif not self._serve(decoder):
@@ -170,10 +173,14 @@ class Worker:
             place = self._requesters[flow]
             (place.sender.give_up if flow in change.closes else place.sender.start)(place.flow)
 
-    def _tick(self) -> None:
+    def _tick(self, ticks: int) -> None:
+        """Send, and receive when that is due; ``ticks`` have passed since the last call."""
         for sender in self._senders:
             sender.tick()
-        self._receive()
+        self._ticks_to_receive -= ticks
+        if self._ticks_to_receive <= 0:
+            self._ticks_to_receive = self._receive_every
+            self._receive()
         at = now_ns()
         if at >= self._next_expiry_ns and not self._stopped:
             self._next_expiry_ns = at + _EXPIRY_NS
@@ -183,7 +190,7 @@ class Worker:
             self._say(self._progress(at))
 
     def _receive(self) -> None:
-        acks = self._receiver.tick()
+        acks = self._receiver.tick(self._receive_every * self._setup.tick_ns)
         at = now_ns()
         for ack in acks:
             self._acknowledged(ack, at)
@@ -224,8 +231,7 @@ class Worker:
         self._ticker.start(begun, self._setup.tick_ns)
         while (at := now_ns()) - arrived < finish.quiet_ns and at - begun < finish.limit_ns:
             select.select([self._ticker.fileno()], [], [])
-            self._ticker.take()
-            self._tick()
+            self._tick(self._ticker.take())
             if packets != self._receiver.received.packets:
                 packets, arrived = self._receiver.received.packets, now_ns()
 

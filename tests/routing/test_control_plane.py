@@ -26,7 +26,7 @@ def test_an_announced_host_is_known_at_the_far_tor_and_gone_with_its_carrier(cut
         assert lab.routes(own, f"{nic.ip}/32") == {"h0r0"}
         assert lab.routes("p0.s1.t0.1", f"{nic.ip}/32") == set()  # planes share nothing
         lab.cut(getattr(nic.links[0], cut_end))
-        await lab.until(lambda: not lab.routes(far, f"{nic.ip}/32"), 5)  # well below BIRD's scan time: by event
+        await lab.until(lambda: not lab.routes(far, f"{nic.ip}/32"), 5)  # below BIRD's kernel scan of 20 s: by event
         assert lab.routes(own, f"{nic.ip}/32") == set()
         assert lab.routes(own, nic.subnet) == {"drop"}  # the fallback attracts ...
         assert lab.routes(far, nic.subnet) == {"up0", "up1"}  # ... and is still announced

@@ -10,10 +10,10 @@ import hashlib
 import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import distributed
 from dask.typing import Key
-from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from scenarios import engines as guests
@@ -27,7 +27,7 @@ _ANSWER_S = 10
 _LOOK_S = 30
 """How often to look, while no job ends, whether there is a worker left."""
 
-Task = distributed.Future[Report]
+Task: TypeAlias = "distributed.Future[Report]"  # quoted: 2024's class cannot be subscripted
 
 _running: dict[Key, set[int]] = {}
 """On a worker: the processes of each task; a task that is not in here is not wanted any more."""
@@ -37,21 +37,22 @@ class Machines:
     """Jobs on the workers of a dask scheduler, one at a time on each. HPN must be installed there too."""
 
     def __init__(self, address: str, engine: str = guests.HOST) -> None:
-        """MachineError when nobody answers at ``address``, or a scheduler without workers."""
+        """MachineError when nobody answers at ``address``, or a scheduler whose workers cannot do it."""
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our errors say it, in one line
         self._address = address
         self._engine = engine
-        self._digest = code_digest()
+        self.digest = code_digest()
         try:
             self.client = distributed.Client(address, timeout=_ANSWER_S)
         except (OSError, ValueError) as error:
             raise MachineError(
                 f"no dask scheduler answers at {address} ({error}); start one: dask scheduler"
             ) from error
-        self.width = len(self.client.nthreads())
-        if not self.width:
+        try:
+            self.width = self.examine()
+        except MachineError:
             self.client.close()
-            raise MachineError(f"the scheduler at {address} has no workers; start some: dask worker {address}")
+            raise
         self.client.register_plugin(_Ends())
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
@@ -64,13 +65,13 @@ class Machines:
         try:
             while True:
                 while len(running) < self.width and (job := next(waiting, None)) is not None:
-                    task = self.client.submit(run_task, job, self._engine, self._digest, pure=False)
+                    task = self.client.submit(run_task, job, self._engine, self.digest, pure=False)
                     running[task] = job
                 if not running:
                     return
                 for task in self._ended(list(running)):
                     yield running.pop(task), self._report(task)
-        except (FutureCancelledError, FuturesCancelledError):
+        except distributed.CancelledError:
             raise MachineError(
                 f"the scheduler at {self._address} is gone; start it and its workers again, then give the same command"
             ) from None
@@ -80,6 +81,18 @@ class Machines:
     def close(self) -> None:
         """Let go of the scheduler."""
         self.client.close()
+
+    def examine(self) -> int:
+        """How many workers there are. MachineError when there is none, or one has no hpn or another version."""
+        found = self.client.run(code_digest, on_error="return")
+        if not found:
+            raise MachineError(
+                f"the scheduler at {self._address} has no workers; start some: dask worker {self._address}"
+            )
+        for worker, digest in found.items():
+            if digest != self.digest:
+                raise MachineError(_other_version(worker))
+        return len(found)
 
     def _ended(self, tasks: list[Task]) -> list[Task]:
         while True:
@@ -131,9 +144,7 @@ def run_task(job: Job, engine: str, digest: str) -> Report:
     """
     worker = distributed.get_worker()
     if code_digest() != digest:
-        raise MachineError(
-            f"the worker {worker.name} has another version of hpn than this machine; install this one there"
-        )
+        raise MachineError(_other_version(worker.address))
     key = worker.get_current_task()
     pids: set[int] = set()
     _running[key] = pids
@@ -142,6 +153,10 @@ def run_task(job: Job, engine: str, digest: str) -> Report:
     finally:
         if _running.pop(key, None) is None:
             raise distributed.Reschedule  # it was ended: how the lab died is not the product's doing
+
+
+def _other_version(worker: str) -> str:
+    return f"the worker at {worker} has no hpn or another version than this machine; install this one there"
 
 
 def code_digest() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,17 +38,21 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
 @pytest.mark.timeout(120)
 def test_a_job_on_a_worker_comes_back(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "_process", lambda *_all: "code 1: planted")
-    assert pool.width == 1
+    assert pool.width == pool.examine() == 1
     ((job, report),) = pool.run([JOB])
     assert (job, report.crash) == (JOB, "code 1: planted")
 
 
 @pytest.mark.timeout(120)
-def test_a_worker_with_another_version_is_refused_by_name(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "code_digest", lambda: "of another version")
+def test_workers_with_another_version_are_refused_by_name(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a campaign begins, and later. The worker shares our code here: so what the campaign noted is changed."""
+    (worker,) = pool.client.nthreads()
+    monkeypatch.setattr(pool, "digest", "of another version")
+    with pytest.raises(MachineError, match=f"the worker at {re.escape(worker)} has no hpn or another version"):
+        pool.examine()
     ((_job, report),) = pool.run([JOB])
     assert report.exit_code == MachineError.exit_code
-    assert report.error == "the worker 0 has another version of hpn than this machine; install this one there"
+    assert f"the worker at {worker} has no hpn or another version" in report.error
 
 
 @pytest.mark.timeout(120)

@@ -1,4 +1,4 @@
-"""Where jobs of a campaign are run: in this process, in processes beside it, in guests, on other machines.
+"""Where jobs of a campaign are run: in this process, in processes beside it, in guests; ``machines`` has others.
 
 Everywhere the very same command is run (``scenarios.campaign.block``), so that an engine is only a way to get a job
 there and its report back.
@@ -18,14 +18,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from scenarios import engines as guests
 from scenarios.campaign import block
 from scenarios.campaign.result import Job, Report, Result
-from testbed.errors import InputError, MachineError, exit_code_of
+from testbed.errors import InputError, MachineError
 from testbed.vm.guest import GuestJob
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -98,70 +97,23 @@ class Processes:
                 for future in running:
                     future.cancel()
                 for pid in list(self._running):
-                    _kill(pid)
+                    kill(pid)
                 wait(running)
                 shutil.rmtree(self._scratch, ignore_errors=True)
 
 
-class Machines:
-    """Jobs on the workers of a dask scheduler, one at a time on each. HPN must be installed there too."""
-
-    def __init__(self, address: str, engine: str = guests.HOST) -> None:
-        """MachineError when dask.distributed is not installed or nobody answers at ``address``."""
-        try:
-            distributed = import_module("distributed")
-        except ImportError:
-            raise MachineError("--scheduler needs dask.distributed: pip install 'hpn[campaign]'") from None
-        self._engine = engine
-        self._distributed = distributed
-        try:
-            self._client = distributed.Client(address, timeout="10s")
-        except (OSError, ValueError) as error:
-            raise MachineError(
-                f"no dask scheduler answers at {address} ({error}); start one: dask scheduler"
-            ) from error
-        self.width = len(self._client.scheduler_info(n_workers=-1)["workers"])
-        if not self.width:
-            self._client.close()
-            raise MachineError(f"the scheduler at {address} has no workers; start some: dask worker {address}")
-
-    def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
-        """See ``Pool``. A worker that is lost takes its job's report with it; others run it again."""
-        waiting = iter(jobs)
-        running: dict[Any, Job] = {}
-        ended = self._distributed.as_completed()
-        try:
-            while True:
-                while len(running) < self.width and (job := next(waiting, None)) is not None:
-                    future = self._client.submit(run_job, job, self._engine, pure=False)
-                    running[future] = job
-                    ended.add(future)
-                if not running:
-                    return
-                future = next(ended)
-                yield running.pop(future), self._report(future)
-        finally:
-            self._client.cancel(list(running))
-
-    def close(self) -> None:
-        """Let go of the scheduler."""
-        self._client.close()
-
-    def _report(self, future: Any) -> Report:
-        """The report, or what the worker could not do: dask hands its exceptions over as they are."""
-        failed: BaseException | None = future.exception()
-        if failed is None:
-            report = future.result()
-            assert isinstance(report, Report)
-            return report
-        return Report(error=f"a worker of the scheduler failed: {failed}", exit_code=exit_code_of(failed))
-
-
 def pool_for(engine: str, folder: Path, jobs: int | None, scheduler: str | None) -> Pool:
-    """The pool that was asked for: ``jobs`` (None: one per core) processes here, or the workers of a scheduler."""
+    """The pool that was asked for: ``jobs`` (None: one per core) processes here, or the workers of a scheduler.
+
+    MachineError when dask.distributed is not installed or no scheduler with workers answers.
+    """
     if scheduler is not None:
         if jobs is not None:
             raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
+        try:
+            from scenarios.campaign.machines import Machines
+        except ImportError:
+            raise MachineError("--scheduler needs dask.distributed: pip install 'hpn[campaign]'") from None
         return Machines(scheduler, engine)
     return Processes(jobs or len(os.sched_getaffinity(0)), folder / SCRATCH, engine)
 
@@ -208,7 +160,7 @@ def _process(job: Job, order: Path, report: Path, running: set[int] | None) -> s
     try:
         code = process.wait(_START_S + _SEQUENCE_S * len(job.sequences))
     except subprocess.TimeoutExpired:
-        _kill(process.pid)
+        kill(process.pid)
         process.wait()
         return "it hung, and was ended"
     finally:
@@ -240,6 +192,7 @@ def _guest(job: Job, engine: str, order: Path, report: Path) -> str:
     return f"code {ended.exit_code}: {last_words(ended.console_tail)}" if ended.exit_code else ""
 
 
-def _kill(pid: int) -> None:
+def kill(pid: int) -> None:
+    """End a process that was noted as running; its lab dies with it."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)

@@ -6,10 +6,18 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from testbed.errors import MachineError
+from testbed.kernel import sandbox
+
 ROOT = Path(__file__).resolve().parent.parent.parent
+DEADLINE_S = 90
 
 
 @dataclass(frozen=True)
@@ -59,3 +67,19 @@ def processes_of(state: Path) -> list[str]:
         except OSError:
             continue
     return found
+
+
+def until(condition: Callable[[], bool], what: str, within_s: float = DEADLINE_S) -> None:
+    """Wait for what other processes do."""
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.05)
+
+
+def skip_without_sandbox() -> None:
+    """For tests of commands that make sandboxes themselves."""
+    try:
+        sandbox.spawn(lambda: 0).wait()
+    except MachineError as error:
+        pytest.skip(str(error))

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from scenarios.campaign import engines
 from scenarios.campaign.block import read_report
-from scenarios.campaign.engines import Machines, Processes, last_words, pool_for, run_job
+from scenarios.campaign.engines import Processes, last_words, pool_for, run_job
 from scenarios.campaign.result import Job, Report, Result
 from testbed.errors import InputError, MachineError
 from tests.scenarios.campaign.samples import CUT, PLAN, sequence
@@ -70,10 +70,11 @@ def test_a_traceback_is_told_in_one_line_with_its_place() -> None:
     assert last_words([]) == "it said nothing"
 
 
-def test_a_scheduler_without_dask_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_without_dask_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "scenarios.campaign.machines", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MachineError, match=r"pip install 'hpn\[campaign\]'"):
-        Machines("tcp://127.0.0.1:1")
+        pool_for("host", tmp_path, None, "tcp://127.0.0.1:1")
 
 
 def test_jobs_and_scheduler_exclude_each_other(tmp_path: Path) -> None:
@@ -86,21 +87,3 @@ def test_a_report_cut_short_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert read_report(tmp_path / "none") == Report()
     (tmp_path / "report").write_text('{"stood": true}\n{"error": ["no bird", 3]}\n{"leaks": ["proc')
     assert read_report(tmp_path / "report") == Report(error="no bird", exit_code=3, stood=True)
-
-
-@pytest.mark.timeout(120)
-def test_a_job_on_dask_workers_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.chdir(tmp_path)
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
-    ) as cluster:
-        pool = Machines(cluster.scheduler_address)
-        try:
-            assert pool.width == 1
-            alien = Job(PLAN, (sequence(CUT),))
-            monkeypatch.setattr(engines, "_process", lambda *_all: "code 1: planted")
-            ((job, report),) = pool.run([alien])
-        finally:
-            pool.close()
-    assert (job, report.crash) == (alien, "code 1: planted")

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.kernel import sandbox
-from tests.product.hpn import Hpn, processes_of
+from tests.product.hpn import DEADLINE_S, Hpn, processes_of, skip_without_sandbox, until
 
 RUN = ("campaign", "run", "tiny", "--sequences", "3", "--jobs", "1", "--out", "out")
-DEADLINE_S = 60
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < end, f"never: {what}"
-        time.sleep(0.05)
 
 
 def a_lab_stands(state: Path) -> bool:
@@ -31,10 +19,7 @@ def a_lab_stands(state: Path) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_an_interrupted_campaign_leaves_no_lab_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
-    try:
-        sandbox.spawn(lambda: 0).wait()
-    except MachineError as error:
-        pytest.skip(str(error))
+    skip_without_sandbox()
     hpn = Hpn(tmp_path)
     campaign = hpn.start(*RUN)
     until(lambda: a_lab_stands(tmp_path), "a lab stands")

@@ -1,0 +1,142 @@
+"""A campaign on the workers of a dask scheduler: all sequences once, whoever is lost, and no lab left anywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import distributed
+import pytest
+
+from scenarios.campaign import engines, machines
+from scenarios.campaign.machines import Machines
+from scenarios.campaign.result import Job
+from testbed.errors import MachineError
+from tests.product.hpn import DEADLINE_S, Hpn, processes_of, skip_without_sandbox, until
+from tests.scenarios.campaign.dask_cluster import Cluster, cluster
+from tests.scenarios.campaign.samples import CUT, PLAN, sequence
+
+JOB = Job(PLAN, (sequence(CUT),))
+WORKERS = ("left", "right")
+SOONER_S = 30
+"""Far less than ten sequences take, which is what a job of a long campaign has."""
+
+
+@pytest.fixture
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
+    """On one worker, which is a thread of this process."""
+    monkeypatch.chdir(tmp_path)
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as local:
+        pool = Machines(local.scheduler_address)
+        yield pool
+        pool.close()
+
+
+@pytest.mark.timeout(120)
+def test_a_job_on_a_worker_comes_back(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_process", lambda *_all: "code 1: planted")
+    assert pool.width == pool.examine() == 1
+    ((job, report),) = pool.run([JOB])
+    assert (job, report.crash) == (JOB, "code 1: planted")
+
+
+@pytest.mark.timeout(120)
+def test_workers_with_another_version_are_refused_by_name(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a campaign begins, and later. The worker shares our code here: so what the campaign noted is changed."""
+    (worker,) = pool.client.nthreads()
+    monkeypatch.setattr(pool, "digest", "of another version")
+    with pytest.raises(MachineError, match=f"the worker at {re.escape(worker)} has no hpn or another version"):
+        pool.examine()
+    ((_job, report),) = pool.run([JOB])
+    assert report.exit_code == MachineError.exit_code
+    assert f"the worker at {worker} has no hpn or another version" in report.error
+
+
+@pytest.mark.timeout(120)
+def test_a_scheduler_without_any_worker_left_is_an_error(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "_LOOK_S", 0.1)
+    pool.client.retire_workers(list(pool.client.nthreads()))
+    with pytest.raises(MachineError, match="lost all workers"):
+        list(pool.run([JOB]))
+
+
+def test_nobody_listens_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "_ANSWER_S", 0.2)
+    with pytest.raises(MachineError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:1 "):
+        Machines("tcp://127.0.0.1:1")
+
+
+def start(folder: Path, standing: Cluster, sequences: int) -> subprocess.Popen[str]:
+    wanted = ("--seed", "3", "--sequences", str(sequences), "--scheduler", standing.address, "--out", "out")
+    return Hpn(folder).start("campaign", "run", "tiny", *wanted)
+
+
+def is_complete(folder: Path, campaign: subprocess.Popen[str], sequences: int) -> None:
+    """It ends well, or a busy machine made it inconclusive, and each sequence has one first result."""
+    out, err = campaign.communicate(timeout=DEADLINE_S)
+    assert campaign.returncode in (0, 4), out + err
+    assert err == ""
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["campaign.json", "journal.jsonl"]
+    lines = [json.loads(line)["result"] for line in (folder / "out" / "journal.jsonl").read_text().splitlines()]
+    assert sorted(line["sequence"]["index"] for line in lines if line["tries"] == 1) == list(range(sequences))
+
+
+def nothing_is_left(folder: Path, standing: Cluster, *workers: str) -> None:
+    """Of all that was started there are the scheduler and these workers, and no files of a job."""
+    until(lambda: len(processes_of(folder)) == 1 + len(workers), "every process of a lab is gone", SOONER_S)
+    assert all(standing.processes[name].poll() is None for name in ("scheduler", *workers))
+    until(lambda: not any(map(standing.labs, workers)), "the files of every job are gone")
+
+
+@pytest.mark.timeout(300)
+def test_every_sequence_is_run_once_on_two_workers(tmp_path: Path) -> None:
+    skip_without_sandbox()
+    with cluster(tmp_path, *WORKERS) as standing:
+        campaign = start(tmp_path, standing, 4)
+        until(lambda: all(map(standing.lab_stands, WORKERS)), "both workers have a lab")
+        is_complete(tmp_path, campaign, 4)
+        nothing_is_left(tmp_path, standing, *WORKERS)
+
+
+@pytest.mark.timeout(300)
+def test_a_worker_killed_with_its_lab_costs_no_sequence(tmp_path: Path) -> None:
+    skip_without_sandbox()
+    with cluster(tmp_path, *WORKERS) as standing:
+        campaign = start(tmp_path, standing, 2)
+        until(lambda: standing.lab_stands("left"), "the lab on the worker stands")
+        standing.processes["left"].kill()
+        standing.processes["left"].wait()
+        is_complete(tmp_path, campaign, 2)
+        nothing_is_left(tmp_path, standing, "right")
+        (killed,) = standing.labs("left")
+        assert b"result" not in (killed / "report.jsonl").read_bytes(), "the lab outlived its worker"
+        standing.add("left")
+        nothing_is_left(tmp_path, standing, *WORKERS)
+
+
+@pytest.mark.timeout(300)
+def test_a_killed_campaign_leaves_workers_without_labs(tmp_path: Path) -> None:
+    skip_without_sandbox()
+    with cluster(tmp_path, *WORKERS) as standing:
+        campaign = start(tmp_path, standing, 100)
+        until(lambda: all(map(standing.runs, WORKERS)), "both workers have a job")
+        campaign.kill()
+        campaign.communicate()
+        nothing_is_left(tmp_path, standing, *WORKERS)
+
+
+@pytest.mark.timeout(300)
+def test_a_lost_scheduler_ends_the_campaign_and_every_lab(tmp_path: Path) -> None:
+    skip_without_sandbox()
+    with cluster(tmp_path, *WORKERS) as standing:
+        campaign = start(tmp_path, standing, 100)
+        until(lambda: all(map(standing.runs, WORKERS)), "both workers have a job")
+        standing.processes["scheduler"].kill()
+        standing.processes["scheduler"].wait()
+        out, err = campaign.communicate(timeout=DEADLINE_S)
+        assert (campaign.returncode, out, err.count("\n")) == (3, "", 1), out + err
+        assert "start it and its workers again, then give the same command" in err
+        until(lambda: processes_of(tmp_path) == [], "the workers have ended, and every lab", SOONER_S)

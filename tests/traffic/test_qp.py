@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from traffic.qp import PSN_MASK, AckPolicy, QpState, Reply, Requester, Responder, RetryPolicy
+from traffic.qp import PSN_MASK, AckPolicy, QpState, Reply, Requester, Responder, RetryPolicy, ack_delay_ns
 
 MS = 10**6
 POLICY = RetryPolicy(ib_timeout=8, retry_count=3)  # 1.05 ms a try
@@ -154,6 +154,11 @@ def test_without_loss_every_packet_is_acknowledged_within_the_delay_and_not_more
     last = responder.on_timer(now + policy.delay_ns)
     assert last is None or last == Reply(seq - 1)
     assert responder.on_timer(now + 10 * policy.delay_ns) is None
+
+
+def test_acknowledgements_wait_no_longer_than_matters_to_the_least_patient() -> None:
+    assert ack_delay_ns([]) == ack_delay_ns([RetryPolicy(14, 7), RetryPolicy(0, 7)]) == 4 * MS
+    assert ack_delay_ns([RetryPolicy(14, 7), POLICY]) == POLICY.patience_ns // 32
 
 
 def test_a_hole_is_naked_once_and_then_acknowledged_beyond() -> None:

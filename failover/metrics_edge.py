@@ -79,7 +79,7 @@ def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) ->
             starts.append(max(edge.inject_before_ns, shown_ns))
             continue
         in_flight_ns = _in_flight_ns(trace, edge, settings)
-        start_ns = edge.inject_before_ns - in_flight_ns
+        start_ns = max(edge.inject_before_ns - in_flight_ns, _arrived_ns(trace, edge.inject_before_ns))
         if (touched, edge.kind) == (EdgeKind.FAILURE, EdgeKind.REPAIR):
             start_ns = max(start_ns, min(edge.inject_before_ns, shown_ns))
         starts.append(start_ns)
@@ -90,19 +90,34 @@ def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) ->
 
 
 def _in_flight_ns(trace: FlowTrace, edge: Edge, settings: Settings) -> int:
-    """The largest delay of the second before the injection plus one period, at most the forwarding delay threshold.
+    """The largest delay just before the injection plus one period, at most the forwarding delay threshold.
 
     Nothing for a flow that is in outage at the injection: none of its packets is on its way. One that was only silent
     until just before is not: a late sender catches up with several packets at once.
     """
     inject_ns = edge.inject_before_ns
-    first, last = (int(at) for at in np.searchsorted(trace.received_sent_ns, (inject_ns - NS_PER_S, inject_ns)))
-    if first == last:
+    recent = _recent(trace, inject_ns)
+    if recent.start == recent.stop:
         return 0
-    margin_ns = float(trace.delay_ns[first:last].max()) + trace.resolution_ns
-    if _missing_since(trace, int(trace.received_sent_ns[last - 1]), inject_ns - margin_ns):
+    margin_ns = float(trace.delay_ns[recent].max()) + trace.resolution_ns
+    if _missing_since(trace, int(trace.received_sent_ns[recent.stop - 1]), inject_ns - margin_ns):
         return 0
     return int(min(margin_ns, settings.forwarding_delay_threshold_ms * NS_PER_MS))
+
+
+def _arrived_ns(trace: FlowTrace, inject_ns: int) -> int:
+    """Just after the last packet was sent that had arrived by the injection: what was sent before is not on its way."""
+    recent = _recent(trace, inject_ns)
+    sent_ns = trace.received_sent_ns[recent]
+    arrived = sent_ns[sent_ns + trace.delay_ns[recent] < inject_ns]
+    return int(arrived.max(initial=-1)) + 1
+
+
+def _recent(trace: FlowTrace, inject_ns: int) -> slice:
+    """Of the received packets, those sent in the 100 ms before the injection, or 20, but none a second old."""
+    times = inject_ns - NS_PER_S, inject_ns - NS_PER_S // 10, inject_ns
+    oldest, recent, last = (int(at) for at in np.searchsorted(trace.received_sent_ns, times))
+    return slice(max(oldest, min(recent, last - 20)), last)
 
 
 def _missing_since(trace: FlowTrace, after_ns: int, until_ns: float) -> bool:

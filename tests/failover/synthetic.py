@@ -67,8 +67,12 @@ def record(
     delay_ns: int = MS // 10,
     seed: int = 1,
     first_seq: int = 0,
+    stuck: Dead | None = None,
 ) -> Records:
-    """A paced sender that is late by up to ``jitter_ns`` or stands still (and catches up), and what arrives of it."""
+    """A paced sender that is late by up to ``jitter_ns`` or stands still (and catches up), and what arrives of it.
+
+    Packets sent during ``stuck`` wait 500 ms longer on their way.
+    """
     rng = np.random.default_rng(seed)
     period = 1e9 / spec.rate_pps
     bursts = int(duration_ns / (period * burst))
@@ -87,4 +91,6 @@ def record(
     received["flow"], received["sent_ns"] = spec.id, packet_ns
     received["seq"] = first_seq + np.arange(len(packet_ns))
     received["received_ns"] = packet_ns + delay_ns
+    if stuck is not None:
+        received["received_ns"][(packet_ns >= stuck.start_ns) & (packet_ns < stuck.end_ns)] += S // 2
     return Records(sent, received[alive])

@@ -64,6 +64,29 @@ def test_what_a_late_sender_caught_up_with_just_before_the_cut_died_in_it() -> N
     assert found.outage_plbm_ms == found.outage_tbm_ms == 106
 
 
+@pytest.mark.parametrize("stuck_ms", [-600, 30])
+def test_a_packet_that_was_stuck_lets_no_later_failure_take_the_loss_of_the_one_before(
+    stuck_ms: int,
+) -> None:
+    """Seen in a storm of flaps: what is on its way at a failure was sent after all that has arrived by then."""
+    cuts = FAULT_NS, FAULT_NS + 90 * MS
+    dead = [Dead(cuts[0], cuts[0] + 3 * MS), Dead(cuts[1] - MS // 2, cuts[1] + 5 * MS)]
+    stuck_ns = FAULT_NS + stuck_ms * MS
+    records = record(flow(), 7 * S, dead, stuck=Dead(stuck_ns, stuck_ns + 10 * MS))
+    metrics = measure(records, moment(cuts[0], cuts[1]), moment(cuts[1], END_NS))
+    assert [found.lost for found in metrics.flows[0].edges] == [3, 5]
+    assert [found.recovered for found in metrics.flows[0].edges] == [True, True]
+    assert all((found.convergence_ms or 0) > 0 for found in metrics.flows[0].edges)
+
+
+def test_a_packet_that_was_stuck_does_not_hide_that_a_flow_is_in_outage() -> None:
+    stuck = Dead(FAULT_NS - 300 * MS, FAULT_NS - 290 * MS)
+    records = record(flow(), 7 * S, [Dead(FAULT_NS, FAULT_NS + 200 * MS)], stuck=stuck)
+    again = moment(FAULT_NS + 90 * MS, END_NS)
+    first, second = measure(records, moment(FAULT_NS, FAULT_NS + 90 * MS), again).flows[0].edges
+    assert (first.lost, second.lost, second.in_outage_at_injection) == (90, 110, True)
+
+
 @pytest.mark.parametrize("later_ms", [1, 5, 15])
 @pytest.mark.parametrize("kind", EdgeKind)
 def test_an_edge_elsewhere_takes_no_loss_from_the_edge_before_it(later_ms: int, kind: EdgeKind) -> None:

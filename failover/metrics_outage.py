@@ -83,12 +83,15 @@ class OutageTable:
 
 
 def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
-    """Group missing packets; fewer than ``merge_packets`` received in between do not end an outage."""
+    """Group missing packets; what ends an outage is ``merge_packets`` received in order, as for recovery."""
     missing = trace.missing
+    broken = np.flatnonzero(~trace.received | trace.reordered)
+    run = np.cumsum(np.diff(broken, prepend=-1 - merge_packets) > merge_packets)  # 1, 2, ...: which each belongs to
+    run_of_missing = run[np.searchsorted(broken, missing)]
     starts_hole = np.diff(missing, prepend=-2) > 1
     hole_at = np.flatnonzero(starts_hole)
     hole_size = np.diff(hole_at, append=len(missing))
-    starts = np.flatnonzero(np.diff(missing, prepend=-1 - merge_packets) > merge_packets)
+    starts = np.flatnonzero(np.diff(run_of_missing, prepend=0))
     ends = np.append(starts[1:], len(missing)) - 1 if len(starts) else starts
     first, last = missing[starts], missing[ends]
     group_of_hole = np.searchsorted(hole_at, starts)
@@ -107,7 +110,7 @@ def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
 def recovery_index(table: OutageTable, at: int, packets: int) -> int | None:
     """First of ``packets`` received in order after outage ``at`` and before the next; None without such a run.
 
-    With merging at the same number of packets, only reordering and the end of the record can refuse it.
+    With merging at the same number of packets, only the end of the record can refuse it.
     """
     trace = table.trace
     position = int(table.last[at]) + 1

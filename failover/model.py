@@ -24,7 +24,7 @@ from failover.settings import Settings as Settings
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """One run of missing packets of one flow; holes with fewer than M received packets between them are one outage.
+    """One run of missing packets of one flow; holes without M packets received in order between them are one outage.
 
     ``plbm_ms`` = missing / rate (RFC 6414). ``tbm_ms`` (RFC 6414) = send time of the first packet received
     after, minus send time of the last received before, minus one packet period for each packet received in

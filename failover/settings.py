@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 class Settings:
     """The constants of the method, printed with every result."""
 
-    merge_packets: int = 5  # M: fewer received in between and two holes are one outage; = K, as it had not recovered
+    merge_packets: int = 5  # M: fewer received in order between two holes, one outage; = K, as it had not recovered
     recovery_packets: int = 5  # K
     validation_s: float = 5.0  # RFC 6412 asks for 5 s; the quick profile uses 1 s and says so
     forwarding_delay_threshold_ms: float = 100.0  # RFC 6412: later than this is 'late'

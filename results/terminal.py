@@ -203,8 +203,8 @@ def _method(metrics: DrillMetrics) -> Iterable[str]:
     stand_ins = f" and {later} stand-ins" if later else ""
     yield (
         f"{metrics.flow_count} flows{stand_ins}{few}; recovered = {settings.recovery_packets} packets in order, then "
-        f"{settings.validation_s:g} s without loss; holes fewer than {settings.merge_packets} packets apart are one "
-        "outage"
+        f"{settings.validation_s:g} s without loss; holes without {settings.merge_packets} in order between them "
+        "are one outage"
     )
     host = metrics.host
     if host is not None:

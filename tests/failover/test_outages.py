@@ -120,25 +120,44 @@ def test_holes_m_packets_apart_are_two_outages() -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(alive=st.lists(st.booleans(), min_size=1, max_size=60), merge=st.integers(1, 6))
-def test_grouping_equals_the_definition_read_aloud(alive: list[bool], merge: int) -> None:
+@given(
+    fates=st.lists(st.sampled_from(["received", "received", "missing", "late"]), min_size=1, max_size=60),
+    merge=st.integers(1, 6),
+)
+def test_grouping_equals_the_definition_read_aloud(fates: list[str], merge: int) -> None:
+    alive = [fate != "missing" for fate in fates]
+    overtaken = [fate == "late" and "received" in fates[at:] for at, fate in enumerate(fates)]
     records = record(flow(), len(alive) * MS)
+    records.received["received_ns"][np.array(fates) == "late"] += S // 2
     kept = Records(records.sent, records.received[np.array(alive)])
     trace = build_traces([flow()], kept.sent, kept.received, Settings(), record_end_ns=100 * S)[0]
     groups: list[list[int]] = []
+    in_order = merge  # packets since the last that was missing or overtaken
+    recovered = True
     for index, received in enumerate(alive):
+        in_order = in_order + 1 if received and not overtaken[index] else 0
+        recovered = recovered or in_order >= merge
         if received:
             continue
-        if groups and index - groups[-1][-1] - 1 < merge:
-            groups[-1].append(index)
-        else:
-            groups.append([index])
+        if recovered:
+            groups.append([])
+        groups[-1].append(index)
+        recovered = False
     table = find_outages(trace, merge)
     assert table.first.tolist() == [group[0] for group in groups]
     assert table.last.tolist() == [group[-1] for group in groups]
     assert table.packets.tolist() == [len(group) for group in groups]
     assert int(table.holes.sum()) == sum(1 for i, got in enumerate(alive) if not got and (i == 0 or alive[i - 1]))
     assert table.open.tolist() == [group[-1] == len(alive) - 1 for group in groups]
+
+
+def test_holes_between_which_all_packets_were_overtaken_are_one_outage() -> None:
+    """Seen with a link that blinked for 5 ms: the first edge's outage never recovered, the second's did at once."""
+    holes = [Dead(FAULT_NS, FAULT_NS + MS), Dead(FAULT_NS + 7 * MS, FAULT_NS + 10 * MS)]
+    held = Dead(FAULT_NS + MS, FAULT_NS + 7 * MS)
+    table = find_outages(trace_of(record(flow(), 9 * S, holes, stuck=held)), 5)
+    assert (len(table), table.outage(0).packets, table.outage(0).holes) == (1, 4, 2)
+    assert recovery_index(table, 0, 5) == int(table.last[0]) + 1
 
 
 def test_recovery_asks_for_k_packets_in_order() -> None:

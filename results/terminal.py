@@ -32,7 +32,7 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     """Everything worth reading about one run; ``metrics`` is None when it never got to measure."""
     parts: list[RenderableType] = [_headline(manifest, verdict)]
     parts += [Text(f"  because {reason}") for reason in verdict.reasons]
-    parts += [Text(_WAY_OUT)] if verdict.reasons and manifest.engine == HOST else []
+    parts += [Text(_WAY_OUT)] if verdict.doubts and manifest.engine == HOST else []
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
     if metrics is not None and metrics.edges:
         parts += [Text(), _outages(metrics), Text(), _phases(metrics), *_notes(metrics)]

@@ -53,6 +53,14 @@ class Verdict:
         """0, 1 or 4."""
         return self.outcome.exit_code
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why an inconclusive run could not be measured well enough; a figure too near to its limit is no doubt."""
+        if self.outcome is not Outcome.INCONCLUSIVE:
+            return ()
+        unmeasured = (c for c in self.checks if c.outcome is Outcome.INCONCLUSIVE and c.measured is None)
+        return (*self.reasons, *(f"{check.text}: {check.evidence}" for check in unmeasured))
+
 
 def at_most(
     text: str, measured: float | None, limit: float, *, unit: str = "", uncertainty: float = 0.0, evidence: str = ""

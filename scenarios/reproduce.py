@@ -115,7 +115,7 @@ def _run(name: str, engine: str, out: Path, command: tuple[str, ...], on_line: C
     verdict = run.verdict()
     on_line(f"{name}: {verdict.outcome}")
     noisy = verdict.outcome is Outcome.INCONCLUSIVE
-    return Ran(run, f"inconclusive: {(verdict.reasons or ('a limit was too near',))[0]}" if noisy else "")
+    return Ran(run, f"inconclusive: {(verdict.doubts or ('a limit was too near',))[0]}" if noisy else "")
 
 
 def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, PathFigures]) -> Iterator[Row]:

@@ -21,10 +21,10 @@ def tried(make: Callable[[], RunFolder], tries: int, on_line: Callable[[str], No
     """
     run = make()
     for number in range(1, tries):
-        reasons = run.verdict().reasons
-        if not reasons:
+        doubts = run.verdict().doubts
+        if not doubts:
             break
-        on_line(f"{run.path.name}: inconclusive because {reasons[0]}; try {number + 1} of {tries}")
+        on_line(f"{run.path.name}: inconclusive because {doubts[0]}; try {number + 1} of {tries}")
         _set_aside(run, number)
         run = make()
         run.write_manifest(replace(run.manifest(), attempt=number + 1))

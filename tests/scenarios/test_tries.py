@@ -8,14 +8,16 @@ import pytest
 
 from results.folder import RunFolder, create
 from results.manifest import Manifest
-from results.verdict import Check, Outcome, Verdict
+from results.verdict import Check, Outcome, Verdict, at_most
 from scenarios.tries import tried
 from testbed.errors import InputError
 
 STARVED = Verdict(Outcome.INCONCLUSIVE, (), ("the host was starved",))
-CLOSE = Verdict(Outcome.INCONCLUSIVE, (Check("worst outage below 50 ms", Outcome.INCONCLUSIVE),), ())
+CLOSE = Verdict(Outcome.INCONCLUSIVE, (at_most("worst outage", 49.0, 50.0, uncertainty=2.0),), ())
+PAUSED = Check("plane 1 untouched", Outcome.INCONCLUSIVE, None, 0, evidence="its sender paused 23.5 ms")
+UNMEASURED = Verdict(Outcome.INCONCLUSIVE, (PAUSED,), ())
 PASS = Verdict(Outcome.PASS, (), ())
-FAIL = Verdict(Outcome.FAIL, (), ())
+FAIL = Verdict(Outcome.FAIL, (PAUSED, Check("state restored", Outcome.FAIL)), ())
 
 
 class Runs:
@@ -51,6 +53,12 @@ def test_a_doubtful_run_is_kept_beside_the_one_that_took_its_place(tmp_path: Pat
     assert [run.verdict() for run in kept] == [STARVED, STARVED]
     assert [run.manifest().started_ns for run in kept] == [3, 2]
     assert runs.told[0] == "cut: inconclusive because the host was starved; try 2 of 3"
+
+
+def test_what_could_not_be_measured_for_one_expectation_is_a_doubt_too(tmp_path: Path) -> None:
+    runs = Runs(tmp_path / "cut", UNMEASURED, PASS)
+    assert runs.tried(2).verdict() == PASS
+    assert runs.told == ["cut: inconclusive because plane 1 untouched: its sender paused 23.5 ms; try 2 of 2"]
 
 
 def test_the_last_try_stands_whatever_it_says(tmp_path: Path) -> None:

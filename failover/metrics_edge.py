@@ -106,11 +106,11 @@ def _in_flight_ns(trace: FlowTrace, edge: Edge, settings: Settings) -> int:
 
 
 def _arrived_ns(trace: FlowTrace, inject_ns: int) -> int:
-    """Just after the last packet was sent that had arrived by the injection: what was sent before is not on its way."""
+    """When the last packet was sent that had arrived by the injection: the rest of its burst may be on its way."""
     recent = _recent(trace, inject_ns)
     sent_ns = trace.received_sent_ns[recent]
     arrived = sent_ns[sent_ns + trace.delay_ns[recent] < inject_ns]
-    return int(arrived.max(initial=-1)) + 1
+    return int(arrived.max(initial=0))
 
 
 def _recent(trace: FlowTrace, inject_ns: int) -> slice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,15 @@ def test_what_a_late_sender_caught_up_with_just_before_the_cut_died_in_it() -> N
     (found,) = metrics.flows[0].edges
     assert (found.lost, metrics.unexplained_lost, found.in_outage_at_injection) == (106, 0, False)
     assert found.outage_plbm_ms == found.outage_tbm_ms == 106
+
+
+def test_the_rest_of_a_burst_whose_first_packet_had_arrived_was_on_its_way() -> None:
+    records = record(flow(), 7 * S, [Dead(FAULT_NS, FAULT_NS + 50 * MS)], burst=2)
+    (burst,) = np.flatnonzero(records.sent["sent_ns"] == FAULT_NS - 2 * MS)
+    second = records.received["seq"] != records.sent["seq"][burst] + 1
+    metrics = measure(Records(records.sent, records.received[second]), moment(FAULT_NS - 3 * MS // 2, END_NS))
+    (found,) = metrics.flows[0].edges
+    assert (found.lost, found.in_outage_at_injection, metrics.unexplained_lost) == (51, False, 0)
 
 
 @pytest.mark.parametrize("stuck_ms", [-600, 30])

@@ -78,8 +78,9 @@ def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) ->
         if not relation_of(trace.spec, edge).is_touched:
             starts.append(max(edge.inject_before_ns, shown_ns))
             continue
-        in_flight_ns = _in_flight_ns(trace, edge, settings)
-        start_ns = max(edge.inject_before_ns - in_flight_ns, _arrived_ns(trace, edge.inject_before_ns))
+        recent = _recent(trace, edge.inject_before_ns)
+        in_flight_ns = _in_flight_ns(trace, recent, edge.inject_before_ns, settings)
+        start_ns = max(edge.inject_before_ns - in_flight_ns, _arrived_ns(trace, recent, edge.inject_before_ns))
         if (touched, edge.kind) == (EdgeKind.FAILURE, EdgeKind.REPAIR):
             start_ns = max(start_ns, min(edge.inject_before_ns, shown_ns))
         starts.append(start_ns)
@@ -89,14 +90,12 @@ def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) ->
     return starts
 
 
-def _in_flight_ns(trace: FlowTrace, edge: Edge, settings: Settings) -> int:
-    """The largest delay just before the injection plus one period, at most the forwarding delay threshold.
+def _in_flight_ns(trace: FlowTrace, recent: slice, inject_ns: int, settings: Settings) -> int:
+    """The largest delay of the ``recent`` packets plus one period, at most the forwarding delay threshold.
 
     Nothing for a flow that is in outage at the injection: none of its packets is on its way. One that was only silent
     until just before is not: a late sender catches up with several packets at once.
     """
-    inject_ns = edge.inject_before_ns
-    recent = _recent(trace, inject_ns)
     if recent.start == recent.stop:
         return 0
     margin_ns = float(trace.delay_ns[recent].max()) + trace.resolution_ns
@@ -105,9 +104,8 @@ def _in_flight_ns(trace: FlowTrace, edge: Edge, settings: Settings) -> int:
     return int(min(margin_ns, settings.forwarding_delay_threshold_ms * NS_PER_MS))
 
 
-def _arrived_ns(trace: FlowTrace, inject_ns: int) -> int:
+def _arrived_ns(trace: FlowTrace, recent: slice, inject_ns: int) -> int:
     """When the last packet was sent that had arrived by the injection: the rest of its burst may be on its way."""
-    recent = _recent(trace, inject_ns)
     sent_ns = trace.received_sent_ns[recent]
     arrived = sent_ns[sent_ns + trace.delay_ns[recent] < inject_ns]
     return int(arrived.max(initial=0))

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import distributed
@@ -91,6 +92,16 @@ def nothing_is_left(folder: Path, standing: Cluster, *workers: str) -> None:
     until(lambda: not any(map(standing.labs, workers)), "the files of every job are gone")
 
 
+@contextmanager
+def busy(folder: Path) -> Iterator[tuple[Cluster, subprocess.Popen[str]]]:
+    """A cluster and a long campaign on it; both workers have a job."""
+    skip_without_sandbox()
+    with cluster(folder, *WORKERS) as standing:
+        campaign = start(folder, standing, 100)
+        until(lambda: all(map(standing.runs, WORKERS)), "both workers have a job")
+        yield standing, campaign
+
+
 @pytest.mark.timeout(300)
 def test_every_sequence_is_run_once_on_two_workers(tmp_path: Path) -> None:
     skip_without_sandbox()
@@ -119,10 +130,7 @@ def test_a_worker_killed_with_its_lab_costs_no_sequence(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_a_killed_campaign_leaves_workers_without_labs(tmp_path: Path) -> None:
-    skip_without_sandbox()
-    with cluster(tmp_path, *WORKERS) as standing:
-        campaign = start(tmp_path, standing, 100)
-        until(lambda: all(map(standing.runs, WORKERS)), "both workers have a job")
+    with busy(tmp_path) as (standing, campaign):
         campaign.kill()
         campaign.communicate()
         nothing_is_left(tmp_path, standing, *WORKERS)
@@ -130,10 +138,7 @@ def test_a_killed_campaign_leaves_workers_without_labs(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_a_lost_scheduler_ends_the_campaign_and_every_lab(tmp_path: Path) -> None:
-    skip_without_sandbox()
-    with cluster(tmp_path, *WORKERS) as standing:
-        campaign = start(tmp_path, standing, 100)
-        until(lambda: all(map(standing.runs, WORKERS)), "both workers have a job")
+    with busy(tmp_path) as (standing, campaign):
         standing.processes["scheduler"].kill()
         standing.processes["scheduler"].wait()
         out, err = campaign.communicate(timeout=DEADLINE_S)

@@ -114,7 +114,8 @@ class LacpPort:
                 self._enter_expired(now)
             else:
                 self._enter_defaulted()
-        if self._wait_while is not None and now >= self._wait_while:
+        waits_until = self._waits_until()
+        if waits_until is not None and now >= waits_until:
             self._wait_while = None
         self._run_periodic(now)
 
@@ -152,7 +153,7 @@ class LacpPort:
 
     def next_deadline(self) -> int | None:
         """When ``run_timers`` or ``transmit`` next has something to do; None when never."""
-        deadlines = [self._current_while, self._periodic_timer, self._wait_while]
+        deadlines = [self._current_while, self._periodic_timer, self._waits_until()]
         if self._ntt and self.enabled:
             deadlines.append(self._held_until())
         return min((at for at in deadlines if at is not None), default=None)
@@ -246,6 +247,14 @@ class LacpPort:
             return
         self.periodic = wanted
         self._periodic_timer = now + (FAST_PERIODIC_NS if wanted is Periodic.FAST_PERIODIC else SLOW_PERIODIC_NS)
+
+    def _waits_until(self) -> int | None:
+        """When the port has waited long enough to attach: for others to join, and until the rate limit lets it say so.
+
+        A port that attached in silence would take traffic as soon as its Partner is in Synchronization, and the
+        Partner not before it is told, up to a second later: all that while what the port sends would be lost.
+        """
+        return None if self._wait_while is None else max(self._wait_while, self._held_until() or 0)
 
     def _held_until(self) -> int | None:
         """When the rate limit allows the next LACPDU; None when it allows one at once."""

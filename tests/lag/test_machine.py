@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -330,6 +332,41 @@ class TestMux:
         assert wire.active("host") == ()
         wire.run(1.1)
         assert wire.active("host") == BOTH
+
+
+class TestConsent:
+    """Both ends give each other up while a repair brings their LACPDUs through again, crossing on the wire."""
+
+    @given(healthy_s=st.floats(4, 6), silence_s=st.floats(4.5, 6.5), seed=st.integers(0, 2**32))
+    def test_no_end_carries_traffic_for_long_that_the_other_refuses(
+        self, healthy_s: float, silence_s: float, seed: int
+    ) -> None:
+        wire = dual_tor(host(wait_s=0.2), tor(300, wait_s=0.2), tor(600, wait_s=0.2))
+        wire.channel = in_order(wire, seed)
+        wire.run(healthy_s)
+        for end in ("host", "tor0"):
+            wire.mute(end)
+        wire.run(silence_s)
+        for end in ("host", "tor0"):
+            wire.mute(end, False)
+        alone_ms = 0
+        for _ in range(3000):
+            wire.run(0.001)
+            alone_ms += ("eth0" in wire.active("host")) != ("down0" in wire.active("tor0"))
+        assert wire.active("host") == BOTH
+        assert alone_ms <= 3, "LACPDUs take at most 0.4 ms"
+
+
+def in_order(wire: Wire, seed: int) -> Callable[[], tuple[int, ...]]:
+    """A channel whose frames take up to 0.4 ms and do not overtake each other."""
+    delays, last = Random(seed), 0
+
+    def delay() -> tuple[int, ...]:
+        nonlocal last
+        last = max(last + 1, wire.now + delays.randrange(20_000, 400_000))
+        return (last - wire.now,)
+
+    return delay
 
 
 class TestTransmit:

@@ -44,7 +44,7 @@ from testbed.fabric.load import load_fabric
 from testbed.fabric.presets import PRESETS
 from testbed.lab import attach, control, registry, supervisor
 from testbed.lab.inspect import SECTIONS
-from testbed.vm import kernel_build
+from testbed.vm import kernel_build, repeatable
 from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
 
@@ -64,6 +64,7 @@ def commands() -> None:
 def main() -> None:
     """Run the command line: the product's own errors become one line each and their exit code."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    repeatable.begin()
     try:
         code = commands.main(prog_name="hpn", standalone_mode=False)
     except click.ClickException as error:

@@ -14,7 +14,7 @@ from testbed.errors import MachineError
 from testbed.events import now_ns
 from testbed.fabric.model import Fabric
 from testbed.kernel.netlink import Netlink
-from traffic.timerfd import Ticker
+from testbed.kernel.timerfd import Ticker
 
 _GOLDEN = 0.6180339887498949
 

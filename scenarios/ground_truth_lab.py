@@ -20,12 +20,12 @@ from scenarios.traffic_on_lab import LabTraffic
 from testbed.events import Event, now_ns
 from testbed.fabric.model import Fabric, Nic, Port
 from testbed.kernel.processes import own_pids, reap_strangers
+from testbed.kernel.timerfd import Ticker
 from testbed.lab.impair import Drop, Impairments, Traffic
 from testbed.lab.lab import Lab
 from testbed.routing.trace import Flow
 from traffic.flow import SPORT_MIN, FlowSpec
 from traffic.messages import TrafficReport
-from traffic.timerfd import Ticker
 
 MS = 1_000_000
 UP, DOWN = "up", "down"

@@ -23,6 +23,7 @@ from testbed.errors import MachineError
 from testbed.events import now_ns
 from testbed.kernel.ns import NetNs
 from testbed.kernel.sandbox import die_with_parent
+from testbed.kernel.timerfd import Ticker
 from traffic.flow import requester_qpn
 from traffic.gaps import send_gaps
 from traffic.messages import (
@@ -52,7 +53,6 @@ from traffic.recordfile import RecordFile
 from traffic.records import RECEIVED, SENT
 from traffic.sender import Sender
 from traffic.sockets import raise_file_limit
-from traffic.timerfd import Ticker
 from traffic.wire import SYNDROME_ACK, Ack
 
 _PROGRESS_NS = 100_000_000

@@ -24,6 +24,7 @@ from testbed.kernel import sandbox
 from testbed.kernel.processes import reap_strangers
 from testbed.lab import preflight
 from testbed.lab.lab import Lab
+from testbed.vm import repeatable
 
 _JOB = TypeAdapter(Job)
 _RESULT = TypeAdapter(Result)
@@ -118,6 +119,7 @@ def _members(space: int) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """The command. With PARENT it dies when that process does."""
+    repeatable.begin()
     job, report = Path(arguments[0]), Path(arguments[1])
     if len(arguments) > 2:
         sandbox.die_with_parent()

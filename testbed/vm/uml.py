@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import MachineError
-from testbed.vm import uml_kernel
+from testbed.vm import repeatable, uml_kernel
 from testbed.vm.console import Console, GrowingFile
 from testbed.vm.cpu import own_cpu
 from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
@@ -37,7 +38,8 @@ _LOOK_S = 0.02
 _POWER_OFF_S = 15.0
 _LAST_WORDS_S = 5.0
 """How long a kernel in trouble may go on talking."""
-_HASH_SEED = "0"
+_DESK = "/proc/self/cwd"
+"""A path of the host, seen by the kernel's process: the scratch folder."""
 _FIRST_FREE_FD = 5
 
 
@@ -75,7 +77,7 @@ class Uml:
         memory = _memory_folder(job.memory_mb)
         with tempfile.TemporaryDirectory(prefix="hpn-uml-") as made, own_cpu() as cpu, sigterm_as_interrupt():
             scratch = Path(made)
-            (scratch / "order.json").write_text(json.dumps(self._order(job, kernel)))
+            self._furnish(scratch, job, kernel)
             with closing(_Watch(job, kernel, on_line, self._stall_s, scratch)) as watch:
                 with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal:
                     group = ProcessGroup(
@@ -94,6 +96,14 @@ class Uml:
     def _kernel(self) -> UmlKernel:
         return uml_kernel.find(self._wanted, time_travel=self._virtual_time)
 
+    def _furnish(self, scratch: Path, job: GuestJob, kernel: UmlKernel) -> None:
+        """Put what the guest starts from into its desk, the folder that its kernel has as a process of the host."""
+        if self._virtual_time:
+            repeatable.compile_project()
+        (scratch / "order.json").write_text(json.dumps(self._order(job, kernel)))
+        (scratch / "python").symlink_to(os.path.realpath(sys.executable))
+        shutil.copyfile(_INIT, scratch / "init.py")
+
     def _order(self, job: GuestJob, kernel: UmlKernel) -> dict[str, object]:
         """What the guest's first process is told."""
         environment = {
@@ -103,7 +113,7 @@ class Uml:
             "TERM": "dumb",
             "TMPDIR": "/dev/shm",
             "PYTHONDONTWRITEBYTECODE": "1",
-            **({"PYTHONHASHSEED": _HASH_SEED} if self._virtual_time else {}),
+            **(repeatable.environment() if self._virtual_time else {}),
             **job.environment,
         }
         return {
@@ -118,8 +128,7 @@ class Uml:
     def _command(self, job: GuestJob, kernel: UmlKernel, terminal: tuple[int, ...]) -> list[str]:
         """The kernel with its parameters; what follows '--' is the first process's own command line.
 
-        Its working folder is the scratch folder, which is named nowhere: the kernel stirs its command line into its
-        random numbers.
+        No path is in it, nor anything else that varies: the kernel stirs its command line into its random numbers.
         """
         command = [
             *("/bin/sh", "-c", 'exec "$@" 3>> command 4>> control', "sh"),
@@ -145,11 +154,7 @@ class Uml:
             command.append("seccomp=on")
         if self._virtual_time:
             command += ["time-travel=inf-cpu", f"time-travel-start={WALL_CLOCK_NS}", "norandmaps"]
-        init = [os.path.realpath(sys.executable), "-ISEB", str(_INIT)]
-        for word in init:
-            if any(sign in word for sign in "\"'\\"):
-                raise MachineError(f"user-mode Linux cannot start from a path with quotes in it: {word}; move it")
-        return [*command, f'init="{init[0]}"', "--", *(f'"{word}"' for word in init[1:])]
+        return [*command, f'init="{_DESK}/python"', "--", "-ISEB", f"{_DESK}/init.py"]
 
     def _kernel_environment(self, memory: Path, scratch: Path) -> dict[str, str]:
         """Of the kernel as a process of the host, not of what runs inside."""

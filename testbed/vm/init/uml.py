@@ -1,6 +1,6 @@
 """First process of a user-mode-linux guest: mounts, kernel modules, the command, its exit code, power off.
 
-The kernel runs it as ``python -ISEB uml.py`` (isolated: no project, no site). Its order is in the working folder that
+The kernel runs it as ``python -ISEB init.py`` (isolated: no project, no site). Its order is in the working folder that
 the kernel has as a process of the host. It talks to the host over two
 terminals that are files there: TTY_COMMAND carries what the command prints, TTY_CONTROL one line per message:
 ``start RELEASE``, ``beat SECONDS`` (CLOCK_MONOTONIC, once a guest second), ``exit CODE`` or ``fail WHY``.

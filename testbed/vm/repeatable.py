@@ -1,0 +1,43 @@
+"""What has a guest in virtual time do the same whoever starts it, and from whatever checkout.
+
+Its clock moves by 256 ns whenever it is read, and opening a file reads it. So all files are found along the same way
+and as byte code, and a command begins on a whole second of the guest, where what came before it is forgotten.
+"""
+
+from __future__ import annotations
+
+import compileall
+import os
+import select
+from collections.abc import Mapping
+from pathlib import Path
+
+from testbed.events import now_ns
+from testbed.kernel.timerfd import Ticker
+
+_PROJECT = Path(__file__).parents[2]
+_PACKAGES = ("failover", "results", "scenarios", "testbed", "traffic")
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_WHOLE_SECOND = "HPN_BEGIN_ON_WHOLE_SECOND"
+_SECOND_NS = 1_000_000_000
+
+
+def environment() -> Mapping[str, str]:
+    """For the command in the guest. What is installed is found before the caller's own PATH matters."""
+    path = f"{_SYSTEM_PATH}:{os.environ.get('PATH', os.defpath)}"
+    return {"PYTHONHASHSEED": "0", "PATH": path, _WHOLE_SECOND: "1"}
+
+
+def compile_project() -> None:
+    """Bring the project's byte code up to date, on the host; where it cannot be written it stays as it is."""
+    for package in _PACKAGES:
+        compileall.compile_dir(_PROJECT / package, quiet=2)
+
+
+def begin() -> None:
+    """In the guest, the command's first act; nothing anywhere else."""
+    if _WHOLE_SECOND in os.environ:
+        ticker = Ticker()
+        ticker.start((now_ns() // _SECOND_NS + 1) * _SECOND_NS, 0)
+        select.select([ticker], [], [])
+        ticker.close()

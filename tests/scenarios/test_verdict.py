@@ -8,14 +8,14 @@ import pytest
 
 from failover.metrics import analyse
 from failover.metrics_doubts import unexplained_losses
-from failover.model import DrillMetrics, EdgeKind, Phase, Phases
+from failover.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
 from failover.settings import QUICK
 from results.verdict import Check, Outcome, Verdict
 from scenarios.library import load
 from scenarios.verdict import RunFacts, judge
 from tests.failover import synthetic
 
-from .measured import FAILURE, NO_PHASE, drill, link_down, metrics, stalled
+from .measured import FAILURE, NO_PHASE, at_edge, drill, flow, link_down, metrics, stalled
 
 PASS, FAIL, OPEN = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
 CLEAN = RunFacts(state_differences=())
@@ -92,6 +92,24 @@ def test_what_never_came_back_is_no_short_outage(expectation: str, died: bool, o
     found = check(expectation, stalled(died=died))
     assert found.outcome is outcome
     assert found.evidence.startswith(evidence)
+
+
+@pytest.mark.parametrize(
+    ("lost", "died", "outcome"),
+    [
+        ((10, 20, 30, 0, 0), 2, FAIL),  # 30 ms: what never came back is longer than all others
+        ((10, 20, 30, 0), 1, FAIL),  # 25 ms
+        ((10, 0), 1, FAIL),  # of a number and a flow that never came back
+        ((10, 10, 30, 0, 0), 1, PASS),  # 10 ms
+    ],
+)
+def test_a_queue_pair_that_died_without_losing_anything_shortens_no_median(
+    lost: tuple[int, ...], died: int, outcome: Outcome
+) -> None:
+    flows = [
+        flow(str(at), at_edge(str(at), Relation.SENDER, n, died=at >= len(lost) - died)) for at, n in enumerate(lost)
+    ]
+    assert check("median_outage: {below: 21 ms}", metrics((FAILURE,), flows)).outcome is outcome
 
 
 def test_a_phase_is_judged_by_its_slowest_edge_and_names_the_event() -> None:

@@ -41,6 +41,11 @@ class _At:
         return self.result.stopped_by_error or (stopped is not None and stopped < self.edge.edge.window_end_ns)
 
     @property
+    def silent(self) -> bool:
+        """Its queue pair had errored before: it sent nothing that could be lost."""
+        return self.dead and not self.result.stopped_by_error and not self.result.sent
+
+    @property
     def open_ended(self) -> bool:
         """It lost packets here and never came back."""
         return self.result.stopped_by_error or not self.result.recovered
@@ -111,9 +116,9 @@ def _nothing(expectation: Expectation) -> Figure:
 def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if not metrics.edges:
         return _healthy_outage(expectation.scope, metrics)
-    chosen = list(_chosen(expectation, metrics))
+    chosen = [at for found in _by_edge(expectation, metrics).values() for at in found]
     if not chosen:
-        return _nothing(expectation)
+        return _no_outage(expectation, metrics)
     worst = max(chosen, key=lambda at: (at.open_ended, at.outage_ms))
     return Figure(worst.outage_ms, _outage_evidence(worst), worst.result.resolution_ms, worst.open_ended)
 
@@ -136,17 +141,24 @@ def _outage_evidence(at: _At) -> str:
 
 
 def _by_edge(expectation: Expectation, metrics: DrillMetrics) -> dict[str, list[_At]]:
+    """Flows that may have an outage: one whose queue pair had died before has none, neither short nor long."""
     found: dict[str, list[_At]] = {}
     for at in _chosen(expectation, metrics):
-        found.setdefault(at.edge.edge.label, []).append(at)
+        if not at.silent:
+            found.setdefault(at.edge.edge.label, []).append(at)
     return found
+
+
+def _no_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    died = len({at.flow.name for at in _chosen(expectation, metrics)})
+    return Figure(None, f"all {died} queue pairs had died before") if died else _nothing(expectation)
 
 
 def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """Of the edge where it is worst; flows that never came back are longer than all others."""
     by_edge = _by_edge(expectation, metrics)
     if not by_edge:
-        return _nothing(expectation)
+        return _no_outage(expectation, metrics)
     ranked = {
         label: sorted((at.open_ended, at.outage_ms) for at in found)[-(-95 * len(found) // 100) - 1]
         for label, found in by_edge.items()
@@ -160,7 +172,7 @@ def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
 def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     by_edge = _by_edge(expectation, metrics)
     if not by_edge:
-        return _nothing(expectation)
+        return _no_outage(expectation, metrics)
     medians = {label: _median(found) for label, found in by_edge.items()}
     worst = max(medians, key=lambda label: medians[label])
     open_ended, value_ms = medians[worst]

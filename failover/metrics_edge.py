@@ -52,6 +52,7 @@ class _Recovery:
     recovered: bool
     at_ns: int | None
     validated: bool
+    in_window: bool
 
 
 def windows_of(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) -> tuple[Window, ...]:
@@ -161,7 +162,7 @@ def judge_edge(
         last_loss_at_ns=share.last_ns if share else None,
         in_outage_at_injection=share is not None and share.carried,
         recovered=recovery.recovered,
-        recovered_in_window=recovery.recovered and (recovery.at_ns or 0) < edge.window_end_ns,
+        recovered_in_window=recovery.recovered and recovery.in_window,
         validated=recovery.validated,
         recovered_at_ns=recovery.at_ns,
         convergence_ms=convergence_ms,
@@ -206,7 +207,7 @@ def _recovery(table: OutageTable, share: _Share | None, window: Window, settings
     """RFC 6412: converged when no loss follows for the validation time; a loss within it belongs to the same event."""
     validation_ns = int(settings.validation_s * NS_PER_S)
     if share is None:
-        return _Recovery(True, None, window.end_ns - window.edge.inject_before_ns >= validation_ns)
+        return _Recovery(True, None, window.end_ns - window.edge.inject_before_ns >= validation_ns, True)
     at = share.low
     while True:
         index = recovery_index(table, at, settings.recovery_packets)
@@ -214,9 +215,11 @@ def _recovery(table: OutageTable, share: _Share | None, window: Window, settings
         if at + 1 >= share.high or (at_ns is not None and int(table.first_ns[at + 1]) >= at_ns + validation_ns):
             break
         at += 1
-    ended = recovery_index(table, share.high - 1, settings.recovery_packets) is not None
+    last = recovery_index(table, share.high - 1, settings.recovery_packets)
+    ended = last is not None
+    in_window = last is not None and int(table.trace.arrival_ns[last]) < window.edge.window_end_ns
     validated = ended and at_ns is not None and window.end_ns - at_ns >= validation_ns
-    return _Recovery(ended and at_ns is not None, at_ns, validated)
+    return _Recovery(ended and at_ns is not None, at_ns, validated, in_window)
 
 
 def _convergence(edge: Edge, share: _Share | None, recovery: _Recovery) -> tuple[float | None, str]:

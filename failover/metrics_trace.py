@@ -161,9 +161,9 @@ def _trace(spec: FlowSpec, sent: Records, received: Records, deadline_ns: int) -
     corrupted[index[known & broken]] = True
     is_copy = np.ones(len(index_good), np.bool_)
     is_copy[first[got]] = False
-    last_received = int(np.flatnonzero(got)[-1]) if got.any() else -1
+    came = np.flatnonzero(got | corrupted)
     undecided = ~got & (sent_ns > deadline_ns)
-    undecided[: last_received + 1] = False  # a later packet made it: this one is lost
+    undecided[: came.max(initial=-1) + 1] = False  # it or a later packet came, unharmed or not: its fate is known
     return FlowTrace(
         spec=spec,
         sent_ns=sent_ns,

@@ -33,7 +33,11 @@ def noise_floor(
     sender = np.concatenate(gaps) if gaps else np.empty(0)
     spacing_ns = int(spacing_s * 1e9)
     starts = range(start_ns, end_ns, spacing_ns)
-    outages = [_pseudo_outage_ns(trace, at, min(at + spacing_ns, end_ns), tick_ns) for at in starts for trace in traces]
+    outages = [
+        _pseudo_outage_ns(trace, start_ns, at, min(at + spacing_ns, end_ns), tick_ns)
+        for at in starts
+        for trace in traces
+    ]
     delays = [trace.delay_ns[_within(trace.received_sent_ns, start_ns, end_ns)] for trace in traces]
     return NoiseFloor(
         noise_floor_ms=max(outages, default=0.0) / 1e6,
@@ -61,9 +65,12 @@ def _missing_within(trace: FlowTrace, start_ns: int, end_ns: int) -> int:
     return int(last - first)
 
 
-def _pseudo_outage_ns(trace: FlowTrace, start_ns: int, end_ns: int, tick_ns: float) -> float:
+def _pseudo_outage_ns(trace: FlowTrace, healthy_ns: int, start_ns: int, end_ns: int, tick_ns: float) -> float:
+    """At the pseudo-edge at ``start_ns``; a hole that was open then counts whole."""
     by_loss = _missing_within(trace, start_ns, end_ns) * trace.period_ns
-    gaps = _gaps_within(trace.received_sent_ns, start_ns, end_ns)
+    seen = _within(trace.received_sent_ns, start_ns, end_ns)
+    earliest = _within(trace.received_sent_ns, healthy_ns, end_ns).start
+    gaps = np.diff(trace.received_sent_ns[max(seen.start - 1, earliest) : seen.stop])
     by_time = float(gaps.max()) - _paced_gap_ns(trace.period_ns, tick_ns) if len(gaps) else 0.0
     return max(by_loss, by_time, 0.0)
 

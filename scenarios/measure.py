@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Phase, Relation
+from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
 from scenarios.drill import At, Bound, Expectation, Flows, Metric
 from scenarios.figure import Figure, edges_of
-from scenarios.measure_lab import converged, job_downtime, order, untouched
+from scenarios.measure_lab import converged, job_downtime, order, phase, untouched
 from scenarios.measure_ports import port_imbalance, queue_p99, queue_worst
 from scenarios.scope import Scope
 
@@ -40,6 +39,11 @@ class _At:
         """Its queue pair had errored by the end of the window."""
         stopped = self.flow.stopped_at_ns
         return self.result.stopped_by_error or (stopped is not None and stopped < self.edge.edge.window_end_ns)
+
+    @property
+    def silent(self) -> bool:
+        """Its queue pair had errored before: it sent nothing that could be lost."""
+        return self.dead and not self.result.stopped_by_error and not self.result.sent
 
     @property
     def open_ended(self) -> bool:
@@ -112,9 +116,9 @@ def _nothing(expectation: Expectation) -> Figure:
 def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if not metrics.edges:
         return _healthy_outage(expectation.scope, metrics)
-    chosen = list(_chosen(expectation, metrics))
+    chosen = [at for found in _by_edge(expectation, metrics).values() for at in found]
     if not chosen:
-        return _nothing(expectation)
+        return _no_outage(expectation, metrics)
     worst = max(chosen, key=lambda at: (at.open_ended, at.outage_ms))
     return Figure(worst.outage_ms, _outage_evidence(worst), worst.result.resolution_ms, worst.open_ended)
 
@@ -137,17 +141,24 @@ def _outage_evidence(at: _At) -> str:
 
 
 def _by_edge(expectation: Expectation, metrics: DrillMetrics) -> dict[str, list[_At]]:
+    """Flows that may have an outage: one whose queue pair had died before has none, neither short nor long."""
     found: dict[str, list[_At]] = {}
     for at in _chosen(expectation, metrics):
-        found.setdefault(at.edge.edge.label, []).append(at)
+        if not at.silent:
+            found.setdefault(at.edge.edge.label, []).append(at)
     return found
+
+
+def _no_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    died = len({at.flow.name for at in _chosen(expectation, metrics)})
+    return Figure(None, f"all {died} queue pairs had died before") if died else _nothing(expectation)
 
 
 def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """Of the edge where it is worst; flows that never came back are longer than all others."""
     by_edge = _by_edge(expectation, metrics)
     if not by_edge:
-        return _nothing(expectation)
+        return _no_outage(expectation, metrics)
     ranked = {
         label: sorted((at.open_ended, at.outage_ms) for at in found)[-(-95 * len(found) // 100) - 1]
         for label, found in by_edge.items()
@@ -161,13 +172,19 @@ def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
 def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     by_edge = _by_edge(expectation, metrics)
     if not by_edge:
-        return _nothing(expectation)
-    medians = {label: median(at.outage_ms for at in found) for label, found in by_edge.items()}
+        return _no_outage(expectation, metrics)
+    medians = {label: _median(found) for label, found in by_edge.items()}
     worst = max(medians, key=lambda label: medians[label])
-    found = by_edge[worst]
-    open_ended = 2 * sum(at.open_ended for at in found) > len(found)
-    resolution = max(at.result.resolution_ms for at in found)
-    return Figure(medians[worst], f"{len(found)} flows at {worst}", resolution, open_ended)
+    open_ended, value_ms = medians[worst]
+    resolution = max(at.result.resolution_ms for at in by_edge[worst])
+    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", resolution, open_ended)
+
+
+def _median(found: Sequence[_At]) -> tuple[bool, float]:
+    """Whether it is open-ended, and ms; flows that never came back are longer than all others, whatever they lost."""
+    ranked = sorted((at.open_ended, at.outage_ms) for at in found)
+    low, high = ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2]
+    return high[0], (low[1] + high[1]) / 2
 
 
 def _packets_lost(expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -250,25 +267,6 @@ def _share(metric: Metric, found: list[_At]) -> float | None:
     return now / before if before else None
 
 
-def _phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
-    edges = edges_of(expectation, metrics)
-    phases: list[tuple[EdgeResult, Phase]] = [(e, getattr(e.phases, expectation.metric.value)) for e in edges]
-    if expectation.metric is Metric.RECOVER:
-        lost = [edge for edge in edges if edge.flows_unrecovered]
-        if lost:
-            n, label = lost[0].flows_unrecovered, lost[0].edge.label
-            window_ms = (lost[0].edge.window_end_ns - lost[0].edge.inject_before_ns) / 1e6
-            return Figure(window_ms, f"{n} flows did not recover after {label}", open_ended=True)
-        if edges and not any(edge.flows_lossy for edge in edges):
-            return Figure(0.0, "no flow lost anything", max(edge.resolution_ms for edge in edges))
-    known = [(phase.ms, edge, phase) for edge, phase in phases if phase.ms is not None]
-    if not known:
-        return Figure(None, phases[0][1].reason if phases else "the run has no such edge")
-    worst_ms, edge, phase = max(known, key=lambda item: item[0])
-    resolution = edge.resolution_ms if expectation.metric is Metric.RECOVER else 0.0
-    return Figure(worst_ms, f"{edge.edge.label}: {phase.by}" if phase.by else edge.edge.label, resolution)
-
-
 def _noise_floor(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     noise = metrics.noise
     return Figure(
@@ -286,10 +284,10 @@ _MEASURES: Mapping[Metric, Callable[[Expectation, DrillMetrics], Figure]] = {
     Metric.QUEUE_PAIR_DEATHS: _queue_pair_deaths,
     Metric.GOODPUT_DURING: _goodput,
     Metric.GOODPUT_AFTER: _goodput,
-    Metric.DETECT: _phase,
-    Metric.SWITCH: _phase,
-    Metric.CONVERGE: _phase,
-    Metric.RECOVER: _phase,
+    Metric.DETECT: phase,
+    Metric.SWITCH: phase,
+    Metric.CONVERGE: phase,
+    Metric.RECOVER: phase,
     Metric.CONVERGED: converged,
     Metric.UNTOUCHED: untouched,
     Metric.ORDER: order,

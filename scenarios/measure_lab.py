@@ -1,4 +1,4 @@
-"""Figures about the lab rather than chosen flows: converged, untouched, order. One function per metric. Pure."""
+"""Figures about the lab, not chosen flows: phases, converged, untouched, order. One function per metric. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,35 @@ from itertools import pairwise
 from failover import phases
 from failover.downtime import Downtime
 from failover.marks import Mark, Marked
-from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, Relation
-from scenarios.drill import Expectation
+from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, Phase, Relation
+from scenarios.drill import Bound, Expectation, Metric
 from scenarios.figure import Figure, edges_of
 
 _NO_EDGE = Figure(None, "the run has no such edge")
+
+
+def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """A phase of the edge where it took longest, ms; a fault that nobody noticed took longer than any that was."""
+    edges = edges_of(expectation, metrics)
+    found: list[tuple[EdgeResult, Phase]] = [(e, getattr(e.phases, expectation.metric.value)) for e in edges]
+    if expectation.metric is Metric.RECOVER:
+        lost = [edge for edge in edges if edge.flows_unrecovered or edge.flows_died]
+        if lost:
+            n, label = max(lost[0].flows_unrecovered, lost[0].flows_died), lost[0].edge.label
+            window_ms = (lost[0].edge.window_end_ns - lost[0].edge.inject_before_ns) / 1e6
+            return Figure(window_ms, f"{n} flows did not recover after {label}", open_ended=True)
+        if edges and not any(edge.flows_lossy for edge in edges):
+            return Figure(0.0, "no flow lost anything", max(edge.resolution_ms for edge in edges))
+    known = [(each.ms, edge, each) for edge, each in found if each.ms is not None]
+    if not known:
+        return Figure(None, found[0][1].reason if found else "the run has no such edge")
+    worst_ms, edge, worst = max(known, key=lambda item: item[0])
+    unseen = [(edge, each) for edge, each in found if each.ms is None and expectation.metric is Metric.DETECT]
+    broken = expectation.bound in {Bound.BELOW, Bound.AT_MOST} and worst_ms > expectation.limit / 1e6
+    if unseen and not broken:
+        return Figure(None, f"{unseen[0][0].edge.label}: {unseen[0][1].reason}")
+    resolution = edge.resolution_ms if expectation.metric is Metric.RECOVER else 0.0
+    return Figure(worst_ms, f"{edge.edge.label}: {worst.by}" if worst.by else edge.edge.label, resolution)
 
 
 def converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:

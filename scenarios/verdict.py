@@ -6,7 +6,7 @@ pass or a fail; the two methods of measuring an outage must agree; flows that no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from failover.model import DrillMetrics
@@ -14,8 +14,11 @@ from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, 
 from scenarios.drill import Bound, Drill, Expectation, Flows, Metric, Unit
 from scenarios.measure import measure
 
-_SCALE = {Unit.MS: 1e-6, Unit.COUNT: 1.0, Unit.SHARE: 100.0, Unit.RATIO: 1.0, Unit.YES: 1.0}
-"""From the unit of ``Expectation.limit`` to that of the measured figure."""
+
+def _limit(expectation: Expectation) -> float:
+    """In the unit of the measured figure; a time divided as that was, so that equal ones are equal to the last bit."""
+    unit = expectation.metric.unit
+    return expectation.limit / 1e6 if unit is Unit.MS else expectation.limit * (100.0 if unit is Unit.SHARE else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class RunFacts:
 def judge(drill: Drill, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
     """The verdict of one run of ``drill``."""
     checks = [judge_expectation(expectation, metrics, facts) for expectation in drill.expectations]
-    checks += _control_group(drill, metrics)
+    checks += list(_control_group(drill, metrics, tuple(checks)))
     return decide(checks, list(dict.fromkeys((*facts.host_reasons, *_doubts(metrics, facts)))))
 
 
@@ -44,7 +47,7 @@ def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: Ru
     judged = (at_most if upper else at_least)(
         expectation.text,
         figure.value,
-        expectation.limit * _SCALE[unit],
+        _limit(expectation),
         unit=unit.value,
         uncertainty=figure.uncertainty,
         evidence=figure.evidence,
@@ -77,14 +80,21 @@ def _state_restored(expectation: Expectation, facts: RunFacts) -> Check:
     return holds(expectation.text, (not differences) == bool(expectation.limit), evidence=evidence)
 
 
-def _control_group(drill: Drill, metrics: DrillMetrics) -> Iterator[Check]:
-    """What no drill needs to ask for: flows that no fault touches lose nothing, nor does any before the first fault."""
+def _control_group(drill: Drill, metrics: DrillMetrics, checks: Sequence[Check]) -> Iterator[Check]:
+    """What no drill needs to ask for: flows that no fault touches lose nothing, nor does any before the first fault.
+
+    Of ``checks``, those of the expectations, one may say so already; one about some of them says nothing of the rest.
+    """
     if not metrics.edges:
         return
-    asked = any(e.metric is Metric.PACKETS_LOST and e.flows is Flows.OTHERS for e in drill.expectations)
-    if not asked:
-        edges = [edge for edge in metrics.edges if not edge.edge.control_exempt]
-        lost = sum(edge.control_lost for edge in edges)
+    asked = [
+        check
+        for check, e in zip(checks, drill.expectations, strict=True)
+        if e.metric is Metric.PACKETS_LOST and e.flows is Flows.OTHERS
+    ]
+    edges = [edge for edge in metrics.edges if not edge.edge.control_exempt]
+    lost = sum(edge.control_lost for edge in edges)
+    if not asked or (lost and all(check.outcome is not Outcome.FAIL for check in asked)):
         worst = max(edges, key=lambda edge: edge.control_lost, default=None)
         where = f"most at {worst.edge.label}" if worst is not None and lost else ""
         yield at_most("packets lost of other flows at most 0 (control group)", lost, 0, evidence=where)

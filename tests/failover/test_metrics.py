@@ -76,6 +76,14 @@ def test_a_broken_icrc_is_an_outage_but_not_a_loss() -> None:
     assert (at.corrupted, at.lost, at.outage_plbm_ms) == (20, 0, 20)
 
 
+def test_what_came_corrupted_at_the_very_end_is_no_less_corrupted() -> None:
+    records = record(flow(), 9 * S, [Dead(END_NS - 60 * MS, END_NS - 50 * MS), Dead(END_NS - 20 * MS, END_NS)])
+    records.received["flags"][records.received["sent_ns"] >= END_NS - 100 * MS] = FLAG_BAD_ICRC
+    found = measure(records).flows[0]
+    assert (found.corrupted, found.lost, found.in_flight_at_end) == (70, 10, 20)
+    assert (found.edges[0].corrupted, found.edges[0].lost) == (70, 10)
+
+
 def test_what_is_sent_at_the_very_end_is_neither_lost_nor_received() -> None:
     records = record(flow(), 9 * S, [Dead(END_NS - 100 * MS, END_NS)]) + record(OTHER, 9 * S)
     found = measure(records, flows=(flow(), OTHER)).flows[0]

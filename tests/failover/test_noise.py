@@ -36,6 +36,13 @@ def test_loss_in_the_healthy_phase_raises_the_floor_and_is_counted() -> None:
     assert (found.noise_floor_ms, found.lost) == (12, 12)
 
 
+@pytest.mark.parametrize("start_ms", [2900, 2994, 3000])
+def test_a_hole_is_as_long_wherever_the_pseudo_edges_fall(start_ms: int) -> None:
+    hole = Dead(start_ms * MS, (start_ms + 12) * MS)
+    assert noise_floor(traces(record(flow(), 9 * S, [hole])), 2 * S, 4 * S).noise_floor_ms == 12
+    assert noise_floor(traces(record(flow(), 9 * S, paused=[hole])), 2 * S, 4 * S).noise_floor_ms == 12
+
+
 def test_delay_variation_is_of_one_flow_not_between_flows() -> None:
     slow = record(flow(1), 9 * S, delay_ns=9 * MS)
     slow.received["received_ns"][2500] += 2 * MS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from failover.metrics import analyse
 from failover.metrics_outage import find_outages, pattern_of, recovery_index
 from failover.metrics_trace import FlowTrace, build_traces
-from failover.model import DrillMetrics, FlowEdgeResult, LossPattern, Settings
+from failover.model import DrillMetrics, EdgeKind, FlowEdgeResult, LossPattern, Settings
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 
 FAULT_NS = 4 * S
@@ -193,6 +193,18 @@ def test_a_loss_within_the_validation_time_belongs_to_the_same_convergence_a_lat
     assert relapsed.convergence_ms == pytest.approx(10.1)
     assert relapsed.outage_plbm_ms == 20  # the relapse still counts
     assert (relapsed.worst_outage_ms, relapsed.outages) == (10, 2)
+
+
+def test_a_relapse_that_only_the_repair_ends_is_no_recovery_in_the_window() -> None:
+    repair_ns = FAULT_NS + 3 * S
+    records = record(flow(), 9 * S, [Dead(FAULT_NS, FAULT_NS + 10 * MS), Dead(FAULT_NS + 2 * S, repair_ns + 5 * MS)])
+    edges = [edge(FAULT_NS, repair_ns), edge(repair_ns, 10 * S, EdgeKind.REPAIR)]
+    metrics = analyse(
+        [flow()], records.sent, records.received, (), edges, (S, FAULT_NS), settings=Settings(validation_s=1.0)
+    )
+    failure, repair = metrics.flows[0].edges
+    assert (failure.recovered, failure.recovered_in_window) == (True, False)
+    assert repair.recovered_in_window
 
 
 def test_a_flow_that_never_comes_back_has_a_lower_bound_and_no_convergence_time() -> None:

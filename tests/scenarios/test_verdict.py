@@ -8,14 +8,14 @@ import pytest
 
 from failover.metrics import analyse
 from failover.metrics_doubts import unexplained_losses
-from failover.model import DrillMetrics, EdgeKind, Phase, Phases
+from failover.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
 from failover.settings import QUICK
 from results.verdict import Check, Outcome, Verdict
 from scenarios.library import load
 from scenarios.verdict import RunFacts, judge
 from tests.failover import synthetic
 
-from .measured import FAILURE, NO_PHASE, drill, link_down, metrics, stalled
+from .measured import FAILURE, NO_PHASE, REPAIR, at_edge, drill, edge, flow, link_down, metrics, stalled
 
 PASS, FAIL, OPEN = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
 CLEAN = RunFacts(state_differences=())
@@ -94,6 +94,24 @@ def test_what_never_came_back_is_no_short_outage(expectation: str, died: bool, o
     assert found.evidence.startswith(evidence)
 
 
+@pytest.mark.parametrize(
+    ("lost", "died", "outcome"),
+    [
+        ((10, 20, 30, 0, 0), 2, FAIL),  # 30 ms: what never came back is longer than all others
+        ((10, 20, 30, 0), 1, FAIL),  # 25 ms
+        ((10, 0), 1, FAIL),  # of a number and a flow that never came back
+        ((10, 10, 30, 0, 0), 1, PASS),  # 10 ms
+    ],
+)
+def test_a_queue_pair_that_died_without_losing_anything_shortens_no_median(
+    lost: tuple[int, ...], died: int, outcome: Outcome
+) -> None:
+    flows = [
+        flow(str(at), at_edge(str(at), Relation.SENDER, n, died=at >= len(lost) - died)) for at, n in enumerate(lost)
+    ]
+    assert check("median_outage: {below: 21 ms}", metrics((FAILURE,), flows)).outcome is outcome
+
+
 def test_a_phase_is_judged_by_its_slowest_edge_and_names_the_event() -> None:
     detect = Phase(3.5, 0, "p0.s0.h0 bond0 carrier-down")
     phases = Phases(detect, NO_PHASE, NO_PHASE, NO_PHASE, NO_PHASE, NO_PHASE)
@@ -102,6 +120,80 @@ def test_a_phase_is_judged_by_its_slowest_edge_and_names_the_event() -> None:
     )
     assert (found.outcome, found.measured) == (PASS, 3.5)
     assert found.evidence == "cut failure 0: p0.s0.h0 bond0 carrier-down"
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome", "evidence"),
+    [
+        ("below: 5 ms", OPEN, "cut failure 1: did not happen"),
+        ("below: 3 ms", FAIL, "cut failure 0: p0.s0.h0 bond0 carrier-down"),
+        ("at_least: 1 ms", OPEN, "cut failure 1: did not happen"),
+    ],
+)
+def test_a_fault_that_nobody_noticed_is_not_hidden_by_one_that_was(limit: str, outcome: Outcome, evidence: str) -> None:
+    detect = Phases(Phase(3.5, 0, "p0.s0.h0 bond0 carrier-down"), *(NO_PHASE for _ in range(5)))
+    second = replace(edge(EdgeKind.FAILURE, 3000, 6000), index=1)
+    flows = [flow("tx", at_edge("tx", Relation.SENDER, 5), at_edge("tx", Relation.SENDER, 500), src="n")]
+    measured = metrics((FAILURE, second), flows)
+    seen = replace(measured, edges=(replace(measured.edges[0], phases=detect), measured.edges[1]))
+    found = check(f"detect: {{{limit}, edge: failure}}", seen)
+    assert (found.outcome, found.evidence) == (outcome, evidence)
+
+
+def test_a_queue_pair_that_died_without_losing_anything_did_not_recover() -> None:
+    died = metrics((FAILURE,), [flow("rx", at_edge("rx", Relation.RECEIVER, 0, died=True), dst="n")])
+    found = check("recover: {below: 1 s}", died)
+    assert (found.outcome, found.evidence) == (FAIL, "1 flows did not recover after cut failure 0")
+
+
+@pytest.mark.parametrize("limit_us", [100, 200, 300, 1100, 2700])
+def test_a_time_that_just_keeps_its_limit_keeps_it_whatever_its_digits(limit_us: int) -> None:
+    phases = Phases(Phase(limit_us * 1000 / 1e6, 0, "x"), *(NO_PHASE for _ in range(5)))
+    measured = metrics((FAILURE,), [replace(f, edges=f.edges[:1]) for f in link_down().flows], phases)
+    assert check(f"detect: {{at_most: {limit_us} us}}", measured).outcome is PASS
+    assert check(f"detect: {{at_least: {limit_us} us}}", measured).outcome is PASS
+    assert check(f"detect: {{below: {limit_us} us}}", measured).outcome is FAIL
+
+
+@pytest.mark.parametrize(
+    ("metric", "dead", "outcome", "measured"),
+    [
+        ("worst_outage", 3, OPEN, None),
+        ("median_outage", 3, OPEN, None),
+        ("outage_p95", 3, OPEN, None),
+        ("median_outage", 2, FAIL, 40),  # of the one that is left
+        ("worst_outage", 2, FAIL, 40),
+    ],
+)
+def test_a_queue_pair_that_had_died_before_an_edge_has_no_outage_there(
+    metric: str, dead: int, outcome: Outcome, measured: float | None
+) -> None:
+    flows = []
+    for at in range(3):
+        died = at < dead
+        failure = at_edge(str(at), Relation.RECEIVER, 500, recovered=not died, died=died)
+        repair = at_edge(str(at), Relation.RECEIVER, 0 if died else 40)
+        flows.append(flow(str(at), failure, replace(repair, sent=0) if died else repair, dst="n"))
+    found = check(f"{metric}: {{below: 20 ms, edge: repair, flows: hit}}", metrics((FAILURE, REPAIR), flows))
+    assert (found.outcome, found.measured) == (outcome, measured)
+    assert measured or found.evidence == "all 3 queue pairs had died before"
+
+
+@pytest.mark.parametrize(
+    "expectation",
+    [
+        "packets_lost: {at_most: 0, flows: others, edge: repair}",
+        "packets_lost: {at_most: 0, flows: others, nic: p0.s0.h1.r0}",
+        "packets_lost: {at_least: 0, flows: others}",
+        "packets_lost: {at_most: 100, flows: others}",
+    ],
+)
+def test_what_is_asked_of_some_others_does_not_excuse_the_rest(expectation: str) -> None:
+    found = verdict(expectation, doubted(link_down(control=7)))
+    assert found.outcome is FAIL
+    assert [check.text for check in found.checks if check.outcome is FAIL] == [
+        "packets lost of other flows at most 0 (control group)"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ class Tor:
 
     def crash(self) -> None:
         """Kill the daemons without a farewell."""
-        self.alive = False
+        self.alive = self._frozen = False
         for speaker in self.speakers.values():
             speaker.stop()
         if self._agent_io is not None:
@@ -112,6 +112,7 @@ class Tor:
         for name, speaker in self.speakers.items():
             speaker.thaw()
             speaker.carrier(name, name in up)
+        self._drop_unused()
         if self._agent_io is not None:
             self._agent_io.start()
         self.resync()
@@ -128,6 +129,14 @@ class Tor:
             self._leaving = False
             for speaker in self.speakers.values():
                 speaker.refuse(False)
+            self._drop_unused()
+
+    def _drop_unused(self) -> None:
+        """No route through a port whose partner went while the ToR was leaving."""
+        if self.running and not self._leaving:
+            for name, speaker in self.speakers.items():
+                if not speaker.active_ports:
+                    self._routes.port_usable(self._access[name].upper.ifindex, False)
 
     @property
     def running(self) -> bool:

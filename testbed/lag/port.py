@@ -114,6 +114,9 @@ class LacpPort:
                 self._enter_expired(now)
             else:
                 self._enter_defaulted()
+        held = self._held_until()
+        if held is not None and now >= held:
+            self._sent.popleft()
         waits_until = self._waits_until()
         if waits_until is not None and now >= waits_until:
             self._wait_while = None
@@ -172,6 +175,8 @@ class LacpPort:
             self.selected = selected
             if selected is Selected.UNSELECTED:
                 self.aggregator = None
+            elif selected is Selected.SELECTED and self.ready:
+                self._wait_while = self._held_until()  # its wait ran out in STANDBY: not so the rate limit
             self._report(selected.value, {})
 
     def _enter_rx(self, state: Rx) -> None:

@@ -356,6 +356,21 @@ class TestConsent:
         assert wire.active("host") == BOTH
         assert alone_ms <= 3, "LACPDUs take at most 0.4 ms"
 
+    def test_a_port_that_waited_in_standby_joins_when_it_can_say_so(self) -> None:
+        wire = dual_tor(host(wait_s=0.2), tor(300, wait_s=0.2), tor(600, wait_s=0.2))
+        wire.run(5.5)
+        tor0 = wire.systems["tor0"]
+        for _ in range(3):  # an operator who cannot decide: three LACPDUs in a second are all it may send
+            for tor0.refusing in (True, False):
+                wire.carrier(("host", "eth0"), True)  # no news; has both ends run their machines
+                wire.run(0.3)
+        alone_ms = 0
+        for _ in range(3000):
+            wire.run(0.001)
+            alone_ms += wire.active("tor0") != () and "eth0" not in wire.active("host")
+        assert wire.active("host") == BOTH
+        assert alone_ms <= 1
+
 
 def in_order(wire: Wire, seed: int) -> Callable[[], tuple[int, ...]]:
     """A channel whose frames take up to 0.4 ms and do not overtake each other."""

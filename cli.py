@@ -20,7 +20,7 @@ from results.ci import ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.compare import compare, spread_table
 from results.engines import engine_tables, side_by_side
-from results.folder import RunFolder
+from results.folder import RunFolder, prepare
 from results.folder import load as load_run
 from results.ground_truth import ground_truth_table
 from results.junit import Judged, junit_xml
@@ -428,7 +428,7 @@ def ci() -> None:
 def ci_run_(suite: Path, out: Path) -> int:
     """Run every drill of a suite file on its engines, go on after failures, write OUT/junit.xml and OUT/summary.md."""
     wanted = load_suite(suite, engines.NAMES)
-    ci_run.prepare(out)
+    prepare(out)
     runs = []
     try:
         for run in ci_run.run_suite(wanted, engines.slots(), out, lambda run: click.echo(f"starting {run.title}")):
@@ -521,6 +521,7 @@ def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None) ->
     place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     chosen = reproduce.choose(claims)
     where = engine or reproduce.default_engine()
+    prepare(place)
     rows = reproduce.reproduce(chosen, where, place, tuple(sys.argv[1:]), click.echo)
     show(reproduce.claims_table(rows))
     click.echo(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")

@@ -115,6 +115,16 @@ def create(path: Path) -> RunFolder:
     return RunFolder(path)
 
 
+def prepare(out: Path) -> None:
+    """Make the OUT folder before anything runs. InputError when reports could not be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make {out}: {error.strerror}; choose another --out") from error
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write to {out}; choose another --out")
+
+
 def load(path: Path) -> RunFolder:
     """The run folder at ``path``. InputError when it is none."""
     if not os.path.isfile(path / "manifest.json"):  # unlike Path.is_file, False where it cannot be looked at

@@ -19,7 +19,7 @@ from results.folder import RunFolder, load
 from results.junit import Judged
 from scenarios import repeats
 from scenarios.ci import Run, Suite
-from testbed.errors import HpnError, InputError, error_for, exit_code_of
+from testbed.errors import HpnError, error_for, exit_code_of
 
 JUNIT, SUMMARY, LOG = "junit.xml", "summary.md", "output.txt"
 _JUDGED = (0, 1, 4)
@@ -36,16 +36,6 @@ class EngineSlot:
 
     cores: int
     run: Callable[[Run, Path], RunFolder]
-
-
-def prepare(out: Path) -> None:
-    """Make the OUT folder before anything runs. InputError when reports could not be written there."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make {out}: {error.strerror}; choose another --out") from error
-    if not os.access(out, os.W_OK | os.X_OK):
-        raise InputError(f"cannot write to {out}; choose another --out")
 
 
 def run_suite(

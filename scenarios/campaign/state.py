@@ -180,7 +180,7 @@ def _done(folder: Path) -> Done:
                 found = _SHRUNK.validate_python(entry["shrunk"])
                 _check(found.smallest)
                 shrunk[found.index] = found
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(f"{path}:{number} is damaged or of another version; remove the line") from error
     return Done(tuple(results.values()), tuple(shrunk.values()))
 

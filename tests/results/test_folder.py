@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from results.folder import Series, create, load
+from results.folder import Series, create, load, prepare
 from testbed.errors import InputError
 from tests.results.sample import EVENTS, MANIFEST, metrics, ports, verdict
 
@@ -99,3 +99,11 @@ def test_what_a_damaged_file_holds_is_told_without_steering_the_terminal(tmp_pat
     with pytest.raises(InputError, match=r"seeds.\\x1b\[2J\\n: Input should be") as caught:
         folder.manifest()
     assert str(caught.value).isprintable()
+
+
+def test_an_out_folder_that_cannot_be_made_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    prepare(tmp_path / "a" / "b")
+    (tmp_path / "file").touch()
+    for wrong in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
+        with pytest.raises(InputError, match="choose another --out"):
+            prepare(wrong)

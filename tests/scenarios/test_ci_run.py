@@ -16,8 +16,8 @@ from results.folder import RunFolder, create
 from results.repeats import judge_repeats
 from results.verdict import Outcome, at_most, decide, holds
 from scenarios.ci import Run, Suite
-from scenarios.ci_run import EngineSlot, command_engine, prepare, run_suite, write_reports
-from testbed.errors import InputError, MachineError
+from scenarios.ci_run import EngineSlot, command_engine, run_suite, write_reports
+from testbed.errors import MachineError
 from tests.results.sample import MANIFEST
 
 _TRUTH = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.INCONCLUSIVE: None}
@@ -207,11 +207,3 @@ def test_a_command_is_told_how_often_a_run_may_be_tried(tmp_path: Path) -> None:
     (run,) = runs("host", "a")
     (found,) = finish(suite(replace(run, tries=4)), {"host": slot}, tmp_path)
     assert "--tries 4" in found.reason
-
-
-def test_an_out_folder_that_cannot_be_made_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    prepare(tmp_path / "a" / "b")
-    (tmp_path / "file").touch()
-    for wrong in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
-        with pytest.raises(InputError, match="choose another --out"):
-            prepare(wrong)

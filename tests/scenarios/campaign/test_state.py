@@ -79,7 +79,13 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("whole", "damaged"),
-    [('"link-flap"', '"link-flab"'), ('"duty"', '"dutz"'), ("0.5", '"half"'), ('{"result"', "[" * 9999 + '{"result"')],
+    [
+        ('"link-flap"', '"link-flab"'),
+        ('"duty"', '"dutz"'),
+        ("0.5", '"half"'),
+        ("""["period", 200000000""", """["period", 1e999"""),
+        ('{"result"', "[" * 9999 + '{"result"'),
+    ],
 )
 def test_a_damaged_line_is_told_by_its_number(tmp_path: Path, whole: str, damaged: str) -> None:
     with opened(tmp_path, PLAN) as journal:

@@ -20,10 +20,11 @@ from results.ci import ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.compare import compare, spread_table
 from results.engines import engine_tables, side_by_side
-from results.folder import RunFolder
+from results.folder import RunFolder, prepare
 from results.folder import load as load_run
 from results.ground_truth import ground_truth_table
 from results.junit import Judged, junit_xml
+from results.junit import check_place as check_junit
 from results.live import LiveSteps, LiveView
 from results.tables import calibration_line, doctor_table, figure_line, inventory_tables, rows_table, table
 from results.terminal import summary
@@ -65,6 +66,7 @@ def main() -> None:
     """Run the command line: the product's own errors become one line each and their exit code."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     repeatable.begin()
+    _open_standard_streams()
     try:
         code = commands.main(prog_name="hpn", standalone_mode=False)
     except click.ClickException as error:
@@ -80,7 +82,26 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:  # a full disk, a folder of somebody else, a working directory that is gone
+        where = f" ({error.filename})" if error.filename else ""
+        click.echo(f"hpn: {error.strerror or error}{where}; check disk, path and permissions", err=True)
+        code = MachineError.exit_code
+        _drop_unwritable_output()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _open_standard_streams() -> None:
+    """Give /dev/null to streams that the caller closed (``>&-``): no file of ours may get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # for as long as we run
+
+
+def _drop_unwritable_output() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @commands.command()
@@ -338,6 +359,8 @@ def drill_run(
     drills = [library.load(name) for name in names or [each.name for each in library.ls()]]
     if slow:
         drills = [chosen.slowed(slow) for chosen in drills]
+    if junit is not None:
+        check_junit(junit)
     console = Console(width=None if sys.stdout.isatty() else 160)
     if folder is not None:  # inside a guest: news as lines; the outside reads the run folder and prints it
         order = Order(drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine)
@@ -405,6 +428,7 @@ def ci() -> None:
 def ci_run_(suite: Path, out: Path) -> int:
     """Run every drill of a suite file on its engines, go on after failures, write OUT/junit.xml and OUT/summary.md."""
     wanted = load_suite(suite, engines.NAMES)
+    prepare(out)
     runs = []
     try:
         for run in ci_run.run_suite(wanted, engines.slots(), out, lambda run: click.echo(f"starting {run.title}")):
@@ -451,9 +475,11 @@ def campaign() -> None:
 
 @campaign.command("run")
 @click.argument("topology", default="tiny")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Draws the sequences.")
-@click.option("--sequences", type=click.IntRange(1), default=200, show_default=True, help="How many, over all runs.")
-@click.option("--jobs", type=click.IntRange(1), help="Labs side by side; default: one per core.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Draws the sequences.")
+@click.option(
+    "--sequences", type=click.IntRange(1, 10**6), default=200, show_default=True, help="How many, over all runs."
+)
+@click.option("--jobs", type=click.IntRange(1, 256), help="Labs side by side; default: one per core.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("campaign-out"), show_default=True
 )
@@ -495,6 +521,7 @@ def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None) ->
     place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     chosen = reproduce.choose(claims)
     where = engine or reproduce.default_engine()
+    prepare(place)
     rows = reproduce.reproduce(chosen, where, place, tuple(sys.argv[1:]), click.echo)
     show(reproduce.claims_table(rows))
     click.echo(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")

@@ -69,7 +69,10 @@ def compare(runs: Sequence[DrillMetrics]) -> tuple[Spread, ...]:
         made = [(run, found[label]) for run, found in zip(runs, by_label, strict=True) if label in found]
         noise_ms = max(_noise_ms(run, result) for run, result in made)
         for figure, read in FIGURES.items():
-            values = [value for run, result in made if (value := read(result, run.settings)) is not None]
+            figures = (read(result, run.settings) for run, result in made)
+            values = [
+                value for value in figures if value is not None and math.isfinite(value)
+            ]  # a damaged file's 1e999
             if values:
                 spreads.append(_spread(label, figure, values, len(runs) - len(values), noise_ms))
     return tuple(spreads)

@@ -21,6 +21,7 @@ from results.manifest import Manifest
 from results.verdict import Verdict
 from testbed.errors import InputError
 from testbed.events import Event
+from testbed.yamlfile import shorten
 
 T = TypeVar("T")
 
@@ -114,9 +115,19 @@ def create(path: Path) -> RunFolder:
     return RunFolder(path)
 
 
+def prepare(out: Path) -> None:
+    """Make the OUT folder before anything runs. InputError when reports could not be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make {out}: {error.strerror}; choose another --out") from error
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write to {out}; choose another --out")
+
+
 def load(path: Path) -> RunFolder:
     """The run folder at ``path``. InputError when it is none."""
-    if not (path / "manifest.json").is_file():
+    if not os.path.isfile(path / "manifest.json"):  # unlike Path.is_file, False where it cannot be looked at
         raise InputError(
             f"{path} is not a run folder (no manifest.json); name the folder a drill printed or got by --out"
         )
@@ -147,5 +158,5 @@ def _parse(path: Path, adapter: TypeAdapter[T], content: bytes) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        what = f"{where}: {first['msg']}" if where else first["msg"]
+        what = shorten(f"{where}: {first['msg']}" if where else first["msg"], 200, quoted=False)
         raise InputError(f"{path} is damaged or of another version ({what}); repeat the run") from error

@@ -8,9 +8,11 @@ case is skipped, whatever its figures say (DESIGN rule 8).
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -18,6 +20,7 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from results.manifest import Manifest
 from results.terminal import describe
 from results.verdict import Check, Outcome, Verdict
+from testbed.errors import InputError
 
 if TYPE_CHECKING:
     from results.repeats import Repeated
@@ -32,6 +35,12 @@ class Judged:
 
     manifest: Manifest
     verdict: Verdict
+
+
+def check_place(path: Path) -> None:
+    """InputError when no report could be written to ``path``: to be known before the drills run, not after."""
+    if not os.access(path if path.exists() else path.parent, os.W_OK) or path.is_dir():
+        raise InputError(f"cannot write a report to {path}; choose another --junit, in a folder that exists")
 
 
 def junit_xml(runs: Iterable[Judged], repeated: Iterable[Repeated] = ()) -> str:

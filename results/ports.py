@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
-from rich.markup import escape
 from rich.table import Table
 
 from failover.ports import PortMetrics, PortResult
@@ -37,7 +36,7 @@ def _row(tier: str, ports: Sequence[PortResult]) -> Sequence[str]:
         f"{max(port.queue_p99_ms for port in ports):.2f}",
         f"{worst.queue_max_ms:.2f}",
         f"{worst.queue_max_bytes:,}",
-        escape(worst.port),
+        worst.port,
         f"{sum(port.drops for port in ports):,}",
     )
 

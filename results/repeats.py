@@ -14,7 +14,6 @@ from statistics import median
 
 from pydantic import TypeAdapter
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -220,7 +219,7 @@ def _table(found: Repeated) -> Table:
     rows = [
         (
             each.outcome.value,
-            escape(each.text),
+            each.text,
             *([""] * 4 if each.limit is None or not each.runs else _figures(each)),
             "" if each.limit is None else value_text(each.limit, each.unit),
             f"{each.kept} of {each.runs}",

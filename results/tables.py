@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from rich.table import Table
+from rich.text import Text
 
 from results.figure import Figure
 from testbed.doctor import Capability
@@ -13,12 +14,14 @@ from testbed.fabric.inventory import Inventory
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A plain table; a column whose name starts with '>' is right-aligned."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    """A plain table; a column whose name starts with '>' is right-aligned. Text is shown as it is, never as markup."""
+    made = Table(title=Text(title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
-        made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+        made.add_column(
+            Text(column.lstrip(">")), justify="right" if column.startswith(">") else "left", overflow="fold"
+        )
     for row in rows:
-        made.add_row(*(str(cell) for cell in row))
+        made.add_row(*(Text(str(cell)) for cell in row))
     return made
 
 

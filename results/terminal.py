@@ -9,7 +9,6 @@ import io
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -103,7 +102,7 @@ def _outages(metrics: DrillMetrics) -> Table:
 def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
     bound = ">=" if result.flows_unrecovered else ""
     return (
-        escape(result.edge.label),
+        result.edge.label,
         str(result.flows_hit),
         str(result.flows_lossy),
         bound + milliseconds(result.worst_outage_plbm_ms),
@@ -121,9 +120,7 @@ def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
 
 def _phases(metrics: DrillMetrics) -> Table:
     columns = ("edge", ">detect", ">switch", ">converge", ">path first", ">path last", ">recover", ">converged")
-    rows = [
-        (escape(result.edge.label), *(_phase(*named) for named in _named(result, metrics))) for result in metrics.edges
-    ]
+    rows = [(result.edge.label, *(_phase(*named) for named in _named(result, metrics))) for result in metrics.edges]
     return table("phases in ms since the injection (switch: since detect; converged: the whole lab)", columns, rows)
 
 
@@ -180,11 +177,11 @@ def _checks(checks: Iterable[Check]) -> Table:
     rows = [
         (
             check.outcome.value,
-            escape(check.text),
+            check.text,
             NONE if check.measured is None else value_text(check.measured, check.unit),
             NONE if check.limit is None else value_text(check.limit, check.unit),
             NONE if check.margin is None else value_text(check.margin, check.unit),
-            escape(check.evidence),
+            check.evidence,
         )
         for check in checks
     ]

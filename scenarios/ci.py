@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import Field
 
 from scenarios import library
-from scenarios.schema import NAME
+from scenarios.schema import NAME, PlainText
 from testbed.errors import InputError
 from testbed.fabric.spec import Strict
 from testbed.yamlcheck import Mistakes, did_you_mean
@@ -35,7 +35,7 @@ class SuiteFile(Strict):
     """A suite file."""
 
     suite: str = Field(pattern=NAME, examples=["nightly"])
-    summary: str = Field(default="", max_length=160)
+    summary: PlainText = Field(default="", max_length=160)
     parallel: int | None = Field(
         default=None, ge=1, le=256, description="runs at a time; default: what the cores carry"
     )

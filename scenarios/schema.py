@@ -6,6 +6,7 @@ fault or an expectation takes depends on its kind: see ``fault_model`` and ``exp
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -28,14 +29,25 @@ def _one_line(text: str) -> str:
     return text.strip()
 
 
+def _plain_text(text: str) -> str:
+    """Text goes to terminals and reports, which control characters would steer."""
+    bad = next((c for c in text if c not in "\n\t" and unicodedata.category(c) in {"Cc", "Cs"}), None)
+    if bad is not None:
+        raise ValueError(f"holds the control character {bad!r}; remove it")
+    return text
+
+
+PlainText = Annotated[str, AfterValidator(_plain_text)]
+
+
 class DrillFile(Strict):
     """The top of a drill file; sections are checked by their own models."""
 
     drill: str = Field(pattern=NAME, examples=["link-down"])
-    summary: Annotated[str, AfterValidator(_one_line)] = Field(
+    summary: Annotated[PlainText, AfterValidator(_one_line)] = Field(
         min_length=1, max_length=160, examples=["one line that says what it shows"]
     )
-    description: str = ""
+    description: PlainText = ""
     topology: object = Field(examples=["tiny"])
     workload: Plain = Field(default_factory=dict)
     profile: Literal["quick", "full"] = "quick"

@@ -5,6 +5,7 @@ Every step goes through the journal before the next, so that it can be interrupt
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +39,7 @@ def plan_for(folder: Path, seed: int, topology: FabricSpec, engine: str = HOST) 
     InputError when the fabric cannot carry the workload, or the campaign knows faults that this version does not.
     """
     kinds = _possible(engine)
-    if (folder / PLAN).is_file():
+    if os.path.isfile(folder / PLAN):  # unlike Path.is_file, False where it cannot be looked at
         kinds = load(folder)[0].kinds
         unknown = [kind for kind in kinds if kind not in FAULTS]
         if unknown:

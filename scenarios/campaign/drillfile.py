@@ -79,7 +79,7 @@ def data_of(plan: Plan, sequence: FaultSequence, note: Note) -> dict[str, Plain]
         "profile": "quick",
         "timeline": {
             "healthy": format_duration(HEALTHY_NS),
-            "faults": [_entry(number, step) for number, step in enumerate(sequence.steps, 1)],
+            "faults": [entry(number, step) for number, step in enumerate(sequence.steps, 1)],
             "settle": format_duration(sequence.settle_ns),
         },
         "expect": [
@@ -100,17 +100,18 @@ def _topology(spec: FabricSpec) -> Plain:
     return {"name": spec.name, **data}
 
 
-def _entry(number: int, step: Step) -> dict[str, Plain]:
-    entry: dict[str, Plain] = {
+def entry(number: int, step: Step) -> dict[str, Plain]:
+    """What the file says of one fault. KeyError for an unknown kind or parameter, ValueError for a value of none."""
+    found: dict[str, Plain] = {
         "id": f"fault{number}",
         "fault": step.kind,
         "target": step.target,
         "at": format_duration(step.at_ns),
     }
     if step.for_ns is not None:
-        entry["for"] = format_duration(step.for_ns)
+        found["for"] = format_duration(step.for_ns)
     known = {parameter.key: parameter for parameter in parameters(FAULTS[step.kind]).values()}
-    return entry | {key: _written(known[key], value) for key, value in step.arguments}
+    return found | {key: _written(known[key], value) for key, value in step.arguments}
 
 
 def _written(parameter: Parameter, value: Value) -> Plain:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from scenarios.campaign import drillfile
 from scenarios.campaign.plan import FaultSequence, Plan
 from scenarios.campaign.result import Invariant, Outcome, Result
 from testbed.errors import InputError
@@ -123,7 +124,7 @@ def opened(folder: Path, plan: Plan) -> Iterator[Journal]:
 def load(folder: Path) -> tuple[Plan, Done]:
     """The campaign in ``folder``, running or not. InputError when there is none."""
     path = folder / PLAN
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike Path.is_file, False where it cannot be looked at
         raise InputError(f"{folder} holds no campaign (no {PLAN}); name the folder that --out made")
     return _plan(path), _done(folder)
 
@@ -149,7 +150,7 @@ def _claim(folder: Path, plan: Plan) -> None:
 def _plan(path: Path) -> Plan:
     try:
         return _PLAN.validate_json(path.read_bytes())
-    except ValidationError as error:
+    except (ValidationError, OSError) as error:
         raise InputError(f"{path} is damaged or of another version; choose another --out") from error
 
 
@@ -162,16 +163,29 @@ def _done(folder: Path) -> Done:
     path = folder / JOURNAL
     results: dict[int, Result] = {}
     shrunk: dict[int, Shrunk] = {}
-    text = path.read_bytes() if path.exists() else b""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        text = b""
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; choose another --out") from error
     for number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines(), 1):
         try:
             entry = json.loads(line)
             if "result" in entry:
                 result = _RESULT.validate_python(entry["result"])
+                _check(result.sequence)
                 results[result.sequence.index] = result
             else:
                 found = _SHRUNK.validate_python(entry["shrunk"])
+                _check(found.smallest)
                 shrunk[found.index] = found
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(f"{path}:{number} is damaged or of another version; remove the line") from error
     return Done(tuple(results.values()), tuple(shrunk.values()))
+
+
+def _check(sequence: FaultSequence) -> None:
+    """KeyError or ValueError for a fault or parameter that no drill file could say: it would end a resumed campaign."""
+    for step in sequence.steps:
+        drillfile.entry(1, step)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 _RATE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bit/s|bps|b)?\s*$")
 _FACTOR = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_RATE_MAX = 10**15
 _MAC = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
 
 SHARED_SYSTEM_ID = "00:00:5e:00:01:01"
@@ -33,8 +34,8 @@ def parse_rate(value: object) -> int:
         if match is None:
             raise ValueError(f"{value!r} is not a rate; write one such as 200G")
         rate = float(match[1]) * _FACTOR[match[2]]
-    if rate < 1:
-        raise ValueError("a rate must be at least 1 bit/s")
+    if not 1 <= rate <= _RATE_MAX:
+        raise ValueError("a rate must be at least 1 bit/s and at most 1000T")
     return int(rate)
 
 

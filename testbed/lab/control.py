@@ -13,6 +13,7 @@ import os
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from testbed.errors import HpnError, MachineError, error_for
@@ -109,7 +110,7 @@ def _conversation(path: Path, request: Json) -> Iterator[Json]:
             connection.connect(str(path))
         except OSError as error:
             raise MachineError(f"the lab's supervisor does not answer ({error.strerror}); try: hpn down") from error
-        connection.sendall(json.dumps(request).encode() + b"\n")
-        with connection.makefile("rb") as lines:
+        with suppress(ConnectionError), connection.makefile("rb") as lines:  # it died: nothing more comes
+            connection.sendall(json.dumps(request).encode() + b"\n")
             for line in lines:
                 yield json.loads(line)

@@ -26,6 +26,7 @@ from testbed.fabric.spec import FabricSpec
 _PF_EXITING = 0x4  # linux/sched.h, in the flags field of /proc/PID/stat
 _DYING_S = 60.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
+_FILES = frozenset({"lock", "lab.json", "lab.json.new", "fabric.json", "control.sock", "lab.log"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,17 @@ class LabFolder:
         return self.path / "lab.log"
 
     def claim(self) -> int:
-        """Take the lock (the descriptor holds it) and empty the folder. InputError when the lab is running."""
-        self.path.mkdir(mode=0o700, exist_ok=True)
+        """Take the lock (the descriptor holds it) and empty the folder.
+
+        InputError when the lab is running, or something that is no lab lies there.
+        """
+        try:
+            self.path.mkdir(mode=0o700, exist_ok=True)
+            foreign = self._holds() - _FILES
+        except OSError as error:
+            raise InputError(f"cannot use {self.path} ({error.strerror}); choose another --name") from error
+        if foreign:
+            raise InputError(f"{self.path} is no lab's folder (it holds {min(foreign)!r}); choose another --name")
         fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,6 +120,19 @@ class LabFolder:
             if leftover.name != "lock":
                 leftover.unlink()
         return fd
+
+    def is_lab(self) -> bool:
+        """Whether the folder is a lab's: HPN_STATE_DIR may be one that holds other things as well, such as a home."""
+        if _NAME.fullmatch(self.name) is None or self.path.is_symlink():
+            return False
+        try:
+            found = self._holds()
+        except OSError:  # no folder, or gone by now
+            return False
+        return bool(found) and found <= _FILES
+
+    def _holds(self) -> set[str]:
+        return {entry.name for entry in self.path.iterdir()}
 
     def is_held(self) -> bool:
         """True while a supervisor or warden of this lab lives."""
@@ -182,7 +205,7 @@ def running() -> Iterator[tuple[LabFolder, LabRecord]]:
     """Every living lab of this user; leftovers of dead ones are removed on the way."""
     for path in sorted(base_directory().iterdir()):
         found = LabFolder(path)
-        if not path.is_dir():
+        if not found.is_lab():
             continue
         record = found.read()
         if found.is_held():

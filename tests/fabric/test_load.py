@@ -197,3 +197,9 @@ def test_an_inline_topology_that_is_neither_name_nor_mapping_is_refused() -> Non
     assert caught.value.problems == (
         "drill.yaml:1: topology is a list; write a preset (such as tiny), a file, or {preset: tiny, ...}",
     )
+
+
+@pytest.mark.parametrize("rate", ["9" * 400, "9" * 400 + "T", "1e300", "1001T", "0.5"])
+def test_a_rate_beyond_all_sense_is_a_mistake_in_the_file(tmp_path: Path, rate: str) -> None:
+    said = problems(tmp_path / "bad.yaml", f"preset: tiny\nuplink_rate: {rate}\n")
+    assert said == ["2: uplink_rate: a rate must be at least 1 bit/s and at most 1000T"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.product.hpn import Hpn
+from tests.product.hpn import ROOT, Hpn
 
 
 @pytest.fixture
@@ -32,6 +34,9 @@ def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:
         (("drill", "run", "link-dwn"), "did you mean link-down"),
         (("drill", "show", "/nowhere.yaml"), "no such file"),
         (("down", "Bad Name"), "is no lab name"),
+        (("campaign", "run", "--seed", "9" * 30), "is not in the range 0<=x<="),
+        (("campaign", "run", "--sequences", "1000000000"), "is not in the range 1<=x<=1000000"),
+        (("drill", "run", "link-down", "--junit", "/nowhere/report.xml"), "choose another --junit"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_2(hpn: Hpn, arguments: tuple[str, ...], words: str) -> None:
@@ -60,3 +65,14 @@ def test_a_fabric_beyond_the_neighbour_table_is_refused_with_the_way_out(hpn: Hp
 
 def test_help_names_the_exit_codes(hpn: Hpn) -> None:
     assert "4 inconclusive" in hpn.run("--help")
+
+
+@pytest.mark.parametrize(
+    ("redirect", "code", "words"), [(">&-", 0, ""), (">/dev/full", 3, "hpn: No space left on device")]
+)
+def test_an_output_that_takes_nothing_is_no_traceback(tmp_path: Path, redirect: str, code: int, words: str) -> None:
+    command = f"{sys.executable} {ROOT / 'cli.py'} presets {redirect}"
+    ended = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (code, False), ended.stderr
+    assert ended.stderr.startswith(words)
+    assert len(ended.stderr.splitlines()) == (1 if words else 0)

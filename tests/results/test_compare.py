@@ -52,3 +52,11 @@ def test_p95_is_a_value_that_occurred() -> None:
     assert nearest_rank([3.0, 1.0, 2.0], 95) == 3.0
     assert nearest_rank([float(n) for n in range(1, 101)], 95) == 95.0
     assert nearest_rank([7.0], 0) == 7.0
+
+
+def test_a_figure_without_end_from_a_damaged_file_is_missing() -> None:
+    base = metrics()
+    first, *rest = base.edges
+    endless = replace(first, phases=replace(first.phases, detect=replace(first.phases.detect, ms=float("inf"))))
+    by_figure = {(one.edge, one.figure): one for one in compare([base, replace(base, edges=(endless, *rest))])}
+    assert by_figure["link failure 0", "detect"].missing == 1

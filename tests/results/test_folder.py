@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from results.folder import Series, create, load
+from results.folder import Series, create, load, prepare
 from testbed.errors import InputError
 from tests.results.sample import EVENTS, MANIFEST, metrics, ports, verdict
 
@@ -84,3 +84,26 @@ def test_a_damaged_file_is_named_with_the_place(tmp_path: Path) -> None:
         load(tmp_path).manifest()
     with pytest.raises(InputError, match=r"verdict\.json: No such file"):
         load(tmp_path).verdict()
+
+
+def test_a_name_too_long_for_any_folder_is_not_a_run_folder() -> None:
+    with pytest.raises(InputError, match="is not a run folder"):
+        load(Path("a" * 300))
+
+
+def test_what_a_damaged_file_holds_is_told_without_steering_the_terminal(tmp_path: Path) -> None:
+    folder = create(tmp_path)
+    folder.write_manifest(MANIFEST)
+    stored = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(stored | {"seeds": {"\x1b[2J\n": "x"}}))
+    with pytest.raises(InputError, match=r"seeds.\\x1b\[2J\\n: Input should be") as caught:
+        folder.manifest()
+    assert str(caught.value).isprintable()
+
+
+def test_an_out_folder_that_cannot_be_made_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    prepare(tmp_path / "a" / "b")
+    (tmp_path / "file").touch()
+    for wrong in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
+        with pytest.raises(InputError, match="choose another --out"):
+            prepare(wrong)

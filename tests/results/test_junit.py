@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from results.junit import Judged, junit_xml
+from results.junit import Judged, check_place, junit_xml
 from results.verdict import Outcome, Verdict, at_most, decide, holds
+from testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.test_terminal import check_golden
 
@@ -72,3 +75,10 @@ def test_text_from_a_drill_cannot_break_the_xml() -> None:
     text = junit_xml([Judged(MANIFEST, Verdict(Outcome.FAIL, (nasty,)))])
     [suite] = suites(text)
     assert next(cases(suite)).name == 'worst <outage> & "co"'
+
+
+def test_a_place_where_no_report_can_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    check_place(tmp_path / "new.xml")
+    for wrong in (tmp_path, tmp_path / "nowhere" / "report.xml"):
+        with pytest.raises(InputError, match="choose another --junit"):
+            check_place(wrong)

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from results.tables import inventory_tables
+from results.tables import inventory_tables, table
 from testbed.fabric.build import build
 from testbed.fabric.inventory import inventory
 from testbed.fabric.presets import PRESETS
@@ -28,3 +28,9 @@ def _text(spec: FabricSpec) -> str:
     for found in inventory_tables(inventory(build(spec))):
         console.print(found)
     return out.getvalue()
+
+
+def test_a_table_shows_brackets_as_they_are() -> None:
+    out = io.StringIO()
+    Console(file=out, width=160).print(table("[/title]", (">[a, b]",), [("write [one, two] [/x]",)]))
+    assert [line.strip() for line in out.getvalue().splitlines()] == ["[/title]", "[a, b]", "write [one, two] [/x]"]

@@ -275,3 +275,14 @@ def test_a_link_that_turns_slow_leaves_as_much_less_when_less_is_sent() -> None:
     assert isinstance(written.fault, RateDrop)
     assert planned.fault.rate == written.fault.rate / 4
     assert drill.workload.load == library.load("rate-drop").workload.load / 4
+
+
+@pytest.mark.parametrize("key", ["summary", "description"])
+@pytest.mark.parametrize("bad", ["\\e[2J", "\\ud800", "\\0"])
+def test_text_that_would_steer_a_terminal_is_refused(key: str, bad: str) -> None:
+    text = "\n".join(line for line in GOOD.splitlines() if not line.startswith(f"{key}:"))
+    with pytest.raises(
+        InputError, match=f"{key}(: holds the control character '.*'; remove it| is '.*'; write text)"
+    ) as caught:
+        drill_from(parse(f'{text}\n{key}: "a{bad}b"\n', "drill.yaml"), Path())
+    assert all(problem.isprintable() for problem in caught.value.problems)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.campaign.campaign import plan_for
 from scenarios.campaign.result import Invariant, Outcome
 from scenarios.campaign.state import JOURNAL, Shrunk, load, opened
 from testbed.errors import InputError
@@ -73,4 +74,40 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     with (tmp_path / JOURNAL).open("a") as journal_file:
         journal_file.write('{"result": {}}\n')
     with pytest.raises(InputError, match=r"journal\.jsonl:2 is damaged"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("whole", "damaged"),
+    [
+        ('"link-flap"', '"link-flab"'),
+        ('"duty"', '"dutz"'),
+        ("0.5", '"half"'),
+        ("""["period", 200000000""", """["period", 1e999"""),
+        ('{"result"', "[" * 9999 + '{"result"'),
+    ],
+)
+def test_a_damaged_line_is_told_by_its_number(tmp_path: Path, whole: str, damaged: str) -> None:
+    with opened(tmp_path, PLAN) as journal:
+        journal.add(result(index=0))
+        journal.add(result(FLAP, index=1))
+    text = (tmp_path / JOURNAL).read_text()
+    first, second = text.splitlines()
+    assert whole in second
+    (tmp_path / JOURNAL).write_text(f"{first}\n{second.replace(whole, damaged)}\n")
+    with pytest.raises(InputError, match=f"{JOURNAL}:2 is damaged"):
+        load(tmp_path)
+
+
+def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no campaign"):
+        load(Path("a" * 300))
+    plan = plan_for(Path("a" * 300), 1, PLAN.topology)
+    with pytest.raises(InputError, match="cannot keep a campaign"), opened(Path("a" * 300), plan):
+        pass
+    with opened(tmp_path, PLAN):
+        pass
+    (tmp_path / JOURNAL).unlink()
+    (tmp_path / JOURNAL).mkdir()
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
         load(tmp_path)

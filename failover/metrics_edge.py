@@ -134,6 +134,8 @@ def judge_edge(
     share = _share(table, window)
     recovery = _recovery(table, share, window, settings)
     gap_ns = _send_gap_ns(trace, share, recovery, window, settings)
+    if share is None and stopped_at_ns is None:
+        gap_ns = max(gap_ns, _silence_ns(trace, window, settings))
     span = trace.span(window.start_ns, window.end_ns)
     lost_or_corrupted = _count(trace.missing, span)
     corrupted = int(np.count_nonzero(trace.corrupted[span]))
@@ -240,6 +242,13 @@ def _send_gap_ns(
         return trace.largest_gap_ns(window.start_ns, end_ns)
     start_ns = min(share.first_ns, window.edge.inject_before_ns)
     return trace.largest_gap_ns(start_ns, recovery.at_ns if recovery.at_ns is not None else share.last_ns)
+
+
+def _silence_ns(trace: FlowTrace, window: Window, settings: Settings) -> int:
+    """How long a sender that lost nothing, and did not die, had been silent for good at the end of what matters."""
+    inject_ns = window.edge.inject_before_ns
+    end_ns = min(window.end_ns, inject_ns + int(settings.validation_s * NS_PER_S))
+    return max(0, end_ns - int(trace.burst_ns[-1] if len(trace.burst_ns) else inject_ns))
 
 
 def _disagree(table: OutageTable, share: _Share, gap_ns: int, settings: Settings) -> bool:

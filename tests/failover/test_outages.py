@@ -11,6 +11,7 @@ from failover.metrics import analyse
 from failover.metrics_outage import find_outages, pattern_of, recovery_index
 from failover.metrics_trace import FlowTrace, build_traces
 from failover.model import DrillMetrics, EdgeKind, FlowEdgeResult, LossPattern, Settings
+from testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 
 FAULT_NS = 4 * S
@@ -91,6 +92,19 @@ def test_a_sender_pause_is_no_outage_but_makes_a_fine_resolution_unclaimable() -
     assert result.outage_plbm_ms == result.outage_tbm_ms == 0
     assert result.send_gap_ms == pytest.approx(41, abs=1)
     assert [line for line in metrics.inconclusive if "claimed resolution of 20 ms" in line]
+
+
+@pytest.mark.parametrize("sends_ns", [0, 3 * S])
+def test_a_sender_that_falls_silent_for_good_without_dying_is_no_flow_that_lost_nothing(sends_ns: int) -> None:
+    other = flow(1, src="p0.s0.h1.r0", dst="p0.s1.h1.r0")
+    both = record(flow(), sends_ns) + record(other, 9 * S)
+    said = [Event(FAULT_NS + 500 * MS, EventKind.QP, "p0.s0.h0", flow().name, "error")]
+    silent, died = (
+        analyse([flow(), other], both.sent, both.received, events, [edge(FAULT_NS, END_NS)], HEALTHY, Settings())
+        for events in ([], said)
+    )
+    assert silent.inconclusive[0].startswith("link failure 0: 1 senders paused longer than the claimed resolution")
+    assert not died.inconclusive
 
 
 def test_a_sender_that_stops_pacing_in_the_outage_makes_the_methods_disagree() -> None:

@@ -73,7 +73,7 @@ class ControlServer:
         try:
             request = json.loads(line)
             handler = self._handlers[request["op"]]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return {"error": "the supervisor does not know this request; is it of another hpn version?", "exit_code": 2}
         try:
             return {"ok": await handler(request, emit)}

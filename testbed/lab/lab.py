@@ -128,8 +128,9 @@ class Lab:
         return gaps(self)
 
     def path(self, flow: Flow) -> FlowPath:
-        """The exact path of a UDP flow at this moment."""
-        port = self.nics[flow.src_nic].port_for(self.fabric.nic(flow.dst_nic).ip, flow.sport, flow.dport)
+        """The exact path of a UDP flow at this moment. InputError for a NIC that does not exist."""
+        src, dst = self.fabric.nic(flow.src_nic), self.fabric.nic(flow.dst_nic)
+        port = self.nics[src.name].port_for(dst.ip, flow.sport, flow.dport)
         return trace(self.fabric, flow, port, self.requests, self.link_up)
 
     def link_up(self, link: str) -> bool:

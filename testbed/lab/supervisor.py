@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from testbed.errors import HpnError, MachineError
+from testbed.errors import HpnError, InputError, MachineError
 from testbed.events import Event, EventKind
 from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
@@ -167,8 +167,8 @@ class _Supervisor:
     async def _trace(self, request: Json, _emit: Emit) -> JsonValue:
         lab = await self._standing()
         sport, dport = request.get("sport"), request.get("dport", 4791)
-        assert isinstance(sport, int)
-        assert isinstance(dport, int)
+        if not (isinstance(sport, int) and isinstance(dport, int) and 0 < sport < 1 << 16 and 0 < dport < 1 << 16):
+            raise InputError("a trace needs sport and dport, whole numbers from 1 to 65535")
         return inspect.path_report(lab.path(Flow(str(request.get("src")), str(request.get("dst")), sport, dport)))
 
     async def _events(self, _request: Json, emit: Emit) -> JsonValue:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from testbed.errors import InputError, MachineError
+from testbed.fabric.build import build
+from testbed.fabric.presets import PRESETS
 from testbed.lab import control, registry
+from testbed.lab.lab import Lab
+from testbed.routing.trace import Flow
 
 
 @pytest.fixture
@@ -61,3 +68,29 @@ def test_a_supervisor_that_dies_before_it_answers_is_one_line(tmp_path: Path) ->
     listening.close()
     with pytest.raises(MachineError, match="does not answer"):
         control.call(path, "inspect")
+
+
+def test_a_trace_between_what_are_no_nics_names_the_nearest() -> None:
+    fabric = build(PRESETS["tiny"].spec)
+    lab = cast(Lab, SimpleNamespace(fabric=fabric, nics={}))
+    for src, dst in (("p0.s0.h0", "p0.s1.h0.r0"), ("p0.s0.h0.r0", "x")):
+        with pytest.raises(InputError, match=r"no NIC .*did you mean") as caught:
+            Lab.path(lab, Flow(src, dst, 5))
+        assert caught.value.exit_code == 2
+
+
+def test_garbage_on_the_control_socket_gets_an_answer(tmp_path: Path) -> None:
+    async def ask(line: bytes) -> bytes:
+        listening = control.listen(tmp_path / "control.sock")
+        server = control.ControlServer({})
+        await server.start(listening)
+        reader, writer = await asyncio.open_unix_connection(tmp_path / "control.sock")
+        writer.write(line + b"\n")
+        answer = await reader.read()
+        writer.close()
+        server.close()
+        (tmp_path / "control.sock").unlink(missing_ok=True)
+        return answer
+
+    for line in (b"garbage", b"\xff", b"[]", b'{"op": []}', b"[" * 100_000):
+        assert b"does not know this request" in asyncio.run(ask(line)), line[:20]

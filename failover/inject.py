@@ -13,6 +13,7 @@ from failover.edges import hit_links
 from failover.faults import Fault, SpareTakeover
 from failover.model import Edge, EdgeKind
 from failover.moments import Due, Moment
+from testbed.errors import HpnError
 from testbed.events import Event, EventKind, now_ns
 from testbed.lab.lab import Lab
 
@@ -68,11 +69,21 @@ class Injector:
         return done
 
     async def heal(self) -> None:
-        """Undo whatever is still broken, last first."""
+        """Undo whatever is still broken, last first. What cannot be undone keeps nothing else broken; then it is told.
+
+        OSError or HpnError of the first that the kernel or the lab refused.
+        """
+        refused: OSError | HpnError | None = None
         while self._broken:
             (name, _fault), act = self._broken.popitem()
-            await act.undo()
-            self._lab.emit(Event(now_ns(), EventKind.FAULT, "", name, "healed"))
+            try:
+                await act.undo()
+            except (OSError, HpnError) as error:
+                refused = refused or error
+            else:
+                self._lab.emit(Event(now_ns(), EventKind.FAULT, "", name, "healed"))
+        if refused is not None:
+            raise refused
 
     def _break(self, due: tuple[Due, ...]) -> tuple[int, int]:
         """Do all of it. Everything that takes time, such as opening sockets, comes before the first clock reading."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -115,5 +116,25 @@ def test_whatever_stands_when_a_drill_stops_is_healed_last_first() -> None:
         healed = [e.subject for e in events if e.what == "healed"]
         assert healed == ["drain", "drain", "drain", "mmu", "hang", "shut"]
         await whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
+def test_what_cannot_be_undone_keeps_nothing_else_broken() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        injector = Injector(lab)
+        planned = [PlannedFault("cut", LinkDown(ONE), 0), PlannedFault("mmu", TorDataplaneDeath("p0.s0.t1.1"), 1)]
+        for moment in moments(planned):
+            await injector.carry_out(moment, ())
+
+        async def refuse() -> None:
+            raise OSError("the kernel will not")
+
+        mmu = ("mmu", planned[1].fault)
+        injector._broken[mmu] = replace(injector._broken[mmu], undo=refuse)
+        with pytest.raises(OSError, match="the kernel will not"):
+            await injector.heal()
+        assert [e.subject for e in events if e.what == "healed"] == ["cut"]
+        assert lab.link_up(ONE)
 
     with_lab(tiny(), check)

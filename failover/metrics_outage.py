@@ -110,13 +110,14 @@ def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
 def recovery_index(table: OutageTable, at: int, packets: int) -> int | None:
     """First of ``packets`` received in order after outage ``at`` and before the next; None without such a run.
 
-    With merging at the same number of packets, only the end of the record can refuse it.
+    Where the record ends sooner, fewer will do, at least one: else random loss would seem never to end.
     """
     trace = table.trace
     position = int(table.last[at]) + 1
-    limit = int(table.first[at + 1]) if at + 1 < len(table) else len(trace.sent_ns)
-    while position + packets <= limit:
-        run = slice(position, position + packets)
+    is_last = at + 1 == len(table)
+    limit = int(np.flatnonzero(trace.received).max(initial=-1)) + 1 if is_last else int(table.first[at + 1])
+    while position + (1 if is_last else packets) <= limit:
+        run = slice(position, min(position + packets, limit))
         bad = np.flatnonzero(~trace.received[run] | trace.reordered[run])
         if not len(bad):
             return position

@@ -183,6 +183,16 @@ def test_recovery_asks_for_k_packets_in_order() -> None:
     assert recovery_index(table, 0, 5) == int(table.last[0]) + 3 + 1  # after the packet that was overtaken
 
 
+@pytest.mark.parametrize("received", [0, 1, 3, 5])
+def test_a_record_that_ends_soon_after_a_loss_asks_for_no_more_than_it_has(received: int) -> None:
+    """Random loss that lasts until the end of the record would seem never to end, whatever its last packets did."""
+    end_ns = S + 9 * S
+    last = Dead(end_ns - (received + 1) * MS, end_ns - received * MS)
+    result, metrics = measure(record(flow(), 9 * S, [Dead(FAULT_NS, FAULT_NS + 10 * MS), last]))
+    assert (result.lost, metrics.flows[0].in_flight_at_end) == ((11, 0) if received else (10, 1))
+    assert result.recovered
+
+
 def test_scattered_loss_is_told_from_one_hole() -> None:
     scattered, _ = measure(record(flow(), 9 * S, loss=0.02, seed=7))
     hole, _ = measure(record(flow(), 9 * S, [Dead(FAULT_NS, FAULT_NS + 50 * MS)]))

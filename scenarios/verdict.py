@@ -22,7 +22,7 @@ _SCALE = {Unit.MS: 1e-6, Unit.COUNT: 1.0, Unit.SHARE: 100.0, Unit.RATIO: 1.0, Un
 class RunFacts:
     """What the runner knows of a run besides its metrics."""
 
-    host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.host), one line each
+    host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.hostload), one line each
     machine_drops: int = 0  # packets the machine itself dropped: full socket buffers, full backlogs
     state_differences: tuple[str, ...] | None = None  # the lab after against before; None: not compared
 

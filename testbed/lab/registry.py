@@ -30,7 +30,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
 
 @dataclass(frozen=True, slots=True)
 class LabRecord:
-    """What is known of a lab from outside. ``state`` is 'starting', 'up' or 'failed'; times are epoch seconds."""
+    """What is known of a lab from outside. ``state`` is 'starting' or 'up'; times are epoch seconds."""
 
     name: str
     first_pid: int

@@ -517,7 +517,7 @@ def campaign_show(folder: Path) -> None:
 @click.option("--engine", type=click.Choice(engines.NAMES), help="Default: virtual time where it can run, else host.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders and tables.")
 def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None) -> int:
-    """Hold the HPN paper's claims, or just CLAIMS, against runs made now (all of them: about 10 minutes)."""
+    """Hold the HPN paper's claims, or just CLAIMS, against runs made now (all of them: some 6 minutes)."""
     place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     chosen = reproduce.choose(claims)
     where = engine or reproduce.default_engine()
@@ -536,7 +536,7 @@ def vm() -> None:
 @vm.command("build-kernel")
 @click.option("--source", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A linux-source tar file.")
 def vm_build_kernel(source: Path | None) -> None:
-    """Build the user-mode-linux kernel that --virtual-time needs, into the cache (about 10 minutes, once)."""
+    """Build the user-mode-linux kernel that --virtual-time needs, into the cache (3 to 5 minutes, once)."""
     with LiveSteps(Console(width=None if sys.stdout.isatty() else 160)) as listen:
         built = kernel_build.build(listen, source)
     click.echo(f"user-mode-linux {built.release} is in the cache as {built.key}")

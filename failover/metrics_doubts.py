@@ -1,6 +1,6 @@
 """What makes a measurement unusable, and what was lost that no fault explains: one line of reason each.
 
-Changes when a rule is added. The host's own load is judged in ``failover.host``.
+Changes when a rule is added. The host's own load is judged in ``failover.hostload``.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class SampleSection(Strict):
 
 
 class TimelineSection(Strict):
-    """``timeline:``; ``settle`` is the validation time and a second more when it is not given."""
+    """``timeline:``; ``settle``, when not given: validation time and a second more; 0 without faults."""
 
     healthy: Annotated[int, duration("500 ms", "10 min")] = 10**9
     faults: list[Plain] = Field(default_factory=list)

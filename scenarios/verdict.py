@@ -25,7 +25,7 @@ def _limit(expectation: Expectation) -> float:
 class RunFacts:
     """What the runner knows of a run besides its metrics."""
 
-    host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.host), one line each
+    host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.hostload), one line each
     machine_drops: int = 0  # packets the machine itself dropped: full socket buffers, full backlogs
     state_differences: tuple[str, ...] | None = None  # the lab after against before; None: not compared
 

@@ -12,15 +12,15 @@ class EventKind(StrEnum):
     """Which part of the lab spoke."""
 
     LINK = "link"  # kernel link state: carrier-up, carrier-down, admin-up, admin-down
-    LACP = "lacp"  # our speaker: partner-changed, selected, collecting, distributing, expired, defaulted, detached
+    LACP = "lacp"  # a machine's new state (testbed.lag.states), or partner-changed
     LAG = "lag"  # a host's LAG datapath was rewritten: active (detail: ports)
     NEIGHBOUR = "neighbour"  # a ToR learned or lost a host: learned, lost
     ROUTE = "route"  # a switch's kernel FIB: host-route-added, host-route-removed
     BGP = "bgp"  # a session: established, down
-    PATH = "path"  # host-switch path control: unreachable, reachable, moved
-    FAULT = "fault"  # the injector: inject, injected, restore, restored
-    DAEMON = "daemon"  # a daemon of the lab: started, died
-    PHASE = "phase"  # the drill: healthy, workload, repaired, ...
+    PATH = "path"  # host-switch path control: unreachable, reachable, held, moved
+    FAULT = "fault"  # the injector: inject, injected, restore, restored, healed
+    DAEMON = "daemon"  # a daemon: started, died; of a stack: shut-down, returned, took-over
+    PHASE = "phase"  # the drill: starting ..., converged, healthy, analysing
     QP = "qp"  # a queue pair: error
 
 

@@ -31,7 +31,7 @@ _FILES = frozenset({"lock", "lab.json", "lab.json.new", "fabric.json", "control.
 
 @dataclass(frozen=True, slots=True)
 class LabRecord:
-    """What is known of a lab from outside. ``state`` is 'starting', 'up' or 'failed'; times are epoch seconds."""
+    """What is known of a lab from outside. ``state`` is 'starting' or 'up'; times are epoch seconds."""
 
     name: str
     first_pid: int

@@ -61,7 +61,7 @@ def folder() -> Path:
 
 
 def recipe() -> str:
-    """Checksum of the configuration and the patch in this checkout."""
+    """Checksum of the configuration and the patches in this checkout."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in (FRAGMENT, PATCH, XSTATE_PATCH))).hexdigest()
 
 

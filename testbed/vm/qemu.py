@@ -64,7 +64,7 @@ class Qemu:
         return 1 if self.accelerator() == "kvm" else 40
 
     def accelerator(self) -> str:
-        """'kvm', or 'tcg (why not kvm)': found out by booting, once per process, because /dev/kvm alone says little."""
+        """'kvm', or 'tcg (why not kvm)': found out by booting, see ``testbed.vm.kvm``."""
         kernel = self.kernel()
         assert kernel is not None
         why_not = _kvm_problem(kernel)

@@ -132,7 +132,7 @@ def prepare(kernel: Kernel, shape: Shape, folder: Path, script: Path) -> list[st
     )
     if done.returncode != 0 or not done.stdout:
         said = " | ".join(done.stderr.strip().splitlines()[-3:]) or f"exit code {done.returncode}"
-        raise MachineError(f"virtme-ng cannot prepare a guest ({said}); is its version 1.25 or newer?")
+        raise MachineError(f"virtme-ng cannot prepare a guest ({said}); is its version 1.31 or newer?")
     with initrd.open("ab") as archive:
         archive.write(bytes(-initrd.stat().st_size % 512))
         archive.write(qemu_initrd.cpio("init", qemu_initrd.init(shape.writable, MODULES, script), 0o755))

@@ -81,8 +81,12 @@ class LacpPort:
 
     @property
     def ready(self) -> bool:
-        """Ready_N: the port has waited long enough for others to join (6.4.15)."""
-        return self.mux is Mux.WAITING and self._wait_while is None
+        """Ready_N: the port has waited long enough for others to join (6.4.15), and the rate limit lets it say so.
+
+        A port that attached in silence would take traffic as soon as its Partner is in Synchronization, and the
+        Partner not before it is told, up to a second later: all that while what the port sends would be lost.
+        """
+        return self.mux is Mux.WAITING and self._wait_while is None and self._held_until() is None
 
     def carrier(self, up: bool, now: int) -> None:
         """port_enabled changes. A lost link keeps its selection, so that it comes back undisturbed (6.4.12)."""
@@ -117,8 +121,7 @@ class LacpPort:
         held = self._held_until()
         if held is not None and now >= held:
             self._sent.popleft()
-        waits_until = self._waits_until()
-        if waits_until is not None and now >= waits_until:
+        if self._wait_while is not None and now >= self._wait_while:
             self._wait_while = None
         self._run_periodic(now)
 
@@ -146,9 +149,8 @@ class LacpPort:
         return True
 
     def transmit(self, now: int) -> Lacpdu | None:
-        """The LACPDU to send now, if Need To Transmit and the rate limit allow one (6.4.16)."""
-        held = self._held_until()
-        if not self._ntt or not self.enabled or (held is not None and now < held):
+        """The LACPDU to send now, if Need To Transmit and the rate limit allow one (6.4.16). After ``run_timers``."""
+        if not self._ntt or not self.enabled or self._held_until() is not None:
             return None  # NTT stays: a link that returns is answered at once
         self._ntt = False
         self._sent.append(now)
@@ -156,8 +158,8 @@ class LacpPort:
 
     def next_deadline(self) -> int | None:
         """When ``run_timers`` or ``transmit`` next has something to do; None when never."""
-        deadlines = [self._current_while, self._periodic_timer, self._waits_until()]
-        if self._ntt and self.enabled:
+        deadlines = [self._current_while, self._periodic_timer, self._wait_while]
+        if (self._ntt and self.enabled) or (self.mux is Mux.WAITING and self._wait_while is None):
             deadlines.append(self._held_until())
         return min((at for at in deadlines if at is not None), default=None)
 
@@ -175,8 +177,6 @@ class LacpPort:
             self.selected = selected
             if selected is Selected.UNSELECTED:
                 self.aggregator = None
-            elif selected is Selected.SELECTED and self.ready:
-                self._wait_while = self._held_until()  # its wait ran out in STANDBY: not so the rate limit
             self._report(selected.value, {})
 
     def _enter_rx(self, state: Rx) -> None:
@@ -252,14 +252,6 @@ class LacpPort:
             return
         self.periodic = wanted
         self._periodic_timer = now + (FAST_PERIODIC_NS if wanted is Periodic.FAST_PERIODIC else SLOW_PERIODIC_NS)
-
-    def _waits_until(self) -> int | None:
-        """When the port has waited long enough to attach: for others to join, and until the rate limit lets it say so.
-
-        A port that attached in silence would take traffic as soon as its Partner is in Synchronization, and the
-        Partner not before it is told, up to a second later: all that while what the port sends would be lost.
-        """
-        return None if self._wait_while is None else max(self._wait_while, self._held_until() or 0)
 
     def _held_until(self) -> int | None:
         """When the rate limit allows the next LACPDU; None when it allows one at once."""

@@ -80,13 +80,16 @@ def main() -> None:
             click.echo(f"hpn: {line}", err=True)
         code = error.exit_code
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         code = 0
     except OSError as error:  # a full disk, a folder of somebody else, a working directory that is gone
         where = f" ({error.filename})" if error.filename else ""
         click.echo(f"hpn: {error.strerror or error}{where}; check disk, path and permissions", err=True)
         code = MachineError.exit_code
-        _drop_unwritable_output()
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -97,11 +100,9 @@ def _open_standard_streams() -> None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # for as long as we run
 
 
-def _drop_unwritable_output() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _drop_output() -> None:
+    """What cannot be written is not tried again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @commands.command()

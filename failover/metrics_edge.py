@@ -133,9 +133,7 @@ def judge_edge(
     edge = window.edge
     share = _share(table, window)
     recovery = _recovery(table, share, window, settings)
-    gap_ns = _send_gap_ns(trace, share, recovery, window, settings)
-    if share is None and stopped_at_ns is None:
-        gap_ns = max(gap_ns, _silence_ns(trace, window, settings))
+    gap_ns = _send_gap_ns(trace, share, recovery, window, settings, died=stopped_at_ns is not None)
     span = trace.span(window.start_ns, window.end_ns)
     lost_or_corrupted = _count(trace.missing, span)
     corrupted = int(np.count_nonzero(trace.corrupted[span]))
@@ -233,22 +231,20 @@ def _convergence(edge: Edge, share: _Share | None, recovery: _Recovery) -> tuple
 
 
 def _send_gap_ns(
-    trace: FlowTrace, share: _Share | None, recovery: _Recovery, window: Window, settings: Settings
+    trace: FlowTrace, share: _Share | None, recovery: _Recovery, window: Window, settings: Settings, *, died: bool
 ) -> int:
-    """The sender's own largest gap while it could hide or lengthen the outage."""
-    if share is None:
-        validation_ns = int(settings.validation_s * NS_PER_S)
-        end_ns = min(window.end_ns, window.edge.inject_before_ns + validation_ns)
-        return trace.largest_gap_ns(window.start_ns, end_ns)
-    start_ns = min(share.first_ns, window.edge.inject_before_ns)
-    return trace.largest_gap_ns(start_ns, recovery.at_ns if recovery.at_ns is not None else share.last_ns)
+    """The sender's own largest gap while it could hide or lengthen the outage.
 
-
-def _silence_ns(trace: FlowTrace, window: Window, settings: Settings) -> int:
-    """How long a sender that lost nothing, and did not die, had been silent for good at the end of what matters."""
+    Without one, a sender that has not ``died`` may also have fallen silent for good.
+    """
     inject_ns = window.edge.inject_before_ns
-    end_ns = min(window.end_ns, inject_ns + int(settings.validation_s * NS_PER_S))
-    return max(0, end_ns - int(trace.burst_ns[-1] if len(trace.burst_ns) else inject_ns))
+    if share is None:
+        end_ns = min(window.end_ns, inject_ns + int(settings.validation_s * NS_PER_S))
+        gap_ns = trace.largest_gap_ns(window.start_ns, end_ns)
+        silent_ns = end_ns - int(trace.burst_ns[-1] if len(trace.burst_ns) else inject_ns)
+        return gap_ns if died else max(gap_ns, silent_ns)
+    start_ns = min(share.first_ns, inject_ns)
+    return trace.largest_gap_ns(start_ns, recovery.at_ns if recovery.at_ns is not None else share.last_ns)
 
 
 def _disagree(table: OutageTable, share: _Share, gap_ns: int, settings: Settings) -> bool:

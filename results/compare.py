@@ -70,9 +70,7 @@ def compare(runs: Sequence[DrillMetrics]) -> tuple[Spread, ...]:
         noise_ms = max(_noise_ms(run, result) for run, result in made)
         for figure, read in FIGURES.items():
             figures = (read(result, run.settings) for run, result in made)
-            values = [
-                value for value in figures if value is not None and math.isfinite(value)
-            ]  # a damaged file's 1e999
+            values = [each for each in figures if each is not None and math.isfinite(each)]  # 1e999: a damaged file
             if values:
                 spreads.append(_spread(label, figure, values, len(runs) - len(values), noise_ms))
     return tuple(spreads)

@@ -17,7 +17,7 @@ from failover.ports import Sampling
 from scenarios.blast import relations
 from scenarios.checks_sample import expectation_problem, period_problem
 from scenarios.checks_scope import may_have, scope_problem
-from scenarios.drill import OUTAGES, At, Bound, Expectation, Flows, Metric, Profile, Timeline, Workload
+from scenarios.drill import OUTAGES, At, Expectation, Flows, Metric, Profile, Timeline, Workload
 from scenarios.measure import RELATIONS, is_about_whole_record
 from scenarios.spares import Roster, idle
 from scenarios.targets import settling_problem, target_problem
@@ -216,7 +216,7 @@ def _resolution(parts: Parts) -> Found:
     for expectation, where in parts.expectations:
         if expectation.metric not in OUTAGES:
             continue
-        if expectation.bound in {Bound.BELOW, Bound.AT_MOST} and expectation.limit < period_ns:
+        if expectation.bound.is_upper and expectation.limit < period_ns:
             text = f"a queue pair sends one packet every {period_ns / 1e6:.3g} ms and nothing shorter can be seen"
             way_out = f"write at least {-(-period_ns // 10**6)} ms, raise workload.load, or expect packets_lost"
             yield where, f"{dotted(where)} is {expectation.limit_text}, but {text}; {way_out}"

@@ -146,6 +146,11 @@ class Bound(StrEnum):
     ABOVE = "above"
     AT_LEAST = "at_least"
 
+    @property
+    def is_upper(self) -> bool:
+        """Whether a larger figure is a worse one."""
+        return self in {Bound.BELOW, Bound.AT_MOST}
+
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
@@ -183,7 +188,7 @@ class Expectation:
 
         From 20 times on upper limits on times, and on what is lost in a time, are stretched too.
         """
-        upper = self.bound in {Bound.BELOW, Bound.AT_MOST}
+        upper = self.bound.is_upper
         stretch = STRETCH if upper and times >= VERY_SLOW else 1
         if self.metric.unit is Unit.MS:
             limit = self.limit * stretch

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
-from scenarios.drill import At, Bound, Expectation, Flows, Metric
+from scenarios.drill import At, Expectation, Flows, Metric
 from scenarios.figure import Figure, edges_of
 from scenarios.measure_lab import converged, job_downtime, order, phase, untouched
 from scenarios.measure_ports import port_imbalance, queue_p99, queue_worst
@@ -241,8 +241,7 @@ def _goodput(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     shares = [(share, key) for key, found in groups.items() if (share := _share(expectation.metric, found)) is not None]
     if not shares:
         return Figure(None, "there was no goodput before the first fault") if groups else _nothing(expectation)
-    upper = expectation.bound in {Bound.BELOW, Bound.AT_MOST}
-    share, key = max(shares, key=lambda found: found[0]) if upper else min(shares)
+    share, key = max(shares, key=lambda found: found[0]) if expectation.bound.is_upper else min(shares)
     nic, direction, label = key
     first = groups[key][0]
     window_ms = (first.edge.edge.window_end_ns - first.edge.edge.inject_before_ns) / 1e6

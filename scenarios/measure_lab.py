@@ -9,7 +9,7 @@ from failover import phases
 from failover.downtime import Downtime
 from failover.marks import Mark, Marked
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, Phase, Relation
-from scenarios.drill import Bound, Expectation, Metric
+from scenarios.drill import Expectation, Metric
 from scenarios.figure import Figure, edges_of
 
 _NO_EDGE = Figure(None, "the run has no such edge")
@@ -32,7 +32,7 @@ def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
         return Figure(None, found[0][1].reason if found else "the run has no such edge")
     worst_ms, edge, worst = max(known, key=lambda item: item[0])
     unseen = [(edge, each) for edge, each in found if each.ms is None and expectation.metric is Metric.DETECT]
-    broken = expectation.bound in {Bound.BELOW, Bound.AT_MOST} and worst_ms > expectation.limit / 1e6
+    broken = expectation.bound.is_upper and worst_ms > expectation.limit / 1e6
     if unseen and not broken:
         return Figure(None, f"{unseen[0][0].edge.label}: {unseen[0][1].reason}")
     resolution = edge.resolution_ms if expectation.metric is Metric.RECOVER else 0.0

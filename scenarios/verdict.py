@@ -43,8 +43,7 @@ def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: Ru
         return _state_restored(expectation, facts)
     figure = measure(expectation, metrics)
     unit = expectation.metric.unit
-    upper = expectation.bound in {Bound.BELOW, Bound.AT_MOST}
-    judged = (at_most if upper else at_least)(
+    judged = (at_most if expectation.bound.is_upper else at_least)(
         expectation.text,
         figure.value,
         _limit(expectation),
@@ -58,7 +57,7 @@ def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: Ru
     if figure.value is None:
         return check
     if figure.open_ended:
-        return replace(check, outcome=_judge_open(check, upper))
+        return replace(check, outcome=_judge_open(check, expectation.bound.is_upper))
     if expectation.bound in {Bound.BELOW, Bound.ABOVE} and check.margin == 0 and check.outcome is Outcome.PASS:
         return replace(check, outcome=Outcome.FAIL)
     return check

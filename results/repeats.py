@@ -179,7 +179,8 @@ def _as_check(estimate: Estimate) -> Check:
         limit=estimate.limit,
         margin=margin,
         unit=estimate.unit,
-        uncertainty=estimate.uncertainty,
+        low=None if estimate.median is None else estimate.median - estimate.uncertainty,
+        high=None if estimate.median is None else estimate.median + estimate.uncertainty,
         evidence=_evidence(estimate),
         bound=estimate.bound,
     )

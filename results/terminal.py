@@ -57,13 +57,13 @@ def describe(check: Check) -> str:
     """One line: measured, limit, margin, evidence."""
     said = []
     if check.measured is not None:
-        said.append(f"measured {value_text(check.measured, check.unit)}")
+        said.append(f"measured {measured_text(check)}")
     if check.limit is not None:
         said.append(f"limit {value_text(check.limit, check.unit)}")
     if check.margin is not None:
         said.append(f"margin {value_text(check.margin, check.unit)}")
-    if check.uncertainty:
-        said.append(f"uncertainty {value_text(check.uncertainty, check.unit)}")
+    if within := interval_text(check):
+        said.append(f"interval {within}")
     if check.evidence:
         said.append(check.evidence)
     return ", ".join(said) or check.outcome.value
@@ -178,14 +178,16 @@ def _checks(checks: Iterable[Check]) -> Table:
         (
             check.outcome.value,
             check.text,
-            NONE if check.measured is None else value_text(check.measured, check.unit),
+            measured_text(check),
+            interval_text(check),
             NONE if check.limit is None else value_text(check.limit, check.unit),
             NONE if check.margin is None else value_text(check.margin, check.unit),
             check.evidence,
         )
         for check in checks
     ]
-    return table("expectations", ("", "expectation", ">measured", ">limit", ">margin", "evidence"), rows)
+    columns = ("", "expectation", ">measured", ">interval", ">limit", ">margin", "evidence")
+    return table("expectations", columns, rows)
 
 
 def _method(metrics: DrillMetrics) -> Iterable[str]:
@@ -218,6 +220,23 @@ def milliseconds(value: float | None) -> str:
         return NONE
     digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
     return f"{value:.{digits}f}"
+
+
+def measured_text(check: Check) -> str:
+    """'20.0 ms', '45', '-'; what was not seen is shorter than anything that would have been: '< 0.83 ms'."""
+    if check.measured is None:
+        return NONE
+    if check.measured == 0 and check.low == 0 and check.high:
+        return f"< {value_text(check.high, check.unit)}"
+    return value_text(check.measured, check.unit)
+
+
+def interval_text(check: Check) -> str:
+    """The interval of what was measured, '19.2 to 20.8 ms'; '' where the figure itself says it."""
+    if not check.uncertainty or check.measured == 0 == check.low or check.low is None or check.high is None:
+        return ""
+    low = value_text(check.low, check.unit).removesuffix(f" {check.unit}")
+    return f"{low} to {value_text(check.high, check.unit)}"
 
 
 def value_text(value: float, unit: str) -> str:

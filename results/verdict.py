@@ -34,10 +34,18 @@ class Check:
     limit: float | None = None
     margin: float | None = None
     unit: str = ""
-    uncertainty: float = 0.0  # resolution or noise floor, in ``unit``
+    low: float | None = None  # the ends of the interval that ``measured`` stands for; equal when told exactly
+    high: float | None = None
     evidence: str = ""  # which flow, edge or event shows it, or why it could not be judged
     bound: str = ""  # how ``limit`` is meant: below, at_most, above, at_least; '' for a fact
     open_ended: bool = False  # the true value is larger than ``measured``: something never came back
+
+    @property
+    def uncertainty(self) -> float:
+        """From ``measured`` to the farther end of its interval."""
+        if self.measured is None or self.low is None or self.high is None:
+            return 0.0
+        return max(self.measured - self.low, self.high - self.measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +71,61 @@ class Verdict:
 
 
 def at_most(
-    text: str, measured: float | None, limit: float, *, unit: str = "", uncertainty: float = 0.0, evidence: str = ""
+    text: str,
+    measured: float | None,
+    limit: float,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    evidence: str = "",
+    strict: bool = False,
 ) -> Check:
-    """Expect ``measured <= limit``; inconclusive when nearer than ``uncertainty`` or None (not measured)."""
-    margin = None if measured is None else limit - measured
-    return Check(text, _judge(margin, uncertainty), measured, limit, margin, unit, uncertainty, evidence, "at_most")
+    """Expect ``measured <= limit``, ``<`` when ``strict``.
+
+    Inconclusive when the interval from ``low`` to ``high`` (each ``measured`` itself when None) holds values that keep
+    the limit and values that break it, or when there is no figure.
+    """
+    bound = "below" if strict else "at_most"
+    if measured is None:
+        return _unmeasured(text, limit, unit, evidence, bound)
+    low, high = measured if low is None else low, measured if high is None else high
+    kept = high < limit if strict else high <= limit
+    broken = low >= limit if strict else low > limit
+    return Check(
+        text, _answer(kept, broken), measured, limit, limit - measured, unit, low, high, evidence=evidence, bound=bound
+    )
 
 
 def at_least(
-    text: str, measured: float | None, limit: float, *, unit: str = "", uncertainty: float = 0.0, evidence: str = ""
+    text: str,
+    measured: float | None,
+    limit: float,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    evidence: str = "",
+    strict: bool = False,
 ) -> Check:
-    """Expect ``measured >= limit``; inconclusive when nearer than ``uncertainty`` or None (not measured)."""
-    margin = None if measured is None else measured - limit
-    return Check(text, _judge(margin, uncertainty), measured, limit, margin, unit, uncertainty, evidence, "at_least")
+    """Expect ``measured >= limit``, ``>`` when ``strict``: the mirror image of ``at_most``."""
+    bound = "above" if strict else "at_least"
+    if measured is None:
+        return _unmeasured(text, limit, unit, evidence, bound)
+    low, high = measured if low is None else low, measured if high is None else high
+    kept = low > limit if strict else low >= limit
+    broken = high <= limit if strict else high < limit
+    return Check(
+        text, _answer(kept, broken), measured, limit, measured - limit, unit, low, high, evidence=evidence, bound=bound
+    )
 
 
-def _judge(margin: float | None, uncertainty: float) -> Outcome:
-    if margin is None or (uncertainty > 0 and abs(margin) < uncertainty):
-        return Outcome.INCONCLUSIVE
-    return Outcome.PASS if margin >= 0 else Outcome.FAIL
+def _answer(kept: bool, broken: bool) -> Outcome:
+    return Outcome.PASS if kept else Outcome.FAIL if broken else Outcome.INCONCLUSIVE
+
+
+def _unmeasured(text: str, limit: float, unit: str, evidence: str, bound: str) -> Check:
+    return Check(text, Outcome.INCONCLUSIVE, None, limit, unit=unit, evidence=evidence, bound=bound)
 
 
 def holds(text: str, true: bool | None, *, evidence: str = "") -> Check:

@@ -10,11 +10,15 @@ from scenarios.drill import At, Expectation
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured value in the metric's unit; None when it could not be told, and ``evidence`` says why."""
+    """A measured value in the metric's unit; None when it could not be told, and ``evidence`` says why.
+
+    ``low`` and ``high`` are the ends of its interval (``failover.budget``); None: ``value`` itself, told exactly.
+    """
 
     value: float | None
     evidence: str
-    uncertainty: float = 0.0
+    low: float | None = None
+    high: float | None = None
     open_ended: bool = False  # the true value is larger: something never came back
     never: bool = False  # what was expected did not happen at all: no limit is kept
 

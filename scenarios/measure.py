@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from failover.budget import around
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
 from scenarios.drill import At, Expectation, Flows, Metric
 from scenarios.figure import Figure, edges_of
@@ -120,7 +121,8 @@ def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if not chosen:
         return _no_outage(expectation, metrics)
     worst = max(chosen, key=lambda at: (at.open_ended, at.outage_ms))
-    return Figure(worst.outage_ms, _outage_evidence(worst), worst.result.resolution_ms, worst.open_ended)
+    within = around(worst.outage_ms, worst.result.resolution_ms)
+    return Figure(worst.outage_ms, _outage_evidence(worst), *within, worst.open_ended)
 
 
 def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
@@ -128,7 +130,7 @@ def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
     flows = [flow for flow in metrics.flows if scope.has_flow(flow.src_nic, flow.dst_nic, None)]
     found = [(outage.plbm_ms, flow.name) for flow in flows for outage in flow.longest_outages]
     worst_ms, name = max(found, default=(0.0, ""))
-    return Figure(worst_ms, name or "no flow lost anything", metrics.resolution_ms)
+    return Figure(worst_ms, name or "no flow lost anything", *around(worst_ms, metrics.resolution_ms))
 
 
 def _outage_evidence(at: _At) -> str:
@@ -166,7 +168,7 @@ def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     worst = max(ranked, key=lambda label: ranked[label])
     open_ended, value_ms = ranked[worst]
     resolution = max(at.result.resolution_ms for at in by_edge[worst])
-    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", resolution, open_ended)
+    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", *around(value_ms, resolution), open_ended)
 
 
 def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -177,7 +179,7 @@ def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     worst = max(medians, key=lambda label: medians[label])
     open_ended, value_ms = medians[worst]
     resolution = max(at.result.resolution_ms for at in by_edge[worst])
-    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", resolution, open_ended)
+    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", *around(value_ms, resolution), open_ended)
 
 
 def _median(found: Sequence[_At]) -> tuple[bool, float]:
@@ -246,7 +248,7 @@ def _goodput(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     first = groups[key][0]
     window_ms = (first.edge.edge.window_end_ns - first.edge.edge.inject_before_ns) / 1e6
     packets = 200 * first.result.resolution_ms / max(window_ms, first.result.resolution_ms)  # two packets, in percent
-    return Figure(100 * share, f"{nic} {direction} at {label}", packets)
+    return Figure(100 * share, f"{nic} {direction} at {label}", *around(100 * share, packets))
 
 
 def _ends(at: _At, scope: Scope) -> list[tuple[str, str]]:

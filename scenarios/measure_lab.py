@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from failover import phases
+from failover.budget import around
 from failover.downtime import Downtime
 from failover.marks import Mark, Marked
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, Phase, Relation
@@ -26,7 +27,7 @@ def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
             window_ms = (lost[0].edge.window_end_ns - lost[0].edge.inject_before_ns) / 1e6
             return Figure(window_ms, f"{n} flows did not recover after {label}", open_ended=True)
         if edges and not any(edge.flows_lossy for edge in edges):
-            return Figure(0.0, "no flow lost anything", max(edge.resolution_ms for edge in edges))
+            return Figure(0.0, "no flow lost anything", 0.0, max(edge.resolution_ms for edge in edges))
     known = [(each.ms, edge, each) for edge, each in found if each.ms is not None]
     if not known:
         return Figure(None, found[0][1].reason if found else "the run has no such edge")
@@ -36,7 +37,8 @@ def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if unseen and not broken:
         return Figure(None, f"{unseen[0][0].edge.label}: {unseen[0][1].reason}")
     resolution = edge.resolution_ms if expectation.metric is Metric.RECOVER else 0.0
-    return Figure(worst_ms, f"{edge.edge.label}: {worst.by}" if worst.by else edge.edge.label, resolution)
+    evidence = f"{edge.edge.label}: {worst.by}" if worst.by else edge.edge.label
+    return Figure(worst_ms, evidence, *around(worst_ms, resolution))
 
 
 def converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -109,9 +111,9 @@ def job_downtime(expectation: Expectation, metrics: DrillMetrics) -> Figure:
 def _stood_still(edge: EdgeResult, downtime: Downtime) -> Figure:
     if downtime.ms is not None:
         evidence = f"{edge.edge.label}: {downtime.stand_ins} stand-ins, last {downtime.last_flow}"
-        return Figure(downtime.ms, evidence, downtime.resolution_ms)
+        return Figure(downtime.ms, evidence, *around(downtime.ms, downtime.resolution_ms))
     least_ms = (edge.edge.window_end_ns - downtime.since_ns) / 1e6
-    return Figure(least_ms, f"{edge.edge.label}: {downtime.reason}", downtime.resolution_ms, open_ended=True)
+    return Figure(least_ms, f"{edge.edge.label}: {downtime.reason}", open_ended=True)
 
 
 def order(expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -125,8 +127,9 @@ def order(expectation: Expectation, metrics: DrillMetrics) -> Figure:
         return _NO_EDGE
     worst = min(found, key=lambda figure: (not figure.never, figure.value or 0.0))
     lag_ms = metrics.host.loop_lag_max_ms if metrics.host is not None else 0.0
-    inverted = worst.value is not None and worst.value < 0
-    return Figure(worst.value, worst.evidence, lag_ms if inverted else 0.0, never=worst.never)
+    if worst.value is None or worst.value >= 0:
+        return worst
+    return Figure(worst.value, worst.evidence, *around(worst.value, lag_ms))
 
 
 def _order(events: Sequence[Mark], edge: EdgeResult) -> Figure:

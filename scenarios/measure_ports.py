@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from failover.budget import around
 from failover.model import DrillMetrics
 from failover.ports import NicBalance
 from scenarios.drill import Expectation
@@ -15,7 +16,8 @@ def queue_p99(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if metrics.ports is None or not metrics.ports.ports:
         return _NO_SAMPLES
     worst = max(metrics.ports.ports, key=lambda port: port.queue_p99_ms)
-    return Figure(worst.queue_p99_ms, f"{worst.port}: {worst.readings} readings", worst.p99_uncertainty_ms)
+    within = around(worst.queue_p99_ms, worst.p99_uncertainty_ms)
+    return Figure(worst.queue_p99_ms, f"{worst.port}: {worst.readings} readings", *within)
 
 
 def queue_worst(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -28,7 +30,7 @@ def queue_worst(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     worst = max(metrics.ports.ports, key=lambda port: port.queue_max_ms)
     dropped = f", {worst.drops} packets dropped" if worst.drops else ""
     evidence = f"{worst.port}: {worst.queue_max_bytes} bytes{dropped}"
-    return Figure(worst.queue_max_ms, evidence, metrics.ports.longest_pause_ms)
+    return Figure(worst.queue_max_ms, evidence, worst.queue_max_ms, worst.queue_max_ms + metrics.ports.longest_pause_ms)
 
 
 def port_imbalance(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -42,4 +44,4 @@ def port_imbalance(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if idle:
         return Figure(ratio, f"{idle[0].nic}: a port sent nothing", open_ended=True)
     loads = " and ".join(f"{bps / 1e6:.4g} Mbit/s" for bps in worst.bps)
-    return Figure(ratio, f"{worst.nic}: {loads}", worst.uncertainty)
+    return Figure(ratio, f"{worst.nic}: {loads}", *around(ratio, worst.uncertainty))

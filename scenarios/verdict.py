@@ -48,18 +48,16 @@ def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: Ru
         figure.value,
         _limit(expectation),
         unit=unit.value,
-        uncertainty=figure.uncertainty,
+        low=figure.low,
+        high=figure.high,
         evidence=figure.evidence,
+        strict=expectation.bound in {Bound.BELOW, Bound.ABOVE},
     )
-    check = replace(judged, bound=expectation.bound.value, open_ended=figure.open_ended)
+    check = replace(judged, open_ended=figure.open_ended)
     if figure.never:
         return replace(check, outcome=Outcome.FAIL)
-    if figure.value is None:
-        return check
-    if figure.open_ended:
+    if figure.value is not None and figure.open_ended:
         return replace(check, outcome=_judge_open(check, expectation.bound.is_upper))
-    if expectation.bound in {Bound.BELOW, Bound.ABOVE} and check.margin == 0 and check.outcome is Outcome.PASS:
-        return replace(check, outcome=Outcome.FAIL)
     return check
 
 
@@ -67,7 +65,7 @@ def _judge_open(check: Check, upper: bool) -> Outcome:
     """Of a figure that is only a lower bound, because something never came back."""
     if upper:
         return Outcome.FAIL
-    return Outcome.PASS if check.margin is not None and check.margin >= 0 else Outcome.INCONCLUSIVE
+    return Outcome.PASS if check.outcome is Outcome.PASS else Outcome.INCONCLUSIVE
 
 
 def _state_restored(expectation: Expectation, facts: RunFacts) -> Check:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from failover.budget import around
 from results.junit import Judged, junit_xml
 from results.repeats import Repeated, judge_repeats, repeats_from, repeats_json, repeats_summary
 from results.terminal import as_text
@@ -20,7 +21,8 @@ TEXT = "worst outage below 50 ms"
 
 
 def outage(measured: float | None, uncertainty: float = 0.0) -> Check:
-    return replace(at_most(TEXT, measured, 50, unit="ms", uncertainty=uncertainty), bound="below")
+    low, high = (None, None) if measured is None else around(measured, uncertainty)
+    return at_most(TEXT, measured, 50, unit="ms", low=low, high=high, strict=True)
 
 
 def never(measured: float) -> Check:

@@ -10,22 +10,32 @@ PASS, FAIL, UNSURE = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
-    ("measured", "uncertainty", "outcome", "margin"),
+    ("measured", "low", "high", "outcome", "margin"),
     [
-        (20.0, 1.0, PASS, 30.0),
-        (80.0, 1.0, FAIL, -30.0),
-        (49.5, 1.0, UNSURE, 0.5),
-        (50.5, 1.0, UNSURE, -0.5),
-        (50.0, 0.0, PASS, 0.0),
-        (51.0, 1.0, FAIL, -1.0),
-        (None, 1.0, UNSURE, None),
+        (20.0, 19.0, 21.0, PASS, 30.0),
+        (80.0, 79.0, 81.0, FAIL, -30.0),
+        (49.5, 49.0, 50.5, UNSURE, 0.5),
+        (50.5, 49.0, 51.0, UNSURE, -0.5),
+        (40.7, 40.7, 55.4, UNSURE, 9.3),
+        (50.0, 50.0, 50.0, PASS, 0.0),
+        (50.0, 49.0, 50.0, PASS, 0.0),
+        (51.0, 50.0, 52.0, UNSURE, -1.0),
+        (None, None, None, UNSURE, None),
+        (50.0, None, None, PASS, 0.0),
     ],
 )
-def test_a_figure_is_judged_with_its_uncertainty(
-    measured: float | None, uncertainty: float, outcome: Outcome, margin: float | None
+def test_a_figure_is_judged_by_its_whole_interval(
+    measured: float | None, low: float | None, high: float | None, outcome: Outcome, margin: float | None
 ) -> None:
-    check = at_most("worst outage", measured, 50.0, unit="ms", uncertainty=uncertainty)
-    assert (check.outcome, check.margin) == (outcome, margin)
+    check = at_most("worst outage", measured, 50.0, unit="ms", low=low, high=high)
+    assert check.outcome is outcome
+    assert check.margin == (None if margin is None else pytest.approx(margin))
+
+
+@pytest.mark.parametrize(("low", "high", "outcome"), [(49, 50, UNSURE), (50, 51, FAIL), (48, 49, PASS)])
+def test_below_leaves_the_limit_itself_out(low: float, high: float, outcome: Outcome) -> None:
+    assert at_most("x", low, 50, low=low, high=high, strict=True).outcome is outcome
+    assert at_least("x", -low, -50, low=-high, high=-low, strict=True).outcome is outcome
 
 
 def test_at_least_is_the_mirror_image() -> None:

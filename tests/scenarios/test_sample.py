@@ -131,7 +131,7 @@ def test_the_port_with_the_longest_queue_counts() -> None:
     assert _judged("queue_p99: {at_most: 6.2 ms}").outcome is Outcome.INCONCLUSIVE
     assert _judged("queue_p99: {at_most: 5 ms}").outcome is Outcome.FAIL
     worst = _judged("queue_worst: {at_least: 1 ms}")
-    assert (worst.measured, worst.uncertainty) == (9.0, 16.0)
+    assert (worst.measured, worst.low, worst.high) == (9.0, 9.0, 25.0)
     assert worst.evidence == "a:x: 4200 bytes, 3 packets dropped"
 
 

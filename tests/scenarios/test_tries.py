@@ -13,7 +13,7 @@ from scenarios.tries import tried
 from testbed.errors import InputError
 
 STARVED = Verdict(Outcome.INCONCLUSIVE, (), ("the host was starved",))
-CLOSE = Verdict(Outcome.INCONCLUSIVE, (at_most("worst outage", 49.0, 50.0, uncertainty=2.0),), ())
+CLOSE = Verdict(Outcome.INCONCLUSIVE, (at_most("worst outage", 49.0, 50.0, low=47.0, high=51.0),), ())
 PAUSED = Check("plane 1 untouched", Outcome.INCONCLUSIVE, None, 0, evidence="its sender paused 23.5 ms")
 UNMEASURED = Verdict(Outcome.INCONCLUSIVE, (PAUSED,), ())
 PASS = Verdict(Outcome.PASS, (), ())

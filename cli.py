@@ -333,6 +333,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
     "--tries", type=click.IntRange(1, 20), default=1, show_default=True, help="Of a run, while it cannot be trusted."
 )
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
+@click.option("--keep-records", is_flag=True, help="Keep every packet's record, compressed, for: hpn analyse")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders; default: runs/TIME."
 )
@@ -348,6 +349,7 @@ def drill_run(
     repeat: int,
     tries: int,
     junit: Path | None,
+    keep_records: bool,
     out: Path | None,
     folder: Path | None,
     as_engine: str,
@@ -364,7 +366,7 @@ def drill_run(
         check_junit(junit)
     console = Console(width=None if sys.stdout.isatty() else 160)
     if folder is not None:  # inside a guest: news as lines; the outside reads the run folder and prints it
-        order = Order(drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine)
+        order = Order(drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine, keep_records=keep_records)
         with LiveView(console, order.title) as listen:
             return session.run(order, listen).verdict().exit_code
     if engine == "host":
@@ -372,7 +374,7 @@ def drill_run(
         for chosen in drills:
             calibrate.check(chosen, budget)
     out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries)
+    batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries, keep_records)
     guest = engines.ENGINES[wanted]() if wanted != engines.HOST else None
     runs: list[RunFolder] = []
     refused: MachineError | None = None
@@ -395,6 +397,31 @@ def drill_run(
         show(*repeats.summaries(repeated))
     code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
     return MachineError.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
+
+
+@commands.command("analyse")
+@click.argument("run", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write metrics and verdict anew here.")
+def analyse_(run: Path, out: Path | None) -> int:
+    """Make metrics and verdict of a run folder anew, from what --keep-records kept in it.
+
+    The exit code is the verdict's; 2 when the folder holds other metrics or another verdict than its records give,
+    unless --out takes the new ones.
+    """
+    from scenarios.analyse import analyse  # numpy, which a drill loads after its measurement only
+
+    found = analyse(load_run(run))
+    show(summary(found.manifest, found.metrics, found.verdict))
+    click.echo(f"measured with hpn {found.measured_by}, analysed with hpn {found.analysed_by}")
+    for line in found.differences:
+        click.echo(f"differs: {line}")
+    if out is not None:
+        click.echo(f"run folder: {found.write(out).path}")
+    elif found.differences:
+        raise InputError(f"{run} does not follow from its own records; --out DIR writes what does")
+    else:
+        click.echo(f"{', '.join(found.files)}: equal to those of the run, byte for byte")
+    return found.verdict.exit_code
 
 
 @commands.command()

@@ -110,6 +110,19 @@ class Series:
         sent = (found.sent_bytes, found.sent_packets)
         self._rows.extend((found.at_ns, found.backlog_bytes, found.drops, *sent, found.rate_bps))
 
+    def packed(self) -> bytes:
+        """All readings as they lie in memory: six unsigned 64-bit numbers each, in the order of ``Reading``."""
+        return self._rows.tobytes()
+
+    @classmethod
+    def unpacked(cls, port: Watched, content: bytes) -> Series:
+        """The series that ``packed`` gave. ValueError when it is no whole number of readings."""
+        if len(content) % (_ROW * array("Q").itemsize):
+            raise ValueError(f"{len(content)} bytes are no whole number of readings")
+        series = cls(port)
+        series._rows.frombytes(content)
+        return series
+
     def until(self, end_ns: int) -> Iterator[Reading]:
         """The readings not later than ``end_ns``."""
         for at in range(0, len(self._rows), _ROW):

@@ -61,21 +61,15 @@ class RunFolder:
 
     def write_metrics(self, metrics: DrillMetrics) -> None:
         """``metrics.json`` and ``flows.jsonl``, and ``ports.json`` when ports were sampled."""
-        _write(self.path / "metrics.json", _METRICS.dump_json(metrics, indent=2))
-        lines = (
-            json.dumps({"edge": result.edge.label} | _FLOW_EDGE.dump_python(flow, mode="json")) + "\n"
-            for result in metrics.edges
-            for flow in metrics.flows_at(result)
-        )
-        _write(self.path / "flows.jsonl", "".join(lines).encode())
-        if metrics.ports is not None:
-            _write(self.path / "ports.json", _PORTS.dump_json(metrics.ports, indent=2))
-        else:
+        if metrics.ports is None:
             (self.path / "ports.json").unlink(missing_ok=True)  # of an earlier run
+        for name, content in metrics_files(metrics).items():
+            _write(self.path / name, content)
 
     def write_verdict(self, verdict: Verdict) -> None:
         """``verdict.json``."""
-        _write(self.path / "verdict.json", _VERDICT.dump_json(verdict, indent=2))
+        for name, content in verdict_files(verdict).items():
+            _write(self.path / name, content)
 
     def write_series(self, name: str, series: Series) -> None:
         """``series-NAME.json``."""
@@ -101,6 +95,26 @@ class RunFolder:
     def series(self, name: str) -> Series:
         """One time series."""
         return _read(self.path / f"series-{name}.json", _SERIES)
+
+
+def metrics_files(metrics: DrillMetrics) -> Mapping[str, bytes]:
+    """The files of a run folder that hold what was measured, by name."""
+    lines = (
+        json.dumps({"edge": result.edge.label} | _FLOW_EDGE.dump_python(flow, mode="json")) + "\n"
+        for result in metrics.edges
+        for flow in metrics.flows_at(result)
+    )
+    ports = {} if metrics.ports is None else {"ports.json": _PORTS.dump_json(metrics.ports, indent=2)}
+    return {
+        "metrics.json": _METRICS.dump_json(metrics, indent=2),
+        "flows.jsonl": "".join(lines).encode(),
+        **ports,
+    }
+
+
+def verdict_files(verdict: Verdict) -> Mapping[str, bytes]:
+    """The file that holds the answer, by name."""
+    return {"verdict.json": _VERDICT.dump_json(verdict, indent=2)}
 
 
 def create(path: Path) -> RunFolder:

@@ -105,8 +105,9 @@ def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -
     slow = engine.slowness if order.slow is None else order.slow
     drill = ("drill", "run", str(Path(order.drill.source).absolute()))
     inside = ("--folder", ".", "--as-engine", engine.name, "--as-repeat", str(order.repeat), "--slow", str(slow))
+    asked = ("--keep-records",) if order.keep_records else ()
     timeout_s = _BOOT_S + order.drill.timeline.end_ns / 1e9 * _SLOWNESS
-    command_in_guest((*drill, *inside), folder.path, engine, timeout_s, on_line)
+    command_in_guest((*drill, *inside, *asked), folder.path, engine, timeout_s, on_line)
     return load(folder.path)
 
 

@@ -7,18 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from failover.edges import with_windows
 from failover.hostload import is_starved
 from failover.metrics import analyse
-from failover.metrics_trace import read_records
 from failover.model import DrillMetrics
 from failover.ports import PortMetrics, port_metrics
 from results.verdict import Verdict
 from scenarios.drill import Drill
+from scenarios.measured import Facts, Measured, measured_of
 from scenarios.verdict import RunFacts, judge
-from scenarios.workload import packet_period_ns
 from testbed.events import Event
-from traffic.records import RECEIVED, SENT
 
 if TYPE_CHECKING:
     from scenarios.runner import Observed
@@ -26,30 +23,36 @@ if TYPE_CHECKING:
 
 def judge_run(drill: Drill, observed: Observed, events: Sequence[Event], _out: Path) -> tuple[DrillMetrics, Verdict]:
     """Metrics and verdict of one run."""
-    healthy_end = observed.start_ns + drill.timeline.healthy_ns
+    return judge_measured(measured_of(drill, observed, events))
+
+
+def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
+    """The same from what was measured, whether just now or kept from long ago: equal input gives equal bytes."""
+    facts = measured.facts
     metrics = analyse(
-        observed.flows,
-        read_records([Path(path) for path in observed.report.sent_files], SENT),
-        read_records([Path(path) for path in observed.report.received_files], RECEIVED),
-        events,
-        with_windows(observed.edges, observed.end_ns),
-        (observed.start_ns, healthy_end),
-        drill.profile.settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.workload.tick_ns / 1e6),
-        observed.host,
+        facts.flows,
+        measured.sent,
+        measured.received,
+        measured.events,
+        facts.edges,
+        (facts.start_ns, facts.healthy_end_ns),
+        facts.settings,
+        facts.host,
     )
-    metrics = replace(metrics, ports=_ports(observed))
-    starved = is_starved(observed.host) if observed.host is not None else None
-    facts = RunFacts(
+    metrics = replace(metrics, ports=_ports(measured))
+    starved = is_starved(facts.host) if facts.host is not None else None
+    known = RunFacts(
         host_reasons=(starved,) if starved else (),
-        machine_drops=observed.report.machine_drops,
-        state_differences=observed.differences,
+        machine_drops=facts.machine_drops,
+        state_differences=facts.differences,
     )
-    return metrics, judge(drill, metrics, facts)
+    return metrics, judge(facts, metrics, known)
 
 
-def _ports(observed: Observed) -> PortMetrics | None:
+def _ports(measured: Measured) -> PortMetrics | None:
     """Loads and queues; the balance of ports over the record before the first fault."""
-    if observed.ports is None:
+    if measured.ports is None:
         return None
-    healthy_ns = min((edge.inject_before_ns for edge in observed.edges), default=observed.end_ns)
-    return port_metrics(observed.ports, healthy_ns, observed.end_ns, {flow.dst_nic for flow in observed.flows})
+    facts: Facts = measured.facts
+    healthy_ns = min((edge.inject_before_ns for edge in facts.edges), default=facts.end_ns)
+    return port_metrics(measured.ports, healthy_ns, facts.end_ns, {flow.dst_nic for flow in facts.flows})

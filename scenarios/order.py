@@ -21,6 +21,7 @@ class Order:
     repeat: int = 0
     engine: str = "host"  # what the manifest is to record
     slow: int | None = None  # traffic divided by this; None: as the engine asks
+    keep_records: bool = False  # so that ``hpn analyse`` can make metrics and verdict anew
 
     @property
     def title(self) -> str:
@@ -38,13 +39,15 @@ class Batch:
     command: tuple[str, ...]
     slow: int | None = None
     tries: int = 1  # of each run, as long as it cannot be trusted
+    keep_records: bool = False
 
     def orders(self) -> Iterator[Order]:
         """Every run to be made, in order."""
         for drill in self.drills:
             for number in range(1, self.repeat + 1):
                 name = drill.name if self.repeat == 1 else f"{drill.name}-{number}"
-                yield Order(drill, self.out / name, self.command, 0 if self.repeat == 1 else number, slow=self.slow)
+                which = 0 if self.repeat == 1 else number
+                yield Order(drill, self.out / name, self.command, which, slow=self.slow, keep_records=self.keep_records)
 
     def by_drill(self, runs: Sequence[RunFolder]) -> Iterator[Sequence[RunFolder]]:
         """The runs made so far, grouped by drill."""

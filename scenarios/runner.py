@@ -104,9 +104,10 @@ class _Run:
             observed = await self._measure(lab)
         finally:
             self._folder.write_events(sorted(self._events, key=lambda event: event.at_ns))
+        told = tuple(self._events)
         lab.close()
         self._phase("analysing")
-        self._judge(observed, replace(manifest, duration_s=(now_ns() - began_ns) / 1e9))
+        self._judge(observed, told, replace(manifest, duration_s=(now_ns() - began_ns) / 1e9))
 
     async def _measure(self, lab: Lab) -> Observed:
         """Traffic and faults; the lab is healed whatever happens."""
@@ -181,10 +182,15 @@ class _Run:
                 (self._folder.path / "bonding").mkdir(exist_ok=True)
                 (self._folder.path / "bonding" / f"{name}.txt").write_text(text)
 
-    def _judge(self, observed: Observed, manifest: Manifest) -> None:
-        from scenarios.judgement import judge_run  # numpy comes in here, after the measurement
+    def _judge(self, observed: Observed, events: tuple[Event, ...], manifest: Manifest) -> None:
+        from scenarios.judgement import judge_measured  # numpy comes in here, after the measurement
+        from scenarios.kept import keep
+        from scenarios.measured import measured_of
 
-        metrics, verdict = judge_run(self._drill, observed, self._events, self._folder.path)
+        measured = measured_of(self._drill, observed, events)
+        if self._order.keep_records:
+            keep(self._folder.path, measured)
+        metrics, verdict = judge_measured(measured)
         self._folder.write_metrics(metrics)
         self._folder.write_manifest(manifest)
         self._folder.write_verdict(verdict)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from failover.model import DrillMetrics
 from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
-from scenarios.drill import Bound, Drill, Expectation, Flows, Metric, Unit
+from scenarios.drill import Bound, Expectation, Flows, Metric, Unit
 from scenarios.measure import measure
 
 
@@ -19,6 +20,14 @@ def _limit(expectation: Expectation) -> float:
     """In the unit of the measured figure; a time divided as that was, so that equal ones are equal to the last bit."""
     unit = expectation.metric.unit
     return expectation.limit / 1e6 if unit is Unit.MS else expectation.limit * (100.0 if unit is Unit.SHARE else 1.0)
+
+
+class Expecting(Protocol):
+    """A drill, or what is kept of one."""
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """What a run of it is held against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +39,7 @@ class RunFacts:
     state_differences: tuple[str, ...] | None = None  # the lab after against before; None: not compared
 
 
-def judge(drill: Drill, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
+def judge(drill: Expecting, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
     """The verdict of one run of ``drill``."""
     checks = [judge_expectation(expectation, metrics, facts) for expectation in drill.expectations]
     checks += list(_control_group(drill, metrics, tuple(checks)))
@@ -77,7 +86,7 @@ def _state_restored(expectation: Expectation, facts: RunFacts) -> Check:
     return holds(expectation.text, (not differences) == bool(expectation.limit), evidence=evidence)
 
 
-def _control_group(drill: Drill, metrics: DrillMetrics, checks: Sequence[Check]) -> Iterator[Check]:
+def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Check]) -> Iterator[Check]:
     """What no drill needs to ask for: flows that no fault touches lose nothing, nor does any before the first fault.
 
     Of ``checks``, those of the expectations, one may say so already; one about some of them says nothing of the rest.

@@ -13,6 +13,7 @@ import pytest
 
 from results import folder
 from results.folder import RunFolder
+from scenarios.analyse import analyse
 from testbed.errors import MachineError
 from testbed.vm.guest import GuestJob
 from testbed.vm.uml import Uml
@@ -86,7 +87,7 @@ def _checkout(to: Path) -> Path:
 
 def _in_virtual_time(command: Path, drill: Path, out: Path, path: str) -> RunFolder:
     """``hpn drill run`` as somebody has it whose PATH begins with ``path``; it passes."""
-    arguments = (str(drill), "--engine", "uml", "--virtual-time", "--out", str(out))
+    arguments = (str(drill), "--engine", "uml", "--virtual-time", "--keep-records", "--out", str(out))
     environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
     done = subprocess.run(
         [sys.executable, str(command), "drill", "run", *arguments], env=environment, capture_output=True, text=True
@@ -106,7 +107,8 @@ def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_
     elsewhere = _checkout(tmp_path / "some" / "where" / "else")
     with all_cores_busy():
         there = _in_virtual_time(elsewhere, drill, tmp_path / "out" / "there", "/opt/nowhere/bin")
-    assert {"events.jsonl", "metrics.json", "verdict.json"} <= _facts(here).keys()
+    assert {"events.jsonl", "metrics.json", "verdict.json", "records/packets.npz"} <= _facts(here).keys()
     assert _facts(here) == _facts(there)
+    assert analyse(here).differences == (), "the host makes the same of the guest's records, to the byte"
     host = json.loads((here.path / "metrics.json").read_text())["host"]
     assert host["idle_mean_pct"] > 99, "CPU time is free in virtual time"

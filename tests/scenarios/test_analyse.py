@@ -1,0 +1,205 @@
+"""``hpn analyse``: a run folder with its records gives the same bytes again, and says when it holds others."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from failover.model import QUICK, EdgeKind
+from failover.ports import Sampled, Sampling, Series, Watched
+from results.folder import RunFolder, load
+from results.verdict import Outcome
+from scenarios.analyse import analyse
+from scenarios.judgement import judge_measured
+from scenarios.kept import FOLDER, keep, kept
+from scenarios.measured import Facts, Measured
+from testbed.errors import InputError, MachineError
+from testbed.kernel.qdisc import BucketReading
+from tests.failover.synthetic import MS, Dead, S, edge, flow, record
+from tests.product.hpn import Hpn
+from tests.results.sample import EVENTS, LOAD, MANIFEST
+from tests.scenarios.measured import drill
+from traffic.records import RECEIVED
+
+AT = 4 * S
+
+
+def _measured(ports: Sampled | None = None) -> Measured:
+    """Two flows; the network of one is dead for 20 ms, and the limit is 50 ms."""
+    flows = (flow(0), flow(1, src="p0.s0.h1.r0", dst="p0.s1.h1.r0"))
+    records = record(flows[0], 9 * S, [Dead(AT, AT + 20 * MS)], jitter_ns=2 * MS) + record(flows[1], 9 * S)
+    facts = Facts(
+        expectations=drill("worst_outage: {below: 50 ms, edge: failure, flows: hit}").expectations,
+        settings=QUICK,
+        flows=flows,
+        edges=(edge(AT, 6 * S), edge(6 * S, 10 * S, EdgeKind.REPAIR)),
+        start_ns=S,
+        healthy_end_ns=3 * S,
+        end_ns=10 * S,
+        host=LOAD,
+        machine_drops=0,
+        differences=(),
+    )
+    return Measured(facts, tuple(sorted(EVENTS, key=lambda event: event.at_ns)), records.sent, records.received, ports)
+
+
+def _sampled() -> Sampled:
+    busy, idle = (Series(Watched("p0.s0.t0.0", n, f"t:{n}", f"link{n}", "tor down", "p0.s1.h0.r0")) for n in (1, 2))
+    for at in range(100):
+        busy.append(BucketReading(S + at * 50 * MS, 1, at * 100, 0, at, 1000 * at, at, 8_000_000))
+    return Sampled(Sampling(50 * MS), (busy, idle), 10**6)
+
+
+def _run(folder: Path, measured: Measured) -> RunFolder:
+    """What the runner leaves of it."""
+    folder.mkdir()
+    run = RunFolder(folder)
+    run.write_events(measured.events)
+    keep(folder, measured)
+    metrics, verdict = judge_measured(measured)
+    run.write_metrics(metrics)
+    run.write_manifest(MANIFEST)
+    run.write_verdict(verdict)
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return _run(tmp_path / "run", _measured())
+
+
+@pytest.mark.parametrize("ports", [None, _sampled()], ids=["without ports", "with ports"])
+def test_metrics_and_verdict_come_again_byte_for_byte(tmp_path: Path, ports: Sampled | None) -> None:
+    found = analyse(_run(tmp_path / "run", _measured(ports)))
+    assert found.differences == ()
+    assert ("ports.json" in found.files) == (ports is not None)
+    assert found.verdict.outcome is Outcome.PASS
+    assert found.metrics.edges[0].worst_outage_plbm_ms == pytest.approx(20, abs=2)
+
+
+def test_equal_measurements_leave_equal_bytes(tmp_path: Path) -> None:
+    runs = [_run(tmp_path / name, _measured(_sampled())) for name in ("one", "other")]
+    files = [{p.name: p.read_bytes() for p in (run.path / FOLDER).iterdir()} for run in runs]
+    assert sorted(files[0]) == ["facts.json", "packets.npz"]
+    assert files[0] == files[1]
+
+
+def test_numpy_reads_the_packets_without_us(run: RunFolder) -> None:
+    planes = np.load(run.path / FOLDER / "packets.npz")["received"]
+    assert np.array_equal(np.ascontiguousarray(planes.T).reshape(-1).view(RECEIVED), _measured().received)
+
+
+def test_a_run_in_which_nothing_arrived_is_kept_too(tmp_path: Path) -> None:
+    measured = replace(_measured(), received=np.empty(0, RECEIVED))
+    assert analyse(_run(tmp_path / "run", measured)).differences == ()
+
+
+def test_the_command_says_that_all_is_equal_and_has_the_verdict_s_exit_code(run: RunFolder, tmp_path: Path) -> None:
+    said = Hpn(tmp_path).run("analyse", str(run.path))
+    assert "metrics.json, flows.jsonl, verdict.json: equal to those of the run, byte for byte" in said
+
+
+def test_an_edited_verdict_is_told_with_its_line_and_exit_2(run: RunFolder, tmp_path: Path) -> None:
+    path = run.path / "verdict.json"
+    path.write_text(path.read_text().replace('"limit": 50.0', '"limit": 60.0'))
+    said = Hpn(tmp_path).run("analyse", str(run.path), code=2)
+    assert 'there, "limit": 50.0, by the records' in said
+    assert "does not follow from its own records" in said
+
+
+def test_what_the_records_say_goes_to_a_folder_of_its_own(run: RunFolder, tmp_path: Path) -> None:
+    (run.path / "metrics.json").unlink()
+    said = Hpn(tmp_path).run("analyse", str(run.path), "--out", "again")
+    assert "differs: metrics.json: No such file" in said
+    again = load(tmp_path / "again")
+    assert again.verdict() == run.verdict()
+    assert "hpn analysed with" in again.manifest().versions
+    assert not (run.path / "metrics.json").exists()
+    assert "choose another --out" in Hpn(tmp_path).run("analyse", str(run.path), "--out", str(run.path), code=2)
+
+
+def test_a_run_without_records_cannot_be_analysed(run: RunFolder, tmp_path: Path) -> None:
+    shutil.rmtree(run.path / FOLDER)
+    assert "only a run made with --keep-records" in Hpn(tmp_path).run("analyse", str(run.path), code=2)
+
+
+def _facts(change: Callable[[dict], None]) -> Callable[[RunFolder], None]:  # type: ignore[type-arg]  # plain JSON
+    def edit(run: RunFolder) -> None:
+        path = run.path / FOLDER / "facts.json"
+        facts = json.loads(path.read_text())
+        change(facts)
+        path.write_text(json.dumps(facts))
+
+    return edit
+
+
+def _packets(name: str, content: bytes) -> Callable[[RunFolder], None]:
+    def edit(run: RunFolder) -> None:
+        path = run.path / FOLDER / "packets.npz"
+        with zipfile.ZipFile(path) as archive:
+            members = {each: archive.read(each) for each in archive.namelist()}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for each, old in members.items():
+                archive.writestr(each, content if each == name else old)
+
+    return edit
+
+
+def _npy(array: np.ndarray, tail: bytes = b"") -> bytes:
+    made = io.BytesIO()
+    np.lib.format.write_array(made, array, version=(1, 0), allow_pickle=True)
+    return made.getvalue() + tail
+
+
+def _with_burst(count: int) -> Callable[[RunFolder], None]:
+    def edit(run: RunFolder) -> None:
+        measured = kept(run).measured
+        sent = measured.sent.copy()
+        sent["count"][0] = count
+        keep(run.path, replace(measured, sent=sent))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (_packets("sent.npy", b"nonsense"), "is damaged or of another version"),
+        (_packets("sent.npy", _npy(np.array([{"a": 1}], object))), "of object, not"),
+        (_packets("received.npy", _npy(np.zeros((32, 8), np.uint8))), "is (32, 8) of uint8, not"),
+        (_packets("sent.npy", _npy(np.zeros((32, 18_000), np.uint8), b"\0" * 1000)), "bytes long"),
+        (lambda run: (run.path / FOLDER / "packets.npz").write_bytes(b"PK"), "not a zip file"),
+        (lambda run: (run.path / FOLDER / "packets.npz").unlink(), "No such file"),
+        (_facts(lambda facts: facts.update(format=2)), "has format 2"),
+        (_facts(lambda facts: facts.update(counts={"sent": 18_000})), "no count of received"),
+        (_facts(lambda facts: facts["facts"]["flows"][0].update(rate_pps=0)), "has a rate of 0"),
+        (_facts(lambda facts: facts["facts"]["flows"][1].update(id=0)), "two flows have one id"),
+        (_facts(lambda facts: facts["facts"]["flows"][1].update(id=7)), "unknown flows"),
+        (_facts(lambda facts: facts["facts"].update(end_ns=-5)), "out of range"),
+        (_facts(lambda facts: facts["facts"].update(healthy_end_ns=2**61)), "longer than a day"),
+        (_facts(lambda facts: facts.pop("facts")), "Field required"),
+        (_with_burst(4_000_000_000), "packets sent, where"),
+        (lambda run: (run.path / "events.jsonl").write_text("{}\n"), "is damaged or of another version"),
+    ],
+)
+def test_records_of_somebody_else_are_refused_in_one_line(
+    run: RunFolder, harm: Callable[[RunFolder], None], words: str
+) -> None:
+    harm(run)
+    with pytest.raises(InputError, match=r"(?i)" + "".join(f"[{c}]" if c in "()" else c for c in words)) as caught:
+        analyse(run)
+    assert "\n" not in str(caught.value)
+
+
+def test_more_records_than_memory_holds_are_not_even_opened(run: RunFolder) -> None:
+    _facts(lambda facts: facts["counts"].update(sent=10**12))(run)
+    with pytest.raises(MachineError, match="GB of records"):
+        analyse(run)

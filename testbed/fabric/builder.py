@@ -169,7 +169,8 @@ class Builder:
         rail: int | None = None,
         lacp_system: str | None = None,
     ) -> Node:
-        digest = hashlib.blake2b(f"{self.spec.seed}/{name}".encode(), digest_size=4).digest()
+        whose = name if self.spec.ecmp_seeds == "per-switch" else "every switch"
+        digest = hashlib.blake2b(f"{self.spec.seed}/{whose}".encode(), digest_size=4).digest()
         node = Node(
             name=name,
             role=role,

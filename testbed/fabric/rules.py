@@ -16,7 +16,7 @@ _DEFAULTS = FabricSpec()
 
 def contradictions(spec: FabricSpec) -> list[Problem]:
     """Everything wrong between the values of ``spec``; empty when it can be built. The architecture must exist."""
-    return [*_meaningless(spec), *_tiers(spec), *_timers(spec)]
+    return [*_meaningless(spec), *_tiers(spec), *_timers(spec), *_lag(spec)]
 
 
 def _meaningless(spec: FabricSpec) -> Iterator[Problem]:
@@ -62,3 +62,11 @@ def _timers(spec: FabricSpec) -> Iterator[Problem]:
     if bgp.error_wait_min_s > bgp.error_wait_max_s:
         text = f"bgp.error_wait_min_s is above error_wait_max_s; write {bgp.error_wait_max_s} or less"
         yield ("bgp", "error_wait_min_s"), text
+
+
+def _lag(spec: FabricSpec) -> Iterator[Problem]:
+    if spec.lacp.down_delay_ms and spec.lag != "nft":
+        text = (
+            f"lacp.down_delay_ms is {spec.lacp.down_delay_ms}, but Linux bonding sends nothing through a port without"
+        )
+        yield ("lacp", "down_delay_ms"), text + " carrier, whatever its downdelay; write lag: nft"

@@ -54,6 +54,12 @@ class LacpSpec(Strict):
 
     rate: Literal["fast", "slow"] = "fast"
     system_id: Mac = SHARED_SYSTEM_ID
+    down_delay_ms: int = Field(
+        default=0,
+        ge=0,
+        le=3_600_000,
+        description="a host's LAG goes on using a port so long after it lost carrier; needs lag: nft",
+    )
     port_id_offset: int = Field(default=300, ge=257, le=8192, description="per ToR of a set: offset, 2 x offset, ...")
     tor_system_ids: dict[str, Mac] = Field(default_factory=dict, description="ToR name to a system ID of its own")
 
@@ -131,6 +137,9 @@ class FabricSpec(Strict):
     mtu: int = Field(default=4200, ge=1280, le=9216, description="bytes; path MTU 4096 needs 4200")
     queue_ms: float = Field(default=20.0, gt=0, le=1000, description="depth of a port's queue at its own rate")
     seed: int = Field(default=1, ge=0, le=2**31 - 1)
+    ecmp_seeds: Literal["per-switch", "one"] = Field(
+        default="per-switch", description="one: every switch hashes alike, as boxes left at their vendor's default do"
+    )
     lag: LagChoice = "auto"
     lacp: LacpSpec = LacpSpec()
     stack: StackSpec = StackSpec()

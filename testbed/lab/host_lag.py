@@ -5,6 +5,7 @@ Here: our speaker with nftables. The other one, Linux bonding, is ``host_bond``.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -68,14 +69,31 @@ class NftLag:
         self._speaker = Speaker(nic.host, space, lacp, ports, emit=sink, on_active=on_active)
         self.set_active = self._datapath.set_active
         self.port_for = self._datapath.port_for
-        self.carrier = self._speaker.carrier
         self.status = self._speaker.status
-        self.close = self._speaker.stop
+        self._down_delay_s = fabric.spec.lacp.down_delay_ms / 1000
+        self._lost: dict[str, asyncio.TimerHandle] = {}  # ports whose loss of carrier the speaker is still to hear of
 
     def start(self) -> None:
         """Make the rules and begin to speak LACP."""
         self._datapath.setup()
         self._speaker.start()
+
+    def close(self) -> None:
+        """Stop; what was still to be told of carrier is not told any more."""
+        for waiting in self._lost.values():
+            waiting.cancel()
+        self._lost.clear()
+        self._speaker.stop()
+
+    def carrier(self, port: str, up: bool) -> None:
+        """Tell the speaker: of a carrier at once, of its loss after ``down_delay_ms`` if it is still away then."""
+        if port in self._lost:
+            self._lost.pop(port).cancel()
+        if up or not self._down_delay_s:
+            self._speaker.carrier(port, up)
+        else:
+            loop = asyncio.get_running_loop()
+            self._lost[port] = loop.call_later(self._down_delay_s, self._speaker.carrier, port, False)
 
     def look(self) -> None:
         """Nothing: the speaker knows."""

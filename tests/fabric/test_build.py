@@ -164,6 +164,11 @@ def test_ecmp_seeds_differ_between_switches_and_follow_the_seed() -> None:
     assert seeds != [n.ecmp_seed for n in build(FabricSpec(seed=2)).switches]
 
 
+def test_one_ecmp_seed_everywhere_is_a_wish_of_the_topology_file() -> None:
+    (seed,) = {n.ecmp_seed for n in build(FabricSpec(seed=1, ecmp_seeds="one")).switches}
+    assert seed != 0, "zero would mean the kernel's own random seed, another one in each switch"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -172,6 +172,11 @@ def test_values_that_contradict_each_other_are_named_where_they_stand(tmp_path: 
             "2: core_groups is 2 but cores is 0; leave it out, or write cores: 2",
         ),
         (
+            "preset: tiny\nlacp: {down_delay_ms: 500}\n",
+            "2: lacp.down_delay_ms is 500, but Linux bonding sends nothing through a port without carrier, whatever its"
+            " downdelay; write lag: nft",
+        ),
+        (
             "preset: tiny\nsegments: 1\naggs: 0\nuplinks: 2\n",
             "4: uplinks is 2 but aggs is 0; write at least 1 Agg, or leave uplinks out",
         ),

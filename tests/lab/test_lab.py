@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,24 @@ def test_hosts_of_one_segment_reach_each_other_through_the_tor_not_around_it() -
         assert neighbours[second.ip] == first.gateway_mac
 
     with_lab(tiny(), check)
+
+
+@pytest.mark.parametrize(("cut_s", "leaves"), [(0.1, False), (0.6, True)])
+def test_a_lag_with_a_down_delay_stays_on_a_port_that_comes_back_in_time(cut_s: float, leaves: bool) -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        nic = lab.fabric.nics[0]
+        start = now_ns()
+        lab.cut(nic.links[0])
+        with suppress(TimeoutError):
+            await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), cut_s)
+        left = lab.nics[nic.name].active == (1,)
+        lab.mend(nic.links[0])
+        assert left is leaves
+        assert [e.at_ns - start > 300_000_000 for e in events.after(start, EventKind.LAG, nic.host)[:1]] == [
+            True
+        ] * left
+
+    with_lab(tiny(lag="nft", lacp={"down_delay_ms": 300}), check)
 
 
 def test_a_cut_link_moves_the_host_at_once_and_its_route_leaves_the_whole_plane() -> None:

@@ -78,9 +78,9 @@ def inventory_tables(found: Inventory) -> list[Table]:
 
 
 def rows_table(title: str, rows: object) -> Table:
-    """A table of JSON rows that share their keys; the keys are the columns."""
+    """A table of JSON rows that share their keys; the keys are the columns, those without any text left out."""
     found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
-    columns = list(found[0]) if found else ["nothing"]
+    columns = [name for name in found[0] if any(row.get(name) != "" for row in found)] if found else ["nothing"]
     return table(title, columns, ([_cell(row.get(column)) for column in columns] for row in found))
 
 

@@ -12,6 +12,7 @@ from testbed.fabric.spec import CorePorts, FabricSpec
 
 TOR_ASN, AGG_ASN, CORE_ASN = 65_100, 65_200, 65_500
 _FIRST_IFINDEX = 16  # clear of lo and of devices the kernel makes in every namespace
+_LACP_KEYS = 65_535  # a key has 16 bits, and 0 stands for no key
 
 
 class Builder:
@@ -69,6 +70,7 @@ class Builder:
         plan = self.nics_plan
         mac, gateway_mac = plan.nic_mac(rail, segment, host.index), plan.gateway_mac(rail, segment)
         gateway = plan.gateway(rail, segment)
+        key = lacp_key(len(self._nics))
         links = []
         for port, tor in enumerate(tors):
             assert tor.plane is not None
@@ -82,6 +84,7 @@ class Builder:
                 gateway_mac,
                 f"{gateway}/32",
                 offset + number + 1,
+                key,
             )
             name = f"{host.name}.r{rail}.{port}"
             links.append(Link(name, LinkKind.ACCESS, tor.plane, port_rate_bps, lower, upper))
@@ -191,6 +194,15 @@ class Builder:
     def _ifindex(self) -> int:
         self._next_ifindex += 1
         return self._next_ifindex
+
+
+def lacp_key(nic: int) -> int:
+    """The LACP key of the ToR ports of the fabric's ``nic``-th NIC.
+
+    All ToRs share one system ID, so only the key tells the ToR sets of two segments apart, and two NICs of one set.
+    Keys repeat after 65,535 NICs, four pods of the paper's.
+    """
+    return 1 + nic % _LACP_KEYS
 
 
 def scaled(rate_bps: int, spec: FabricSpec) -> int:

@@ -74,6 +74,7 @@ class Port:
     mac: str
     address: str | None = None
     port_id: int = 0  # LACP port number; ToR ports carry HPN's offset (300, 600)
+    key: int = 0  # LACP key of a ToR's access port: one per NIC, so that no other NIC's port joins its LAG
 
     @property
     def label(self) -> str:
@@ -177,6 +178,12 @@ class Fabric:
     def nic_by_ip(self) -> Mapping[str, Nic]:
         """IP to NIC."""
         return {n.ip: n for n in self.nics}
+
+    @cached_property
+    def tor_port_by_lacp(self) -> Mapping[tuple[str | None, int, int], Port]:
+        """System ID, key and port number in LACP to the ToR's access port that speaks so."""
+        ends = (link.upper for link in self.links if link.kind is LinkKind.ACCESS)
+        return {(self.node_by_name[end.node].lacp_system, end.key, end.port_id): end for end in ends}
 
     @cached_property
     def stack_of(self) -> Mapping[str, Stack]:

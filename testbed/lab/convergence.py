@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric
+from testbed.lab.lacp_why import why_idle
 
 if TYPE_CHECKING:
     from testbed.lab.lab import Lab
@@ -84,8 +85,9 @@ def _lacp(lab: Lab) -> Iterator[Gap]:
     for nic in lab.nics.values():
         for index, link in enumerate(nic.nic.links):
             if index not in nic.active:
-                status = nic.status()[index]
-                yield Gap("lacp", link.name, f"{link.name}: host port is {status.mux.value}, {status.rx.value}")
+                ports = nic.status()
+                status, why = ports[index], why_idle(lab.fabric, ports[index], ports)
+                yield Gap("lacp", link.name, f"{link.name}: host port is {status.mux.value}, {status.rx.value} ({why})")
             elif not lab.tors[link.upper.node].collecting(link.upper.name):
                 yield Gap("lacp", link.name, f"{link.name}: ToR port does not collect")
 

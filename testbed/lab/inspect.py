@@ -10,6 +10,7 @@ from testbed.fabric.model import Node
 from testbed.kernel.rtnl import RT_TABLE_MAIN
 from testbed.lab.control import JsonValue
 from testbed.lab.lab import Lab
+from testbed.lab.lacp_why import why_idle
 from testbed.lag.machine import PortStatus
 from testbed.routing.trace import Path
 
@@ -58,15 +59,15 @@ def _links(lab: Lab) -> list[JsonValue]:
 def _lacp(lab: Lab) -> list[JsonValue]:
     rows: list[JsonValue] = []
     for nic in lab.nics.values():
-        for status in nic.status():
-            rows.append(_lacp_row(nic.nic.host, status))
+        ports = nic.status()
+        rows += [_lacp_row(nic.nic.host, port, why_idle(lab.fabric, port, ports)) for port in ports]
     for tor in lab.tors.values():
-        for status in tor.status().values():
-            rows.append(_lacp_row(tor.node.name, status))
+        for port in tor.status().values():
+            rows.append(_lacp_row(tor.node.name, port, why_idle(lab.fabric, port, (port,), tor.condition)))
     return rows
 
 
-def _lacp_row(node: str, status: PortStatus) -> JsonValue:
+def _lacp_row(node: str, status: PortStatus, why: str) -> JsonValue:
     actor, partner = status.actor, status.partner
     return {
         "port": f"{node}:{status.name}",
@@ -79,6 +80,7 @@ def _lacp_row(node: str, status: PortStatus) -> JsonValue:
         "partner_system": partner.system,
         "partner_key": partner.key,
         "partner_port": partner.port,
+        "why_idle": why,
     }
 
 

@@ -42,7 +42,7 @@ class Tor:
         assert self.node.lacp_system is not None
         config = LacpConfig(
             system=self.node.lacp_system,
-            key=lacp_key(fabric, link),
+            key=link.upper.key,
             fast=fabric.spec.lacp.rate == "fast",
             aggregate_wait_ns=AGGREGATE_WAIT_NS,
         )
@@ -176,9 +176,3 @@ class Tor:
     def collecting(self, port: str) -> bool:
         """Whether this access port collects and distributes."""
         return self.alive and bool(self.speakers[port].active_ports)
-
-
-def lacp_key(fabric: Fabric, link: Link) -> int:
-    """The actor key of a ToR's access port: one per NIC of the rack, equal on the ToRs of its set."""
-    nic = fabric.nic_of_link(link.name)
-    return 1 + fabric.node(nic.host).index * fabric.spec.rails + nic.rail

@@ -1,6 +1,6 @@
-"""The LACPDU on the wire: encode and decode version 1 (IEEE 802.1AX-2014, 6.4.2).
+"""The LACPDU on the wire: encode version 1, decode every version (IEEE 802.1AX-2014, 6.4.2).
 
-Only the 110 octets after the Ethernet header; the header is the sender's business.
+Only what follows the Ethernet header: 110 octets, from version 2 on possibly more. The header is the sender's business.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def encode(pdu: Lacpdu) -> bytes:
 def decode(payload: bytes) -> Lacpdu | None:
     """The LACPDU in an Ethernet payload of type 0x8809; None when it is none, or is cut short or malformed.
 
-    Lengths are validated; version, TLV types and reserved octets are not, so that later versions interwork (6.4.12).
+    Lengths are validated; TLV types and reserved octets are not, so that later versions interwork (6.4.12). These have
+    further TLVs where version 1 has its Terminator (6.4.2.4); we act on none of them, so all are skipped.
     """
     if len(payload) < LACPDU_SIZE or payload[0] != _SUBTYPE_LACP:
         return None
@@ -82,8 +83,13 @@ def decode(payload: bytes) -> Lacpdu | None:
     _, actor_length, *actor = fields[2:10]
     _, partner_length, *partner = fields[10:18]
     _, collector_length, delay, _, terminator_length = fields[18:]
-    lengths = (actor_length, partner_length, collector_length, terminator_length)
-    if lengths != (_INFORMATION_LENGTH, _INFORMATION_LENGTH, _COLLECTOR_LENGTH, 0):
+    if (actor_length, partner_length, collector_length) != (
+        _INFORMATION_LENGTH,
+        _INFORMATION_LENGTH,
+        _COLLECTOR_LENGTH,
+    ):
+        return None
+    if fields[1] <= _VERSION and terminator_length != 0:
         return None
     return Lacpdu(_info(*actor), _info(*partner), delay)
 

@@ -168,7 +168,7 @@ class LacpPort:
         partner = self.partner
         if PortState.DEFAULTED in self._state or partner.system == self._system.system:
             return None
-        individual = None if PortState.AGGREGATION in partner.state else partner.port
+        individual = None if PortState.AGGREGATION in partner.state else self.config.number
         return LagId(partner.system_priority, partner.system, partner.key, individual)
 
     def select(self, selected: Selected) -> None:

@@ -16,6 +16,7 @@ from testbed.kernel.packet import PacketSocket
 from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
 from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, decode, encode
 from testbed.lag.machine import Action, LacpSystem, PortStatus, StateChanged, Transmit
+from testbed.lag.marker import answer
 
 ActiveSink = Callable[[tuple[str, ...]], None]
 
@@ -112,6 +113,8 @@ class Speaker:
         if pdu is not None:
             now = now_ns()
             self._apply(self._system.receive(port, pdu, now), now)
+        elif (response := answer(payload)) is not None:
+            self._sockets[port].send(response, SLOW_PROTOCOLS_MAC)
 
     def _tick(self, due: int) -> None:
         self._timer = None

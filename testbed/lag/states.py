@@ -42,9 +42,10 @@ class Selected(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LagId:
-    """The Partner's half of a LAG ID (6.3.6): ports of this System may aggregate when it is equal.
+    """What tells a LAG of this System from its others (6.3.6): ports may aggregate when it is equal.
 
-    ``individual`` is the Partner's port number when the Partner refuses aggregation, else None.
+    ``individual`` is our own port number when the Partner refuses aggregation, else None. The Partner's would not do:
+    two ToRs that share a system ID may give their ports equal numbers.
     """
 
     system_priority: int

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from testbed.errors import InputError
 from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.build import build
+from testbed.fabric.builder import lacp_key
 from testbed.fabric.inventory import inventory
 from testbed.fabric.model import Fabric, LinkKind, Role
 from testbed.fabric.presets import PRESETS
@@ -115,6 +116,15 @@ def test_every_nic_hangs_on_the_tors_of_its_segment_and_rail_by_ports_that_share
         numbers = [link.upper.port_id for link in fabric.links_of(tor.name) if link.kind is LinkKind.ACCESS]
         _all_differ(numbers)
         assert all((number - 1) // spec.lacp.port_id_offset == tor.index + 1 for number in numbers)
+    keys = [{link.upper.key for link in nic.links} for nic in fabric.nics]
+    assert all(len(of_nic) == 1 for of_nic in keys)
+    _all_differ([key for (key,) in keys])
+
+
+def test_at_the_papers_scale_every_nic_has_an_lacp_key_of_its_own_and_beyond_it_no_key_leaves_its_16_bits() -> None:
+    pod = build(PRESETS["pod"].spec)
+    assert len({nic.links[0].upper.key for nic in pod.nics}) == len(pod.nics) == 16_320
+    assert [lacp_key(nic) for nic in (0, 65_534, 65_535)] == [1, 65_535, 1]
 
 
 @settings(max_examples=60, deadline=None)

@@ -6,9 +6,11 @@ import asyncio
 import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from testbed.events import Event, EventKind
 from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
 from testbed.lab.lab import Lab
@@ -52,12 +54,22 @@ async def whole_again(lab: Lab, before: State) -> None:
     assert differences(before, state(lab)) == ()
 
 
-def with_lab(spec: FabricSpec, test: Callable[[Lab, Recorder], Awaitable[None]], *, converge: bool = True) -> None:
-    """Run ``test`` on a converged lab of ``spec``; call it in a sandbox."""
+def crossed(fabric: Fabric, first: str, second: str) -> Fabric:
+    """The fabric with the ToR ends of two access links exchanged, as cables put into the wrong ToRs would be."""
+    one, other = fabric.link(first), fabric.link(second)
+    swapped = {one: replace(one, upper=other.upper), other: replace(other, upper=one.upper)}
+    nics = tuple(replace(nic, links=tuple(swapped.get(link, link) for link in nic.links)) for nic in fabric.nics)
+    return replace(fabric, links=tuple(swapped.get(link, link) for link in fabric.links), nics=nics)
+
+
+def with_lab(
+    what: FabricSpec | Fabric, test: Callable[[Lab, Recorder], Awaitable[None]], *, converge: bool = True
+) -> None:
+    """Run ``test`` on a converged lab of ``what``; call it in a sandbox."""
 
     async def body() -> None:
         events = Recorder()
-        lab = Lab(build(spec), events.append)
+        lab = Lab(what if isinstance(what, Fabric) else build(what), events.append)
         lab.start()
         if converge:
             await lab.converged(30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -10,12 +11,18 @@ import pytest
 
 from testbed.errors import MachineError
 from testbed.events import EventKind, now_ns
+from testbed.fabric.build import build
 from testbed.fabric.model import Nic
+from testbed.kernel.packet import PacketSocket
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from testbed.lab.control import JsonValue
+from testbed.lab.inspect import report
 from testbed.lab.lab import Lab
 from testbed.lab.state import state
+from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, ping, tiny, whole_again, with_lab
+from tests.lab.running import Recorder, crossed, ping, tiny, whole_again, with_lab
+from tests.lag.markers import marker
 from traffic.flow import ROCE_PORT
 
 pytestmark = pytest.mark.kernel
@@ -134,6 +141,53 @@ def test_a_tor_with_another_system_id_is_not_aggregated_and_the_lab_says_so() ->
         await lab.wait_for(lambda: ways_out() == [None] * 8, 30)
 
     with_lab(tiny(lacp={"tor_system_ids": {"p0.s0.t0.1": "00:00:5e:00:01:02"}}), check, converge=False)
+
+
+def test_a_nic_cabled_to_a_tor_of_another_segment_is_refused_and_inspect_says_why() -> None:
+    """Both NICs are NIC 0 of their rack, and all ToRs share one system ID: the LACP key must tell the sets apart."""
+    ours, theirs = "p0.s0.h0.r0.1", "p0.s1.h0.r0.1"
+
+    async def check(lab: Lab, _events: Recorder) -> None:
+        def row(port: str) -> dict[str, JsonValue]:
+            rows = report(lab, "lacp")
+            assert isinstance(rows, list)
+            return next(found for found in rows if isinstance(found, dict) and found["port"] == port)
+
+        await lab.wait_for(lambda: "partner key" in str(row("p0.s0.h0:r0p1")["why_idle"]), 10)
+        await lab.wait_for(lambda: not any(gap.kind == "bgp" for gap in lab.missing()), 30)
+        assert {lab.nics[name].active for name in ("p0.s0.h0.r0", "p0.s1.h0.r0")} == {(0,)}
+        key, other = (lab.fabric.link(link).upper.key for link in (theirs, ours))
+        told = f"partner key {other} of p0.s1.t0.1:h0r0; the LAG has {key} of p0.s0.t0.0:h0r0"
+        assert row("p0.s0.h0:r0p1")["why_idle"] == told
+        assert f"{ours}: host port is waiting, current ({told})" in {gap.text for gap in lab.missing()}
+        assert row("p0.s0.h0:r0p0")["why_idle"] == ""
+        assert row("p0.s1.t0.1:h0r0")["why_idle"] == f"{lab.fabric.nic('p0.s0.h0.r0').mac} is not in synchronization"
+
+    with_lab(crossed(build(tiny()), ours, theirs), check, converge=False)
+
+
+def test_a_marker_is_answered_by_both_ends_of_a_link_in_the_same_words() -> None:
+    """Whoever speaks LACP answers: our speaker on ToRs, and on hosts it or Linux bonding, the judge of ours."""
+
+    async def check(lab: Lab, _events: Recorder) -> None:
+        assert lab.wiring is not None
+        link = lab.fabric.links[0]
+        asked = marker(link.lower.port_id, link.lower.mac, 0xCAFE)
+        heard: asyncio.Queue[bytes] = asyncio.Queue()
+
+        def hear(payload: bytes, _source: str) -> None:
+            if payload[0] == 2 and payload[2] == 2:
+                heard.put_nowait(payload)
+
+        for near, far in ((link.upper, link.lower), (link.lower, link.upper)):
+            space = lab.wiring.namespaces[near.node]
+            ear = PacketSocket(space, near.name, ETHERTYPE_SLOW_PROTOCOLS, group=SLOW_PROTOCOLS_MAC, on_frame=hear)
+            assert ear.send(asked, SLOW_PROTOCOLS_MAC)
+            async with asyncio.timeout(5):
+                assert await heard.get() == asked[:2] + bytes((2,)) + asked[3:], f"{far.label}'s answer"
+            ear.close()
+
+    with_lab(tiny(), check)
 
 
 def test_a_crashed_tor_takes_all_its_links_and_comes_back_empty() -> None:

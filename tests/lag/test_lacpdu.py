@@ -50,7 +50,7 @@ def test_one_wrong_octet_never_crashes_and_a_wrong_length_is_refused(pdu: Lacpdu
     changed = octet != wire[at]
     wire[at] = octet
     decoded = decode(bytes(wire))
-    if changed and at in (0, 3, 23, 43, 59):  # subtype and the four lengths
+    if changed and at in (0, 3, 23, 43, 59):  # subtype and the four lengths; 59 is the Terminator's
         assert decoded is None
 
 
@@ -59,10 +59,32 @@ def test_a_pdu_cut_short_is_refused(pdu: Lacpdu, size: int) -> None:
     assert decode(encode(pdu)[:size]) is None
 
 
-def test_a_later_version_is_read_as_version_1() -> None:
+def version_2(pdu: Lacpdu) -> bytes:
+    """The LACPDU of a System that does per-service frame distribution (802.1AX-2014, 6.4.2.4)."""
+    up_to_collector = bytearray(encode(pdu)[:58])
+    up_to_collector[1] = 2
+    algorithm = bytes((4, 6)) + bytes.fromhex("0080c201")
+    digest = bytes((5, 20)) + bytes(range(18))
+    return bytes(up_to_collector) + algorithm + digest + bytes(2) + bytes(24)
+
+
+@given(PDU)
+def test_a_version_2_pdu_with_further_tlvs_is_read_by_what_version_1_has(pdu: Lacpdu) -> None:
+    assert decode(version_2(pdu)) == pdu
+
+
+def test_a_later_version_without_further_tlvs_is_read_too() -> None:
     wire = bytearray(encode(SAMPLE))
-    wire[1] = 2
+    wire[1] = 3
     assert decode(bytes(wire)) == SAMPLE
+
+
+def test_tshark_and_we_read_the_same_in_a_version_2_pdu(tmp_path: Path) -> None:
+    found = _tshark(tmp_path, version_2(SAMPLE))
+    assert found["lacp.version"] == "0x02"
+    assert int(found["lacp.partner.port"]) == SAMPLE.partner.port
+    assert int(found["lacp.actor.state"], 16) == SAMPLE.actor.state
+    assert int(found["lacp.collector.max_delay"]) == SAMPLE.collector_max_delay
 
 
 def test_scapy_builds_the_same_octets() -> None:
@@ -89,7 +111,8 @@ def test_scapy_builds_the_same_octets() -> None:
     assert decode(bytes(theirs)) == SAMPLE
 
 
-def test_tshark_reads_every_field(tmp_path: Path) -> None:
+def _tshark(tmp_path: Path, payload: bytes) -> dict[str, str]:
+    """What tshark reads in a LACPDU."""
     if shutil.which("tshark") is None:
         pytest.skip("no tshark: apt install tshark")
     from scapy.layers.l2 import Ether
@@ -97,11 +120,16 @@ def test_tshark_reads_every_field(tmp_path: Path) -> None:
 
     capture = tmp_path / "lacp.pcap"
     header = Ether(dst=SLOW_PROTOCOLS_MAC, src="02:00:00:00:00:01", type=0x8809)
-    wrpcap(str(capture), [header / encode(SAMPLE)])
+    wrpcap(str(capture), [header / payload])
     text = subprocess.run(["tshark", "-r", str(capture), "-T", "json"], capture_output=True, check=True, text=True)
     layers = json.loads(text.stdout)[0]["_source"]["layers"]
     assert "_ws.malformed" not in layers
-    lacp = layers["lacp"]
+    found: dict[str, str] = layers["lacp"]
+    return found
+
+
+def test_tshark_reads_every_field(tmp_path: Path) -> None:
+    lacp = _tshark(tmp_path, encode(SAMPLE))
     for side, info in (("actor", SAMPLE.actor), ("partner", SAMPLE.partner)):
         assert int(lacp[f"lacp.{side}.sys_priority"]) == info.system_priority
         assert lacp[f"lacp.{side}.sysid"] == info.system

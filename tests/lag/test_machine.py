@@ -187,13 +187,14 @@ class TestSelection:
         wire.run(10)
         assert wire.active("host") == ()
 
-    def test_partners_that_refuse_aggregation_are_taken_one_at_a_time(self) -> None:
+    @pytest.mark.parametrize("numbers", [(1, 2), (7, 7)])
+    def test_partners_that_refuse_aggregation_are_taken_one_at_a_time(self, numbers: tuple[int, int]) -> None:
         nic = host(wait_s=0)
-        for index, name in enumerate(BOTH):
+        for name, number in zip(BOTH, numbers, strict=True):
             nic.carrier(name, True, 0)
             lone = PortState.ACTIVITY | PortState.SYNCHRONIZATION
             nobody = PortInfo(0, "00:00:00:00:00:00", 0, 0, 0, PortState(0))
-            partner = PortInfo(1, OTHER, 7, 255, index + 1, lone)
+            partner = PortInfo(1, OTHER, 7, 255, number, lone)
             nic.receive(name, Lacpdu(partner, nobody), 0)
         nic.tick(1)
         assert nic.active_ports == ("eth0",)

@@ -1,0 +1,45 @@
+"""Why a port carries nothing, read off its LACP: what ``hpn inspect lacp`` and an ``up`` that fails say of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from testbed.fabric.model import Fabric
+from testbed.lag.lacpdu import PortInfo, PortState
+from testbed.lag.machine import PortStatus
+from testbed.lag.states import Mux, Rx, Selected
+
+
+def why_idle(fabric: Fabric, port: PortStatus, system: Sequence[PortStatus], condition: str = "") -> str:
+    """One clause, '' when the port distributes. ``system`` is every port of the same LAG, ``condition`` the ToR's."""
+    if port.mux is Mux.COLLECTING_DISTRIBUTING:
+        return ""
+    if not port.enabled:
+        return "no carrier"
+    if port.rx is not Rx.CURRENT:
+        return "hears no LACPDU"
+    if port.selected is Selected.STANDBY:
+        return _refused(fabric, port, system, condition)
+    if PortState.SYNCHRONIZATION not in port.partner.state:
+        return f"{_who(fabric, port.partner)} is not in synchronization"
+    return "waits for other ports to join"
+
+
+def _refused(fabric: Fabric, port: PortStatus, system: Sequence[PortStatus], condition: str) -> str:
+    held = next((other for other in system if other.selected is Selected.SELECTED and other is not port), None)
+    if held is None:
+        return f"the ToR holds it back: {condition}" if condition else "not selected"
+    if PortState.AGGREGATION not in port.partner.state:
+        return f"{_who(fabric, port.partner)} refuses aggregation"
+    for name in ("system", "system_priority", "key"):
+        ours, theirs = getattr(held.partner, name), getattr(port.partner, name)
+        if ours != theirs:
+            told = f"partner {name.replace('_', ' ')} {theirs} of {_who(fabric, port.partner)}"
+            return f"{told}; the LAG has {ours} of {_who(fabric, held.partner)}"
+    return f"{_who(fabric, held.partner)} refuses aggregation"
+
+
+def _who(fabric: Fabric, partner: PortInfo) -> str:
+    """The ToR port that gives itself out so; a NIC, or one unknown, by its system ID."""
+    port = fabric.tor_port_by_lacp.get((partner.system, partner.key, partner.port))
+    return partner.system if port is None else port.label

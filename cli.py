@@ -165,14 +165,14 @@ def up(topology: str, name: str | None, quiet: bool) -> None:
 @click.option("--all", "everything", is_flag=True, help="End every lab of yours.")
 def down(name: str | None, everything: bool) -> None:
     """End a lab and verify that nothing is left of it; ending one that is not up is no error."""
-    labs = list(registry.running())
+    labs = list(registry.everything())
     if name is not None:
         registry.check_name(name)
         labs = [found for found in labs if found[1].name == name]
     elif not everything and len(labs) > 1:
         registry.find(None)
     for place, record in labs:
-        supervisor.stop(place, record)
+        supervisor.stop(place)
         click.echo(f"lab {record.name} is down")
     if not labs:
         click.echo("no lab is up" if name is None else f"lab {name} is not up")
@@ -181,17 +181,20 @@ def down(name: str | None, everything: bool) -> None:
 @commands.command()
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def ls(as_json: bool) -> None:
-    """List your running labs."""
-    records = [record for _, record in registry.running()]
+    """List your labs: starting, up, ending, or died with last words."""
+    records = [record for _, record in registry.everything()]
     if as_json:
         click.echo(json.dumps([asdict(record) for record in records], indent=2))
-    else:
-        columns = ("name", "topology", ">nodes", ">links", "datapath", ">process", ">age")
-        rows = (
-            (r.name, r.topology, r.nodes, r.links, r.datapath, r.first_pid, f"{time.time() - r.started_at:.0f} s")
-            for r in records
-        )
-        show(table("labs", columns, rows))
+        return
+    columns = ("name", "state", "topology", ">nodes", ">links", "datapath", ">process", ">age")
+    rows = (
+        (r.name, r.state, r.topology, r.nodes, r.links, r.datapath, r.first_pid, f"{time.time() - r.started_at:.0f} s")
+        for r in records
+    )
+    show(table("labs", columns, rows))
+    for record in records:
+        if record.reason:
+            click.echo(f"{record.name}: {record.reason}")
 
 
 lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")

@@ -13,10 +13,12 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import select
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -57,19 +59,25 @@ def needs_user_namespace() -> bool:
     return os.geteuid() != 0
 
 
-def spawn(body: Callable[[], int], *, user_namespace: bool | None = None, detach: bool = False) -> Sandbox:
+def spawn(
+    body: Callable[[], int], *, user_namespace: bool | None = None, detach: bool = False, keep: Collection[int] = ()
+) -> Sandbox:
     """Fork ``body`` as the first process of a new sandbox; returns once the sandbox stands.
 
-    ``body`` returns the exit code. With ``detach`` the sandbox outlives the caller, in a session of its own.
-    MachineError, naming the way out, when the kernel refuses the namespaces.
+    ``body`` returns the exit code. With ``detach`` the sandbox outlives the caller, in a session of its own; of the
+    caller's descriptors it then has 0 to 2 and ``keep``. MachineError, naming the way out, when the kernel refuses the
+    namespaces.
     """
     with_user = needs_user_namespace() if user_namespace is None else user_namespace
     reader, writer = os.pipe2(os.O_CLOEXEC)
     _flush()
+    parent = os.getpid()
     warden = os.fork()
     if warden == 0:
         os.close(reader)
-        _be_warden(body, writer, with_user, detach)
+        if detach:
+            _close_all_but({writer, *keep})
+        _be_warden(body, writer, with_user, None if detach else parent)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read().decode(errors="replace")
@@ -145,18 +153,28 @@ def let_go_of_terminal(log_fd: int | None = None) -> None:
     os.close(nothing)
 
 
+def _close_all_but(kept: Collection[int]) -> None:
+    """Close every descriptor above 2 that is not ``kept``; a lock of the caller would be held as long as we live."""
+    for fd in [int(name) for name in os.listdir("/proc/self/fd")]:
+        if fd > 2 and fd not in kept:
+            with suppress(OSError):  # the one that listed them is closed by now
+                os.close(fd)
+
+
 def _flush() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
 
 
-def _be_warden(body: Callable[[], int], writer: int, with_user: bool, detach: bool) -> NoReturn:
-    """Enter the namespaces, fork the first process, report its process ID, wait for it."""
+def _be_warden(body: Callable[[], int], writer: int, with_user: bool, parent: int | None) -> NoReturn:
+    """Enter the namespaces, fork the first process, report its process ID, wait for it; without parent: detached."""
     try:
-        if detach:
+        if parent is None:
             os.setsid()
         else:
             die_with_parent()
+            if os.getppid() != parent:  # it died before we asked
+                os._exit(MachineError.exit_code)
         _unshare(with_user)
         go_reader, go_writer = os.pipe2(os.O_CLOEXEC)
         first = os.fork()
@@ -164,15 +182,14 @@ def _be_warden(body: Callable[[], int], writer: int, with_user: bool, detach: bo
             os.close(go_writer)
             _be_first(body, go_reader, writer)
         os.close(go_reader)
-        os.write(go_writer, f"pid {first}".encode())
-        os.close(go_writer)
+        os.write(go_writer, f"pid {first}".encode())  # kept open: its end says that we are dead
         os.close(writer)
     except OSError as error:
         os.write(writer, _explain(error).encode())
         os._exit(MachineError.exit_code)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    if detach:
+    if parent is None:
         let_go_of_terminal()
     code = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
     os._exit(code if code >= 0 else 128 - code)
@@ -184,6 +201,8 @@ def _be_first(body: Callable[[], int], go_reader: int, writer: int) -> NoReturn:
     try:
         die_with_parent()
         own_pid = os.read(go_reader, 32)
+        if not own_pid or _is_hung_up(go_reader):
+            os._exit(MachineError.exit_code)  # the warden died before we asked to die with it
         os.close(go_reader)
         try:
             _mounts()
@@ -200,6 +219,12 @@ def _be_first(body: Callable[[], int], go_reader: int, writer: int) -> NoReturn:
     finally:
         _flush()
         os._exit(code)
+
+
+def _is_hung_up(reader: int) -> bool:
+    poller = select.poll()
+    poller.register(reader, 0)
+    return bool(poller.poll(0))
 
 
 def _unshare(with_user: bool) -> None:

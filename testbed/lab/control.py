@@ -26,12 +26,22 @@ Handler = Callable[[Json, Emit], Awaitable[JsonValue]]
 _LIMIT = 1 << 26
 
 
+class SupervisorGone(MachineError):
+    """The supervisor ended while it was asked something."""
+
+
 def listen(path: Path) -> socket.socket:
-    """Bind the control socket (before the sandbox hides its directory). MachineError when the path is too long."""
+    """Bind the control socket (before the sandbox hides its directory).
+
+    MachineError when the path is too long, OSError when its directory takes nothing.
+    """
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
         server.bind(str(path))
     except OSError as error:
+        server.close()
+        if error.errno is not None:
+            raise
         raise MachineError(
             f"cannot make the control socket {path} ({error}); set HPN_STATE_DIR to a short path"
         ) from error
@@ -101,7 +111,7 @@ def call(path: Path, op: str, *, on_event: Emit | None = None, **arguments: Json
             raise error_for(message.get("exit_code"), str(message["error"]))
         else:
             return message.get("ok")
-    raise MachineError("the lab's supervisor went away; see: hpn ls")
+    raise SupervisorGone("the lab's supervisor went away; see: hpn ls")
 
 
 def _conversation(path: Path, request: Json) -> Iterator[Json]:

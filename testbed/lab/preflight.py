@@ -32,7 +32,7 @@ def neighbour_entries(fabric: Fabric) -> int:
 
 
 def _neighbours(fabric: Fabric) -> list[str]:
-    others = sum(neighbour_entries(registry.fabric_of(place)) for place, _ in registry.running())
+    others = sum(neighbour_entries(registry.fabric_of(place)) for place, lab in registry.running() if lab.nodes)
     need, limit = neighbour_entries(fabric) + others, neighbour_limit()
     if need <= limit:
         return []

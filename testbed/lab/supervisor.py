@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import gc
 import os
 import select
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from types import FrameType
 
 from testbed.errors import HpnError, InputError, MachineError
 from testbed.events import Event, EventKind
@@ -18,9 +21,10 @@ from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.processes import reap_strangers
 from testbed.lab import byhand, control, inspect, preflight
-from testbed.lab.control import Emit, Json, JsonValue
+from testbed.lab.control import Emit, Json, JsonValue, SupervisorGone
 from testbed.lab.lab import Lab
-from testbed.lab.registry import LabFolder, LabRecord, folder
+from testbed.lab.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
+from testbed.lab.registry import folder
 from testbed.routing.trace import Flow
 
 _GRACE_S = 3.0
@@ -38,64 +42,137 @@ class Request:
 def launch(request: Request, on_event: Callable[[Json], None]) -> LabRecord:
     """Start a detached lab and wait until it is converged; its record.
 
-    InputError when the name is taken, MachineError when the machine cannot carry it or it does not converge; then
-    nothing of it is left.
+    InputError when the name is taken, MachineError when the machine cannot carry it or it does not converge, or when
+    its state cannot be written; then nothing of it is left. Nor is it when this process is killed before the end: the
+    lab holds the other end of a pipe until then.
     """
     preflight.check(request.fabric)
     place = folder(request.name)
-    lock = place.claim()
-    listening = control.listen(place.socket)
-    log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with _interrupted_by_any_signal():
+        lock = place.claim()
+        start = _Start(request, place, lock)
+        try:
+            return start.bring_up(on_event)
+        except OSError as error:
+            raise unusable(place.path, error) from error
+        finally:
+            start.finish()
 
-    def body() -> int:
-        sandbox.let_go_of_terminal(log)
-        return asyncio.run(_Supervisor(request, listening).run())
 
+class _Start:
+    """One lab from the claim of its name until it is up, or gone again."""
+
+    def __init__(self, request: Request, place: LabFolder, lock: int) -> None:
+        self._request = request
+        self._place = place
+        self._lock = lock
+        self._box: sandbox.Sandbox | None = None
+        self._tethered, self._tether = os.pipe2(os.O_CLOEXEC)
+        self._up = False
+
+    def bring_up(self, on_event: Callable[[Json], None]) -> LabRecord:
+        """Spawn the lab and wait for it. OSError when its folder takes nothing."""
+        place, fabric = self._place, self._request.fabric
+        (place.path / "fabric.json").write_text(fabric.spec.model_dump_json())
+        record = LabRecord(
+            name=self._request.name,
+            first_pid=0,
+            topology=self._request.topology,
+            nodes=len(fabric.nodes),
+            links=len(fabric.links),
+            datapath="",
+            started_at=time.time(),
+        )
+        place.write(record)
+        self._box = self._spawn()
+        record = replace(record, first_pid=self._box.first_pid)
+        place.write(record)
+        try:
+            datapath = control.call(place.socket, "wait", on_event=on_event)
+        except SupervisorGone as error:
+            words = place.last_words() or "it said nothing"
+            raise MachineError(f"the supervisor of lab {place.name} died while it started: {words}") from error
+        record = replace(record, state=UP, datapath=str(datapath))
+        place.write(record)
+        os.write(self._tether, b"up")
+        self._up = True
+        return record
+
+    def _spawn(self) -> sandbox.Sandbox:
+        listening = control.listen(self._place.socket)
+        log = os.open(self._place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+        def body() -> int:
+            hold_as_first(self._lock)
+            sandbox.let_go_of_terminal(log)
+            faulthandler.enable(2)
+            asyncio.run(_Supervisor(self._request, listening, self._tethered).run())
+            os.ftruncate(log, 0)  # an end in order has no last words
+            return 0
+
+        try:
+            return sandbox.spawn(body, detach=True, keep=(self._lock, log, listening.fileno(), self._tethered))
+        finally:
+            listening.close()
+            os.close(log)
+
+    def finish(self) -> None:
+        """Let go of the lab; end it, unless it is up."""
+        os.close(self._tethered)
+        os.close(self._tether)
+        if not self._up:
+            if self._box is not None:
+                _end_and_wait(self._box)
+            self._place.remove(self._lock)
+        os.close(self._lock)  # the sandbox has it, if it lives
+
+
+def _end_and_wait(box: sandbox.Sandbox) -> None:
+    """End a sandbox of our own and wait until it is gone: the supervisor saw its pipe close, or is killed."""
+    watch = os.pidfd_open(box.warden_pid)
+    if not _ended(watch, _GRACE_S):
+        with suppress(ProcessLookupError):
+            os.kill(box.first_pid, signal.SIGKILL)
+    os.close(watch)
+    box.wait()
+
+
+@contextmanager
+def _interrupted_by_any_signal() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP act as Ctrl-C does: what was begun is undone."""
+    previous = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        box = sandbox.spawn(body, detach=True)
+        yield
     finally:
-        listening.close()
-        os.close(log)
-    record = LabRecord(
-        name=request.name,
-        first_pid=box.first_pid,
-        topology=request.topology,
-        nodes=len(request.fabric.nodes),
-        links=len(request.fabric.links),
-        datapath="",
-        started_at=time.time(),
-    )
-    place.write(record)
-    (place.path / "fabric.json").write_text(request.fabric.spec.model_dump_json())
-    os.close(lock)  # the sandbox holds it now
-    try:
-        datapath = control.call(place.socket, "wait", on_event=on_event)
-    except (HpnError, KeyboardInterrupt):
-        stop(place, record)
-        raise
-    record = replace(record, state="up", datapath=str(datapath))
-    place.write(record)
-    return record
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
-def stop(place: LabFolder, record: LabRecord, timeout_s: float = 20.0) -> None:
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def stop(place: LabFolder, timeout_s: float = 20.0) -> None:
     """End a lab and verify that its process and lock are gone; idempotent. MachineError when it will not die."""
-    try:
-        watch = os.pidfd_open(record.first_pid)
-    except ProcessLookupError:
-        place.remove()
-        return
-    try:
-        # The lock tells whether that process ID still is our lab: it may have been reused.
-        if place.is_held():
-            signal.pidfd_send_signal(watch, signal.SIGTERM)
-            if not _ended(watch, _GRACE_S):
-                signal.pidfd_send_signal(watch, signal.SIGKILL)
-            if not _ended(watch, timeout_s) or not place.released(timeout_s):
-                raise MachineError(f"lab {record.name}: process {record.first_pid} does not end")
-    finally:
-        os.close(watch)
-    place.remove()
+    holder = place.holder()
+    if holder is not None:
+        with suppress(ProcessLookupError):
+            watch = os.pidfd_open(holder)
+            try:
+                _end(place, holder, watch, timeout_s)
+            finally:
+                os.close(watch)
+    if not place.remove_when_released(timeout_s):
+        raise MachineError(f"lab {place.name}: process {place.holder() or holder} does not end")
+
+
+def _end(place: LabFolder, holder: int, watch: int, timeout_s: float) -> None:
+    for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, timeout_s)):
+        if place.holder() != holder:  # it ended by itself, and its process ID may be another's by now
+            return
+        signal.pidfd_send_signal(watch, number)
+        if _ended(watch, patience_s):
+            return
 
 
 def _ended(pidfd: int, timeout_s: float) -> bool:
@@ -107,14 +184,15 @@ def _ended(pidfd: int, timeout_s: float) -> bool:
 class _Supervisor:
     """State of one running lab's supervisor."""
 
-    def __init__(self, request: Request, listening: socket.socket) -> None:
+    def __init__(self, request: Request, listening: socket.socket, tethered: int) -> None:
         self._request = request
         self._listening = listening
+        self._tethered = tethered
         self._ready: asyncio.Future[None] | None = None
         self._lab: Lab | None = None
         self._end = asyncio.Event()
 
-    async def run(self) -> int:
+    async def run(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._end.set)
@@ -126,12 +204,14 @@ class _Supervisor:
              "break": self._break, "mend": self._mend}
         )  # fmt: skip
         await server.start(self._listening)
+        loop.add_reader(self._tethered, self._on_tether)
         starting = asyncio.create_task(self._start())
         await self._end.wait()
+        if starting.done():
+            starting.result()  # a bug while it started ends the lab with its traceback
         starting.cancel()
         server.close()
         lab.close()
-        return 0
 
     async def _start(self) -> None:
         assert self._ready is not None
@@ -139,11 +219,22 @@ class _Supervisor:
         try:
             self._lab.start()
             await self._lab.converged()
-        except HpnError as error:
-            self._ready.set_exception(error)
+        except (HpnError, OSError) as error:
+            found = error if isinstance(error, HpnError) else MachineError(f"{type(error).__name__}: {error}")
+            self._ready.set_exception(found)
         else:
             gc.freeze()
             self._ready.set_result(None)
+        finally:
+            if not self._ready.done():
+                self._end.set()
+
+    def _on_tether(self) -> None:
+        """The command that started us is content, or it died before it was: then nobody knows of this lab."""
+        if not os.read(self._tethered, 16):
+            self._end.set()
+        asyncio.get_running_loop().remove_reader(self._tethered)
+        os.close(self._tethered)
 
     async def _wait(self, _request: Json, emit: Emit) -> JsonValue:
         assert self._lab is not None

@@ -1,0 +1,240 @@
+"""The folder of one lab: its record, its log, its control socket, and the lock that says whether it lives.
+
+Changes when what a lab keeps outside its sandbox changes. The supervisor and its warden hold the lock; the kernel drops
+it when they die, however they die. A record lock on a byte of the same file tells who the first process is: a lab can
+be ended when nothing else in its folder can be read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+
+from testbed.errors import InputError, MachineError
+
+_PF_EXITING = 0x4  # linux/sched.h, in the flags field of /proc/PID/stat
+DYING_S = 60.0
+_WORDS = 300
+_FATAL = ("Fatal Python error", "*** ")  # faulthandler's first line; glibc's: what follows is where
+_STARTER, _FIRST = 0, 1  # bytes of the lock file: locked by the command that starts the lab, by its first process
+_FLOCK = "hhqqi4x"  # struct flock of fcntl(2)
+STARTING, UP, ENDING, DIED = "starting", "up", "ending", "died"
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
+_FILES = frozenset({"lock", "lab.json", "lab.json.new", "fabric.json", "control.sock", "lab.log"})
+
+
+@dataclass(frozen=True, slots=True)
+class LabRecord:
+    """What is known of a lab from outside. ``state`` is one of the four above; times are epoch seconds."""
+
+    name: str
+    first_pid: int
+    topology: str
+    nodes: int
+    links: int
+    datapath: str
+    started_at: float
+    state: str = STARTING
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LabFolder:
+    """The folder of one lab name."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The lab's name."""
+        return self.path.name
+
+    @property
+    def socket(self) -> Path:
+        """The control socket."""
+        return self.path / "control.sock"
+
+    @property
+    def log(self) -> Path:
+        """What the supervisor and its daemons wrote to their standard error."""
+        return self.path / "lab.log"
+
+    def claim(self) -> int:
+        """Take the locks (the descriptor holds them) and empty the folder.
+
+        InputError when the lab is running, or something that is no lab lies there; MachineError when nothing can be
+        written.
+        """
+        try:
+            self.path.mkdir(mode=0o700, exist_ok=True)
+            foreign = self._holds() - _FILES
+        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+            raise InputError(f"cannot use {self.path} ({error.strerror}); choose another --name") from error
+        except OSError as error:
+            raise unusable(self.path, error) from error
+        if foreign:
+            raise InputError(f"{self.path} is no lab's folder (it holds {min(foreign)!r}); choose another --name")
+        try:
+            fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            with suppress(OSError):
+                self.path.rmdir()
+            raise unusable(self.path, error) from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            holder = self.holder()
+            if holder is None or not is_dying(holder) or not self.remove_when_released(DYING_S):
+                taken = f"lab {self.name!r} is already up; choose another --name or: hpn down {self.name}"
+                raise InputError(taken) from None
+            return self.claim()
+        if not self._is_lock(fd):  # somebody removed the folder just now
+            os.close(fd)
+            return self.claim()
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _STARTER)
+        for leftover in self.path.iterdir():
+            if leftover.name != "lock":
+                leftover.unlink()
+        return fd
+
+    @property
+    def _lock(self) -> Path:
+        return self.path / "lock"
+
+    def _is_lock(self, fd: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(fd), self._lock.stat())
+        except FileNotFoundError:
+            return False
+
+    def holder(self) -> int | None:
+        """Process ID of the lab's first process, or of the command that starts it; None when the kernel knows none.
+
+        Asked of the lock, so true whatever the folder's files say.
+        """
+        try:
+            fd = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            return _locker(fd, _FIRST) or _locker(fd, _STARTER)
+        finally:
+            os.close(fd)
+
+    def is_lab(self) -> bool:
+        """Whether the folder is a lab's: HPN_STATE_DIR may be one that holds other things as well, such as a home."""
+        if NAME.fullmatch(self.name) is None or self.path.is_symlink():
+            return False
+        try:
+            found = self._holds()
+        except OSError:  # no folder, or gone by now
+            return False
+        return bool(found) and found <= _FILES
+
+    def _holds(self) -> set[str]:
+        return {entry.name for entry in self.path.iterdir()}
+
+    def is_held(self) -> bool:
+        """True while a supervisor or warden of this lab lives."""
+        try:
+            fd = os.open(self.path / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+    def remove_when_released(self, timeout_s: float) -> bool:
+        """Delete the folder once the lock is let go, which the warden does a moment after the first process died.
+
+        False when nobody let go in time.
+        """
+        try:
+            fd = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return True
+        previous = signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, timeout_s)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            self.remove(fd)
+        except TimeoutError:
+            return False
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
+            os.close(fd)
+        return True
+
+    def write(self, record: LabRecord) -> None:
+        """Publish the record (atomically)."""
+        draft = self.path / "lab.json.new"
+        draft.write_text(json.dumps(asdict(record)))
+        draft.rename(self.path / "lab.json")
+
+    def read(self) -> LabRecord | None:
+        """The record, None when there is none (yet)."""
+        try:
+            return LabRecord(**json.loads((self.path / "lab.json").read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def last_words(self) -> str:
+        """What the supervisor died of, in one line: a fatal error's headline, else the last line it wrote."""
+        try:
+            lines = self.log.read_text(errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        fatal = (line for line in lines if line.startswith(_FATAL))
+        return next(fatal, lines[-1] if lines else "")[:_WORDS]
+
+    def remove(self, lock: int) -> None:
+        """Delete the folder of a dead lab, whose lock file the caller has locked as ``lock``."""
+        if self._is_lock(lock):  # else it is another's by now
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def hold_as_first(lock: int) -> None:
+    """Mark the calling process as the lab's first: ``holder`` names it until it dies."""
+    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _FIRST)
+
+
+def _locker(fd: int, byte: int) -> int | None:
+    """Process ID, as we see it, of whoever holds a record lock on that byte of the file."""
+    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
+    kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, asked))
+    return int(pid) if kind != fcntl.F_UNLCK and pid > 0 else None
+
+
+def unusable(path: Path, error: OSError) -> MachineError:
+    """The error of a state directory that takes nothing."""
+    return MachineError(f"cannot keep a lab's state in {path} ({error.strerror}); free it or set HPN_STATE_DIR")
+
+
+def is_dying(pid: int) -> bool:
+    """True when the process is gone, on its way out (closing a large lab's sockets takes seconds) or about to be."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        pending = re.findall(r"^(?:SigPnd|ShdPnd):\s*([0-9a-f]+)", Path(f"/proc/{pid}/status").read_text(), re.M)
+    except OSError:
+        return True
+    killed = any(int(mask, 16) >> (signal.SIGKILL - 1) & 1 for mask in pending)
+    return killed or bool(int(fields[6]) & _PF_EXITING) or fields[0] in "XZ"
+
+
+def _give_up(_number: int, _frame: FrameType | None) -> None:
+    raise TimeoutError

@@ -1,0 +1,115 @@
+"""``hpn up`` that fails, is killed, or is run by a caller with locks of its own; labs whose files are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.fabric.load import load_fabric
+from testbed.kernel import sandbox
+from testbed.kernel.processes import own_pids
+from testbed.lab import supervisor
+from testbed.lab.lab import Lab
+from tests.product.hpn import ROOT, Hpn, processes_of, skip_without_sandbox, until
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _needs_sandbox() -> None:
+    skip_without_sandbox()
+
+
+def test_a_lab_holds_no_lock_of_the_command_that_started_it(tmp_path: Path) -> None:
+    hpn, held = Hpn(tmp_path), tmp_path / "held"
+    up = f"{sys.executable} {ROOT / 'cli.py'} up tiny"
+    environment = os.environ | {"HPN_STATE_DIR": str(tmp_path / "labs")}
+    try:
+        subprocess.run(["flock", held, "-c", up], env=environment, capture_output=True, check=True, timeout=120)
+        assert [lab["state"] for lab in hpn.labs()] == ["up"]
+        assert subprocess.run(["flock", "-n", held, "true"], check=False).returncode == 0, "the lab holds the lock"
+    finally:
+        hpn.run("down", "--all")
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("options", ["size=4k", "size=8k", "nr_inodes=3", "nr_inodes=5"])
+def test_a_full_state_directory_refuses_a_lab_and_leaves_none(tmp_path: Path, options: str) -> None:
+    hpn = Hpn(tmp_path)
+    (tmp_path / "labs").mkdir(mode=0o700)
+    sandbox.mount("full", str(tmp_path / "labs"), "tmpfs", 0, f"mode=700,{options}")
+    said = hpn.run("up", "tiny", code=3)
+    assert "cannot keep a lab's state" in said
+    assert "Traceback" not in said
+    assert len(own_pids()) == 1, "processes of a lab that nobody can end"
+    assert hpn.labs() == []
+    assert os.listdir(tmp_path / "labs") == []
+
+
+def test_a_lab_whose_files_are_gone_is_seen_and_ended(tmp_path: Path) -> None:
+    hpn = Hpn(tmp_path)
+    hpn.run("up", "tiny")
+    for name in ("lab.json", "fabric.json"):
+        (tmp_path / "labs" / "tiny" / name).unlink()
+    (lab,) = hpn.labs()
+    assert "record is missing" in str(lab["reason"])
+    hpn.run("down", "tiny")
+    assert processes_of(tmp_path) == []
+    assert hpn.labs() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_at_any_moment_of_up_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    hpn, draw = Hpn(tmp_path), random.Random(number)
+    for _ in range(3):
+        up = hpn.start("up", "tiny")
+        time.sleep(draw.uniform(0.2, 1.4))  # the moment is the test
+        up.send_signal(number)
+        up.communicate(timeout=60)
+        if up.returncode == 0:  # too late: it was up
+            hpn.run("down")
+        until(lambda: processes_of(tmp_path) == [], f"everything of up is gone after {number.name}", 20)
+        assert hpn.labs() == [], hpn.run("ls")
+        assert os.listdir(tmp_path / "labs") == []
+
+
+class _Aborting(Lab):
+    """A lab whose supervisor aborts as libnftables can make it do: while it starts, or once it is up."""
+
+    when = "start"
+
+    def start(self) -> None:
+        if self.when == "start":
+            os.abort()
+        asyncio.get_running_loop().call_later(0.5, os.abort)
+
+    async def converged(self, timeout_s: float = 0.0) -> None:
+        pass
+
+
+@pytest.mark.parametrize("when", ["start", "later"])
+def test_the_last_words_of_a_supervisor_outlive_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    monkeypatch.setenv("HPN_STATE_DIR", str(tmp_path / "labs"))
+    monkeypatch.setattr(_Aborting, "when", when)
+    monkeypatch.setattr(supervisor, "Lab", _Aborting)
+    hpn, request = Hpn(tmp_path), supervisor.Request("tiny", "tiny", load_fabric("tiny"))
+    if when == "start":
+        with pytest.raises(
+            MachineError, match="supervisor of lab tiny died while it started: Fatal Python error: Aborted"
+        ):
+            supervisor.launch(request, lambda _event: None)
+    else:
+        supervisor.launch(request, lambda _event: None)
+        until(lambda: [lab["state"] for lab in hpn.labs()] == ["died"], "the lab is seen to have died", 20)
+        assert "Fatal Python error: Aborted" in hpn.run("ls")
+        assert "has died: Fatal Python error: Aborted" in hpn.run("inspect", "--lab", "tiny", code=2)
+        hpn.run("down", "tiny")
+    assert hpn.labs() == []
+    assert os.listdir(tmp_path / "labs") == []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from failover.hostload import is_starved
 from failover.metrics import analyse
 from failover.model import DrillMetrics
+from failover.moved_back import Connections, strays
 from failover.ports import PortMetrics, port_metrics
 from results.verdict import Verdict
 from scenarios.drill import Drill
@@ -45,8 +46,23 @@ def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
         host_reasons=(starved,) if starved else (),
         machine_drops=facts.machine_drops,
         state_differences=facts.differences,
+        deviations=facts.deviations,
+        strays=moved_wrongly(measured, metrics),
     )
     return metrics, judge(facts, metrics, known)
+
+
+def moved_wrongly(measured: Measured, metrics: DrillMetrics) -> tuple[str, ...]:
+    """What path control moved without a reason or did not take home, while the traffic ran."""
+    facts = measured.facts
+    dead = {flow.flow for flow in metrics.flows if flow.stopped_at_ns is not None}
+    connections = Connections(
+        flows={flow.id: flow for flow in facts.flows},
+        lags={(host, lag): nic for host, lag, nic in facts.lags},
+        refresh_ms=facts.refresh_ms,
+        gone=dead.union(facts.edges[-1].absent if facts.edges else ()),
+    )
+    return strays((event for event in measured.events if event.at_ns <= facts.end_ns), connections, facts.end_ns)
 
 
 def _ports(measured: Measured) -> PortMetrics | None:

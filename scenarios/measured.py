@@ -19,6 +19,7 @@ from failover.ports import Sampled
 from scenarios.drill import Drill, Expectation
 from scenarios.workload import packet_period_ns
 from testbed.events import Event
+from testbed.fabric.build import build
 from traffic.flow import FlowSpec
 from traffic.records import RECEIVED, SENT
 
@@ -39,7 +40,10 @@ class Facts:
     end_ns: int
     host: HostLoad | None
     machine_drops: int
-    differences: tuple[str, ...]  # of the lab's state after against before
+    differences: tuple[str, ...]  # of the lab's state after against before, and against its fabric
+    deviations: tuple[str, ...] = ()  # of the lab before any fault from its fabric
+    lags: tuple[tuple[str, str, str], ...] = ()  # host, LAG interface and NIC
+    refresh_ms: int = 0  # of path control
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,9 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
         host=observed.host,
         machine_drops=observed.report.machine_drops,
         differences=observed.differences,
+        deviations=observed.deviations,
+        lags=tuple((nic.host, nic.lag, nic.name) for nic in build(drill.topology).nics),
+        refresh_ms=drill.topology.path_control.refresh_ms,
     )
     return Measured(
         facts=facts,

@@ -36,6 +36,7 @@ from testbed.errors import HpnError, InputError, MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.fabric.build import build
 from testbed.kernel.processes import own_pids, reap_strangers
+from testbed.lab.asfabric import deviations
 from testbed.lab.lab import Lab
 from testbed.lab.state import State, differences, state
 from testbed.routing.daemon import bird_version
@@ -62,6 +63,7 @@ class Observed:
     host: HostLoad | None
     differences: tuple[str, ...]
     ports: Sampled | None = None
+    deviations: tuple[str, ...] = ()  # of the healthy lab, before any fault, from what the fabric decides
 
 
 def main(order: Order, folder: RunFolder, tell: Tell, fail: Callable[[HpnError], None]) -> int:
@@ -111,7 +113,7 @@ class _Run:
 
     async def _measure(self, lab: Lab) -> Observed:
         """Traffic and faults; the lab is healed whatever happens."""
-        before = state(lab)
+        before, unlike = state(lab), deviations(lab)
         workload = self._drill.workload
         flows, how = flows_of(workload, lab.fabric), workload.source_ports
         later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
@@ -155,6 +157,7 @@ class _Run:
             host=sampler.load(self._start_ns, end_ns),
             differences=await _restored(lab, before),
             ports=ports.sampled(),
+            deviations=unlike,
         )
 
     async def _timeline(self, lab: Lab, traffic: LabTraffic, injector: Injector) -> None:
@@ -208,12 +211,12 @@ class _Run:
 
 
 async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[str, ...]:
-    """Wait for the lab to converge again, then compare."""
+    """Wait for the lab to converge again, then compare with what it was and with what the fabric decides."""
     try:
         await lab.converged(timeout_s)
     except MachineError:
         return differences(before, state(lab)) or ("the lab did not converge again",)
-    return differences(before, state(lab))
+    return (*differences(before, state(lab)), *deviations(lab))
 
 
 def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:

@@ -1,7 +1,8 @@
 """From a run's metrics to its verdict: every expectation judged with margin and evidence. Pure.
 
-Three rules stand above the expectations (DESIGN rules 7 and 8): a starved host or a damaged measurement is never a
-pass or a fail; the two methods of measuring an outage must agree; flows that no fault touches must lose nothing.
+Four rules stand above the expectations (DESIGN rules 7 and 8): a starved host or a damaged measurement is never a
+pass or a fail; the two methods of measuring an outage must agree; flows that no fault touches must lose nothing; the
+healthy lab is what the fabric decides, and path control moves what it must, and back.
 """
 
 from __future__ import annotations
@@ -36,13 +37,17 @@ class RunFacts:
 
     host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.hostload), one line each
     machine_drops: int = 0  # packets the machine itself dropped: full socket buffers, full backlogs
-    state_differences: tuple[str, ...] | None = None  # the lab after against before; None: not compared
+    state_differences: tuple[str, ...] | None = None
+    """The lab after the faults against before, and against what the fabric decides; None: not compared."""
+    deviations: tuple[str, ...] = ()  # of the lab before any fault from what the fabric decides
+    strays: tuple[str, ...] = ()  # moves of queue pairs without a reason, and those that did not return
 
 
 def judge(drill: Expecting, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
     """The verdict of one run of ``drill``."""
     checks = [judge_expectation(expectation, metrics, facts) for expectation in drill.expectations]
     checks += list(_control_group(drill, metrics, tuple(checks)))
+    checks += list(_never_asked(facts))
     return decide(checks, list(dict.fromkeys((*facts.host_reasons, *_doubts(metrics, facts)))))
 
 
@@ -81,9 +86,20 @@ def _state_restored(expectation: Expectation, facts: RunFacts) -> Check:
     differences = facts.state_differences
     if differences is None:
         return holds(expectation.text, None, evidence="the state before and after was not compared")
-    more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
-    evidence = f"{differences[0]}{more}" if differences else "links, LACP, BGP and routes as before"
+    evidence = _first(differences) if differences else "links, LACP, BGP and routes as before"
     return holds(expectation.text, (not differences) == bool(expectation.limit), evidence=evidence)
+
+
+def _never_asked(facts: RunFacts) -> Iterator[Check]:
+    """What holds in every drill and is only worth a line when it does not."""
+    if facts.deviations:
+        yield holds("the lab as the fabric decides, before any fault", False, evidence=_first(facts.deviations))
+    if facts.strays:
+        yield holds("queue pairs leave for a reason and return", False, evidence=_first(facts.strays))
+
+
+def _first(found: Sequence[str]) -> str:
+    return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else found[0]
 
 
 def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Check]) -> Iterator[Check]:

@@ -28,6 +28,7 @@ from scenarios.workload import flows_of
 from testbed.errors import MachineError
 from testbed.events import Event, now_ns
 from testbed.kernel.processes import own_pids
+from testbed.lab.asfabric import deviations
 from testbed.lab.lab import Lab
 from testbed.lab.state import differences, state
 from testbed.routing.trace import Flow
@@ -112,12 +113,12 @@ class Bench:
         return ""
 
     async def _differences(self) -> tuple[str, ...]:
-        """What is not as it was in the healthy lab, when even waiting does not help."""
+        """What is not as it was in the healthy lab or as the fabric decides, when even waiting does not help."""
         try:
             await self._lab.wait_for(lambda: state(self._lab) == self._state, _AS_BEFORE_S)
         except TimeoutError:
-            return differences(self._state, state(self._lab))
-        return ()
+            return (*differences(self._state, state(self._lab)), *deviations(self._lab))
+        return deviations(self._lab)
 
     def _ask(self, changed: tuple[str, ...], failed: str) -> Iterator[Violation]:
         if failed:
@@ -128,16 +129,19 @@ class Bench:
 
     def _judge(self, drill: Drill, run: _Run, events: list[Event]) -> tuple[tuple[Violation, ...], tuple[str, ...]]:
         """What did not hold, and what may have been the machine's doing instead."""
-        from scenarios.judgement import judge_run  # numpy comes in here, outside all measurement
+        from scenarios.judgement import judge_measured, moved_wrongly  # numpy comes in here, outside all measurement
+        from scenarios.measured import measured_of
 
         observed = run.observed
         try:
-            metrics, _verdict = judge_run(drill, observed, events, self._scratch)
+            told = measured_of(drill, observed, events)
+            metrics, _verdict = judge_measured(told)
             last = _last_arrivals(observed)
         finally:
             for path in (*observed.report.sent_files, *observed.report.received_files):
                 Path(path).unlink(missing_ok=True)
-        measured = list(self._measured(drill, metrics, run, last))
+        moved = moved_wrongly(told, metrics)
+        measured = [*self._measured(drill, metrics, run, last), *invariants.moves(moved)]
         why = (*_machine(observed, metrics), *(metrics.inconclusive if _only_loss(measured) else ()))
         if not why:
             return (*run.found, *measured), ()

@@ -81,9 +81,15 @@ def leaks(before: Inventory, after: Inventory) -> Iterator[Violation]:
 
 
 def restored(differences: tuple[str, ...]) -> Iterator[Violation]:
-    """Links, LACP, BGP and routes are as before."""
+    """Links, LACP, BGP and routes are as before; partners, rates and seeds are as the fabric decides."""
     if differences:
         yield Violation(Invariant.STATE, _first(list(differences), "differences"))
+
+
+def moves(strays: tuple[str, ...]) -> Iterator[Violation]:
+    """Path control moved just the queue pairs that had to move, and took just these home."""
+    if strays:
+        yield Violation(Invariant.MOVES, _first(list(strays), "moves"))
 
 
 def queue_pairs(drill: Drill, metrics: DrillMetrics, fabric: Fabric, flows: Iterable[FlowSpec]) -> Iterator[Violation]:

@@ -18,6 +18,7 @@ class Invariant(StrEnum):
     SILENCE = "flows go on"
     QUEUE_PAIR = "queue pairs live"
     CONTROL = "others lose nothing"
+    MOVES = "queue pairs leave for a reason and return"
     LEAK = "no leak"
     CRASH = "no crash"
 

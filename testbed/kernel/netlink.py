@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from testbed.events import now_ns
 from testbed.kernel import rtnl, rtnl_events
 from testbed.kernel.ns import NetNs
-from testbed.kernel.qdisc import BucketReading, parse_bucket
+from testbed.kernel.qdisc import BucketReading, Queues, parse_bucket, parse_kind
 from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 _CHUNK = 60_000
@@ -108,6 +108,15 @@ class Netlink:
         answers = self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC))
         found = (parse_bucket(at, body, ifindexes) for at, kind, body in answers if kind == rtnl.RTM_NEWQDISC)
         return [reading for reading in found if reading is not None]
+
+    def queues(self) -> Queues:
+        """Every token bucket, and which interfaces have netem."""
+        answers = self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC))
+        found = [(at, body, *parse_kind(body)) for at, kind, body in answers if kind == rtnl.RTM_NEWQDISC]
+        everywhere = {ifindex for _, _, ifindex, _ in found}
+        readings = (parse_bucket(at, body, everywhere) for at, body, _, _ in found)
+        delayed = frozenset(ifindex for _, _, ifindex, kind in found if kind == "netem")
+        return Queues(tuple(reading for reading in readings if reading is not None), delayed)
 
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = 17

@@ -39,6 +39,20 @@ class BucketReading:
     rate_bps: int
 
 
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """What stands at the ports of a namespace: token buckets at the root, and the interfaces with netem anywhere."""
+
+    buckets: tuple[BucketReading, ...]
+    delayed: frozenset[int]  # by ifindex
+
+
+def parse_kind(body: bytes) -> tuple[int, str]:
+    """The interface a queue is at, and its kind ('tbf', 'netem')."""
+    _, ifindex, _, _, _ = _TCMSG.unpack_from(body)
+    return ifindex, attributes(body[TCMSG_BYTES:])[_KIND].rstrip(b"\0").decode()
+
+
 def parse_bucket(at_ns: int, body: bytes, ifindexes: Container[int]) -> BucketReading | None:
     """What a message says, when it is about a token bucket that is the root of one of ``ifindexes``."""
     _, ifindex, _, parent, _ = _TCMSG.unpack_from(body)

@@ -209,6 +209,19 @@ def test_the_lab_must_be_as_before(differences: tuple[str, ...] | None, outcome:
     assert (found.outcome, found.evidence) == (outcome, evidence)
 
 
+@pytest.mark.parametrize("name", ["deviations", "strays"])
+def test_what_no_drill_needs_to_ask_for_has_a_line_only_when_it_fails(name: str) -> None:
+    calm = verdict("state_restored: yes", link_down(), CLEAN)
+    facts = RunFacts(
+        state_differences=(),
+        deviations=("first", "second") if name == "deviations" else (),
+        strays=("first", "second") if name == "strays" else (),
+    )
+    found = verdict("state_restored: yes", link_down(), facts)
+    (more,) = found.checks[len(calm.checks) :]
+    assert (more.outcome, more.evidence, found.outcome) == (FAIL, "first and 1 more", FAIL)
+
+
 def test_a_starved_host_is_never_a_pass_or_a_fail() -> None:
     starved = RunFacts(host_reasons=("the CPUs were 99 % busy",), state_differences=())
     for expectation in ("worst_outage: {below: 1 s}", "worst_outage: {below: 1 ms}"):

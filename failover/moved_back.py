@@ -1,0 +1,121 @@
+"""Whether path control moved just the queue pairs that had to move, and took just these home again. PURE.
+
+Read from the timeline alone: what the ToRs said of destinations, when LAGs changed, and every move. Changes when path
+control gets another reason to move a queue pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from testbed.events import Event, EventKind
+from testbed.routing.pathcontrol.message import LIFETIME_REFRESHES
+from traffic.flow import FlowSpec
+
+_MS = 1_000_000
+_SLACK_NS = 50 * _MS
+"""A queue pair that may go home goes with the next look of its agent: bursts of 128, a millisecond apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Whose moves they are: a queue pair's data has twice the flow's id, its acknowledgements one more.
+
+    ``gone`` are flows that were closed or have died, which nobody takes home.
+    """
+
+    flows: Mapping[int, FlowSpec]
+    lags: Mapping[tuple[str, str], str]  # host and LAG interface to NIC
+    refresh_ms: int
+    gone: Collection[int] = ()
+
+    def nic(self, connection: int) -> str:
+        """The NIC whose agent moves it."""
+        flow, is_ack = divmod(connection, 2)
+        return self.flows[flow].dst_nic if is_ack else self.flows[flow].src_nic
+
+    def name(self, connection: int) -> str:
+        """For an error message."""
+        flow, is_ack = divmod(connection, 2)
+        return f"{self.flows[flow].name}{' (acknowledgements)' if is_ack else ''}"
+
+
+@dataclass(slots=True)
+class _Known:
+    """What an agent had been told up to some moment."""
+
+    lost: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # host and destination: ports
+    held_until: dict[tuple[str, str], int] = field(default_factory=dict)
+    lag_at: dict[str, int] = field(default_factory=dict)  # NIC: the last change of its LAG
+    home: dict[int, int] = field(default_factory=dict)  # connection: the source port it has when nothing is wrong
+    now: dict[int, Event] = field(default_factory=dict)  # connection: its last move
+
+
+def strays(events: Iterable[Event], connections: Connections, end_ns: int) -> tuple[str, ...]:
+    """What is wrong with the moves, one line each: one without a reason, and a queue pair that is away at the end.
+
+    A queue pair leaves when its ToR says that the destination is gone behind the port in use, or when its own NIC's
+    LAG has changed (a returned port is doubted until its ToR speaks). It goes home in any case. ``events`` in the order
+    they came.
+    """
+    known = _Known()
+    doubt_ns = LIFETIME_REFRESHES * connections.refresh_ms * _MS + _SLACK_NS
+    found = [text for event in events for text in _follow(event, known, connections, doubt_ns)]
+    away = _away(known, connections, doubt_ns, end_ns)
+    return (*found, *away)
+
+
+def _follow(event: Event, known: _Known, connections: Connections, doubt_ns: int) -> Iterator[str]:
+    """Take one event in; what is wrong with it when it is a move."""
+    if event.kind is EventKind.LAG:
+        nic = connections.lags.get((event.node, event.subject))
+        if nic is not None:
+            known.lag_at[nic] = event.at_ns
+    if event.kind is not EventKind.PATH:
+        return
+    about = event.node, event.subject
+    if event.what == "unreachable":
+        known.lost.setdefault(about, set()).add(str(event.detail["port"]))
+        known.held_until.pop(about, None)
+    elif event.what == "reachable":
+        known.lost.get(about, set()).discard(str(event.detail["port"]))
+        known.held_until[about] = event.at_ns
+    elif event.what == "held":
+        known.held_until[about] = event.at_ns + int(float(event.detail["ms"]) * _MS)
+    elif event.what == "moved" and _flow_of(event) in connections.flows:
+        yield from _moved(event, known, connections, doubt_ns)
+
+
+def _flow_of(event: Event) -> int:
+    """The flow whose connection moved; -1 for a subject that is no number, in a record that was tampered with."""
+    return int(event.subject) // 2 if event.subject.isdecimal() else -1
+
+
+def _moved(event: Event, known: _Known, connections: Connections, doubt_ns: int) -> Iterator[str]:
+    number, detail = int(event.subject), event.detail
+    home = known.home.setdefault(number, int(detail["old_sport"]))
+    known.now[number] = event
+    lost = known.lost.get((event.node, str(detail["dst"])), set())
+    changed_ns = known.lag_at.get(connections.nic(number))
+    doubted = changed_ns is not None and event.at_ns - changed_ns <= doubt_ns
+    if detail["sport"] != home and detail["from_port"] not in lost and not doubted:
+        yield (
+            f"queue pair {connections.name(number)} left {detail['from_port']} for {detail['to_port']}, source port"
+            f" {detail['old_sport']} to {detail['sport']}, though its destination was not lost"
+        )
+
+
+def _away(known: _Known, connections: Connections, doubt_ns: int, end_ns: int) -> Iterator[str]:
+    """Queue pairs that did not come home though nothing keeps them away."""
+    for number, event in known.now.items():
+        about = event.node, str(event.detail["dst"])
+        changed_ns = known.lag_at.get(connections.nic(number))
+        doubted = changed_ns is not None and end_ns - changed_ns <= doubt_ns
+        held = known.held_until.get(about, 0) + _SLACK_NS > end_ns
+        excused = doubted or held or known.lost.get(about) or number // 2 in connections.gone
+        if event.detail["sport"] != known.home[number] and not excused:
+            yield (
+                f"queue pair {connections.name(number)} moved at a failure and did not return: source port"
+                f" {event.detail['sport']} at the end, {known.home[number]} before"
+            )

@@ -1,0 +1,141 @@
+"""What a healthy lab must be, by the Fabric alone, held against what kernels and partners say: absolutely, not before
+with after, so that what was wrong from the start is seen too.
+
+Changes when the fabric decides something more that a lab could get wrong without anybody noticing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+from testbed.fabric.model import Fabric, LinkKind, Node
+from testbed.kernel.ns import NetNs
+from testbed.lab.lab import Lab
+from testbed.lab.state import State
+from testbed.lag.lacpdu import PortInfo
+
+_SEED = "net/ipv4/fib_multipath_hash_seed"
+_PRIORITY = 65535  # of a system, the standard's default
+
+
+def deviations(lab: Lab) -> tuple[str, ...]:
+    """What is not as the fabric decides, one line each; empty in a healthy lab."""
+    wanted, found = expected(lab.fabric, lab.datapath), actual(lab)
+    wrong = (f"{key}: is {found[key]}, should be {value}" for key, value in wanted.items() if found[key] != value)
+    return (*contradictions(lab.fabric), *wrong)
+
+
+def expected(fabric: Fabric, datapath: str) -> State:
+    """A healthy lab on ``datapath``: partner of each LACP port, rate of each port, ECMP seed of each switch. Pure.
+
+    Linux bonding counts its ports and makes its key by itself: of such a host only the system is known.
+    """
+    found: State = {}
+    for link in fabric.links:
+        for port in (link.lower, link.upper):
+            found[f"rate of {port.label}"] = f"{link.rate_bps // 8 * 8} bit/s"
+        if link.kind is not LinkKind.ACCESS:
+            continue
+        tor, nic = fabric.node(link.upper.node), fabric.nic_of_link(link.name)
+        assert tor.lacp_system is not None
+        partner = _partner(tor.lacp_system, link.upper.key, link.upper.port_id)
+        found[f"LACP partner of {link.lower.label}"] = partner
+        host = _partner(nic.mac, nic.rail + 1, link.lower.port_id) if datapath == "nft" else f"system {nic.mac}"
+        found[f"LACP partner of {link.upper.label}"] = host
+    for node in fabric.switches:
+        found[f"ECMP seed of {node.name}"] = str(node.ecmp_seed)
+    return found
+
+
+def contradictions(fabric: Fabric) -> tuple[str, ...]:
+    """Where the fabric itself is not what HPN asks for: port IDs beyond each ToR's offset, a seed per switch. Pure."""
+    return (*_port_ids(fabric), *_seeds(fabric))
+
+
+def actual(lab: Lab) -> State:
+    """The same things as the kernel of each node and the LACPDUs of each partner have them."""
+    found: State = dict(_partners(lab))
+    assert lab.wiring is not None
+    absent = {item.path for item in lab.wiring.missing}
+    for node in lab.fabric.nodes:
+        found |= _rates(lab, node)
+        if node.is_switch:
+            # A kernel without the setting has said so when it was wired, and the manifest says it.
+            seed = str(node.ecmp_seed) if _SEED in absent else _sysctl(lab.wiring.namespaces[node.name], _SEED)
+            found[f"ECMP seed of {node.name}"] = seed
+    return found
+
+
+def _partner(system: str, key: int, port: int) -> str:
+    return f"system {system}, priority {_PRIORITY}, key {key}, port {port}"
+
+
+def _heard(partner: PortInfo) -> str:
+    system = f"system {partner.system}, priority {partner.system_priority}"
+    return f"{system}, key {partner.key}, port {partner.port}"
+
+
+def _partners(lab: Lab) -> Iterator[tuple[str, str]]:
+    for nic in lab.nics.values():
+        for status, link in zip(nic.status(), nic.nic.links, strict=True):
+            yield f"LACP partner of {link.lower.label}", _heard(status.partner)
+    for name, tor in lab.tors.items():
+        heard = {port: status.partner for port, status in tor.status().items()}
+        for link in lab.fabric.links_of(name):
+            if link.kind is LinkKind.ACCESS:
+                partner = heard.get(link.upper.name)
+                words = _heard(partner) if partner is not None and lab.datapath == "nft" else _system_of(partner)
+                yield f"LACP partner of {link.upper.label}", words
+
+
+def _system_of(partner: PortInfo | None) -> str:
+    return "none, the ToR is dead" if partner is None else f"system {partner.system}"
+
+
+def _rates(lab: Lab, node: Node) -> State:
+    """Of every port of a node: what its token bucket lets through, and whether netem stands behind it."""
+    ports = {link.end_at(node.name).ifindex: link.end_at(node.name) for link in lab.fabric.links_of(node.name)}
+    queues = lab.requests(node.name).queues()
+    rates = {bucket.ifindex: bucket.rate_bps for bucket in queues.buckets if bucket.ifindex in ports}
+    found = {}
+    for number, port in ports.items():
+        rate = f"{rates[number]} bit/s" if number in rates else "not shaped"
+        found[f"rate of {port.label}"] = f"{rate}, with delay" if number in queues.delayed else rate
+    return found
+
+
+def _sysctl(space: NetNs, path: str) -> str:
+    with space.entered():
+        fd = os.open(f"/proc/sys/{path}", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(fd, 64).decode().strip()
+        finally:
+            os.close(fd)
+
+
+def _port_ids(fabric: Fabric) -> Iterator[str]:
+    offset = fabric.spec.lacp.port_id_offset
+    for link in fabric.links:
+        if link.kind is LinkKind.ACCESS:
+            least = offset * (fabric.node(link.upper.node).index + 1)
+            if link.upper.port_id <= least:
+                yield f"LACP port ID of {link.upper.label}: is {link.upper.port_id}, should be above {least}"
+    for nic in fabric.nics:
+        numbers = [link.upper.port_id for link in nic.links]
+        if len(set(numbers)) < len(numbers):
+            yield f"LACP port IDs of the ToRs of {nic.name}: {numbers}, should differ"
+        keys = [link.upper.key for link in nic.links]
+        if len(set(keys)) > 1:
+            yield f"LACP keys of the ToRs of {nic.name}: {keys}, should be equal"
+
+
+def _seeds(fabric: Fabric) -> Iterator[str]:
+    if fabric.spec.ecmp_seeds == "one":
+        return
+    counted = Counter(node.ecmp_seed for node in fabric.switches)
+    for seed, times in counted.items():
+        if times > 1:
+            first = next(node.name for node in fabric.switches if node.ecmp_seed == seed)
+            yield f"ECMP seed of {first}: is {seed} as on {times - 1} other switches, should be its own"

@@ -333,6 +333,13 @@ def drill_validate(names: tuple[str, ...]) -> None:
 )
 @click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Runs of each drill.")
 @click.option(
+    "--phase",
+    type=click.IntRange(1, 10**6),
+    default=1,
+    show_default=True,
+    help="Number of the first run: faults fall into the protocols' timers, and seeds are, as drawn from it.",
+)
+@click.option(
     "--tries", type=click.IntRange(1, 20), default=1, show_default=True, help="Of a run, while it cannot be trusted."
 )
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
@@ -350,6 +357,7 @@ def drill_run(
     virtual_time: bool,
     slow: int | None,
     repeat: int,
+    phase: int,
     tries: int,
     junit: Path | None,
     keep_records: bool,
@@ -369,7 +377,9 @@ def drill_run(
         check_junit(junit)
     console = Console(width=None if sys.stdout.isatty() else 160)
     if folder is not None:  # inside a guest: news as lines; the outside reads the run folder and prints it
-        order = Order(drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine, keep_records=keep_records)
+        order = Order(
+            drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine, keep_records=keep_records, phase=phase
+        )
         with LiveView(console, order.title) as listen:
             return session.run(order, listen).verdict().exit_code
     if engine == "host":
@@ -377,7 +387,7 @@ def drill_run(
         for chosen in drills:
             calibrate.check(chosen, budget)
     out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries, keep_records)
+    batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries, keep_records, phase)
     guest = engines.ENGINES[wanted]() if wanted != engines.HOST else None
     runs: list[RunFolder] = []
     refused: MachineError | None = None

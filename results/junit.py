@@ -108,6 +108,8 @@ def _properties(manifest: Manifest, verdict: Verdict) -> Mapping[str, str]:
         found["accelerator"] = manifest.accelerator
     if manifest.attempt > 1:
         found["attempt"] = str(manifest.attempt)
+    if manifest.phase > 1:
+        found["phase"] = f"{manifest.phase}, faults {manifest.phase_ms:.3f} ms later"
     found["command"] = " ".join(manifest.command)
     for group in ("versions", "seeds", "doctor"):
         found |= {f"{group}.{key}": str(value) for key, value in getattr(manifest, group).items()}

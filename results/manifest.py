@@ -31,6 +31,8 @@ class Manifest:
     tick_ms: float = 0.0  # how often senders looked at their schedule
     duration_s: float = 0.0
     repeat: int = 0  # index of this run among the repeats
+    phase: int = 1  # number that its faults' phase and its seeds are drawn from; 1: as in the drill's file
+    phase_ms: float = 0.0  # so much later than in the drill's file its faults came
     attempt: int = 1  # more than 1: the ones before could not be trusted, and lie beside it
     versions: Mapping[str, str] = field(default_factory=dict)  # hpn, python, bird, ...
     seeds: Mapping[str, int] = field(default_factory=dict)

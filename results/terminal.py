@@ -75,6 +75,7 @@ def _headline(manifest: Manifest, verdict: Verdict) -> Text:
     repeat += f" (try {manifest.attempt})" if manifest.attempt > 1 else ""
     facts = [f"{manifest.datapath} datapath", f"{manifest.engine} engine", manifest.accelerator]
     facts += [f"Linux {manifest.kernel}", f"{manifest.profile} profile" if manifest.profile else ""]
+    facts += [f"phase {manifest.phase}: faults {manifest.phase_ms:.0f} ms later"] if manifest.phase > 1 else []
     line.append(f"  {manifest.drill}{repeat} on {manifest.fabric} ({', '.join(filter(None, facts))})", style="default")
     return line
 

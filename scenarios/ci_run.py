@@ -88,7 +88,7 @@ def _one(run: Run, engine: EngineSlot, folder: Path) -> CiRun:
 
 
 def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
-    """An engine that is a command: ``COMMAND FILE --out FOLDER --tries N`` makes FOLDER/DRILL.
+    """An engine that is a command: ``COMMAND FILE --out FOLDER --tries N --phase REPEAT`` makes FOLDER/DRILL.
 
     It exits as ``hpn drill run``; what it prints is kept beside the run folder.
     """
@@ -97,7 +97,7 @@ def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
         log = folder / LOG
         with log.open("wb") as output:
             code = subprocess.run(
-                [*command, str(wanted.file), "--out", str(folder), "--tries", str(wanted.tries)],
+                [*command, str(wanted.file), "--out", str(folder), *_options(wanted)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -108,6 +108,10 @@ def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
         return load(folder / wanted.drill)
 
     return EngineSlot(cores, run)
+
+
+def _options(wanted: Run) -> tuple[str, ...]:
+    return "--tries", str(wanted.tries), "--phase", str(wanted.repeat)
 
 
 def _last_words(log: Path, code: int) -> str:

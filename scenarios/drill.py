@@ -243,6 +243,7 @@ class Workload:
     retry_count: int = 7
     tick_ns: int = 1_000_000  # how often senders look at their schedule
     source_ports: str = "disjoint"  # how they are chosen: traffic.paths.CHOICES
+    seed: int | None = None  # of the pattern; None: the fabric's
 
     def slowed(self, times: int) -> Workload:
         """For a kernel on which packets cost ``times`` as much: less load, longer ticks, and from 20 times on half the

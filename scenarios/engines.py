@@ -103,16 +103,21 @@ def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -
     engine.check()
     folder = create(order.out.absolute())
     slow = engine.slowness if order.slow is None else order.slow
-    drill = ("drill", "run", str(Path(order.drill.source).absolute()))
+    drill = ("drill", "run", str(Path(order.drill.source).absolute()), "--phase", str(order.phase))
     inside = ("--folder", ".", "--as-engine", engine.name, "--as-repeat", str(order.repeat), "--slow", str(slow))
     asked = ("--keep-records",) if order.keep_records else ()
-    timeout_s = _BOOT_S + order.drill.timeline.end_ns / 1e9 * _SLOWNESS
-    command_in_guest((*drill, *inside, *asked), folder.path, engine, timeout_s, on_line)
+    timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS
+    command_in_guest((*drill, *inside, *asked), folder.path, engine, timeout_s, on_line, order.phase)
     return load(folder.path)
 
 
 def command_in_guest(
-    arguments: tuple[str, ...], folder: Path, engine: Engine, timeout_s: float, on_line: Callable[[str], None]
+    arguments: tuple[str, ...],
+    folder: Path,
+    engine: Engine,
+    timeout_s: float,
+    on_line: Callable[[str], None],
+    seed: int = 1,
 ) -> GuestResult:
     """Run this very command in a guest, from inside ``folder``, the only one it may write; an answer was given.
 
@@ -127,6 +132,7 @@ def command_in_guest(
         memory_mb=_MEMORY_MB,
         cpus=os.cpu_count() or 1,
         timeout_s=timeout_s,
+        seed=seed,
     )
     result = engine.run(job, on_line)
     if result.exit_code in _JUDGED:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 from results.folder import RunFolder
 from scenarios.drill import Drill
+from scenarios.phase import in_phase
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One run to be made. ``command`` goes into the manifest; ``repeat`` counts from 1, 0 when there is only one."""
+    """One run to be made. ``command`` goes into the manifest; ``repeat`` counts from 1, 0 when there is only one.
+
+    ``phase`` is the number that its faults' phase and its seeds are drawn from (``scenarios.phase``).
+    """
 
     drill: Drill
     out: Path
@@ -22,6 +26,12 @@ class Order:
     engine: str = "host"  # what the manifest is to record
     slow: int | None = None  # traffic divided by this; None: as the engine asks
     keep_records: bool = False  # so that ``hpn analyse`` can make metrics and verdict anew
+    phase: int = 1
+
+    @property
+    def phased(self) -> Drill:
+        """The drill as this run makes it."""
+        return in_phase(self.drill, self.phase)
 
     @property
     def title(self) -> str:
@@ -31,7 +41,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Several drills, each run ``repeat`` times; run folders are OUT/DRILL or OUT/DRILL-N."""
+    """Several drills, each run ``repeat`` times, numbered from ``first``; run folders are OUT/DRILL or OUT/DRILL-N."""
 
     drills: Sequence[Drill]
     repeat: int
@@ -40,14 +50,15 @@ class Batch:
     slow: int | None = None
     tries: int = 1  # of each run, as long as it cannot be trusted
     keep_records: bool = False
+    first: int = 1  # number of the first repeat
 
     def orders(self) -> Iterator[Order]:
         """Every run to be made, in order."""
         for drill in self.drills:
-            for number in range(1, self.repeat + 1):
+            for number in range(self.first, self.first + self.repeat):
                 name = drill.name if self.repeat == 1 else f"{drill.name}-{number}"
-                which = 0 if self.repeat == 1 else number
-                yield Order(drill, self.out / name, self.command, which, slow=self.slow, keep_records=self.keep_records)
+                order = Order(drill, self.out / name, self.command, 0 if self.repeat == 1 else number, phase=number)
+                yield replace(order, slow=self.slow, keep_records=self.keep_records)
 
     def by_drill(self, runs: Sequence[RunFolder]) -> Iterator[Sequence[RunFolder]]:
         """The runs made so far, grouped by drill."""

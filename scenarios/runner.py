@@ -29,6 +29,7 @@ from results.progress import Progress
 from scenarios.blast import transit_flows
 from scenarios.drill import Drill
 from scenarios.order import Order
+from scenarios.phase import phase_of
 from scenarios.spares import stand_ins
 from scenarios.traffic_on_lab import LabTraffic
 from scenarios.workload import flows_of
@@ -79,7 +80,7 @@ def main(order: Order, folder: RunFolder, tell: Tell, fail: Callable[[HpnError],
 
 class _Run:
     def __init__(self, order: Order, folder: RunFolder, tell: Tell) -> None:
-        self._drill: Drill = order.drill
+        self._drill: Drill = order.phased
         self._order = order
         self._folder = folder
         self._tell = tell
@@ -220,7 +221,7 @@ async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[s
 
 
 def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:
-    spec = lab.fabric.spec
+    spec, phase = lab.fabric.spec, phase_of(order.drill.topology, order.phase)
     return Manifest(
         drill=order.drill.name,
         fabric=spec.name,
@@ -236,6 +237,8 @@ def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manif
         load=order.drill.workload.load,
         tick_ms=order.drill.workload.tick_ns / 1e6,
         repeat=order.repeat,
+        phase=phase.number,
+        phase_ms=phase.shift_ns / 1e6,
         versions={
             "hpn": version("hpn"),
             "python": platform.python_version(),

@@ -24,6 +24,7 @@ def flows_of(workload: Workload, fabric: Fabric) -> tuple[FlowSpec, ...]:
         load=workload.load,
         queue_pairs=workload.queue_pairs,
         path_mtu=workload.path_mtu,
+        seed=workload.seed,
         across_segments=workload.across_segments,
         ib_timeout=workload.ib_timeout,
         retry_count=workload.retry_count,

@@ -37,6 +37,7 @@ class GuestJob:
     cpus: int
     timeout_s: float  # wall time for everything, boot included; math.inf: as long as the command takes
     terminal: Terminal | None = None
+    seed: int = 1  # of all random numbers in the guest, where its time is virtual
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,14 +44,11 @@ _FIRST_FREE_FD = 5
 
 
 class Uml:
-    """The engine. ``seed`` is where random numbers come from in virtual time."""
+    """The engine."""
 
-    def __init__(
-        self, kernel: Path | None = None, virtual_time: bool = False, *, seed: int = 1, stall_s: float = STALL_S
-    ) -> None:
+    def __init__(self, kernel: Path | None = None, virtual_time: bool = False, *, stall_s: float = STALL_S) -> None:
         self._wanted = kernel
         self._virtual_time = virtual_time
-        self._seed = seed
         self._stall_s = stall_s
 
     @property
@@ -83,7 +80,7 @@ class Uml:
                     group = ProcessGroup(
                         self._command(job, kernel, terminal),
                         cwd=scratch,
-                        environment=self._kernel_environment(memory, scratch),
+                        environment=self._kernel_environment(memory, scratch, job.seed),
                         output=output.fileno(),
                         pass_fds=terminal,
                         cpu=cpu,
@@ -156,9 +153,9 @@ class Uml:
             command += ["time-travel=inf-cpu", f"time-travel-start={WALL_CLOCK_NS}", "norandmaps"]
         return [*command, f'init="{_DESK}/python"', "--", "-ISEB", f"{_DESK}/init.py"]
 
-    def _kernel_environment(self, memory: Path, scratch: Path) -> dict[str, str]:
+    def _kernel_environment(self, memory: Path, scratch: Path, random_seed: int) -> dict[str, str]:
         """Of the kernel as a process of the host, not of what runs inside."""
-        seed = {"UML_SEED": str(self._seed)} if self._virtual_time else {}
+        seed = {"UML_SEED": str(random_seed)} if self._virtual_time else {}
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(scratch), "TMPDIR": str(memory), **seed}
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,8 @@ def test_random_numbers_come_from_the_seed_in_virtual_time(tmp_path: Path) -> No
 
     def numbers(seed: int) -> list[str]:
         found: list[str] = []
-        Uml(virtual_time=True, seed=seed).run(_job("od -An -N16 -tx8 /dev/urandom", tmp_path), found.append)
+        job = replace(_job("od -An -N16 -tx8 /dev/urandom", tmp_path), seed=seed)
+        Uml(virtual_time=True).run(job, found.append)
         return found
 
     assert numbers(1) == numbers(1)

@@ -18,6 +18,7 @@ from failover.metrics_doubts import edge_doubts, record_doubts, unexplained_loss
 from failover.metrics_downtime import downtime
 from failover.metrics_edge import Window, judge_edge, windows_of
 from failover.metrics_goodput import add, inherited, per_nic
+from failover.metrics_impairment import of_edge, with_impairments
 from failover.metrics_outage import OutageTable, find_outages
 from failover.metrics_trace import FlowTrace, Records, build_traces
 from failover.model import (
@@ -130,6 +131,10 @@ def _flow_result(
 ) -> FlowResult:
     table = find_outages(trace, settings.merge_packets)
     windows = windows_of(trace, edges, settings)
+
+    def judge(seen: FlowTrace, outages: OutageTable, window: Window) -> FlowEdgeResult:
+        return judge_edge(seen, outages, window, settings, stopped_at_ns)
+
     corrupted = int(np.count_nonzero(trace.corrupted))
     gap_ns = int(trace.burst_gap_ns.max()) if len(trace.burst_gap_ns) else 0
     late_ns = settings.forwarding_delay_threshold_ms * 1e6
@@ -155,7 +160,7 @@ def _flow_result(
         stopped_at_ns=stopped_at_ns,
         outage_count=len(table),
         longest_outages=table.longest(LISTED_OUTAGES),
-        edges=tuple(judge_edge(trace, table, window, settings, stopped_at_ns) for window in windows),
+        edges=with_impairments(trace, windows, [judge(trace, table, each) for each in windows], settings, judge),
         replaces=trace.spec.replaces,
     )
 
@@ -202,4 +207,5 @@ def _edge_result(
         nics=per_nic(traces, flows),
         phases=phases_of(edge, events, flows),
         marks=marks_between(events, edge.inject_before_ns, edge.window_end_ns),
+        impairment=of_edge(flows),
     )

@@ -92,7 +92,7 @@ def _starts_ns(trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings) ->
 
 
 def _in_flight_ns(trace: FlowTrace, recent: slice, inject_ns: int, settings: Settings) -> int:
-    """The largest delay of the ``recent`` packets plus one period, at most the forwarding delay threshold.
+    """The largest delay of the ``recent`` packets plus one period, at most the longest delay of the method.
 
     Nothing for a flow that is in outage at the injection: none of its packets is on its way. One that was only silent
     until just before is not: a late sender catches up with several packets at once.
@@ -102,7 +102,7 @@ def _in_flight_ns(trace: FlowTrace, recent: slice, inject_ns: int, settings: Set
     margin_ns = float(trace.delay_ns[recent].max()) + trace.resolution_ns
     if _missing_since(trace, int(trace.received_sent_ns[recent.stop - 1]), inject_ns - margin_ns):
         return 0
-    return int(min(margin_ns, settings.forwarding_delay_threshold_ms * NS_PER_MS))
+    return int(min(margin_ns, settings.longest_delay_ms * NS_PER_MS))
 
 
 def _arrived_ns(trace: FlowTrace, recent: slice, inject_ns: int) -> int:

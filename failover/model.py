@@ -16,6 +16,7 @@ from failover.edge import EdgeKind as EdgeKind
 from failover.edge import HitLink as HitLink
 from failover.edge import Relation as Relation
 from failover.hostload import HostLoad
+from failover.impairment import EdgeImpairment, Impairment
 from failover.marks import Marked
 from failover.ports import PortMetrics
 from failover.settings import QUICK as QUICK
@@ -112,6 +113,7 @@ class FlowEdgeResult:
     stopped_by_error: bool  # the queue pair errored in the window: unsent packets are not lost, goodput is 0
     goodput: Goodput
     plane: int | None = None  # that carried its data as the edge came; None: the runner did not note it
+    impairment: Impairment = Impairment()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,7 @@ class EdgeResult:
     phases: Phases
     marks: tuple[Marked, ...] = ()  # what the protocols of the whole lab did in the window
     downtime: Downtime | None = None  # of a takeover: how long the job stood still
+    impairment: EdgeImpairment = EdgeImpairment()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,21 @@ class Settings:
     merge_packets: int = 5  # M: fewer received in order between two holes, one outage; = K, as it had not recovered
     recovery_packets: int = 5  # K
     validation_s: float = 5.0  # RFC 6412 asks for 5 s; the quick profile uses 1 s and says so
-    forwarding_delay_threshold_ms: float = 100.0  # RFC 6412: later than this is 'late'
+    forwarding_delay_threshold_ms: float = 100.0  # RFC 6412: later than this is 'late', an impaired packet
+    on_its_way_ms: float = (
+        100.0  # what was sent this long before an edge may be lost by it, or longer when that is in time
+    )
     drain_ms: float = 200.0  # sent this close to the end of the record and missing: still in flight
     agreement_ms: float = 0.5  # PLBM and TBM may differ by period + 2 send gaps + this + 1 % of the outage
     claimed_resolution_ms: float = 20.0  # a larger send gap while it matters makes the run inconclusive
     pacing_tick_ms: float = 1.0  # senders look at their schedule this often: a packet leaves up to this late
     rate_tolerance_pct: float = 2.0  # a sender slower than this below its rate makes the run inconclusive
     goodput_window_s: float = 2.0
+
+    @property
+    def longest_delay_ms(self) -> float:
+        """A packet that an edge found on its way was sent no longer before."""
+        return max(self.on_its_way_ms, self.forwarding_delay_threshold_ms)
 
     def for_pacing(self, period_ms: float, tick_ms: float) -> Settings:
         """For packets that far apart: no finer resolution is claimed than two send gaps that pacing itself makes."""

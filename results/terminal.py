@@ -14,6 +14,7 @@ from rich.text import Text
 
 from failover.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
 from failover.phases import converged
+from results.impairment import impairment_table
 from results.manifest import HOST, Manifest
 from results.ports import balance_lines, ports_table
 from results.tables import rate, table
@@ -34,7 +35,10 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     parts += [Text(_WAY_OUT)] if verdict.doubts and manifest.engine == HOST else []
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
     if metrics is not None and metrics.edges:
-        parts += [Text(), _outages(metrics), Text(), _phases(metrics), *_notes(metrics)]
+        delays = impairment_table(metrics)
+        parts += [Text(), _outages(metrics)]
+        parts += [] if delays is None else [Text(), delays]
+        parts += [Text(), _phases(metrics), *_notes(metrics)]
         parts += _downtimes(metrics)
     if metrics is not None and metrics.ports is not None:
         parts += [Text(), ports_table(metrics.ports), *map(Text, balance_lines(metrics.ports))]

@@ -72,7 +72,10 @@ class Metric(StrEnum):
     WORST_OUTAGE = "worst_outage"  # the longest outage of a flow: missing packets / rate
     MEDIAN_OUTAGE = "median_outage"  # over the flows chosen
     OUTAGE_P95 = "outage_p95"  # over the flows chosen, a value that occurred (nearest rank)
+    WORST_IMPAIRMENT = "worst_impairment"  # the same with packets that came too late counted as missing
+    WORST_RECEIVE_GAP = "worst_receive_gap"  # the longest time in which nothing of a flow arrived
     PACKETS_LOST = "packets_lost"
+    PACKETS_IMPAIRED = "packets_impaired"  # lost, corrupted or late
     FLOWS_WITH_LOSS = "flows_with_loss"
     FLOWS_UNRECOVERED = "flows_unrecovered"  # not back before the next edge
     QUEUE_PAIR_DEATHS = "queue_pair_deaths"  # retries exceeded
@@ -111,7 +114,7 @@ class Metric(StrEnum):
     def needs_fault(self) -> bool:
         """Means nothing in a drill without faults."""
         of_flows = {Metric.GOODPUT_DURING, Metric.GOODPUT_AFTER, Metric.FLOWS_UNRECOVERED}
-        return self in PHASES | OF_THE_LAB | of_flows
+        return self in PHASES | OF_THE_LAB | of_flows | {Metric.WORST_IMPAIRMENT, Metric.WORST_RECEIVE_GAP}
 
     @property
     def words(self) -> str:
@@ -121,6 +124,7 @@ class Metric(StrEnum):
 
 _UNITS: Mapping[Metric, Unit] = {
     Metric.PACKETS_LOST: Unit.COUNT,
+    Metric.PACKETS_IMPAIRED: Unit.COUNT,
     Metric.FLOWS_WITH_LOSS: Unit.COUNT,
     Metric.FLOWS_UNRECOVERED: Unit.COUNT,
     Metric.QUEUE_PAIR_DEATHS: Unit.COUNT,
@@ -135,7 +139,15 @@ OF_THE_LAB = frozenset({Metric.CONVERGED, Metric.UNTOUCHED, Metric.ORDER, Metric
 OF_PORTS = frozenset({Metric.QUEUE_P99, Metric.QUEUE_WORST, Metric.PORT_IMBALANCE})
 """Taken from what is sampled at ports."""
 OF_QUEUE_PAIRS = frozenset({Metric.FLOWS_WITH_LOSS, Metric.FLOWS_UNRECOVERED, Metric.QUEUE_PAIR_DEATHS})
-OUTAGES = frozenset({Metric.WORST_OUTAGE, Metric.MEDIAN_OUTAGE, Metric.OUTAGE_P95})
+OUTAGES = frozenset(
+    {
+        Metric.WORST_OUTAGE,
+        Metric.MEDIAN_OUTAGE,
+        Metric.OUTAGE_P95,
+        Metric.WORST_IMPAIRMENT,
+        Metric.WORST_RECEIVE_GAP,
+    }
+)
 
 
 class Bound(StrEnum):
@@ -194,7 +206,7 @@ class Expectation:
             limit = self.limit * stretch
         elif self.metric in OF_QUEUE_PAIRS:
             limit = _whole(self.limit * queue_pairs, upper)
-        elif self.metric is Metric.PACKETS_LOST:
+        elif self.metric in {Metric.PACKETS_LOST, Metric.PACKETS_IMPAIRED}:
             limit = _whole(self.limit * stretch / times, upper)
         else:
             limit = self.limit
@@ -292,6 +304,12 @@ class Drill:
     expectations: tuple[Expectation, ...]
     source: str  # the file it came from
     sample: Sampling | None = None  # ports whose loads and queues are sampled
+    delay_threshold_ns: int = 100_000_000  # a packet that takes longer is late, and impaired (RFC 6412)
+
+    @property
+    def settings(self) -> Settings:
+        """The constants of the measurement."""
+        return replace(self.profile.settings, forwarding_delay_threshold_ms=self.delay_threshold_ns / 1e6)
 
     def slowed(self, times: int) -> Drill:
         """The same drill for a slow kernel: the traffic it can carry (``Workload.slowed``), and what can be expected of

@@ -81,6 +81,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         expectations=tuple(e for e, _ in expectations),
         source=document.name,
         sample=sample,
+        delay_threshold_ns=top.delay_threshold,
     )
 
 

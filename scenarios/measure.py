@@ -12,6 +12,7 @@ from failover.budget import around
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
 from scenarios.drill import At, Expectation, Flows, Metric
 from scenarios.figure import Figure, edges_of
+from scenarios.measure_impaired import AtEdge, impaired, packets_impaired, receive_gap
 from scenarios.measure_lab import converged, job_downtime, order, phase, untouched
 from scenarios.measure_ports import port_imbalance, queue_p99, queue_worst
 from scenarios.scope import Scope
@@ -90,7 +91,7 @@ def _belongs(result: FlowEdgeResult, flows: Flows) -> bool:
 
 def is_about_whole_record(expectation: Expectation) -> bool:
     """Whether flows are counted over the whole run, so that a flow which an edge touches is none of the others."""
-    counts = {Metric.PACKETS_LOST, Metric.FLOWS_WITH_LOSS, Metric.QUEUE_PAIR_DEATHS}
+    counts = {Metric.PACKETS_LOST, Metric.PACKETS_IMPAIRED, Metric.FLOWS_WITH_LOSS, Metric.QUEUE_PAIR_DEATHS}
     anywhere = not expectation.scope.planes  # a flow changes planes in the course of a run
     return expectation.metric in counts and expectation.edge is At.ANY and expectation.fault is None and anywhere
 
@@ -196,6 +197,28 @@ def _packets_lost(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return _count(_sums(expectation, metrics, lambda at: at.lost), expectation)
 
 
+def _packets_impaired(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    flows = _whole_record(expectation, metrics)
+    if flows is not None:
+        counted = _count({flow.name: flow.lost + flow.corrupted + flow.late for flow in flows}, expectation)
+        return packets_impaired(counted, [edge for flow in flows for edge in flow.edges])
+    chosen = list(_chosen(expectation, metrics))
+    counted = _count(_sums(expectation, metrics, lambda at: at.result.impairment.packets), expectation)
+    return packets_impaired(counted, [at.result for at in chosen])
+
+
+def _longest(measure: Callable[[Sequence[AtEdge], float], Figure]) -> Callable[[Expectation, DrillMetrics], Figure]:
+    """A figure of the flow that fares worst, of those that may have an outage."""
+
+    def found(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+        chosen = [at for flows in _by_edge(expectation, metrics).values() for at in flows]
+        if not chosen:
+            return _no_outage(expectation, metrics)
+        return measure([AtEdge(at.edge, at.result) for at in chosen], metrics.noise.delay_variation_ms)
+
+    return found
+
+
 def _flows_with_loss(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     flows = _whole_record(expectation, metrics)
     if flows is not None:
@@ -279,7 +302,10 @@ _MEASURES: Mapping[Metric, Callable[[Expectation, DrillMetrics], Figure]] = {
     Metric.WORST_OUTAGE: _worst_outage,
     Metric.MEDIAN_OUTAGE: _median_outage,
     Metric.OUTAGE_P95: _outage_p95,
+    Metric.WORST_IMPAIRMENT: _longest(impaired),
+    Metric.WORST_RECEIVE_GAP: _longest(receive_gap),
     Metric.PACKETS_LOST: _packets_lost,
+    Metric.PACKETS_IMPAIRED: _packets_impaired,
     Metric.FLOWS_WITH_LOSS: _flows_with_loss,
     Metric.FLOWS_UNRECOVERED: _flows_unrecovered,
     Metric.QUEUE_PAIR_DEATHS: _queue_pair_deaths,

@@ -59,10 +59,9 @@ class Measured:
 
 def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Measured:
     """What a run of ``drill`` brought in, its record files read."""
-    settings = drill.profile.settings
     facts = Facts(
         expectations=drill.expectations,
-        settings=settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.workload.tick_ns / 1e6),
+        settings=drill.settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.workload.tick_ns / 1e6),
         flows=observed.flows,
         edges=with_windows(observed.edges, observed.end_ns),
         start_ns=observed.start_ns,

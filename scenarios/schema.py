@@ -51,6 +51,7 @@ class DrillFile(Strict):
     topology: object = Field(examples=["tiny"])
     workload: Plain = Field(default_factory=dict)
     profile: Literal["quick", "full"] = "quick"
+    delay_threshold: Annotated[int, duration("1 ms", "10 s")] = 100_000_000
     sample: Plain = Field(default_factory=dict)
     timeline: Plain = Field(default_factory=dict)
     expect: list[Plain] = Field(
@@ -202,7 +203,7 @@ class PhaseExpectation(_Edges, _DurationBounds):
 
 
 class OutageExpectation(_Flows, _DurationBounds):
-    """``worst_outage:``, ``median_outage:``, ``outage_p95:``."""
+    """``worst_outage:``, ``median_outage:``, ``outage_p95:``, ``worst_impairment:``, ``worst_receive_gap:``."""
 
 
 class CountExpectation(_Flows, _CountBounds):

@@ -68,10 +68,11 @@ def record(
     seed: int = 1,
     first_seq: int = 0,
     stuck: Dead | None = None,
+    stuck_for_ns: int = S // 2,
 ) -> Records:
     """A paced sender that is late by up to ``jitter_ns`` or stands still (and catches up), and what arrives of it.
 
-    Packets sent during ``stuck`` wait 500 ms longer on their way.
+    Packets sent during ``stuck`` wait ``stuck_for_ns`` longer on their way.
     """
     rng = np.random.default_rng(seed)
     period = 1e9 / spec.rate_pps
@@ -92,5 +93,5 @@ def record(
     received["seq"] = first_seq + np.arange(len(packet_ns))
     received["received_ns"] = packet_ns + delay_ns
     if stuck is not None:
-        received["received_ns"][(packet_ns >= stuck.start_ns) & (packet_ns < stuck.end_ns)] += S // 2
+        received["received_ns"][(packet_ns >= stuck.start_ns) & (packet_ns < stuck.end_ns)] += stuck_for_ns
     return Records(sent, received[alive])

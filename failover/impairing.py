@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from failover.faults import BitCorruption, Fault, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
+from failover.faults import ArpLoss, BitCorruption, Fault, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
 from failover.faults.impair import Direction, Directions
 from testbed.fabric.model import Link, Port
 from testbed.lab.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
@@ -48,6 +48,11 @@ def _lacp_loss(fault: LacpLoss, link: Link, impairments: Impairments) -> None:
         impairments.on_arrival(fault, port, Drop(Traffic.LACP))
 
 
+def _arp_loss(fault: ArpLoss, link: Link, impairments: Impairments) -> None:
+    for port in _arrives_at(link, fault.direction):
+        impairments.on_arrival(fault, port, Drop(Traffic.ARP))
+
+
 def _bit_corruption(fault: BitCorruption, link: Link, impairments: Impairments) -> None:
     for port in _arrives_at(link, Directions.BOTH):
         impairments.on_arrival(fault, port, Corrupt(fault.share, _CORRUPTED_BYTE))
@@ -67,6 +72,7 @@ _DO: Mapping[type[Fault], Callable[[Any, Link, Impairments], None]] = {
     OneWayLoss: _one_way_loss,
     SilentDrop: _silent_drop,
     LacpLoss: _lacp_loss,
+    ArpLoss: _arp_loss,
     BitCorruption: _bit_corruption,
     LinkDelay: _link_delay,
     RateDrop: _rate_drop,

@@ -23,7 +23,7 @@ from failover.faults.base import (
     parameters,
 )
 from failover.faults.control import BgpReset, TorControlHang, TorDrain, TorLeave
-from failover.faults.impair import BitCorruption, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
+from failover.faults.impair import ArpLoss, BitCorruption, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
 from failover.faults.link import AdminDown, End, LinkDown, LinkFlap
 from failover.faults.node import (
     AggCrash,
@@ -45,6 +45,7 @@ __all__ = [
     "MS",
     "AdminDown",
     "AggCrash",
+    "ArpLoss",
     "BgpReset",
     "BitCorruption",
     "CoreCrash",
@@ -91,6 +92,7 @@ _ALL: tuple[type[Fault], ...] = (
     OneWayLoss,
     SilentDrop,
     LacpLoss,
+    ArpLoss,
     BitCorruption,
     LinkDelay,
     RateDrop,

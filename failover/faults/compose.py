@@ -10,6 +10,7 @@ from __future__ import annotations
 from failover.faults.base import Fault, PlannedFault
 from failover.faults.control import BgpReset, TorControlHang, TorDrain
 from failover.faults.impair import (
+    ArpLoss,
     BitCorruption,
     Dropped,
     LacpLoss,
@@ -28,7 +29,7 @@ from testbed.fabric.model import Fabric, Role
 _COMES_AND_GOES = (LinkFlap, FlapStorm, StackUpgrade)
 """They take a carrier, but not all the time."""
 
-_ON_A_LINK = (OneWayLoss, SilentDrop, LacpLoss, BitCorruption, LinkDelay, RateDrop)
+_ON_A_LINK = (OneWayLoss, SilentDrop, LacpLoss, ArpLoss, BitCorruption, LinkDelay, RateDrop)
 
 _HALVES = (TorControlHang, TorDataplaneDeath)
 """Control plane and data plane of a ToR: with both dead nothing of it works, and its carrier stays."""
@@ -99,7 +100,9 @@ def _hides(cover: Fault, covered: Fault, within: bool) -> bool:
             return isinstance(covered, _ON_A_LINK)
         case SilentDrop(share=1.0), BitCorruption():
             return True
-        case OneWayLoss(direction=direction), LacpLoss(direction=lost):
+        case SilentDrop(share=1.0, traffic=Dropped.NOT_CONTROL), ArpLoss():
+            return True
+        case OneWayLoss(direction=direction), LacpLoss(direction=lost) | ArpLoss(direction=lost):
             return lost.value == direction.value
         case TorControlHang(), LacpLoss():
             return True

@@ -103,6 +103,23 @@ class LacpLoss(_Silent):
 
 
 @dataclass(frozen=True, slots=True)
+class ArpLoss(_Silent):
+    """ARP alone is lost, in one direction or both; everything else passes.
+
+    In hardware: a control-plane policer that is busy with other hosts, a table that is full. LACP is well and carries
+    the port; a host route that stands lives on as long as nobody asks whether the host is still there. What it keeps
+    from happening is that a ToR learns a host: after a repair the port distributes and has no host route, so that the
+    host's traffic arrives through the other plane alone. Host and ToR try again with back-off
+    (``testbed.routing.retry``).
+    """
+
+    KIND: ClassVar[str] = "arp-loss"
+    TARGET: ClassVar[TargetKind] = TargetKind.ACCESS_LINK
+
+    direction: Directions = choice("direction", Directions, default=Directions.BOTH)  # noqa: RUF009 - a field
+
+
+@dataclass(frozen=True, slots=True)
 class BitCorruption(_Silent):
     """One bit of the payload is flipped in a share of the RoCE data packets, in both directions.
 

@@ -141,14 +141,17 @@ class Bench:
             for path in (*observed.report.sent_files, *observed.report.received_files):
                 Path(path).unlink(missing_ok=True)
         moved = moved_wrongly(told, metrics)
-        measured = [*self._measured(drill, metrics, run, last), *invariants.moves(moved)]
+        measured = [*self._measured(drill, metrics, run, last, events), *invariants.moves(moved)]
         why = (*_machine(observed, metrics), *(metrics.inconclusive if _only_loss(measured) else ()))
         if not why:
             return (*run.found, *measured), ()
         return run.found, tuple(f"{each.invariant}: {each.text}; but {why[0]}" for each in measured)
 
-    def _measured(self, drill: Drill, metrics: DrillMetrics, run: _Run, last: Mapping[int, int]) -> Iterator[Violation]:
-        flows = run.observed.flows
+    def _measured(
+        self, drill: Drill, metrics: DrillMetrics, run: _Run, last: Mapping[int, int], events: list[Event]
+    ) -> Iterator[Violation]:
+        flows, edges, end_ns = run.observed.flows, run.observed.edges, run.observed.end_ns
+        yield from invariants.host_routes(self._lab.fabric, events, edges, end_ns)
         yield from invariants.queue_pairs(drill, metrics, self._lab.fabric, flows)
         yield from invariants.control_group(metrics)
         if run.converged_ns is not None:

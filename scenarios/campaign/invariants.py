@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations
 from pathlib import Path
 
-from failover.model import DrillMetrics, FlowResult, Relation
+from failover.model import DrillMetrics, Edge, FlowResult, Relation
+from scenarios.campaign import hostroutes
 from scenarios.campaign.promise import excuse
 from scenarios.campaign.result import Invariant, Violation
 from scenarios.drill import Drill
+from testbed.events import Event
 from testbed.fabric.model import Fabric
 from testbed.kernel.nft import Nft
 from testbed.kernel.processes import own_pids
@@ -90,6 +92,18 @@ def moves(strays: tuple[str, ...]) -> Iterator[Violation]:
     """Path control moved just the queue pairs that had to move, and took just these home."""
     if strays:
         yield Violation(Invariant.MOVES, _first(list(strays), "moves"))
+
+
+def host_routes(fabric: Fabric, events: Iterable[Event], edges: Iterable[Edge], end_ns: int) -> Iterator[Violation]:
+    """No port distributes for long without the host route of its NIC."""
+    found = [
+        f"{each.link} for {each.lasted_ns / 1e9:.1f} s" for each in hostroutes.without(fabric, events, edges, end_ns)
+    ]
+    if found:
+        limit_s = hostroutes.WITHIN_NS / 1e9
+        yield Violation(
+            Invariant.HOST_ROUTE, f"none while it distributed, {_first(found, 'times')}; limit {limit_s:g} s"
+        )
 
 
 def queue_pairs(drill: Drill, metrics: DrillMetrics, fabric: Fabric, flows: Iterable[FlowSpec]) -> Iterator[Violation]:

@@ -13,6 +13,7 @@ class Invariant(StrEnum):
 
     STATE = "state restored"
     CONVERGENCE = "lab converges"
+    HOST_ROUTE = "ports have host routes"
     LOOP = "no forwarding loop"
     BLACK_HOLE = "no black hole"
     SILENCE = "flows go on"

@@ -25,7 +25,7 @@ class Gap:
 
 def gaps(lab: Lab) -> list[Gap]:
     """Everything that is missing, hosts first."""
-    return [*_lacp(lab), *_bgp(lab), *_routes(lab)]
+    return [*_lacp(lab), *_bgp(lab), *_host_routes(lab), *_routes(lab)]
 
 
 def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
@@ -90,6 +90,18 @@ def _lacp(lab: Lab) -> Iterator[Gap]:
                 yield Gap("lacp", link.name, f"{link.name}: host port is {status.mux.value}, {status.rx.value} ({why})")
             elif not lab.tors[link.upper.node].collecting(link.upper.name):
                 yield Gap("lacp", link.name, f"{link.name}: ToR port does not collect")
+
+
+def _host_routes(lab: Lab) -> Iterator[Gap]:
+    """A port that both ends use leads to its NIC: the ToR has learned it there."""
+    assert lab.watcher is not None
+    for nic in lab.nics.values():
+        prefix = f"{nic.nic.ip}/32"
+        for index in nic.active:
+            link = nic.nic.links[index]
+            tor = link.upper.node
+            if lab.tors[tor].collecting(link.upper.name) and not lab.watcher.has_host_route(tor, prefix):
+                yield Gap("route", link.name, f"{link.name}: the port distributes but {tor} has not learned {prefix}")
 
 
 def _bgp(lab: Lab) -> Iterator[Gap]:

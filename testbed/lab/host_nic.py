@@ -1,22 +1,20 @@
 """One NIC of a running host: what follows from its LAG's decisions, namely announcements and path control.
 
-The LAG decides which member ports carry traffic; whenever that set grows the host says who it is (an ARP request for
-its gateway, copied to every active port), because a ToR forgets hosts behind a port without carrier. Linux bonding
-does the same since 6.17 (peer notification on recovery in 802.3ad mode).
+The LAG decides which member ports carry traffic; whenever that set grows the host says who it is (``announce``),
+because a ToR forgets hosts behind a port without carrier. Linux bonding does the same since 6.17 (peer notification
+on recovery in 802.3ad mode), without asking whether anybody heard.
 """
 
 from __future__ import annotations
 
-import socket
-import struct
 from collections.abc import Callable, Iterable, Sequence
 
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Fabric, Nic
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import PacketSocket
 from testbed.kernel.rtnl_events import LinkEvent
+from testbed.lab.announce import Announcer
 from testbed.lab.host_bond import BondLag
 from testbed.lab.host_lag import HostLag, NftLag
 from testbed.lab.watch import Message
@@ -25,9 +23,6 @@ from testbed.lag.machine import PortStatus
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo
 from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
-
-_ETHERTYPE_ARP = 0x0806
-_BROADCAST = "ff:ff:ff:ff:ff:ff"
 
 
 class HostNic:
@@ -48,7 +43,7 @@ class HostNic:
         self._ports = tuple(link.lower.name for link in nic.links)
         self._ifindexes = {nic.lag_ifindex, *(link.lower.ifindex for link in nic.links)}
         self._active: tuple[str, ...] = ()
-        self._arp = PacketSocket(space, nic.lag, _ETHERTYPE_ARP)
+        self.announcer = Announcer(nic, space)
         self._lag: HostLag = (
             BondLag(nic, space, nft, sink, self._set_active)
             if datapath == "kernel"
@@ -70,7 +65,7 @@ class HostNic:
     def close(self) -> None:
         """Fall silent and close the sockets; the interfaces stay as they are."""
         self._lag.close()
-        self._arp.close()
+        self.announcer.close()
         if self._agent_io is not None:
             self._agent_io.stop()
 
@@ -117,12 +112,6 @@ class HostNic:
         """/proc/net/bonding of this NIC, evidence for a run folder; '' on the nft datapath."""
         return self._lag.driver_text()
 
-    def announce(self) -> None:
-        """Ask for the gateway's MAC, in a broadcast that every active port carries: the ToRs learn us from it."""
-        sender = bytes.fromhex(self.nic.mac.replace(":", "")) + socket.inet_aton(self.nic.ip)
-        target = bytes(6) + socket.inet_aton(self.nic.gateway)
-        self._arp.send(struct.pack("!HHBBH", 1, 0x0800, 6, 4, 1) + sender + target, _BROADCAST)
-
     def _set_active(self, ports: tuple[str, ...]) -> None:
         grown = bool(set(ports) - set(self._active))
         self._lag.set_active(ports)
@@ -130,8 +119,7 @@ class HostNic:
         self._sink(Event(now_ns(), EventKind.LAG, self.nic.host, self.nic.lag, "active", {"ports": ",".join(ports)}))
         if self._agent_io is not None:
             self._agent_io.perform(self._agent.set_active(ports, now_ns()))
-        if grown:
-            self.announce()
+        self.announcer.carry(len(ports), grown=grown)
 
     def _map(self, sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:
         return self._lag.port_for(self.nic.ip, dst_ip, sport, dport, UDP, active)

@@ -32,6 +32,7 @@ class Traffic(StrEnum):
 
     EVERYTHING = "everything"
     LACP = "lacp"
+    ARP = "arp"
     DATA = "data"  # RoCEv2: UDP to port 4791, acknowledgements included
     NOT_CONTROL = "all-but-control"  # everything but LACP and BGP
 
@@ -140,6 +141,7 @@ class IngressChains:
 _MATCHES = {
     Traffic.EVERYTHING: ("",),
     Traffic.LACP: (f"meta protocol {_LACP:#06x}",),
+    Traffic.ARP: ("meta protocol arp",),
     Traffic.DATA: (f"udp dport {_ROCE}",),
     Traffic.NOT_CONTROL: (
         f"meta protocol != ip meta protocol != {_LACP:#06x}",

@@ -85,6 +85,7 @@ class Tor:
     def crash(self) -> None:
         """Kill the daemons without a farewell."""
         self.alive = self._frozen = False
+        self._routes.stop()
         for speaker in self.speakers.values():
             speaker.stop()
         if self._agent_io is not None:
@@ -95,6 +96,7 @@ class Tor:
         """Stop the daemons in their tracks: nothing is sent, nothing heard, nothing forgotten."""
         if self.alive and not self._frozen:
             self._frozen = True
+            self._routes.stop()
             for speaker in self.speakers.values():
                 speaker.freeze()
             if self._agent_io is not None:

@@ -11,7 +11,7 @@ from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric, Role
 from testbed.kernel.netlink import Monitor, Netlink, OverrunError
 from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
+from testbed.kernel.rtnl import PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
 from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 Message = LinkEvent | NeighbourEvent | RouteEvent
@@ -72,6 +72,10 @@ class Watcher:
     def routes(self, node: str) -> dict[str, int]:
         """Next hops of a switch's routes to hosts ('a.b.c.d/32') and NIC subnets."""
         return {prefix: max(holders.values()) for prefix, holders in self._routes[node].items()}
+
+    def has_host_route(self, node: str, prefix: str) -> bool:
+        """Whether a ToR has a host route of its own, by ARP, not only one that BGP offers."""
+        return any(protocol == PROTO_HOST_ROUTE for protocol, _ in self._routes[node].get(prefix, ()))
 
     def presets(self, node: str) -> Mapping[tuple[int, str], int]:
         """A Core's host routes by preset ports: (table, prefix) to the interface they leave by."""

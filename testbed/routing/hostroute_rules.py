@@ -59,6 +59,12 @@ class HostRouteTable:
         """Address to port of every host route ordered so far."""
         return self._installed
 
+    def missing(self, ifindex: int, addresses: Iterable[str]) -> list[str]:
+        """Those of ``addresses`` that have no valid neighbour entry behind a live port; none when it is not live."""
+        if ifindex not in self._carrier & self._usable:
+            return []
+        return sorted(ip for ip in addresses if ifindex not in self._claims.get(ip, ()))
+
     def name_of(self, ifindex: int) -> str:
         """Name of an access port."""
         return self._ports[ifindex].name

@@ -2,13 +2,15 @@
 
 It reads nothing itself: the lab's monitor of the ToR feeds it, and LACP tells it which ports are usable. When carrier
 is lost the kernel also forgets the neighbours behind the port (arp_evict_nocarrier), so after carrier returns there is
-no host route until the host is heard again: by ARP of its own, or by the gratuitous ARP it sends on a new port.
+no host route until the host is heard again: by ARP of its own, or by the gratuitous ARP it sends on a new port. Who
+was known behind a usable port and is not heard is asked for, again and again with back-off.
 """
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
+from functools import partial
 from ipaddress import IPv4Network
 
 from testbed.events import Event, EventKind, EventSink, now_ns
@@ -18,6 +20,7 @@ from testbed.kernel.netlink import Netlink, NetlinkError
 from testbed.kernel.rtnl import NUD_DELAY, NUD_PROBE, NUD_STALE, PROTO_HOST_ROUTE
 from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from testbed.routing.hostroute_rules import VALID, AccessPort, Change, HostRouteTable
+from testbed.routing.retry import Retry
 
 # The kernel drops the routes of a port that is taken down.
 _HARMLESS = (errno.ESRCH, errno.ENETDOWN, errno.ENODEV)
@@ -30,7 +33,9 @@ class HostRouteDaemon:
         self.node = node
         self._netlink = netlink
         self._emit = emit
-        self._table = HostRouteTable(access_ports(fabric, node))
+        ports = access_ports(fabric, node)
+        self._table = HostRouteTable(ports)
+        self._retries = {port.ifindex: Retry(partial(self._ask, port.ifindex)) for port in ports}
         self._known: dict[int, set[str]] = {}  # port to the addresses that ever were behind it
 
     def resync(self) -> None:
@@ -41,6 +46,12 @@ class HostRouteDaemon:
             if route.protocol == PROTO_HOST_ROUTE and route.oifs
         }
         self._apply(self._table.resync(self._netlink.links(), self._netlink.neighbours(), present))
+        self._seek()
+
+    def stop(self) -> None:
+        """Ask for nobody any more; ``resync`` begins again."""
+        for retry in self._retries.values():
+            retry.stop()
 
     def on_events(self, events: Sequence[LinkEvent | NeighbourEvent | RouteEvent]) -> None:
         """What the ToR's monitor read at one go; all route changes leave in one batch."""
@@ -51,12 +62,34 @@ class HostRouteDaemon:
             elif isinstance(event, NeighbourEvent):
                 changes += self._table.on_neighbour(event)
         self._apply(changes)
+        if not all(isinstance(event, RouteEvent) for event in events):
+            self._seek()
 
     def port_usable(self, ifindex: int, usable: bool) -> None:
         """LACP collects on this access port, or no longer does. Unusable until told otherwise."""
         if usable:
             self._refresh(ifindex)
         self._apply(self._table.on_usable(ifindex, usable))
+        self._seek()
+
+    def _seek(self) -> None:
+        """Keep asking on ports where somebody is missing, and on no other."""
+        for ifindex, retry in self._retries.items():
+            if self._missing(ifindex):
+                retry.start()
+            else:
+                retry.stop()
+
+    def _missing(self, ifindex: int) -> list[str]:
+        return self._table.missing(ifindex, self._known.get(ifindex, ()))
+
+    def _ask(self, ifindex: int) -> None:
+        """Have the kernel ask for who is missing: up to three requests, a second apart."""
+        try:
+            self._netlink.run([rtnl.solicit_neighbour(ifindex, ip) for ip in self._missing(ifindex)])
+        except NetlinkError as error:
+            if error.errno not in _HARMLESS:  # the port went down, of which the monitor will tell
+                raise
 
     def _refresh(self, ifindex: int) -> None:
         """Have the kernel look at the neighbours of a port that is back.

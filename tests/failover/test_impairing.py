@@ -9,6 +9,7 @@ import pytest
 from failover import needs
 from failover.faults import (
     FAULTS,
+    ArpLoss,
     BitCorruption,
     Fault,
     LacpLoss,
@@ -75,8 +76,9 @@ def test_a_silent_drop_is_at_both_ends_and_takes_everything_unless_told_otherwis
     ("direction", "deaf"),
     [(Directions.BOTH, [HOST, TOR]), (Directions.UP, [TOR]), (Directions.DOWN, [HOST])],
 )
-def test_lacp_loss_makes_the_receiving_end_deaf_for_lacp_alone(direction: Directions, deaf: list[Port]) -> None:
+def test_lacp_or_arp_loss_makes_the_receiving_end_deaf_for_that_alone(direction: Directions, deaf: list[Port]) -> None:
     assert done(LacpLoss(LINK.name, direction)).arriving == [(port, Drop(Traffic.LACP)) for port in deaf]
+    assert done(ArpLoss(LINK.name, direction)).arriving == [(port, Drop(Traffic.ARP)) for port in deaf]
 
 
 def test_the_corrupted_byte_is_payload_of_every_data_packet_and_of_no_acknowledgement() -> None:

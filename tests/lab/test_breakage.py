@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from testbed.events import EventKind, now_ns
 from testbed.fabric.model import Role
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from testbed.lab.impair import Drop, Traffic
 from testbed.lab.lab import Lab
 from testbed.lab.state import state
 from testbed.routing.trace import Flow
@@ -18,6 +20,8 @@ from tests.lab.running import Recorder, ping, tiny, whole_again, with_lab
 pytestmark = pytest.mark.kernel
 
 TOR = "p0.s0.t0.0"
+_KERNEL_ASKS_S = 3.2
+"""A neighbour that does not answer is asked for three times, a second apart, then given up."""
 QUICK_BGP = {"hold_s": 3, "keepalive_s": 1}
 
 
@@ -97,11 +101,42 @@ def test_a_host_that_noticed_nothing_is_asked_for() -> None:
         before = state(lab)
         nic = lab.fabric.nics[0]
         link = nic.links[0]
-        lab.nics[nic.name].announce = lambda: None  # type: ignore[method-assign]
+        lab.nics[nic.name].announcer.carry = lambda ports, *, grown: None  # type: ignore[method-assign]
         ends = [(link, link.upper.node)]
         lab.breakage.ports_down(ends)
         await lab.wait_for(lambda: not lab.link_up(link.name), 10)
         lab.breakage.ports_up(ends)
+        await whole_again(lab, before)
+
+    with_lab(tiny(), check)
+
+
+@pytest.mark.parametrize("alone", ["host", "tor"])
+def test_a_nic_whose_arp_was_lost_at_its_return_gets_its_host_route_when_arp_passes_again(alone: str) -> None:
+    """Either end suffices: a ToR that booted knows nobody to ask for, a host's word is all it can have; or the ToR."""
+
+    async def check(lab: Lab, _events: Recorder) -> None:
+        before = state(lab)
+        assert lab.impairments is not None
+        nic = lab.fabric.nics[0]
+        link = nic.links[0]
+        tor = lab.tors[link.upper.node]
+        if alone == "tor":
+            lab.nics[nic.name].announcer.carry = lambda ports, *, grown: None  # type: ignore[method-assign]
+            lab.cut(link)
+        else:
+            lab.crash(tor.node.name)
+        await lab.wait_for(lambda: not lab.link_up(link.name), 10)
+        lab.impairments.on_arrival("arp", link.upper, Drop(Traffic.ARP))
+        if alone == "tor":
+            lab.mend(link)
+        else:
+            await lab.boot(tor.node.name)
+        await lab.wait_for(lambda: 0 in lab.nics[nic.name].active and tor.collecting(link.upper.name), 20)
+        await asyncio.sleep(_KERNEL_ASKS_S)
+        missing = [gap.text for gap in lab.missing() if gap.where == link.name]
+        assert missing == [f"{link.name}: the port distributes but {tor.node.name} has not learned {nic.ip}/32"]
+        await lab.impairments.lift("arp")
         await whole_again(lab, before)
 
     with_lab(tiny(), check)

@@ -118,6 +118,8 @@ def test_a_nic_whose_arp_was_lost_at_its_return_gets_its_host_route_when_arp_pas
     async def check(lab: Lab, _events: Recorder) -> None:
         before = state(lab)
         assert lab.impairments is not None
+        assert lab.watcher is not None
+        watcher = lab.watcher
         nic = lab.fabric.nics[0]
         link = nic.links[0]
         tor = lab.tors[link.upper.node]
@@ -126,7 +128,8 @@ def test_a_nic_whose_arp_was_lost_at_its_return_gets_its_host_route_when_arp_pas
             lab.cut(link)
         else:
             lab.crash(tor.node.name)
-        await lab.wait_for(lambda: not lab.link_up(link.name), 10)
+        await lab.wait_for(lambda: not watcher.has_host_route(tor.node.name, f"{nic.ip}/32"), 10)
+        await lab.wait_for(lambda: 0 not in lab.nics[nic.name].active, 10)
         lab.impairments.on_arrival("arp", link.upper, Drop(Traffic.ARP))
         if alone == "tor":
             lab.mend(link)

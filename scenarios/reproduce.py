@@ -1,13 +1,14 @@
 """``hpn reproduce``: every claim of the paper a testbed can speak to, held against runs made now.
 
-The claims are ``scenarios.reproduce_claims``; here drills are run, paths computed, and the answers written down.
+The claims are ``scenarios.reproduce_claims``; here drills are run, paths computed, and the answers written down. A
+claim that also holds in a network without what it is about is not shown, and a drill that fails is no evidence.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rich.table import Table
@@ -18,8 +19,8 @@ from results.verdict import Outcome
 from scenarios import engines, library, session
 from scenarios.load import load_drill
 from scenarios.order import Order
-from scenarios.reproduce_claims import CLAIMS, Answer, Claim
-from scenarios.reproduce_judges import Evidence
+from scenarios.reproduce_claims import CLAIMS, Answer, Claim, Without
+from scenarios.reproduce_judges import Evidence, Finding
 from scenarios.reproduce_paths import PathFigures, measure
 from testbed.errors import InputError, MachineError
 from testbed.fabric.inventory import inventory
@@ -30,13 +31,27 @@ FOLDER = Path(__file__).parent / "reproduction"
 """Drills that only speak to a claim; the library's are used where it has one."""
 
 JSON, MARKDOWN = "reproduction.json", "reproduction.md"
-_COLUMNS = ("claim", "paper", "ours", "answer", "by", "why ours differs")
+_COLUMNS = ("claim", "paper", "ours", "answer", "without", "by", "why ours differs")
+_WITHOUT_COLUMNS = ("claim", "network without", "by", "found", "answer")
 VIRTUAL = "uml-virtual-time"
 
 
 @dataclass(frozen=True, slots=True)
+class WithoutRow:
+    """What the judge of a claim says of a network without what the claim is about: it must not agree."""
+
+    what: str
+    ours: str
+    answer: Answer
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. ``agrees`` with the paper is an answer about the statement, not about every digit."""
+    """One line of the table. ``agrees`` with the paper is an answer about the statement, not about every digit.
+
+    ``known``: it differs and the entry says why.
+    """
 
     key: str
     claim: str
@@ -45,14 +60,22 @@ class Row:
     answer: Answer
     by: str
     why: str
+    without: tuple[WithoutRow, ...] = ()
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What became of a drill: its run folder, or why there is none or it cannot be used."""
+    """What became of a drill: its run folder, or why it cannot be used; ``failed``: it broke its own expectations."""
 
     run: RunFolder | None
     problem: str = ""
+    failed: bool = False
+
+    @property
+    def answer(self) -> Answer:
+        """Of a claim that needs this run, when there is a problem with it."""
+        return Answer.NO_EVIDENCE if self.failed else Answer.NOT_RUN
 
 
 def choose(keys: Sequence[str]) -> tuple[Claim, ...]:
@@ -86,7 +109,7 @@ def reproduce(
 
     A drill that this machine cannot run leaves its claims unanswered. JSON and Markdown are written to ``out``.
     """
-    names = dict.fromkeys(name for claim in claims for name in claim.drills)
+    names = dict.fromkeys(name for claim in claims for name in claim.runs)
     ran = {name: _run(name, engine, out / name, command, on_line) for name in names}
     paths: Mapping[str, PathFigures] = {}
     if any(claim.paths for claim in claims):
@@ -114,6 +137,9 @@ def _run(name: str, engine: str, out: Path, command: tuple[str, ...], on_line: C
         return Ran(None, str(error).splitlines()[0])
     verdict = run.verdict()
     on_line(f"{name}: {verdict.outcome}")
+    if verdict.outcome is Outcome.FAIL:
+        broken = (check.text for check in verdict.checks if check.outcome is Outcome.FAIL)
+        return Ran(run, f"failed: {', '.join(broken)}", failed=True)
     noisy = verdict.outcome is Outcome.INCONCLUSIVE
     return Ran(run, f"inconclusive: {(verdict.doubts or ('a limit was too near',))[0]}" if noisy else "")
 
@@ -128,25 +154,71 @@ def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, P
         inventory(load_fabric("pod")),
     )
     for claim in claims:
-        problems = [f"{name}: {ran[name].problem}" for name in claim.drills if ran[name].problem]
-        yield _row(claim, evidence, problems)
+        yield _row(claim, evidence, ran)
 
 
-def _row(claim: Claim, evidence: Evidence, problems: Sequence[str]) -> Row:
-    by = ", ".join(claim.drills) or claim.by
+def _row(claim: Claim, evidence: Evidence, ran: Mapping[str, Ran]) -> Row:
+    by = ", ".join(claim.drills) or claim.by or "nothing yet"
+    why = f"{claim.shortfall}; {claim.why}" if claim.shortfall else claim.why
     if claim.judge is None:
-        ours, answer = "-", Answer.NOT_REPRODUCED
-    elif problems:
-        ours, answer = problems[0], Answer.NOT_RUN
-    else:
-        finding = claim.judge(evidence)
-        agrees = Answer.AGREES if claim.drills else Answer.COMPUTED
-        ours, answer = finding.ours, agrees if finding.agrees else Answer.DIFFERS
-    return Row(claim.key, claim.claim, claim.paper, ours, answer, by or "nothing yet", claim.why)
+        return Row(claim.key, claim.claim, claim.paper, "-", Answer.NOT_REPRODUCED, by, why)
+    ours, answer = _answer(claim, claim.judge, evidence, ran, claim.drills)
+    without = tuple(_without(claim, claim.judge, each, evidence, ran) for each in claim.without)
+    doubts = [doubt for each in without if (doubt := _doubt(each)) is not None]
+    if answer in AGREEING and doubts:
+        answer = min(doubts, key=_STRICTNESS.index)
+    known = answer is Answer.DIFFERS and bool(claim.shortfall)
+    return Row(claim.key, claim.claim, claim.paper, ours, answer, by, why, without, known)
+
+
+AGREEING = (Answer.AGREES, Answer.COMPUTED)
+_STRICTNESS = (Answer.NO_EVIDENCE, Answer.NOT_SHOWN, Answer.NOT_RUN)
+"""Which answer stands when several things speak against having one, the first of them."""
+
+
+def _doubt(without: WithoutRow) -> Answer | None:
+    """What a network without the feature makes of a claim that agrees; None when it differs there, as it must."""
+    if without.answer in AGREEING:
+        return Answer.NOT_SHOWN
+    return None if without.answer is Answer.DIFFERS else without.answer
+
+
+def _without(
+    claim: Claim, judge: Callable[[Evidence], Finding], without: Without, evidence: Evidence, ran: Mapping[str, Ran]
+) -> WithoutRow:
+    """The claim's own judge on evidence in which runs, or the pod, are those of a network without the feature."""
+    names = tuple(without.instead.get(name, name) for name in claim.drills)
+    by = ", ".join(without.instead.values()) or f"hpn plan {without.pod}"
+    others = {name: other for name, other in without.instead.items() if other in evidence.drills}
+    swapped = replace(
+        evidence,
+        drills={**evidence.drills, **{name: evidence.drills[other] for name, other in others.items()}},
+        events={**evidence.events, **{name: evidence.events[other] for name, other in others.items()}},
+        paths={},
+        pod=inventory(load_fabric(without.pod)) if without.pod else evidence.pod,
+    )
+    return WithoutRow(without.what, *_answer(claim, judge, swapped, ran, names), by)
+
+
+def _answer(
+    claim: Claim,
+    judge: Callable[[Evidence], Finding],
+    evidence: Evidence,
+    ran: Mapping[str, Ran],
+    names: Iterable[str],
+) -> tuple[str, Answer]:
+    """Our side and the answer, where every one of the runs ``names`` can be used; else what is the matter with one."""
+    problems = [(f"{name}: {ran[name].problem}", ran[name].answer) for name in names if ran[name].problem]
+    if problems:
+        return min(problems, key=lambda each: _STRICTNESS.index(each[1]))
+    finding = judge(evidence)
+    agrees = Answer.AGREES if claim.drills else Answer.COMPUTED
+    return finding.ours, agrees if finding.agrees else Answer.DIFFERS
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    return row.claim, row.paper, row.ours, row.answer.value, row.by, row.why
+    without = "; ".join(f"{each.what}: {each.answer.value}" for each in row.without) or "-"
+    return row.claim, row.paper, row.ours, row.answer.value, without, row.by, row.why
 
 
 def claims_table(rows: Iterable[Row]) -> Table:
@@ -154,21 +226,38 @@ def claims_table(rows: Iterable[Row]) -> Table:
     return table("HPN, SIGCOMM 2024: what the paper says and what was found here", _COLUMNS, map(_cells, rows))
 
 
-def markdown(rows: Iterable[Row], engine: str) -> str:
+def markdown(rows: Sequence[Row], engine: str) -> str:
     """The same for a document."""
     lines = [
         "# Claims of the HPN paper, reproduced",
         "",
         f"Written by `hpn reproduce --engine {engine}`. `agrees` is about the statement; figures may differ.",
+        "Where a network without what a claim is about agrees as well, the claim is `not shown`.",
         "",
-        f"| {' | '.join(_COLUMNS)} |",
-        f"|{'---|' * len(_COLUMNS)}",
+        *_table(_COLUMNS, map(_cells, rows)),
+        "",
+        "## Networks without the feature",
+        "",
+        *_table(
+            _WITHOUT_COLUMNS,
+            ((row.key, each.what, each.by, each.ours, each.answer.value) for row in rows for each in row.without),
+        ),
     ]
-    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in _cells(row))} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    yield from (f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in rows)
+
+
 def exit_code(rows: Iterable[Row]) -> int:
-    """1 when a claim differs, 4 when one could not be told, else 0; what nothing speaks to does not count."""
-    answers = {row.answer for row in rows}
-    return 1 if Answer.DIFFERS in answers else 4 if Answer.NOT_RUN in answers else 0
+    """1 when a claim has no evidence, is not shown, or differs and its entry does not say why; 4 when one was not run.
+
+    Else 0: every claim got an answer. What nothing speaks to does not count.
+    """
+    answers = {row.answer for row in rows if not row.known}
+    if answers & {Answer.DIFFERS, Answer.NOT_SHOWN, Answer.NO_EVIDENCE}:
+        return 1
+    return 4 if Answer.NOT_RUN in answers else 0

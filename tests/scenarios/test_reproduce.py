@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from failover.model import DrillMetrics, Goodput, NicGoodput
+from failover.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
 from failover.ports import NicBalance, PortMetrics, PortResult, Ports
-from results.folder import RunFolder
+from results.folder import RunFolder, create
 from results.terminal import as_text
+from results.verdict import Check, Outcome, Verdict
 from scenarios.calibrate import packets_per_s
 from scenarios.load import load_drill
+from scenarios.order import Order
 from scenarios.reproduce import (
     FOLDER,
     Ran,
@@ -24,8 +27,9 @@ from scenarios.reproduce import (
     exit_code,
     judge,
     markdown,
+    reproduce,
 )
-from scenarios.reproduce_claims import CLAIMS, Answer
+from scenarios.reproduce_claims import CLAIMS, Answer, Claim
 from scenarios.reproduce_judges import Evidence, Finding
 from scenarios.reproduce_paths import QUEUE_PAIRS, SPEC, PathFigures, figures
 from testbed.errors import InputError
@@ -33,9 +37,9 @@ from testbed.events import Event, EventKind
 from testbed.fabric.build import build
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
-from tests.scenarios.measured import flow, link_down, metrics, stalled
+from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, flow, link_down, metrics, stalled
 
-DRILLS = sorted({name for claim in CLAIMS for name in claim.drills})
+DRILLS = sorted({name for claim in CLAIMS for name in claim.runs})
 PATHS = (
     PathFigures("hpn", 16, (1.0, 1.0), 1.6, 1.2, 1.0),
     PathFigures("dual-tor-clos", 16, (1.0, 3.0), 1.6, 1.6, 1.0),
@@ -57,6 +61,16 @@ def test_every_claim_says_why_ours_differs_or_is_missing() -> None:
     for claim in CLAIMS:
         assert claim.why
         assert (claim.judge is None) == (not claim.drills and not claim.by)
+
+
+@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.judge is not None], ids=lambda claim: claim.key)
+def test_every_claim_that_is_judged_names_a_network_without_what_it_is_about(claim: Claim) -> None:
+    assert claim.without
+    for without in claim.without:
+        assert without.what
+        assert bool(without.pod) != bool(without.instead)
+        assert set(without.instead) <= set(claim.drills)
+        assert all(name != other for name, other in without.instead.items())
 
 
 def test_claims_are_chosen_by_key() -> None:
@@ -93,10 +107,87 @@ def _found(
 
 
 def test_what_could_not_run_is_not_answered() -> None:
-    (row,) = _rows(["dual-tor-repair"], {"link-down": Ran(None, "no kernel")})
-    assert (row.answer, row.ours) == (Answer.NOT_RUN, "link-down: no kernel")
-    (row,) = _rows(["dual-tor-repair"], {"link-down": Ran(RunFolder(Path("nowhere")), "inconclusive: busy")})
+    ran = {name: Ran(None, "no kernel") for name in ("link-down-single-tor", "link-down")}
+    (row,) = _rows(["single-tor-link-down"], ran)
+    assert (row.answer, row.ours) == (Answer.NOT_RUN, "link-down-single-tor: no kernel")
+    ran["link-down-single-tor"] = Ran(RunFolder(Path("nowhere")), "inconclusive: busy")
+    (row,) = _rows(["single-tor-link-down"], ran)
     assert row.answer is Answer.NOT_RUN
+
+
+def _kept(folder: Path, **drills: DrillMetrics) -> dict[str, Ran]:
+    """Runs that passed with these metrics; '_' in a name stands for '-'."""
+    found: dict[str, Ran] = {}
+    for key, each in drills.items():
+        name = key.replace("_", "-")
+        run = create(folder / name)
+        run.write_metrics(each)
+        run.write_events([])
+        found[name] = Ran(run)
+    return found
+
+
+def _flaps(folder: Path, without_path_control: DrillMetrics) -> dict[str, Ran]:
+    """The runs of dual-tor-flap: HPN and the Clos lose 40 ms."""
+    halted = stalled(died=False)
+    return _kept(
+        folder,
+        link_flap=link_down(),
+        link_flap_clos=link_down(),
+        link_flap_no_path_control=without_path_control,
+        link_flap_lag_stays=halted,
+        link_flap_single_tor=halted,
+    )
+
+
+def test_a_claim_that_differs_in_every_network_without_its_feature_is_shown(tmp_path: Path) -> None:
+    (row,) = _rows(["dual-tor-flap"], _flaps(tmp_path, stalled(died=False)))
+    assert row.answer is Answer.AGREES
+    assert [(each.what, each.answer) for each in row.without] == [
+        ("path control", Answer.DIFFERS),
+        ("a LAG that leaves a dead port", Answer.DIFFERS),
+        ("a second ToR", Answer.DIFFERS),
+    ]
+    assert row.without[0].ours.startswith("longest outage 2000.0 ms (HPN), 40.0 ms (Clos)")
+    assert exit_code([row]) == 0
+    assert "path control: differs; a LAG that leaves a dead port: differs" in markdown([row], "host")
+
+
+def test_a_claim_that_holds_without_its_feature_too_is_not_shown(tmp_path: Path) -> None:
+    (row,) = _rows(["dual-tor-flap"], _flaps(tmp_path, link_down()))
+    assert (row.answer, row.without[0].answer) == (Answer.NOT_SHOWN, Answer.AGREES)
+    assert exit_code([row]) == 1
+
+
+@pytest.mark.parametrize("name", ["link-flap", "link-flap-lag-stays"])
+def test_a_drill_that_fails_its_own_expectations_is_no_evidence(tmp_path: Path, name: str) -> None:
+    ran = _flaps(tmp_path, stalled(died=False))
+    ran[name] = Ran(ran[name].run, "failed: state restored", failed=True)
+    (row,) = _rows(["dual-tor-flap"], ran)
+    assert row.answer is Answer.NO_EVIDENCE
+    assert f"{name}: failed: state restored" in (row.ours, *(each.ours for each in row.without))
+    assert exit_code([row]) == 1
+
+
+def test_a_network_without_the_feature_that_could_not_run_leaves_the_claim_open(tmp_path: Path) -> None:
+    ran = _flaps(tmp_path, stalled(died=False)) | {"link-flap-lag-stays": Ran(None, "no nftables")}
+    (row,) = _rows(["dual-tor-flap"], ran)
+    assert row.answer is Answer.NOT_RUN
+    assert exit_code([row]) == 4
+
+
+def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(order: Order, _tell: object) -> RunFolder:
+        folder = create(order.out)
+        folder.write_metrics(link_down())
+        folder.write_events([])
+        folder.write_verdict(Verdict(Outcome.FAIL, (Check("state restored", Outcome.FAIL, None, 0),)))
+        return folder
+
+    monkeypatch.setattr("scenarios.session.run", run)
+    (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None)
+    assert (row.answer, row.ours) == (Answer.NO_EVIDENCE, "link-down-single-tor: failed: state restored")
+    assert json.loads((tmp_path / "reproduction.json").read_text())["claims"][0]["answer"] == "no evidence"
 
 
 def test_what_nothing_speaks_to_says_so() -> None:
@@ -111,6 +202,11 @@ def test_the_pod_is_counted() -> None:
         "ToR 1.067:1",
     ]
     assert {row.answer for row in rows} == {Answer.COMPUTED}
+    found = [(without.by, without.ours, without.answer) for row in rows for without in row.without]
+    assert found == [
+        ("hpn plan dcn-plus-pod", "512 GPUs, 8 ToRs, 8 Aggs, 1,024 + 512 links", Answer.DIFFERS),
+        ("hpn plan dcn-plus-pod", "ToR 1.000:1", Answer.DIFFERS),
+    ]
 
 
 def _ports(queue_ms: float, *balance: tuple[float, float]) -> DrillMetrics:
@@ -154,10 +250,30 @@ def test_the_slowest_nic_sets_the_pace() -> None:
     drills = {"path-choice-hash": _paths(0, 4000), "path-choice-in-turn": _paths(0, 800)}
     found = _found("path-selection", {**drills, "path-choice-disjoint": _paths(0, 0)}, paths=PATHS)
     assert found.agrees
-    assert found.ours.startswith("+100.0% against hashes, +11.1% against ports in turn")
+    assert found.ours.startswith("+11.1% against ports in turn (+100.0% against hashes)")
     assert "100% through by choice, 90% in turn, 50% by hash (the slowest queue pair by hash 0%)" in found.ours
     assert "160% by hash, 120% in turn, 100% by choice" in found.ours
     assert not _found("path-selection", {**drills, "path-choice-disjoint": _paths(0, 4000)}).agrees
+    in_turn = drills["path-choice-in-turn"]
+    assert not _found("path-selection", {**drills, "path-choice-disjoint": in_turn}).agrees, "twice a hash's is no gain"
+
+
+def _agg_ports(*loads: float) -> DrillMetrics:
+    """Ports from Aggs to ToRs that carry these shares of their rate."""
+    port = PortResult("a:p", "l", "agg down", None, 10**8, 100, 0.5, 1, 1, 9, 1.0, 1, 1, 0.1, 19.0, 20.0, 0.1)
+    ports = (*(replace(port, load=load) for load in loads), replace(port, tier="tor down", load=0.0))
+    return replace(metrics((), ()), ports=PortMetrics(2.0, Ports.SWITCHES, 3.0, 0.0, ports, ()))
+
+
+def test_one_seed_everywhere_leaves_ports_of_a_clos_idle() -> None:
+    idle, even = _agg_ports(0.0, 1.0, 0.001, 1.0), _agg_ports(0.5, 0.4, 0.5, 0.6)
+    found = _found("polarisation", {"one-seed-clos": idle, "one-seed-hpn": even})
+    assert found.agrees
+    assert found.ours.startswith(
+        "Agg ports towards ToRs that carry nothing: Clos 2 of 4, the others drop 36 packets; two"
+    )
+    assert not _found("polarisation", {"one-seed-clos": idle, "one-seed-hpn": idle}).agrees
+    assert not _found("polarisation", {"one-seed-clos": even, "one-seed-hpn": even}).agrees
 
 
 @pytest.mark.parametrize("name", [name for name in DRILLS if name.startswith(("port-load", "path-choice"))])
@@ -168,16 +284,41 @@ def test_drills_of_port_claims_sample_every_switch(name: str) -> None:
     assert packets_per_s(drill) < 50_000
 
 
-def test_drill_claims_follow_the_runs() -> None:
-    lives, dies, short = stalled(died=False), stalled(died=True), link_down()
-    assert _answer("dual-tor-repair", link_down=short)
-    assert _answer("single-tor-1-min", outage_30s=lives, outage_60s=dies, outage_60s_patient=lives)
-    assert not _answer("single-tor-1-min", outage_30s=lives, outage_60s=dies, outage_60s_patient=dies)
-    assert _answer("single-tor-2-min", outage_120s_patient=dies)
-    assert not _answer("single-tor-2-min", outage_120s_patient=lives)
-    assert _answer("single-tor-flap", link_flap_single_tor=lives)
-    assert _answer("dual-tor-flap", link_flap=short, link_flap_clos=short, link_flap_single_tor=lives)
-    assert not _answer("dual-tor-flap", link_flap=short, link_flap_clos=lives, link_flap_single_tor=lives)
+def test_a_minute_is_judged_by_nccls_own_timers_and_the_factor_is_called_fitted() -> None:
+    lives, dies = stalled(died=False), stalled(died=True)
+    drills = {"outage-30s": lives, "outage-60s": dies, "outage-60s-patient": lives}
+    found = _found("single-tor-1-min", drills)
+    assert not found.agrees, "what lives with a fitted factor only does not agree"
+    assert found.ours == "1 queue pairs dead (0 when repaired in 30 s; fitted: 0 if adapters wait twice as long)"
+    assert _found("single-tor-1-min", drills | {"outage-60s": lives}).agrees
+    assert _answer("single-tor-2-min", outage_120s=dies, outage_120s_patient=lives)
+    assert not _answer("single-tor-2-min", outage_120s=lives, outage_120s_patient=dies)
+
+
+def _halted(lost_ms: int) -> DrillMetrics:
+    return link_down(receiver=lost_ms)
+
+
+def test_a_halt_is_nine_seconds_and_negligible_a_tenth_of_one() -> None:
+    assert not _answer("single-tor-flap", link_flap_single_tor=_halted(4600))
+    assert _answer("single-tor-flap", link_flap_single_tor=_halted(9001))
+    assert _answer("dual-tor-flap", link_flap=_halted(99), link_flap_clos=_halted(0))
+    assert not _answer("dual-tor-flap", link_flap=_halted(0), link_flap_clos=_halted(400)), "a quarter of a halt is not"
+    assert not _answer("dual-tor-flap", link_flap=_halted(400), link_flap_clos=_halted(0))
+
+
+def _back(recover: Phase) -> DrillMetrics:
+    return metrics(
+        (FAILURE, REPAIR), link_down().flows, Phases(NO_PHASE, NO_PHASE, NO_PHASE, NO_PHASE, NO_PHASE, recover)
+    )
+
+
+def test_back_at_once_asks_for_every_flow_and_for_the_port() -> None:
+    soon, late = _back(Phase(2500.0)), _back(Phase(5100.0))
+    assert _answer("dual-tor-repair", link_down=link_down(), link_down_full_load=soon)
+    assert not _answer("dual-tor-repair", link_down=link_down(), link_down_full_load=late)
+    assert not _answer("dual-tor-repair", link_down=link_down(), link_down_full_load=_back(NO_PHASE))
+    assert not _answer("dual-tor-repair", link_down=stalled(died=True), link_down_full_load=soon)
 
 
 def test_a_rack_is_gone_when_none_of_its_flows_is_left() -> None:
@@ -199,7 +340,9 @@ def test_dual_tor_loses_a_sixteenth_or_so(after_bps: float, holds: bool) -> None
     nics.append(NicGoodput("p0.s1.h0.r0", "down", Goodput(100.0, 0.0, 0.0)))  # another host
     found = link_down()
     failure = replace(found.edges[0], nics=tuple(nics))
-    assert _answer("dual-tor-link-down", link_down_full_load=replace(found, edges=(failure, *found.edges[1:]))) is holds
+    full = replace(found, edges=(failure, *found.edges[1:]))
+    assert _answer("dual-tor-link-down", link_down_full_load=full, link_down=link_down()) is holds
+    assert not _answer("dual-tor-link-down", link_down_full_load=full, link_down=stalled(died=False))
 
 
 class _Skewed:
@@ -235,5 +378,6 @@ def test_the_tables_name_every_claim() -> None:
     assert exit_code(rows) == 0
     assert exit_code([replace(rows[0], answer=Answer.NOT_RUN)]) == 4
     assert exit_code([replace(rows[0], answer=Answer.DIFFERS), *rows]) == 1
+    assert exit_code([replace(rows[0], answer=Answer.DIFFERS, known=True), *rows]) == 0
     assert "15,360 GPUs" in as_text(claims_table(rows))
     assert [line for line in markdown(rows, "host").splitlines() if line.startswith("| one pod")]

@@ -229,8 +229,10 @@ class Worker:
         begun = arrived = now_ns()
         packets = -1
         self._ticker.start(begun, self._setup.tick_ns)
+        poller = select.poll()  # select() ends at descriptor 1,024
+        poller.register(self._ticker.fileno(), select.POLLIN)
         while (at := now_ns()) - arrived < finish.quiet_ns and at - begun < finish.limit_ns:
-            select.select([self._ticker.fileno()], [], [])
+            poller.poll()
             self._tick(self._ticker.take())
             if packets != self._receiver.received.packets:
                 packets, arrived = self._receiver.received.packets, now_ns()

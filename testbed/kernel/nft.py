@@ -2,18 +2,28 @@
 
 The library's netlink socket belongs to the namespace it was made in; interface names are looked up in whichever
 namespace the thread is in at the time, hence ``run`` enters it too (FACTS trap 11).
+
+The library waits for its socket by select(), which aborts the process at descriptor 1,024. So every context is made to
+believe that its socket has one and the same low number, the *slot*; the sockets are kept under numbers of their own,
+and the right one is put into the slot before each use.
 """
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 from testbed.errors import MachineError
 from testbed.kernel.ns import NetNs
 
 _LIBRARY = "libnftables.so.1"
+_FD_SETSIZE = 1024  # sys/select.h
 
 
 class NftError(OSError):
@@ -37,6 +47,58 @@ def _library() -> ctypes.CDLL:
     return library
 
 
+class _Slot:
+    """One descriptor number below 1,024; it holds nothing of use between uses."""
+
+    def __init__(self) -> None:
+        """MachineError when all low numbers are taken."""
+        self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        self._number = fcntl.fcntl(self._nothing, fcntl.F_DUPFD_CLOEXEC, 3)
+        if self._number >= _FD_SETSIZE:
+            raise MachineError(f"{_LIBRARY} needs a descriptor below {_FD_SETSIZE} and all are taken; close some files")
+
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
+        """In the body the slot is the lowest free number: the next descriptor that is opened gets it."""
+        below = []
+        while (low := os.dup(self._nothing)) < self._number:
+            below.append(low)
+        os.close(low)
+        os.close(self._number)
+        try:
+            yield
+        finally:
+            for each in below:
+                os.close(each)
+
+    def taken_out(self) -> int:
+        """What is in the slot, under a number of its own. MachineError when it is no socket."""
+        if not stat.S_ISSOCK(os.fstat(self._number).st_mode):
+            raise MachineError(f"{_LIBRARY} of this version opens its socket otherwise than expected; please report it")
+        found = os.dup(self._number)
+        os.dup2(self._nothing, self._number, inheritable=False)
+        return found
+
+    @contextmanager
+    def holding(self, descriptor: int) -> Iterator[None]:
+        """In the body the slot is that descriptor."""
+        os.dup2(descriptor, self._number, inheritable=False)
+        try:
+            yield
+        finally:
+            os.dup2(self._nothing, self._number, inheritable=False)
+
+
+def slot() -> _Slot:
+    """The slot of this process; to be asked for once before a thousand descriptors are open."""
+    return _slot_of(os.getpid())
+
+
+@cache
+def _slot_of(_process: int) -> _Slot:
+    return _Slot()
+
+
 class Nft:
     """A libnftables context in one namespace."""
 
@@ -44,10 +106,12 @@ class Nft:
         """MachineError when the library is missing."""
         self._ns = ns
         self._library = _library()
-        with ns.entered():
+        self._slot = slot()
+        with ns.entered(), self._slot.emptied():
             self._context: int | None = self._library.nft_ctx_new(0)
         if self._context is None:
             raise MachineError(f"{ns.name}: libnftables cannot start; is nftables in this kernel? see: hpn doctor")
+        self._socket = self._slot.taken_out()
         self._library.nft_ctx_buffer_output(self._context)
         self._library.nft_ctx_buffer_error(self._context)
 
@@ -55,7 +119,7 @@ class Nft:
         """Carry out ``ruleset`` (the language of nft(8)) as one atomic transaction; returns what a 'list' prints."""
         if self._context is None:
             raise NftError(f"{self._ns.name}: nftables context is closed")
-        with self._ns.entered():
+        with self._ns.entered(), self._slot.holding(self._socket):
             failed = self._library.nft_run_cmd_from_buffer(self._context, ruleset.encode()) != 0
         # Reading empties both buffers, so the next run starts clean.
         output = self._library.nft_ctx_get_output_buffer(self._context) or b""
@@ -67,5 +131,7 @@ class Nft:
     def close(self) -> None:
         """Free the context; the rules stay in the kernel."""
         if self._context is not None:
-            self._library.nft_ctx_free(self._context)
+            with self._slot.holding(self._socket):
+                self._library.nft_ctx_free(self._context)
+            os.close(self._socket)
             self._context = None

@@ -15,6 +15,7 @@ from testbed.events import Event, EventSink
 from testbed.fabric.model import Fabric, Link, Role
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
+from testbed.kernel.nft import slot as nft_slot
 from testbed.kernel.packet import finish_closing
 from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lab.breakage import Breakage
@@ -70,6 +71,7 @@ class Lab:
 
     def start(self) -> None:
         """Wire the fabric and start every daemon. MachineError, naming the way out, when the machine refuses."""
+        nft_slot()  # while there are low descriptors
         self.datapath = choose(self.fabric.spec.lag)
         self.wiring = wire(self.fabric, self.datapath)
         spaces = self.wiring.namespaces

@@ -487,3 +487,13 @@ def test_our_goodput_and_iperf3s_agree_on_a_shaped_path(tmp_path: Path) -> None:
     assert judge.goodput_bps <= line_rate * 1.02
     assert ours <= line_rate * 1.02
     assert ours == pytest.approx(judge.goodput_bps, rel=0.10)
+
+
+@pytest.mark.kernel
+def test_one_worker_carries_1024_queue_pairs_to_their_end(tmp_path: Path) -> None:
+    """Two sockets each: more than select() can look at."""
+    bench = Bench(nets.chain(), nets.flows(1024, 1, path_mtu=1024), tmp_path, workers=1)
+    run = bench.run(_for(1.5))
+    assert len(run.report.senders) == 1024
+    assert run.report.machine_drops == 0
+    assert len(np.unique(run.received["flow"])) == 1024, "every queue pair's packets arrived"

@@ -6,12 +6,13 @@ Method: FACTS section 6 after RFC 6412, 6413, 6414 and 6894; constants in ``fail
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
 import numpy as np
 
+from failover.budget import Interval, of_statistic
 from failover.hostload import HostLoad
 from failover.marks import marks_between
 from failover.metrics_doubts import edge_doubts, record_doubts, unexplained_losses
@@ -66,7 +67,13 @@ def analyse_traces(
     """The same for traces already built (the caller also plots them). ``edges`` in order of time."""
     ordered = tuple(sorted(edges, key=lambda edge: edge.inject_before_ns))
     stopped = _stopped_at(events, [trace.spec for trace in traces])
-    results = _flow_results(traces, ordered, settings, stopped)
+    noise = noise_floor(
+        traces,
+        healthy_ns[0],
+        _healthy_until(traces, ordered, healthy_ns[1], settings),
+        tick_ns=settings.pacing_tick_ms * 1e6,
+    )
+    results = _flow_results(traces, ordered, settings, stopped, noise.noise_floor_ms)
     edge_results = tuple(
         replace(
             _edge_result(edge, [flow.edges[at] for flow in results], traces, events),
@@ -82,12 +89,7 @@ def analyse_traces(
         settings=settings,
         flow_count=at_once,
         few_flows=at_once < RECOMMENDED_FLOWS,
-        noise=noise_floor(
-            traces,
-            healthy_ns[0],
-            _healthy_until(traces, ordered, healthy_ns[1], settings),
-            tick_ns=settings.pacing_tick_ms * 1e6,
-        ),
+        noise=noise,
         resolution_ms=max((flow.resolution_ms for flow in results), default=0.0),
         flows=results,
         edges=edge_results,
@@ -115,25 +117,29 @@ def _stopped_at(events: Iterable[Event], flows: Sequence[FlowSpec]) -> Mapping[i
 
 
 def _flow_results(
-    traces: Sequence[FlowTrace], edges: tuple[Edge, ...], settings: Settings, stopped: Mapping[int, int]
+    traces: Sequence[FlowTrace],
+    edges: tuple[Edge, ...],
+    settings: Settings,
+    stopped: Mapping[int, int],
+    noise_ms: float,
 ) -> tuple[FlowResult, ...]:
     """Every flow over the whole record; a stand-in comes after what it replaces."""
     found: dict[int, FlowResult] = {}
     for trace in traces:
-        result = _flow_result(trace, edges, settings, stopped.get(trace.spec.id))
+        result = _flow_result(trace, edges, settings, stopped.get(trace.spec.id), noise_ms)
         replaced = trace.spec.replaces
         found[trace.spec.id] = result if replaced is None else inherited(found[replaced], result)
     return tuple(found.values())
 
 
 def _flow_result(
-    trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings, stopped_at_ns: int | None
+    trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings, stopped_at_ns: int | None, noise_ms: float
 ) -> FlowResult:
     table = find_outages(trace, settings.merge_packets)
     windows = windows_of(trace, edges, settings)
 
     def judge(seen: FlowTrace, outages: OutageTable, window: Window) -> FlowEdgeResult:
-        return judge_edge(seen, outages, window, settings, stopped_at_ns)
+        return judge_edge(seen, outages, window, settings, stopped_at_ns, noise_ms)
 
     corrupted = int(np.count_nonzero(trace.corrupted))
     gap_ns = int(trace.burst_gap_ns.max()) if len(trace.burst_gap_ns) else 0
@@ -197,6 +203,8 @@ def _edge_result(
         worst_outage_tbm_ms=max((flow.outage_tbm_ms for flow in lossy), default=0.0),
         median_outage_plbm_ms=median(flow.outage_plbm_ms for flow in lossy) if lossy else 0.0,
         median_outage_tbm_ms=median(flow.outage_tbm_ms for flow in lossy) if lossy else 0.0,
+        worst_outage_interval_ms=_interval(hit, max),
+        median_outage_interval_ms=_interval(lossy or hit, median),
         worst_flow=worst.name if worst else None,
         first_route_convergence_ms=min(times, default=None),
         full_convergence_ms=max(times, default=None) if not stuck else None,
@@ -209,3 +217,8 @@ def _edge_result(
         marks=marks_between(events, edge.inject_before_ns, edge.window_end_ns),
         impairment=of_edge(flows),
     )
+
+
+def _interval(flows: Sequence[FlowEdgeResult], statistic: Callable[[Sequence[float]], float]) -> Interval:
+    """Of a statistic of the flows' outages."""
+    return of_statistic((flow.budget.interval for flow in flows), statistic) if flows else Interval(0.0, 0.0)

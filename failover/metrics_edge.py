@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from failover.edges import relation_of
+from failover.metrics_budget import lossless, lossy
 from failover.metrics_goodput import flow_goodput
-from failover.metrics_outage import OutageTable, pattern_of, recovery_index
+from failover.metrics_outage import OutageTable, bounds_since, pattern_of, recovery_index
 from failover.metrics_trace import FlowTrace, Ints
 from failover.model import Edge, EdgeKind, FlowEdgeResult, Relation, Settings
 
@@ -43,6 +44,8 @@ class _Share:
     plbm_ns: float
     tbm_ns: float
     worst_ns: float
+    certain_ns: float
+    possible_ns: float
     first_ns: int
     last_ns: int
 
@@ -127,9 +130,14 @@ def _missing_since(trace: FlowTrace, after_ns: int, until_ns: float) -> bool:
 
 
 def judge_edge(
-    trace: FlowTrace, table: OutageTable, window: Window, settings: Settings, stopped_at_ns: int | None
+    trace: FlowTrace,
+    table: OutageTable,
+    window: Window,
+    settings: Settings,
+    stopped_at_ns: int | None,
+    noise_ms: float,
 ) -> FlowEdgeResult:
-    """All figures of one flow at one edge."""
+    """All figures of one flow at one edge, on a machine of that noise floor."""
     edge = window.edge
     share = _share(table, window)
     recovery = _recovery(table, share, window, settings)
@@ -140,6 +148,13 @@ def judge_edge(
     late_ns = settings.forwarding_delay_threshold_ms * NS_PER_MS
     delay = trace.arrival_ns[span] - trace.sent_ns[span]
     convergence_ms, reason = _convergence(edge, share, recovery)
+    if share is None:
+        budget = lossless(
+            trace, window.start_ns, window.end_ns, noise_ms, settings.clock_ms, died=stopped_at_ns is not None
+        )
+    else:
+        methods_ns = (share.plbm_ns, share.tbm_ns)
+        budget = lossy(share.certain_ns, share.possible_ns, methods_ns, noise_ms, settings.clock_ms)
     return FlowEdgeResult(
         flow=trace.spec.id,
         name=trace.spec.name,
@@ -171,6 +186,7 @@ def judge_edge(
         send_gap_ms=gap_ns / NS_PER_MS,
         stopped_by_error=stopped_at_ns is not None and window.start_ns <= stopped_at_ns < window.end_ns,
         goodput=flow_goodput(trace, edge, window.goodput_start_ns, settings),
+        budget=budget,
         plane=dict(edge.planes).get(trace.spec.id),
     )
 
@@ -185,6 +201,7 @@ def _share(table: OutageTable, window: Window) -> _Share | None:
     trace, inject_ns = table.trace, window.edge.inject_before_ns
     low, high = (int(at) for at in np.searchsorted(table.first_ns, (window.start_ns, window.end_ns), "left"))
     plbm, tbm = table.plbm_ns[low:high].copy(), table.tbm_ns[low:high].copy()
+    certain, possible = table.certain_ns[low:high].sum(), table.possible_ns[low:high].sum()
     carried = low > 0 and int(table.last_ns[low - 1]) >= inject_ns
     first_ns = int(table.first_ns[low]) if low < high else 0
     if carried:
@@ -197,10 +214,23 @@ def _share(table: OutageTable, window: Window) -> _Share | None:
         first_ns = int(trace.sent_ns[first])
         plbm = np.append(rest * trace.period_ns, plbm)
         tbm = np.append(float(table.resumed_sent_ns[low]) - first_ns - inside * trace.period_ns, tbm)
+        rest_certain, rest_possible = bounds_since(trace, trace.missing[from_missing:to_missing], inject_ns)
+        certain, possible = certain + rest_certain, possible + rest_possible
     if low == high:
         return None
     last_ns = int(table.last_ns[high - 1])
-    return _Share(low, high, carried, float(plbm.sum()), float(tbm.sum()), float(plbm.max()), first_ns, last_ns)
+    return _Share(
+        low=low,
+        high=high,
+        carried=carried,
+        plbm_ns=float(plbm.sum()),
+        tbm_ns=float(tbm.sum()),
+        worst_ns=float(plbm.max()),
+        certain_ns=float(certain),
+        possible_ns=float(possible),
+        first_ns=first_ns,
+        last_ns=last_ns,
+    )
 
 
 def _recovery(table: OutageTable, share: _Share | None, window: Window, settings: Settings) -> _Recovery:

@@ -83,15 +83,14 @@ def _impairment(trace: FlowTrace, window: Window, judged: FlowEdgeResult, doubtf
     """From the figures of the flow with late packets missing."""
     span = trace.span(window.start_ns, window.end_ns)
     first, last = np.searchsorted(doubtful, (span.start, span.stop))
-    methods = (judged.outage_plbm_ms, judged.outage_tbm_ms)
     held_ms = int(last - first) * trace.period_ns / NS_PER_MS
     return Impairment(
         packets=judged.lost + judged.corrupted,
         doubtful=int(last - first),
         plbm_ms=judged.outage_plbm_ms,
         tbm_ms=judged.outage_tbm_ms,
-        low_ms=max(min(methods) - judged.resolution_ms - held_ms, 0.0),
-        high_ms=max(methods) + judged.resolution_ms,
+        low_ms=max(judged.budget.low_ms - held_ms, 0.0),
+        high_ms=judged.budget.high_ms,
         first_at_ns=judged.first_loss_at_ns,
         over=judged.recovered,
     )

@@ -29,6 +29,8 @@ class OutageTable:
     holes: Ints
     longest_hole: Ints
     open: Flags
+    certain_ns: Floats  # from the first to the last missing packet of each hole, by send time, summed
+    possible_ns: Floats  # between the received packets around each hole, summed; of an open one what is certain
 
     def __len__(self) -> int:
         return len(self.first)
@@ -74,6 +76,8 @@ class OutageTable:
             plbm_ms=float(self.plbm_ns[at]) / 1e6,
             tbm_ms=float(self.tbm_ns[at]) / 1e6,
             open=is_open,
+            certain_ms=float(self.certain_ns[at]) / 1e6,
+            possible_ms=float(self.possible_ns[at]) / 1e6,
         )
 
     def longest(self, count: int) -> tuple[Outage, ...]:
@@ -96,6 +100,7 @@ def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
     first, last = missing[starts], missing[ends]
     group_of_hole = np.searchsorted(hole_at, starts)
     resumed = np.append(trace.received, False)  # index one past the end: nothing follows
+    certain, possible = _hole_bounds_ns(trace, missing, hole_at, hole_size)
     return OutageTable(
         trace=trace,
         first=first,
@@ -104,7 +109,30 @@ def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
         holes=np.diff(group_of_hole, append=len(hole_at)),
         longest_hole=np.maximum.reduceat(hole_size, group_of_hole) if len(starts) else hole_size,
         open=~resumed[last + 1],
+        certain_ns=np.add.reduceat(certain, group_of_hole) if len(starts) else certain,
+        possible_ns=np.add.reduceat(possible, group_of_hole) if len(starts) else possible,
     )
+
+
+def bounds_since(trace: FlowTrace, missing: Ints, since_ns: int) -> tuple[float, float]:
+    """The least and the most that the holes made of ``missing`` (some) lasted after ``since_ns``, ns."""
+    hole_at = np.flatnonzero(np.diff(missing, prepend=-2) > 1)
+    certain, possible = _hole_bounds_ns(trace, missing, hole_at, np.diff(hole_at, append=len(missing)), since_ns)
+    return float(certain.sum()), float(possible.sum())
+
+
+def _hole_bounds_ns(
+    trace: FlowTrace, missing: Ints, hole_at: Ints, hole_size: Ints, since_ns: int = 0
+) -> tuple[Floats, Floats]:
+    """The least and the most that each hole can have lasted (``failover.budget``); its packets are neighbours."""
+    if not len(missing):
+        return np.empty(0), np.empty(0)
+    first = missing[hole_at]
+    last = first + hole_size - 1
+    begun, ended = trace.sent_ns[first], trace.sent_ns[last]
+    before = np.where(first > 0, trace.sent_ns[np.maximum(first - 1, 0)], begun - trace.period_ns)
+    after = np.where(last + 1 < len(trace.sent_ns), trace.sent_ns[np.minimum(last + 1, len(trace.sent_ns) - 1)], ended)
+    return (ended - begun).astype(np.float64), (after - np.maximum(before, since_ns)).astype(np.float64)
 
 
 def recovery_index(table: OutageTable, at: int, packets: int) -> int | None:

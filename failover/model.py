@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from failover.budget import Interval, OutageBudget
 from failover.downtime import Downtime
 from failover.edge import Edge as Edge
 from failover.edge import EdgeKind as EdgeKind
@@ -40,6 +41,8 @@ class Outage:
     plbm_ms: float
     tbm_ms: float
     open: bool
+    certain_ms: float  # ``failover.budget``: it lasted at least that long
+    possible_ms: float  # and at most that long, when it is not ``open``
 
 
 class LossPattern(StrEnum):
@@ -112,6 +115,7 @@ class FlowEdgeResult:
     send_gap_ms: float  # the sender's own largest gap from injection to recovery
     stopped_by_error: bool  # the queue pair errored in the window: unsent packets are not lost, goodput is 0
     goodput: Goodput
+    budget: OutageBudget  # the interval of ``outage_plbm_ms``
     plane: int | None = None  # that carried its data as the edge came; None: the runner did not note it
     impairment: Impairment = Impairment()  # noqa: RUF009 - frozen
 
@@ -185,6 +189,8 @@ class EdgeResult:
     worst_outage_tbm_ms: float
     median_outage_plbm_ms: float
     median_outage_tbm_ms: float
+    worst_outage_interval_ms: Interval  # what the longest outage of a flow that is hit may have been
+    median_outage_interval_ms: Interval  # when no flow lost anything, what all of them may have hidden
     worst_flow: str | None
     first_route_convergence_ms: float | None  # RFC 6412: the first flow that lost packets and recovered
     full_convergence_ms: float | None  # RFC 6412: the last flow; None when one never recovered or none lost

@@ -9,10 +9,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median, pstdev
+from typing import TypeGuard
 
 from rich.table import Table
 
-from failover.model import DrillMetrics, EdgeKind, EdgeResult, Settings
+from failover.budget import Interval
+from failover.intervals import RECOVER, phase_interval
+from failover.model import DrillMetrics, EdgeResult, Settings
 from failover.phases import converged
 from results.tables import table
 from results.terminal import milliseconds
@@ -26,14 +29,16 @@ def _converged_ms(result: EdgeResult, settings: Settings) -> float | None:
     return None if found.reason else found.ms
 
 
+_WORST, _MEDIAN, _FULL = "worst outage", "median outage", "full convergence"
+
 FIGURES: Mapping[str, Callable[[EdgeResult, Settings], float | None]] = {
-    "worst outage": lambda result, _: result.worst_outage_plbm_ms,
-    "median outage": lambda result, _: result.median_outage_plbm_ms,
+    _WORST: lambda result, _: result.worst_outage_plbm_ms,
+    _MEDIAN: lambda result, _: result.median_outage_plbm_ms,
     "detect": lambda result, _: result.phases.detect.ms,
     "switch": lambda result, _: result.phases.switch.ms,
     "converge": lambda result, _: result.phases.converge.ms,
     "converged": _converged_ms,
-    "full convergence": lambda result, _: result.full_convergence_ms,
+    _FULL: lambda result, _: result.full_convergence_ms,
 }
 """Name to figure in ms; None where a run has none."""
 
@@ -42,9 +47,9 @@ FIGURES: Mapping[str, Callable[[EdgeResult, Settings], float | None]] = {
 class Spread:
     """One figure of one edge over all runs that have it. ``p95_ms`` is the nearest rank, so a value that occurred.
 
-    ``noise_ms`` is what one run can be off by: the largest of noise floor, resolution and injection skew over the runs.
-    ``agree``: no run is farther from the median than that. ``rsd_pct`` is the relative standard deviation (RFC 8239
-    asks for less than 10 %), None when the mean is 0.
+    ``low_ms`` and ``high_ms``: the median, and as far below and above it as the interval of any run reaches from its
+    figure. ``agree``: the intervals of all runs have a value in common. ``rsd_pct`` is the relative standard deviation
+    (RFC 8239 asks for less than 10 %), None when the mean is 0.
     """
 
     edge: str
@@ -54,9 +59,15 @@ class Spread:
     median_ms: float
     p95_ms: float
     max_ms: float
-    noise_ms: float
+    low_ms: float
+    high_ms: float
     rsd_pct: float | None
     agree: bool
+
+    @property
+    def interval_ms(self) -> Interval:
+        """What the median may be."""
+        return Interval(self.low_ms, self.high_ms)
 
 
 def compare(runs: Sequence[DrillMetrics]) -> tuple[Spread, ...]:
@@ -67,21 +78,28 @@ def compare(runs: Sequence[DrillMetrics]) -> tuple[Spread, ...]:
     spreads = []
     for label in by_label[0]:
         made = [(run, found[label]) for run, found in zip(runs, by_label, strict=True) if label in found]
-        noise_ms = max(_noise_ms(run, result) for run, result in made)
         for figure, read in FIGURES.items():
-            figures = (read(result, run.settings) for run, result in made)
-            values = [each for each in figures if each is not None and math.isfinite(each)]  # 1e999: a damaged file
-            if values:
-                spreads.append(_spread(label, figure, values, len(runs) - len(values), noise_ms))
+            found = [(ms, _interval(figure, ms, *at)) for at in made if _told(ms := read(at[1], at[0].settings))]
+            if found:
+                spreads.append(_spread(label, figure, found, len(runs) - len(found)))
     return tuple(spreads)
 
 
-def _noise_ms(run: DrillMetrics, result: EdgeResult) -> float:
-    skew_ms = result.edge.skew_ms if result.edge.kind is EdgeKind.FAILURE else 0.0  # a repair may take its time
-    return max(run.noise.noise_floor_ms, result.resolution_ms, skew_ms)
+def _told(ms: float | None) -> TypeGuard[float]:
+    return ms is not None and math.isfinite(ms)  # 1e999: a damaged file
 
 
-def _spread(edge: str, figure: str, values: Sequence[float], missing: int, noise_ms: float) -> Spread:
+def _interval(figure: str, ms: float, run: DrillMetrics, result: EdgeResult) -> Interval:
+    """The same interval that a verdict judges the figure by."""
+    if figure == _WORST:
+        return result.worst_outage_interval_ms
+    if figure == _MEDIAN:
+        return result.median_outage_interval_ms
+    return phase_interval(RECOVER if figure == _FULL else figure, ms, result, run)
+
+
+def _spread(edge: str, figure: str, found: Sequence[tuple[float, Interval]], missing: int) -> Spread:
+    values, intervals = [ms for ms, _ in found], [interval for _, interval in found]
     middle, average = median(values), mean(values)
     return Spread(
         edge=edge,
@@ -91,9 +109,10 @@ def _spread(edge: str, figure: str, values: Sequence[float], missing: int, noise
         median_ms=middle,
         p95_ms=nearest_rank(values, 95),
         max_ms=max(values),
-        noise_ms=noise_ms,
+        low_ms=max(middle - max(ms - interval.low for ms, interval in found), 0.0),
+        high_ms=middle + max(interval.high - ms for ms, interval in found),
         rsd_pct=100 * pstdev(values) / average if average else None,
-        agree=max(abs(value - middle) for value in values) <= noise_ms,
+        agree=max(one.low for one in intervals) <= min(one.high for one in intervals),
     )
 
 
@@ -104,7 +123,7 @@ def nearest_rank(values: Sequence[float], percent: float) -> float:
 
 def spread_table(spreads: Sequence[Spread]) -> Table:
     """The comparison for the terminal."""
-    columns = ("edge", "figure", ">runs", ">median", ">p95", ">max", ">noise", ">rsd %", "agree")
+    columns = ("edge", "figure", ">runs", ">median", ">p95", ">max", ">interval", ">rsd %", "agree")
     rows = [
         (
             spread.edge,
@@ -113,9 +132,9 @@ def spread_table(spreads: Sequence[Spread]) -> Table:
             milliseconds(spread.median_ms),
             milliseconds(spread.p95_ms),
             milliseconds(spread.max_ms),
-            milliseconds(spread.noise_ms),
+            spread.interval_ms.text,
             "-" if spread.rsd_pct is None else f"{spread.rsd_pct:.1f}",
-            "yes" if spread.agree else "no: spread exceeds the noise",
+            "yes" if spread.agree else "no: the runs differ by more than their intervals",
         )
         for spread in spreads
     ]

@@ -106,9 +106,8 @@ def _median(spread: Spread | None) -> float | None:
 def _reason(reference: EngineRuns, other: EngineRuns, base: Spread, spread: Spread | None, kind: EdgeKind) -> str:
     if spread is None:
         return f"not measured{f': {other.busy}' if other.busy else ''}"
-    noise_ms = max(base.noise_ms, spread.noise_ms)
-    if abs(spread.median_ms - base.median_ms) <= noise_ms:
-        return f"agrees within the noise of {milliseconds(noise_ms)} ms"
+    if base.interval_ms.has(spread.interval_ms):
+        return f"agrees: {base.interval_ms.text} and {spread.interval_ms.text} ms have values in common"
     return "; ".join(_causes(reference, other, base.figure, kind)) or UNEXPLAINED
 
 

@@ -6,12 +6,15 @@ Changes when what a reader sees first changes. Every outage stands beside its re
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from failover.budget import Interval
+from failover.intervals import downtime_interval, loop_lag_ms
 from failover.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
 from failover.phases import converged
 from results.impairment import impairment_table
@@ -91,9 +94,9 @@ def _outages(metrics: DrillMetrics) -> Table:
         ">lossy",
         ">worst",
         ">TBM",
+        ">interval",
         ">median",
         ">TBM",
-        ">resolution",
         ">noise",
         ">lost",
         ">goodput before",
@@ -110,17 +113,35 @@ def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
         result.edge.label,
         str(result.flows_hit),
         str(result.flows_lossy),
-        bound + milliseconds(result.worst_outage_plbm_ms),
-        bound + milliseconds(result.worst_outage_tbm_ms),
-        milliseconds(result.median_outage_plbm_ms),
-        milliseconds(result.median_outage_tbm_ms),
-        milliseconds(result.resolution_ms),
+        bound + outage_text(result.worst_outage_plbm_ms, result.worst_outage_interval_ms),
+        bound + milliseconds(result.worst_outage_tbm_ms) if result.flows_lossy else NONE,
+        _outage_interval(result, bound),
+        outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms),
+        milliseconds(result.median_outage_tbm_ms) if result.flows_lossy else NONE,
         milliseconds(noise.noise_floor_ms),
         str(result.lost),
         rate(result.goodput.before_bps),
         rate(result.goodput.during_bps),
         rate(result.goodput.after_bps),
     )
+
+
+def _outage_interval(result: EdgeResult, bound: str) -> str:
+    """Of the worst outage; the figure itself says it of one that was not seen, and one without end has none."""
+    if bound or not result.worst_outage_plbm_ms:
+        return NONE
+    return result.worst_outage_interval_ms.text
+
+
+def outage_text(ms: float, interval: Interval) -> str:
+    """'3.32'; an outage that was not seen is shorter than what would have been: '< 0.83'."""
+    return f"< {milliseconds(_rounded_up(interval.high))}" if ms == 0 and interval.high else milliseconds(ms)
+
+
+def _rounded_up(value: float) -> float:
+    """To the digits that are shown: a bound that is rounded down is none."""
+    steps = 10.0 ** _digits(value)
+    return float(math.ceil(value * steps - 1e-6) / steps)
 
 
 def _phases(metrics: DrillMetrics) -> Table:
@@ -172,8 +193,8 @@ def _downtimes(metrics: DrillMetrics) -> Iterable[Text]:
             yield Text(f"  job downtime: it did not go on, {found.reason} ({result.edge.label})")
             continue
         yield Text(
-            f"  job downtime {milliseconds(found.ms)} ms, resolution {milliseconds(found.resolution_ms)} ms: death to "
-            f"{metrics.settings.recovery_packets} packets in order of the last of {found.stand_ins} stand-ins "
+            f"  job downtime {milliseconds(found.ms)} ms ({downtime_interval(found.ms, found, metrics).text}): death"
+            f" to {metrics.settings.recovery_packets} packets in order of the last of {found.stand_ins} stand-ins "
             f"({result.edge.label})"
         )
 
@@ -200,7 +221,14 @@ def _method(metrics: DrillMetrics) -> Iterable[str]:
     yield (
         f"noise floor {milliseconds(noise.noise_floor_ms)} ms ({noise.pseudo_edges} pseudo-edges in "
         f"{noise.window_s:g} s without a fault, {noise.lost} packets lost), resolution "
-        f"{milliseconds(metrics.resolution_ms)} ms, largest sender pause {milliseconds(noise.send_gap_max_ms)} ms"
+        f"{milliseconds(metrics.resolution_ms)} ms, largest sender pause {milliseconds(noise.send_gap_max_ms)} ms then,"
+        f" {milliseconds(max((edge.send_gap_ms for edge in metrics.edges), default=0.0))} ms at an edge"
+    )
+    skew_ms = max((edge.edge.skew_ms for edge in metrics.edges), default=0.0)
+    yield (
+        "intervals: an outage lay between the packets around it, give or take noise floor and clock; events are stamped"
+        f" late by up to {milliseconds(loop_lag_ms(metrics))} ms (event loop), injections took up to "
+        f"{milliseconds(skew_ms)} ms"
     )
     few = " (fewer than the 16 that RFC 6414 asks for)" if metrics.few_flows else ""
     later = sum(flow.replaces is not None for flow in metrics.flows)
@@ -223,8 +251,11 @@ def milliseconds(value: float | None) -> str:
     """Three significant digits or whole milliseconds; '-' for None."""
     if value is None:
         return NONE
-    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
-    return f"{value:.{digits}f}"
+    return f"{value:.{_digits(value)}f}"
+
+
+def _digits(value: float) -> int:
+    return 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
 
 
 def measured_text(check: Check) -> str:
@@ -232,7 +263,7 @@ def measured_text(check: Check) -> str:
     if check.measured is None:
         return NONE
     if check.measured == 0 and check.low == 0 and check.high:
-        return f"< {value_text(check.high, check.unit)}"
+        return f"< {value_text(_rounded_up(check.high), check.unit)}"
     return value_text(check.measured, check.unit)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from failover.budget import around
+from failover.budget import Interval, around, of_statistic
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
 from scenarios.drill import At, Expectation, Flows, Metric
 from scenarios.figure import Figure, edges_of
@@ -59,6 +59,11 @@ class _At:
         if not self.open_ended or first_ns is None:
             return self.result.outage_plbm_ms
         return max(self.result.outage_plbm_ms, (self.edge.edge.window_end_ns - first_ns) / 1e6)
+
+    @property
+    def interval_ms(self) -> Interval:
+        """Of ``outage_ms``; one that never ended has no upper end, and lasted that long at least."""
+        return Interval(self.outage_ms, self.outage_ms) if self.open_ended else self.result.budget.interval
 
     @property
     def lost(self) -> int:
@@ -122,16 +127,23 @@ def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if not chosen:
         return _no_outage(expectation, metrics)
     worst = max(chosen, key=lambda at: (at.open_ended, at.outage_ms))
-    within = around(worst.outage_ms, worst.result.resolution_ms)
+    within = of_statistic((at.interval_ms for at in chosen), max)
     return Figure(worst.outage_ms, _outage_evidence(worst), *within, worst.open_ended)
 
 
 def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
-    """In a run without faults: the longest outage of all."""
+    """In a run without faults: the longest outage of all, seen or between two packets."""
     flows = [flow for flow in metrics.flows if scope.has_flow(flow.src_nic, flow.dst_nic, None)]
     found = [(outage.plbm_ms, flow.name) for flow in flows for outage in flow.longest_outages]
     worst_ms, name = max(found, default=(0.0, ""))
-    return Figure(worst_ms, name or "no flow lost anything", *around(worst_ms, metrics.resolution_ms))
+    clock_ms = metrics.settings.clock_ms
+    low = max((outage.certain_ms for flow in flows for outage in flow.longest_outages), default=0.0)
+    high = max(
+        worst_ms,
+        *(max(outage.possible_ms, outage.tbm_ms) for flow in flows for outage in flow.longest_outages),
+        *(flow.largest_send_gap_ms for flow in flows),
+    )
+    return Figure(worst_ms, name or "no flow lost anything", max(min(low, worst_ms) - clock_ms, 0.0), high + clock_ms)
 
 
 def _outage_evidence(at: _At) -> str:
@@ -162,32 +174,38 @@ def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     by_edge = _by_edge(expectation, metrics)
     if not by_edge:
         return _no_outage(expectation, metrics)
-    ranked = {
-        label: sorted((at.open_ended, at.outage_ms) for at in found)[-(-95 * len(found) // 100) - 1]
-        for label, found in by_edge.items()
-    }
-    worst = max(ranked, key=lambda label: ranked[label])
-    open_ended, value_ms = ranked[worst]
-    resolution = max(at.result.resolution_ms for at in by_edge[worst])
-    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", *around(value_ms, resolution), open_ended)
+    return _of_worst_edge(by_edge, _p95)
 
 
 def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     by_edge = _by_edge(expectation, metrics)
     if not by_edge:
         return _no_outage(expectation, metrics)
-    medians = {label: _median(found) for label, found in by_edge.items()}
-    worst = max(medians, key=lambda label: medians[label])
-    open_ended, value_ms = medians[worst]
-    resolution = max(at.result.resolution_ms for at in by_edge[worst])
-    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", *around(value_ms, resolution), open_ended)
+    return _of_worst_edge(by_edge, _median)
 
 
-def _median(found: Sequence[_At]) -> tuple[bool, float]:
-    """Whether it is open-ended, and ms; flows that never came back are longer than all others, whatever they lost."""
-    ranked = sorted((at.open_ended, at.outage_ms) for at in found)
+_Ranked = tuple[bool, float]
+"""Whether an outage is open-ended, and ms: what never came back is longer than all else, whatever was lost."""
+
+
+def _p95(found: Sequence[_Ranked]) -> _Ranked:
+    return sorted(found)[-(-95 * len(found) // 100) - 1]
+
+
+def _median(found: Sequence[_Ranked]) -> _Ranked:
+    ranked = sorted(found)
     low, high = ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2]
     return high[0], (low[1] + high[1]) / 2
+
+
+def _of_worst_edge(by_edge: Mapping[str, Sequence[_At]], statistic: Callable[[Sequence[_Ranked]], _Ranked]) -> Figure:
+    """A statistic of the flows of the edge where it is worst."""
+    found = {label: statistic([(at.open_ended, at.outage_ms) for at in ones]) for label, ones in by_edge.items()}
+    worst = max(found, key=lambda label: found[label])
+    open_ended, value_ms = found[worst]
+    low = max(statistic([(at.open_ended, at.interval_ms.low) for at in ones])[1] for ones in by_edge.values())
+    high = max(statistic([(at.open_ended, at.interval_ms.high) for at in ones])[1] for ones in by_edge.values())
+    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", low, high, open_ended)
 
 
 def _packets_lost(expectation: Expectation, metrics: DrillMetrics) -> Figure:

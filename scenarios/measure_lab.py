@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from failover import phases
-from failover.budget import around
+from failover.budget import of_statistic
 from failover.downtime import Downtime
+from failover.intervals import between_events, downtime_interval, phase_interval
 from failover.marks import Mark, Marked
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, Phase, Relation
 from scenarios.drill import Expectation, Metric
@@ -27,7 +29,8 @@ def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
             window_ms = (lost[0].edge.window_end_ns - lost[0].edge.inject_before_ns) / 1e6
             return Figure(window_ms, f"{n} flows did not recover after {label}", open_ended=True)
         if edges and not any(edge.flows_lossy for edge in edges):
-            return Figure(0.0, "no flow lost anything", 0.0, max(edge.resolution_ms for edge in edges))
+            hidden_ms = max(edge.worst_outage_interval_ms.high for edge in edges)
+            return Figure(0.0, "no flow lost anything", 0.0, hidden_ms)
     known = [(each.ms, edge, each) for edge, each in found if each.ms is not None]
     if not known:
         return Figure(None, found[0][1].reason if found else "the run has no such edge")
@@ -36,9 +39,9 @@ def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     broken = expectation.bound.is_upper and worst_ms > expectation.limit / 1e6
     if unseen and not broken:
         return Figure(None, f"{unseen[0][0].edge.label}: {unseen[0][1].reason}")
-    resolution = edge.resolution_ms if expectation.metric is Metric.RECOVER else 0.0
     evidence = f"{edge.edge.label}: {worst.by}" if worst.by else edge.edge.label
-    return Figure(worst_ms, evidence, *around(worst_ms, resolution))
+    within = of_statistic((phase_interval(expectation.metric.value, ms, edge, metrics) for ms, edge, _ in known), max)
+    return Figure(worst_ms, evidence, *within)
 
 
 def converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -46,19 +49,20 @@ def converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
 
     Without the validation time of quiet after it the lab had not converged: it took longer than the window.
     """
-    found = [_converged(edge, metrics.settings.validation_s) for edge in edges_of(expectation, metrics)]
+    found = [_converged(edge, metrics) for edge in edges_of(expectation, metrics)]
     known = [figure for figure in found if figure.value is not None]
     if not known:
         return found[0] if found else _NO_EDGE
     return max(known, key=lambda figure: (figure.open_ended, figure.value or 0.0))
 
 
-def _converged(edge: EdgeResult, validation_s: float) -> Figure:
-    phase, label = phases.converged(edge, validation_s), edge.edge.label
+def _converged(edge: EdgeResult, metrics: DrillMetrics) -> Figure:
+    phase, label = phases.converged(edge, metrics.settings.validation_s), edge.edge.label
     if phase.ms is None:
         return Figure(None, f"{phase.reason} at {label}")
     said = f"{phase.by}, {phase.reason}" if phase.reason else phase.by
-    return Figure(phase.ms, f"{label}: {said}", open_ended=bool(phase.reason))
+    within = phase_interval("converged", phase.ms, edge, metrics)
+    return Figure(phase.ms, f"{label}: {said}", *within, open_ended=bool(phase.reason))
 
 
 def untouched(expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -102,16 +106,17 @@ def job_downtime(expectation: Expectation, metrics: DrillMetrics) -> Figure:
 
     When that moment did not come, the job stood still to the end of the window at least.
     """
-    found = [_stood_still(edge, edge.downtime) for edge in edges_of(expectation, metrics) if edge.downtime is not None]
+    edges = edges_of(expectation, metrics)
+    found = [_stood_still(edge, edge.downtime, metrics) for edge in edges if edge.downtime is not None]
     if not found:
         return Figure(None, "no spare took over in the run")
     return max(found, key=lambda figure: (figure.open_ended, figure.value or 0.0))
 
 
-def _stood_still(edge: EdgeResult, downtime: Downtime) -> Figure:
+def _stood_still(edge: EdgeResult, downtime: Downtime, metrics: DrillMetrics) -> Figure:
     if downtime.ms is not None:
         evidence = f"{edge.edge.label}: {downtime.stand_ins} stand-ins, last {downtime.last_flow}"
-        return Figure(downtime.ms, evidence, *around(downtime.ms, downtime.resolution_ms))
+        return Figure(downtime.ms, evidence, *downtime_interval(downtime.ms, downtime, metrics))
     least_ms = (edge.edge.window_end_ns - downtime.since_ns) / 1e6
     return Figure(least_ms, f"{edge.edge.label}: {downtime.reason}", open_ended=True)
 
@@ -126,10 +131,7 @@ def order(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if not found:
         return _NO_EDGE
     worst = min(found, key=lambda figure: (not figure.never, figure.value or 0.0))
-    lag_ms = metrics.host.loop_lag_max_ms if metrics.host is not None else 0.0
-    if worst.value is None or worst.value >= 0:
-        return worst
-    return Figure(worst.value, worst.evidence, *around(worst.value, lag_ms))
+    return worst if worst.value is None else replace(worst, **between_events(worst.value, metrics)._asdict())
 
 
 def _order(events: Sequence[Mark], edge: EdgeResult) -> Figure:

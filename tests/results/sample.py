@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from failover.budget import around
 from failover.hostload import HostLoad
 from failover.metrics import analyse
 from failover.model import DrillMetrics, EdgeKind, Settings
@@ -87,8 +88,8 @@ def verdict(found: DrillMetrics, *reasons: str) -> Verdict:
                 worst.worst_outage_plbm_ms,
                 50,
                 unit="ms",
-                low=worst.worst_outage_plbm_ms - worst.resolution_ms,
-                high=worst.worst_outage_plbm_ms + worst.resolution_ms,
+                low=worst.worst_outage_interval_ms.low,
+                high=worst.worst_outage_interval_ms.high,
                 evidence=f"{worst.worst_flow}",
             ),
             at_least("goodput during at least 45 % of before", share, 45, unit="%", evidence="p0.s0.h0.r0 up"),
@@ -101,4 +102,7 @@ def verdict(found: DrillMetrics, *reasons: str) -> Verdict:
 
 def other_run(found: DrillMetrics, worst_ms: float) -> DrillMetrics:
     """The same run with another worst outage at its first edge."""
-    return replace(found, edges=(replace(found.edges[0], worst_outage_plbm_ms=worst_ms), *found.edges[1:]))
+    first = found.edges[0]
+    within = around(worst_ms, found.noise.noise_floor_ms)
+    other = replace(first, worst_outage_plbm_ms=worst_ms, worst_outage_interval_ms=within)
+    return replace(found, edges=(other, *found.edges[1:]))

@@ -26,7 +26,7 @@ def test_one_stray_run_disagrees() -> None:
     found = next(one for one in compare(runs) if one.figure == "worst outage")
     assert not found.agree
     assert (found.median_ms, found.max_ms) == (20.1, 31.0)
-    assert "no: spread exceeds the noise" in as_text(spread_table([found]))
+    assert "no: the runs differ by more than their intervals" in as_text(spread_table([found]))
 
 
 def test_a_figure_that_some_runs_lack_is_counted_as_missing() -> None:

@@ -33,7 +33,7 @@ def test_medians_stand_side_by_side_in_the_order_given() -> None:
 def test_a_difference_inside_the_noise_is_agreement() -> None:
     base = metrics()
     found = compare((MANIFEST, other_run(base, 20.0)), (KERNEL, other_run(base, 20.1)))
-    assert found.reasons["qemu/kernel"].startswith("agrees within the noise")
+    assert found.reasons["qemu/kernel"].startswith("agrees: 18.08..21.92 and 18.18..22.02 ms")
 
 
 def test_bonding_that_is_slower_at_a_failure_is_explained_by_miimon_and_at_a_repair_by_lacp() -> None:

@@ -38,12 +38,12 @@ def test_the_summary_reads_as_agreed(name: str, outage_ms: int, reasons: tuple[s
     check_golden(name, as_text(summary(MANIFEST, found, verdict(found, *reasons))))
 
 
-def test_how_long_a_job_stood_still_stands_beside_its_resolution() -> None:
+def test_how_long_a_job_stood_still_stands_beside_its_interval() -> None:
     found = metrics()
     stood = Downtime(2004.97, 0, 1, 16, "new", 0.83)
     still = Downtime(None, 0, None, 2, "", 0.83, "2 of 2 stand-ins did not get 5 packets through in order, first new")
     for downtime, said in (
-        (stood, "job downtime 2005 ms, resolution 0.83 ms: death to 5 packets in order of the last of 16 stand-ins ("),
+        (stood, "job downtime 2005 ms (2002.22..2006.89): death to 5 packets in order of the last of 16 stand-ins ("),
         (still, "job downtime: it did not go on, 2 of 2 stand-ins did not get 5 packets through in order, first new ("),
     ):
         edges = (found.edges[0], replace(found.edges[1], downtime=downtime))
@@ -77,8 +77,8 @@ def test_a_check_in_one_line() -> None:
     check = at_most("worst outage", 20.04, 50, unit="ms", low=19.5, high=20.5, evidence="flow 3")
     assert describe(check) == "measured 20.0 ms, limit 50.0 ms, margin 30.0 ms, interval 19.5 to 20.5 ms, flow 3"
     assert describe(holds("restored", True)) == "pass"
-    nothing = at_most("worst outage", 0.0, 50, unit="ms", low=0.0, high=0.833)
-    assert describe(nothing) == "measured < 0.83 ms, limit 50.0 ms, margin 50.0 ms"
+    nothing = at_most("worst outage", 0.0, 50, unit="ms", low=0.0, high=0.8383)
+    assert describe(nothing) == "measured < 0.84 ms, limit 50.0 ms, margin 50.0 ms"
 
 
 def test_milliseconds_keep_three_digits() -> None:

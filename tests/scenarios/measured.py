@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from failover.budget import Interval, outage_budget
 from failover.model import (
     DrillMetrics,
     Edge,
@@ -82,6 +83,7 @@ def at_edge(
         send_gap_ms=1.0,
         stopped_by_error=died,
         goodput=goodput,
+        budget=outage_budget(max(lost - 1.0, 0.0), lost + 1.0, (float(lost),), 0.0, 0.0),
     )
 
 
@@ -128,6 +130,8 @@ def edge_result(edge: Edge, flows: Sequence[FlowEdgeResult], phases: Phases | No
         worst_outage_tbm_ms=max((f.outage_tbm_ms for f in lossy), default=0.0),
         median_outage_plbm_ms=0.0,
         median_outage_tbm_ms=0.0,
+        worst_outage_interval_ms=Interval(0.0, 0.0),
+        median_outage_interval_ms=Interval(0.0, 0.0),
         worst_flow=lossy[0].name if lossy else None,
         first_route_convergence_ms=None,
         full_convergence_ms=None,

@@ -31,6 +31,7 @@ from traffic.process import WorkerProcess
 from traffic.records import FLAG_BAD_ICRC, RECEIVED, SENT
 
 MS = 10**6
+_FLOOD = 5_000  # datagrams of 60 kB: more than twice what a worker's buffer holds
 
 
 @dataclass
@@ -428,6 +429,31 @@ def test_a_killed_worker_is_an_error_that_says_so(tmp_path: Path) -> None:
 
 def _children() -> list[int]:
     return [int(pid) for pid in Path("/proc/self/task/1/children").read_text().split()]
+
+
+@pytest.mark.kernel
+def test_what_this_machine_drops_itself_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that does not read while more comes than its buffer holds, and a backlog that overflowed elsewhere."""
+    backlog = tmp_path / "softnet_stat"
+    backlog.write_text("00000009 00000002 00000000\n00000009 00000010 00000000\n")
+    monkeypatch.setattr("traffic.engine._SOFTNET", backlog)
+    bench = Bench(nets.chain(), nets.flows(1, 500), tmp_path, workers=1)
+
+    async def during(_engine: TrafficEngine) -> None:
+        await asyncio.sleep(0.1)
+        (worker,) = _children()
+        os.kill(worker, signal.SIGSTOP)
+        with bench.net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as flood:
+            for _ in range(_FLOOD):
+                flood.sendto(bytes(60_000), (nets.B_IP, 4791))
+        os.kill(worker, signal.SIGCONT)
+        backlog.write_text("00000009 00000003 00000000\n00000009 00000014 00000000\n")
+
+    report = bench.run(during).report
+    (worker,) = report.workers
+    assert report.softnet_drops == 5
+    assert worker.socket_drops > _FLOOD / 2
+    assert report.machine_drops == worker.socket_drops + 5
 
 
 @pytest.mark.kernel

@@ -13,6 +13,7 @@ import pytest
 
 from results import folder
 from results.folder import RunFolder
+from results.verdict import Outcome
 from scenarios.analyse import analyse
 from testbed.errors import MachineError
 from testbed.vm.guest import GuestJob
@@ -96,6 +97,19 @@ def _in_virtual_time(command: Path, drill: Path, out: Path, path: str) -> RunFol
     return folder.load(out / "short")
 
 
+def _injections_are_when_they_were_made(run: RunFolder) -> None:
+    """Both ends of the cut link lose and get their carrier within the edge's clock readings, and a millisecond."""
+    for result, what in zip(run.metrics().edges, ("carrier-down", "carrier-up"), strict=True):
+        edge = result.edge
+        (link,) = edge.links
+        ends = (link.lower, link.upper)
+        times = [
+            event.at_ns for event in run.events() if event.what == what and f"{event.node}:{event.subject}" in ends
+        ]
+        assert len(times) == 2, what
+        assert all(edge.inject_before_ns <= at_ns <= edge.inject_after_ns + 1_000_000 for at_ns in times), what
+
+
 def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_machine(
     drill: Path, tmp_path: Path
 ) -> None:
@@ -110,5 +124,7 @@ def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_
     assert {"events.jsonl", "metrics.json", "verdict.json", "records/packets.npz"} <= _facts(here).keys()
     assert _facts(here) == _facts(there)
     assert analyse(here).differences == (), "the host makes the same of the guest's records, to the byte"
+    _injections_are_when_they_were_made(here)
+    assert here.verdict().outcome is Outcome.PASS
     host = json.loads((here.path / "metrics.json").read_text())["host"]
     assert host["idle_mean_pct"] > 99, "CPU time is free in virtual time"

@@ -1,0 +1,70 @@
+"""What a run saw beside its packets reaches the verdict: something left behind, packets that the machine dropped.
+
+               plane 0        plane 1
+host 0 ==x==== ToR 0 -- Agg -- ToR 0 ==== host 1      x is cut and repaired; a route is left on the Agg
+"""
+
+from __future__ import annotations
+
+import subprocess
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from failover.inject import Injector
+from results.folder import RunFolder
+from results.verdict import Outcome
+from scenarios import session
+from scenarios.load import drill_from
+from scenarios.order import Order
+from testbed.events import EventKind
+from testbed.yamlfile import parse
+
+pytestmark = pytest.mark.kernel
+
+_DRILL = """
+drill: troubled
+summary: a link is cut and repaired
+topology: {segments: 2, hosts: 2, rails: 1, aggs: 1, scale: 10000}
+workload: {pattern: permutation, queue_pairs: 4, load: 10 %, tick: 10 ms}
+profile: quick
+timeline:
+  healthy: 500 ms
+  faults:
+    - {id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 500 ms, for: 600 ms}
+  settle: 1500 ms
+expect:
+  - state_restored: yes
+"""
+
+
+def _run(out: Path) -> RunFolder:
+    drill = drill_from(parse(_DRILL, "troubled.yaml"), Path())
+    return session.run(Order(drill, out, ()), lambda _news: None)
+
+
+def test_a_route_left_behind_and_packets_dropped_by_the_machine_are_in_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heal, backlog = Injector.heal, count(1000, 11)
+
+    async def heal_and_leave_a_route(self: Injector) -> None:
+        await heal(self)
+        subprocess.run(["ip", "-n", "p0.a0.0", "route", "add", "blackhole", "198.51.100.0/24"], check=True)
+
+    monkeypatch.setattr(Injector, "heal", heal_and_leave_a_route)
+    monkeypatch.setattr("traffic.engine.softnet_drops", lambda: next(backlog))
+    run = _run(tmp_path)
+    (restored,) = (check for check in run.verdict().checks if check.text == "state restored")
+    assert restored.outcome is Outcome.FAIL
+    assert "route 198.51.100.0/24 on p0.a0.0: was absent" in restored.evidence
+    assert any("the machine itself dropped 11 packets" in reason for reason in run.verdict().reasons)
+    _injections_come_before_what_they_do(run)
+
+
+def _injections_come_before_what_they_do(run: RunFolder) -> None:
+    carrier = {e.what: e.at_ns for e in run.events() if e.kind is EventKind.LINK and e.subject == "r0p0"}
+    failure, repair = (result.edge for result in run.metrics().edges)
+    assert failure.inject_before_ns <= carrier["carrier-down"]
+    assert repair.inject_before_ns <= carrier["carrier-up"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,6 +95,20 @@ def test_the_summary_tells_own_work_from_that_of_others() -> None:
     assert load.run_delay_max_1s_pct == pytest.approx(100 * 1.6 / 2.2)
     assert load.psi_some_pct == pytest.approx(55)
     assert load.psi_max_1s_pct == pytest.approx(100)
+    assert load.others_max_1s_pct == pytest.approx(100 - 30), "in the second second nothing was idle"
+
+
+def test_the_worst_lag_and_the_worst_second_of_a_hypervisor_are_kept() -> None:
+    lags_ms, taken = (0, 900, 2, 1), (0, 0, 80, 80)
+    samples = [
+        replace(sample(at, 50 * at, 0, 0), lag_ns=lag * 10**6, steal_ticks=steal)
+        for at, (lag, steal) in enumerate(zip(lags_ms, taken, strict=True))
+    ]
+    load = summarise(samples, cpus=2)
+    assert load is not None
+    assert (load.loop_lag_max_ms, load.loop_lag_p99_ms) == (900, 2)
+    assert load.steal_mean_pct == pytest.approx(100 * 80 / 600)
+    assert load.steal_max_1s_pct == pytest.approx(40)
 
 
 def test_what_the_hypervisor_took_is_nobody_s_work() -> None:
@@ -127,6 +142,21 @@ def test_a_sample_reads_what_the_kernel_writes(tmp_path: Path) -> None:
 def test_without_psi_and_schedstat_a_sample_still_stands(tmp_path: Path) -> None:
     (tmp_path / "stat").write_text("cpu  100 2 30 400\n")
     assert take_sample(tmp_path, [42], 5, 6) == Sample(5, 6, 400, 0, 532, None, {})
+
+
+def test_a_loop_that_stands_still_is_a_late_sample() -> None:
+    async def run() -> HostLoad | None:
+        sampler = HostSampler(lambda: [os.getpid()], interval_s=0.005)
+        sampler.start()
+        await asyncio.sleep(0.02)
+        time.sleep(0.08)  # what must never happen in the supervisor
+        await asyncio.sleep(0.02)
+        sampler.stop()
+        return sampler.load()
+
+    load = asyncio.run(run())
+    assert load is not None
+    assert load.loop_lag_max_ms >= 70
 
 
 def test_the_sampler_follows_the_run_of_this_machine() -> None:

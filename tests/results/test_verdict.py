@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from results.verdict import Check, Outcome, at_least, at_most, decide, holds
+from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds, worst_exit_code
 
 PASS, FAIL, UNSURE = Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE
 
@@ -68,3 +68,11 @@ def test_checks_add_up_and_a_starved_run_is_never_a_pass_or_a_fail(
 def test_a_drill_without_expectations_says_nothing() -> None:
     assert decide([]).outcome is UNSURE
     assert decide([]).reasons == ("nothing was checked: the drill has no expectations",)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [((), 0), ((PASS, PASS), 0), ((PASS, UNSURE), 4), ((UNSURE, FAIL, PASS), 1), ((FAIL, UNSURE), 1)],
+)
+def test_a_fail_among_several_runs_is_never_called_inconclusive(outcomes: tuple[Outcome, ...], code: int) -> None:
+    assert worst_exit_code(Verdict(outcome, ()) for outcome in outcomes) == code

@@ -16,7 +16,7 @@ import pytest
 from failover.model import QUICK, EdgeKind
 from failover.ports import Sampled, Sampling, Series, Watched
 from results.folder import RunFolder, load
-from results.verdict import Outcome
+from results.verdict import Outcome, Verdict
 from scenarios.analyse import analyse
 from scenarios.judgement import judge_measured
 from scenarios.kept import FOLDER, keep, kept
@@ -83,6 +83,21 @@ def test_metrics_and_verdict_come_again_byte_for_byte(tmp_path: Path, ports: Sam
     assert ("ports.json" in found.files) == (ports is not None)
     assert found.verdict.outcome is Outcome.PASS
     assert found.metrics.edges[0].worst_outage_plbm_ms == pytest.approx(20, abs=2)
+
+
+def test_what_the_run_saw_beside_its_packets_is_judged() -> None:
+    """A machine that stood still, packets that it dropped itself, a lab that is not as it was."""
+    measured = _measured()
+    facts = replace(measured.facts, expectations=drill("state_restored: yes").expectations)
+
+    def judged(facts: Facts) -> Verdict:
+        return judge_measured(replace(measured, facts=facts))[1]
+
+    assert judged(facts).outcome is Outcome.PASS
+    stood_still = judged(replace(facts, host=replace(LOAD, loop_lag_max_ms=900.0)))
+    assert stood_still.reasons == ("the event loop stood still for 900 ms (limit 500 ms)",)
+    assert "the machine itself dropped 7 packets" in judged(replace(facts, machine_drops=7)).reasons[0]
+    assert judged(replace(facts, differences=("route x: was y, now absent",))).outcome is Outcome.FAIL
 
 
 def test_equal_measurements_leave_equal_bytes(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from results.verdict import Outcome
 from scenarios import session
 from scenarios.load import drill_from
 from scenarios.order import Order
+from testbed.errors import InputError
 from testbed.events import EventKind
 from testbed.yamlfile import parse
 
@@ -68,3 +69,10 @@ def _injections_come_before_what_they_do(run: RunFolder) -> None:
     failure, repair = (result.edge for result in run.metrics().edges)
     assert failure.inject_before_ns <= carrier["carrier-down"]
     assert repair.inject_before_ns <= carrier["carrier-up"]
+
+
+def test_what_stops_a_drill_in_its_sandbox_is_told_outside(tmp_path: Path) -> None:
+    text = _DRILL.replace("load: 10 %", "load: 100 %")
+    order = Order(drill_from(parse(text, "troubled.yaml"), Path()), tmp_path, ())
+    with pytest.raises(InputError, match="would carry 99% of its rate in a healthy fabric"):
+        session.run(order, lambda _news: None)

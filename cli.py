@@ -22,7 +22,7 @@ from results.compare import compare, spread_table
 from results.engines import engine_tables, side_by_side
 from results.folder import RunFolder, prepare
 from results.folder import load as load_run
-from results.ground_truth import ground_truth_table
+from results.ground_truth import ground_truth_table, paused_table
 from results.junit import Judged, junit_xml
 from results.junit import check_place as check_junit
 from results.live import LiveSteps, LiveView
@@ -451,7 +451,7 @@ def selftest(engine: str, virtual_time: bool, as_json: bool, folder: Path | None
     if as_json:
         click.echo(found.to_json())
     else:
-        show(ground_truth_table(found))
+        show(ground_truth_table(found), paused_table(found))
         for reason in found.reasons():
             click.echo(reason)
         click.echo(found.outcome)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 from rich.table import Table
 
+from failover.budget import Interval, around
 from results.tables import table
 from results.verdict import Outcome
 from testbed.errors import MachineError
@@ -34,11 +35,25 @@ class Measured:
     disagree: bool  # PLBM and TBM, by the analysis' own rule
     claim_ms: float  # what PLBM and TBM may be off by: packet interval, noise floor, half the truth's width
     send_gap_ms: float
+    low_ms: float  # the interval that a verdict would judge by
+    high_ms: float
     disturbed: bool  # the sender paused, or delays varied, by more than the claim: noise, which no method can undo
+    pause_ms: float = 0.0  # the sender stood still for that long on purpose
+    paused_where: str = ""
+
+    @property
+    def contained(self) -> bool:
+        """Whether the truth can lie in the interval: the claim that holds whatever a sender does."""
+        return Interval(self.low_ms, self.high_ms).has(around(self.true_ms, self.width_ms / 2))
 
     @property
     def kept(self) -> bool:
-        """Whether every method keeps its claim (bins: two bins more), and none contradicts another."""
+        """Whether the truth is in the interval and, unless the sender paused on purpose, each method near enough.
+
+        Near enough: by its claim (bins: two bins more), and none contradicts another.
+        """
+        if self.pause_ms or not self.contained:
+            return self.contained
         errors = ((abs(method.value(self) - self.true_ms), method.slack_ms) for method in _METHODS)
         return not self.disagree and all(error <= self.claim_ms + slack for error, slack in errors)
 
@@ -46,8 +61,11 @@ class Measured:
     def text(self) -> str:
         """What each method said."""
         said = f"by loss {self.plbm_ms:.3f}, by time stamps {self.tbm_ms:.3f}, by bins {self.bins_ms:g} ms"
+        within = f", interval {self.low_ms:.3f} to {self.high_ms:.3f} ms"
+        planned = f", its sender stopped for {self.pause_ms:g} ms {self.paused_where}" if self.pause_ms else ""
         noise = f"; disturbed, its sender paused up to {self.send_gap_ms:.3f} ms" if self.disturbed else ""
-        return f"{self.flow} {self.direction}: true {self.true_ms:.3f}, {said}; claimed {self.claim_ms:.3f} ms{noise}"
+        claimed = f"claimed {self.claim_ms:.3f} ms{within}{planned}{noise}"
+        return f"{self.flow} {self.direction}: true {self.true_ms:.3f}, {said}; {claimed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +145,8 @@ def ground_truth_table(found: GroundTruth) -> Table:
     """Errors, measured minus true, for each rate, direction and method."""
     groups: dict[tuple[float, str], list[Measured]] = {}
     for one in found.measured:
+        if one.pause_ms:
+            continue
         groups.setdefault((one.rate_pps, one.direction), []).append(one)
     rows = [(f"{key[0]:g}", key[1], *_row(method, groups[key])) for key in sorted(groups) for method in _METHODS]
     true_ms = [one.true_ms for one in found.measured] or [0.0]
@@ -136,6 +156,26 @@ def ground_truth_table(found: GroundTruth) -> Table:
         f" {max((one.width_ms for one in found.measured), default=0.0):.3f} ms"
     )
     return table(title, (">packets/s", "direction", "method", ">outages", ">mean", ">worst", ">claimed"), rows)
+
+
+def paused_table(found: GroundTruth) -> Table:
+    """What a sender that stood still on purpose did to the methods, and whether the truth was in the interval."""
+    groups: dict[tuple[float, str], list[Measured]] = {}
+    for one in found.measured:
+        if one.pause_ms:
+            groups.setdefault((one.rate_pps, one.paused_where), []).append(one)
+    rows = [(f"{rate:g}", where, *_paused_row(ones)) for (rate, where), ones in groups.items()]
+    pauses = [one.pause_ms for one in found.measured if one.pause_ms] or [0.0]
+    title = f"the sender stopped for {min(pauses):g} to {max(pauses):g} ms; measured minus true, ms"
+    columns = (">packets/s", "stopped", ">outages", ">PLBM", ">TBM", ">widest interval", ">truth within")
+    return table(title, columns, rows)
+
+
+def _paused_row(ones: list[Measured]) -> tuple[str, ...]:
+    errors = ([method.value(one) - one.true_ms for one in ones] for method in _METHODS[:2])
+    spans = (f"{min(each):+.2f} to {max(each):+.2f}" for each in errors)
+    widest = max(one.high_ms - one.low_ms for one in ones)
+    return (f"{len(ones)}", *spans, f"{widest:.2f}", f"{sum(one.contained for one in ones)} of {len(ones)}")
 
 
 def _row(method: _Method, ones: list[Measured]) -> tuple[str, ...]:

@@ -17,10 +17,13 @@ from failover.metrics_goodput import goodput_series
 from failover.metrics_trace import FlowTrace, build_traces, read_records
 from failover.model import QUICK, DrillMetrics, Edge, EdgeKind, FlowEdgeResult
 from results.ground_truth import BIN_MS, GroundTruth, Measured
-from scenarios.ground_truth_lab import MS, Observed, Span
+from scenarios.ground_truth_lab import Observed, Span
+from scenarios.ground_truth_plan import MS, Pause
 from traffic.records import RECEIVED, SENT
 
 _AROUND_NS = 20 * MS
+_LEAST_DELAY_MS = 0.5
+"""Of the fastest packet of a flow: a few hops of empty links at 200 Mbit/s and as many turns of the CPU."""
 _DARK = 0.9
 """A bin counts as outage when less than this share of its usual packets arrived."""
 
@@ -45,7 +48,7 @@ def analyse_truth(observed: Observed) -> GroundTruth:
         delay_variation_ms=metrics.noise.delay_variation_ms,
         measured=tuple(_all_measured(observed, metrics, traces)),
         noise=tuple(_noise(observed, metrics)),
-        wrong=tuple(_wrong(observed, metrics)),
+        wrong=tuple(_wrong(observed, metrics, traces)),
     )
 
 
@@ -68,13 +71,18 @@ def _all_measured(observed: Observed, metrics: DrillMetrics, traces: Sequence[Fl
             if flow.flow not in ids:
                 continue
             bins = _Bins(trace, observed)
-            for cut, result in zip(observed.cuts, flow.edges[::2], strict=True):
-                span = cut[direction]
-                yield _measured(direction, span, result, trace, bins, metrics)
+            for cut, pause, result in zip(observed.cuts, observed.pauses, flow.edges[::2], strict=True):
+                yield _measured(direction, cut[direction], pause, result, trace, bins, metrics)
 
 
 def _measured(
-    direction: str, span: Span, result: FlowEdgeResult, trace: FlowTrace, bins: _Bins, metrics: DrillMetrics
+    direction: str,
+    span: Span,
+    pause: Pause | None,
+    result: FlowEdgeResult,
+    trace: FlowTrace,
+    bins: _Bins,
+    metrics: DrillMetrics,
 ) -> Measured:
     width_ms = (span.longest_ns - span.shortest_ns) / MS
     claim_ms = result.resolution_ms + metrics.noise.noise_floor_ms + width_ms / 2
@@ -91,7 +99,11 @@ def _measured(
         disagree=result.methods_disagree,
         claim_ms=claim_ms,
         send_gap_ms=result.send_gap_ms,
-        disturbed=paused or _delay_spread_ms(trace, span) > claim_ms,
+        disturbed=pause is None and (paused or _delay_spread_ms(trace, span) > claim_ms),
+        low_ms=result.budget.low_ms,
+        high_ms=result.budget.high_ms,
+        pause_ms=pause.for_ns / MS if pause is not None else 0.0,
+        paused_where=pause.where if pause is not None else "",
     )
 
 
@@ -127,13 +139,15 @@ def _noise(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
     if observed.report.machine_drops:
         yield f"this machine itself dropped {observed.report.machine_drops} packets"
     gap_ms, claimed_ms = metrics.noise.send_gap_max_ms, metrics.settings.claimed_resolution_ms
-    paused = max((edge.send_gap_ms for flow in metrics.flows for edge in flow.edges), default=0.0)
+    unplanned = [at for at, pause in enumerate(observed.pauses) if pause is None]
+    gaps_ms = (flow.edges[2 * at].send_gap_ms for flow in metrics.flows for at in unplanned)
+    paused = max(gaps_ms, default=0.0)
     if max(gap_ms, paused) > claimed_ms:
         yield f"a sender paused {max(gap_ms, paused):.1f} ms, longer than the claimed resolution of {claimed_ms:g} ms"
 
 
-def _wrong(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
-    """Loss where nothing was dropped, and records that contradict themselves."""
+def _wrong(observed: Observed, metrics: DrillMetrics, traces: Sequence[FlowTrace]) -> Iterator[str]:
+    """Loss where nothing was dropped, records that contradict themselves, stamps that are off."""
     hit = frozenset().union(*observed.hit.values())
     for flow in metrics.flows:
         if flow.flow not in hit and flow.lost:
@@ -145,3 +159,10 @@ def _wrong(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
         if flow.unknown or flow.corrupted or flow.duplicated:
             counts = f"{flow.unknown} unknown, {flow.corrupted} corrupted, {flow.duplicated} duplicated packets"
             yield f"{flow.name}: {counts}"
+    for trace in traces:
+        least_ms = float(trace.delay_ns.min(initial=np.iinfo(np.int64).max)) / MS
+        if len(trace.delay_ns) and not 0 <= least_ms <= _LEAST_DELAY_MS:
+            yield (
+                f"{trace.spec.name}: no packet took less than {least_ms:.3f} ms by its stamps, where the fastest takes"
+                f" up to {_LEAST_DELAY_MS:g} ms: send or receive stamps are off"
+            )

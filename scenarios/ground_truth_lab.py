@@ -10,12 +10,13 @@ import asyncio
 import gc
 import platform
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from failover.host import HostSampler
 from failover.hostload import HostLoad
+from scenarios.ground_truth_plan import MS, Cut, Pause, Plan
 from scenarios.traffic_on_lab import LabTraffic
 from testbed.events import Event, now_ns
 from testbed.fabric.model import Fabric, Nic, Port
@@ -27,43 +28,11 @@ from testbed.routing.trace import Flow
 from traffic.flow import SPORT_MIN, FlowSpec
 from traffic.messages import TrafficReport
 
-MS = 1_000_000
 UP, DOWN = "up", "down"
 _PATH_MTU = 1024
 _IB_TIMEOUT = 18
 """Queue pairs wait 8.6 s in all: none dies of these outages."""
 _LEAD_NS = 200 * MS
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is sent, and what is injected: every outage at every phase of the slow flows' period.
-
-    Each of two NICs sends one fast flow and ``slow_flows`` slow ones to the other.
-    """
-
-    tick_ns: int
-    fast_pps: float = 10_000
-    slow_pps: float = 1_000
-    slow_flows: int = 7
-    phases: int = 3
-    healthy_ns: int = 1000 * MS
-    outages_us: tuple[int, ...] = (
-        *(1_000, 2_500, 5_000, 7_300, 10_000, 15_550, 20_000, 35_900, 50_000, 75_050, 100_000, 150_000, 300_000),
-    )
-
-    @property
-    def spacing_ns(self) -> int:
-        """Traffic between two outages: enough for both to be told apart, in packets and in bins."""
-        return max(50 * MS, round(20e9 / self.slow_pps))
-
-    def cuts(self) -> Iterator[tuple[int, int]]:
-        """Start, relative to the start of traffic, and length of each outage, ns."""
-        at = self.healthy_ns
-        for phase in range(self.phases):
-            for outage_us in self.outages_us:
-                yield at + round(phase * 1e9 / self.slow_pps / self.phases), outage_us * 1000
-                at += outage_us * 1000 + self.spacing_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +70,7 @@ class Observed:
     hit: Mapping[str, frozenset[int]]
     links: tuple[str, ...]
     cuts: tuple[Mapping[str, Span], ...]
+    pauses: tuple[Pause | None, ...]  # at each of ``cuts``
     start_ns: int
     end_ns: int
     healthy_ns: int
@@ -127,7 +97,7 @@ async def observe(fabric: Fabric, plan: Plan, engine: str, folder: Path) -> Obse
         start_ns = now_ns() + _LEAD_NS
         traffic.engine.begin(start_ns)
         drops = _drops(lab, traffic)
-        cuts = [await _cut(lab, alarm, drops, start_ns + at, length) for at, length in plan.cuts()]
+        cuts = [await _cut(lab, traffic, alarm, drops, cut, start_ns) for cut in plan.cuts()]
         await alarm.at(now_ns() + plan.spacing_ns)
         end_ns = now_ns()
         sampler.stop()
@@ -146,6 +116,7 @@ async def observe(fabric: Fabric, plan: Plan, engine: str, folder: Path) -> Obse
         hit={drop.direction: drop.flows for drop in drops},
         links=tuple(dict.fromkeys(drop.link for drop in drops)),
         cuts=tuple(cuts),
+        pauses=tuple(cut.pause for cut in plan.cuts()),
         start_ns=start_ns,
         end_ns=end_ns,
         healthy_ns=plan.healthy_ns,
@@ -204,15 +175,36 @@ def _drops(lab: Lab, traffic: LabTraffic) -> tuple[_Drop, ...]:
     return tuple(found)
 
 
-async def _cut(lab: Lab, alarm: _Alarm, drops: tuple[_Drop, ...], at_ns: int, for_ns: int) -> Mapping[str, Span]:
-    """Drop RoCE packets from ``at_ns`` on; what the clock said around each change of a rule, by direction."""
+async def _cut(
+    lab: Lab, traffic: LabTraffic, alarm: _Alarm, drops: tuple[_Drop, ...], cut: Cut, start_ns: int
+) -> Mapping[str, Span]:
+    """Drop RoCE packets, and stop the senders, as planned; the clock around each change of a rule, by direction."""
     impairments = lab.impairments
     assert impairments is not None
     impairments.open(drop.port.node for drop in drops)
-    await alarm.at(at_ns)
-    put = {drop.direction: _put(impairments, drop) for drop in drops}
-    await alarm.at(at_ns + for_ns)
-    lifted = {drop.direction: await _lift(impairments, drop) for drop in drops}
+    at_ns, engine = start_ns + cut.at_ns, traffic.engine
+    put: dict[str, tuple[int, int]] = {}
+    lifted: dict[str, tuple[int, int]] = {}
+
+    async def drop() -> None:
+        put.update({drop.direction: _put(impairments, drop) for drop in drops})
+
+    async def lift() -> None:
+        lifted.update({drop.direction: await _lift(impairments, drop) for drop in drops})
+
+    async def stop() -> None:
+        engine.stand_still(True)
+
+    async def go_on() -> None:
+        engine.stand_still(False)
+
+    steps = [(at_ns, drop), (at_ns + cut.for_ns, lift)]
+    if cut.pause is not None:
+        paused_ns = at_ns + cut.pause.from_ns
+        steps += [(paused_ns, stop), (paused_ns + cut.pause.for_ns, go_on)]
+    for due_ns, step in sorted(steps, key=lambda planned: planned[0]):
+        await alarm.at(due_ns)
+        await step()
     return {drop.direction: Span(*put[drop.direction], *lifted[drop.direction]) for drop in drops}
 
 

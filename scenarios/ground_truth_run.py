@@ -16,7 +16,8 @@ from failover import needs
 from failover.faults import SilentDrop
 from results.ground_truth import GroundTruth, from_json
 from scenarios.engines import ENGINES, HOST, command_in_guest
-from scenarios.ground_truth_lab import MS, Plan, observe
+from scenarios.ground_truth_lab import observe
+from scenarios.ground_truth_plan import MS, Plan
 from testbed.errors import HpnError, MachineError, error_for
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -147,6 +148,11 @@ class TrafficEngine:
         """End every worker that is still there, whatever it is doing. Does nothing the second time."""
         for worker in self._workers.values():
             await worker.kill()
+
+    def stand_still(self, still: bool) -> None:
+        """Stop all workers, or let them go on."""
+        for worker in self._workers.values():
+            worker.signal(signal.SIGSTOP if still else signal.SIGCONT)
 
     def _setups(self) -> list[Setup]:
         nics = {f.src_nic: f.src_ip for f in self._flows.values()} | {f.dst_nic: f.dst_ip for f in self._flows.values()}

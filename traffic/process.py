@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -68,6 +69,11 @@ class WorkerProcess:
             return  # it is gone, and that is noticed elsewhere
         if taken != len(data):
             raise MachineError(f"traffic worker {self._index} does not read its commands; is the machine overloaded?")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Stop the process for a while (SIGSTOP, SIGCONT), as a busy machine would; one that is gone stays so."""
+        if not self._gone.done():
+            self._process.send_signal(number)
 
     async def ended(self, timeout_s: float) -> None:
         """Wait until the process has ended; kill it when that takes too long."""

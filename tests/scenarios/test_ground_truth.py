@@ -14,7 +14,8 @@ from results.verdict import Outcome
 from scenarios import ground_truth_run
 from scenarios.engines import HOST
 from scenarios.ground_truth import analyse_truth
-from scenarios.ground_truth_lab import DOWN, UP, Observed, Plan, Span, flows
+from scenarios.ground_truth_lab import DOWN, UP, Observed, Span, flows
+from scenarios.ground_truth_plan import Pause, Plan
 from testbed.errors import MachineError
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
@@ -23,7 +24,8 @@ from tests.failover.synthetic import MS, Dead, Records, S, record
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
 
-PLAN = Plan(tick_ns=MS // 10, slow_flows=2, healthy_ns=S, outages_us=(1_500, 7_300, 50_000))
+PLAN = Plan(tick_ns=MS // 10, slow_flows=2, healthy_ns=S, outages_us=(1_500, 7_300, 50_000), pauses_us=())
+PAUSED = Pause("across the end", 0, 15 * MS)
 FABRIC = build(PRESETS["tiny"].spec)
 FLOWS = flows(FABRIC, PLAN)
 HIT = {UP: frozenset({0, 1}), DOWN: frozenset({3, 4})}  # the third of each direction takes another port
@@ -35,11 +37,13 @@ HOST_TRIES = 3
 class World:
     """What the network really does, and what the self-test is told of it."""
 
-    dead: tuple[Dead, ...] = tuple(Dead(S + at, S + at + length) for at, length in PLAN.cuts())
+    dead: tuple[Dead, ...] = tuple(Dead(S + cut.at_ns, S + cut.at_ns + cut.for_ns) for cut in PLAN.cuts())
     reported: tuple[Dead, ...] = field(default_factory=lambda: World.dead)
     also_dead: tuple[Dead, ...] = ()  # for a flow whose path is whole
     pause: Dead | None = None  # of every sender
+    planned: bool = False  # the self-test made that pause itself
     drops: int = 0
+    delay_ns: int = DELAY_NS
 
     def self_test(self, folder: Path) -> GroundTruth:
         """The self-test's answer."""
@@ -54,6 +58,7 @@ class World:
             Observed(
                 fabric=FABRIC, engine=HOST, kernel="k", datapath="nft", flows=FLOWS, hit=HIT,
                 links=("p0.s0.h0.r0.0",), cuts=tuple({UP: span, DOWN: span} for span in spans), start_ns=S,
+                pauses=tuple(PAUSED if self.planned else None for _ in spans),
                 end_ns=end_ns, healthy_ns=PLAN.healthy_ns, tick_ns=PLAN.tick_ns, report=report, events=(), host=None,
             )
         )  # fmt: skip
@@ -62,8 +67,9 @@ class World:
         hit = any(flow.id in ids for ids in HIT.values())
         by_arrival = self.dead if hit else self.also_dead
         dead = [Dead(one.start_ns - DELAY_NS, one.end_ns - DELAY_NS) for one in by_arrival]
-        found = record(flow, 2 * S, dead, delay_ns=DELAY_NS)
-        if self.pause is None:
+        planned = [self.pause] if self.pause is not None and self.planned else []
+        found = record(flow, 2 * S, dead, paused=planned, delay_ns=self.delay_ns)
+        if self.pause is None or self.planned:
             return found
         sent_ns, received_ns = found.sent["sent_ns"], found.received["sent_ns"]
         late = (sent_ns >= self.pause.start_ns) & (sent_ns < self.pause.end_ns)
@@ -124,6 +130,23 @@ def test_a_machine_that_pauses_or_drops_is_neither_pass_nor_fail(tmp_path: Path)
     assert World(reported=wrong, drops=3).self_test(tmp_path).outcome is Outcome.INCONCLUSIVE
 
 
+@pytest.mark.parametrize("off_ns", [MS, -MS])
+def test_stamps_that_are_a_millisecond_off_are_caught(tmp_path: Path, off_ns: int) -> None:
+    found = World(delay_ns=DELAY_NS + off_ns).self_test(tmp_path)
+    assert found.outcome is Outcome.FAIL
+    assert any("send or receive stamps are off" in line for line in found.reasons())
+
+
+def test_a_pause_that_the_self_test_made_itself_is_no_excuse_for_an_interval_without_the_truth(tmp_path: Path) -> None:
+    """The figure may be off by the pause; the interval has to hold the truth, and is held to it."""
+    last = World.dead[-1]
+    pause = Dead(last.end_ns - 10 * MS, last.end_ns + 5 * MS)
+    found = World(pause=pause, planned=True).self_test(tmp_path)
+    assert found.outcome is Outcome.PASS, "\n".join(found.reasons())
+    narrow = tuple(replace(one, low_ms=one.plbm_ms - 0.5, high_ms=one.plbm_ms + 0.5) for one in found.measured)
+    assert replace(found, measured=narrow).outcome is Outcome.FAIL
+
+
 def test_nothing_measured_is_no_pass() -> None:
     empty = GroundTruth(HOST, "k", "nft", 1.0, 0.0, 0.0, 0.0, (), (), ())
     assert (empty.outcome, list(empty.reasons())) == (Outcome.FAIL, ["no outage was measured"])
@@ -140,8 +163,8 @@ def test_the_result_survives_its_file_and_has_a_row_for_each_rate_direction_and_
 def test_outages_of_every_engine_are_far_enough_apart_to_be_told_apart() -> None:
     for plan in ground_truth_run.PLANS.values():
         cuts = list(plan.cuts())
-        assert len(cuts) == plan.phases * len(plan.outages_us)
-        gaps_ns = [later[0] - sum(earlier) for earlier, later in pairwise(cuts)]
+        assert len(cuts) == plan.phases * len(plan.outages_us) + 4 * len(plan.pauses_us)
+        gaps_ns = [later.at_ns - earlier.at_ns - earlier.for_ns for earlier, later in pairwise(cuts)]
         assert min(gaps_ns) >= 10e9 / plan.slow_pps
 
 

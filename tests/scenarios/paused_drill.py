@@ -1,0 +1,52 @@
+"""Runs one drill over and over while the traffic workers stand still somewhere near the end of its outage.
+
+In a guest: ``python -m tests.scenarios.paused_drill DRILL_FILE PAUSE_MS OUT FROM_MS...``; FROM_MS counts from the
+injection. Leaves a run folder OUT/NUMBER for each. What stops the workers is here and nowhere in the product.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from failover.inject import Injector
+from failover.model import Edge, EdgeKind
+from failover.moments import Moment
+from scenarios import session
+from scenarios.load import drill_from
+from scenarios.order import Order
+from scenarios.traffic_on_lab import LabTraffic
+from testbed.yamlfile import parse
+
+_carry_out = Injector.carry_out
+
+
+def pausing(from_ms: float, pause_ms: float) -> None:
+    """From now on every failure that is injected stops the workers, so long after it and for so long."""
+
+    async def carry_out(
+        self: Injector, moment: Moment, transit_flows: tuple[int, ...], planes: tuple[tuple[int, int], ...] = ()
+    ) -> Edge:
+        edge = await _carry_out(self, moment, transit_flows, planes)
+        if moment.kind is EdgeKind.FAILURE and pause_ms:
+            traffic, loop = self._job, asyncio.get_running_loop()
+            assert isinstance(traffic, LabTraffic)
+            loop.call_later(from_ms / 1e3, traffic.engine.stand_still, True)
+            loop.call_later((from_ms + pause_ms) / 1e3, traffic.engine.stand_still, False)
+        return edge
+
+    Injector.carry_out = carry_out  # type: ignore[method-assign]  # the sandbox is forked from here
+
+
+def main(drill_file: str, pause_ms: str, out: str, *from_ms: str) -> None:
+    """As the module says."""
+    path = Path(drill_file)
+    drill = drill_from(parse(path.read_text(), str(path)), path.parent)
+    for number, each in enumerate(from_ms):
+        pausing(float(each), float(pause_ms))
+        session.run(Order(drill, Path(out) / str(number), ("test",)), lambda _news: None)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -35,7 +35,8 @@ from testbed.kernel.ns import (
     unshare,
 )
 
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x8, 0x1000, 0x4000, 0x40000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
+_MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _PR_SET_PDEATHSIG = 1
 _ENTER_ORDER = (("user", CLONE_NEWUSER), ("mnt", CLONE_NEWNS), ("net", CLONE_NEWNET), ("pid", CLONE_NEWPID))
 
@@ -237,9 +238,9 @@ def _unshare(with_user: bool) -> None:
 
 
 def _mounts() -> None:
-    mount("none", "/", "none", _MS_REC | _MS_PRIVATE)
-    mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
-    mount("hpn", "/run", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=256m")
+    mount("none", "/", "none", MS_REC | MS_PRIVATE)
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount("hpn", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=256m")
 
 
 def _explain(error: OSError) -> str:

@@ -11,6 +11,7 @@ from testbed.errors import InputError
 from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.ns import CLONE_NEWNET, setns
+from testbed.kernel.sysfs import own_sys
 from testbed.lab.wire import NETNS_DIR
 
 
@@ -24,6 +25,7 @@ def execute(first_pid: int, fabric: Fabric, node: str, command: Sequence[str]) -
     def body() -> int:
         fd = os.open(NETNS_DIR / node, os.O_RDONLY | os.O_CLOEXEC)
         setns(fd, CLONE_NEWNET)
+        own_sys()
         try:
             os.execvp(command[0], list(command))
         except OSError as error:

@@ -10,6 +10,7 @@ import cmd
 import os
 import pty
 import select
+from collections.abc import Callable
 from subprocess import PIPE, Popen
 from typing import IO, Any, cast
 
@@ -21,6 +22,7 @@ from mininet.util import getincrementaldecoder
 
 from testbed.fabric.model import Fabric, Port, Role
 from testbed.kernel.ns import NetNs
+from testbed.kernel.sysfs import own_sys
 from testbed.lab.wire import NETNS_DIR
 
 _PROMPT = chr(127)  # Mininet's sentinel: how Node.monitor knows that a command has ended
@@ -99,6 +101,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
             words = words.split()
         defaults: dict[str, Any] = {"stdout": PIPE, "stderr": PIPE, **kwargs}
         defaults.pop("mncmd", None)
+        defaults["preexec_fn"] = _with_own_sys(defaults.get("preexec_fn"))
         with self.namespace.entered():
             return cast("Popen[bytes]", Popen([str(word) for word in cast("list[object]", words)], **defaults))
 
@@ -109,6 +112,17 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
     def stop(self, deleteIntfs: bool = False) -> None:
         """End the shell; interfaces belong to the lab."""
         self.terminate()
+
+
+def _with_own_sys(also: Callable[[], object] | None) -> Callable[[], None]:
+    """What a node's program does first: gets its node's /sys, then whatever the caller wants done."""
+
+    def prepare() -> None:
+        own_sys()
+        if also is not None:
+            also()
+
+    return prepare
 
 
 class LabNet(Mininet):  # type: ignore[misc]  # Mininet has no types

@@ -69,6 +69,8 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
     assert all(row["established"] for row in bgp)
     assert "1 received" in hpn.run("exec", "p0.s0.h0", "--", "ping", "-c", "1", "-W", "5", "10.0.1.1")
     hpn.run("exec", "p0.s0.h0", "--", "sh", "-c", "exit 7", code=7)
+    seen = hpn.run("exec", "p0.s0.h0", "--", "ls", "/sys/class/net").split()
+    assert {"lo", "bond0", "r0p0", "r0p1"} <= set(seen), "MPI and UCX look for interfaces there"
     assert "delivered" in hpn.run("trace", "p0.s0.h0.r0", "p0.s1.h0.r0", "--sport", "50000")
     hpn.run("break", "p0.s0.h0.r0.0")
     links = hpn.json("inspect", "links")
@@ -83,10 +85,11 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
 def test_minis_cli_speaks_to_the_labs_nodes(hpn: Hpn) -> None:
     hpn.run("up", "tiny")
     script = hpn.state / "script.mn"
-    script.write_text("pingall\np0.s0.t0.0 echo from the ToR\nexit\n")
+    script.write_text("pingall\np0.s0.t0.0 echo from the ToR\np0.s0.t0.0 ls /sys/class/net\nexit\n")
     said = hpn.run("shell", "--script", str(script))
     assert "0% dropped (12/12 received)" in said
     assert "from the ToR" in said
+    assert "h0r0" in said.partition("from the ToR")[2], "its own interfaces in its /sys"
 
 
 def test_two_labs_at_once_do_not_meet(hpn: Hpn) -> None:

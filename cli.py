@@ -48,6 +48,7 @@ from testbed.lab.inspect import SECTIONS
 from testbed.vm import kernel_build, repeatable
 from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
+from testbed.vm.uml import STALL_S, STALL_VARIABLE
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -197,6 +198,20 @@ def ls(as_json: bool) -> None:
             click.echo(f"{record.name}: {record.reason}")
 
 
+def _set_stall_limit(_context: click.Context, _option: click.Parameter, seconds: float | None) -> None:
+    """Every guest that this command or one that it starts boots is told by the environment."""
+    if seconds is not None:
+        os.environ[STALL_VARIABLE] = f"{seconds:g}"
+
+
+stall_limit_option = click.option(
+    "--stall-limit",
+    type=click.FloatRange(1, 86_400),
+    metavar="SECONDS",
+    expose_value=False,
+    callback=_set_stall_limit,
+    help=f"With --engine uml: end a guest whose clock stands for so long. Default: {STALL_S:g}, or {STALL_VARIABLE}.",
+)
 lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")
 
 
@@ -328,6 +343,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
 @click.option("--all", "everything", is_flag=True, help="Every drill that comes with hpn.")
 @click.option("--engine", type=click.Choice(["host", "qemu", "uml"]), default="host", show_default=True, help="Where.")
 @click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@stall_limit_option
 @click.option(
     "--slow", type=click.IntRange(1, 100), help="Divide the traffic by this; default: 10 in UML, 40 in emulated QEMU."
 )
@@ -527,6 +543,13 @@ def campaign() -> None:
 @click.option("--engine", type=click.Choice(["host", "uml"]), default="host", show_default=True, help="Where labs run.")
 @click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
 @click.option("--scheduler", metavar="ADDRESS", help="Run on the workers of this dask scheduler instead.")
+@click.option(
+    "--long-faults",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="So many of the faults last 4 to 15 s, past LACP's and BGP's timers; default: 25 in virtual time, else 0.",
+)
+@stall_limit_option
 def campaign_run(
     topology: str,
     seed: int,
@@ -536,9 +559,12 @@ def campaign_run(
     engine: str,
     virtual_time: bool,
     scheduler: str | None,
+    long_faults: float | None,
 ) -> int:
     """Run a campaign, or go on with the one in the --out folder, and shrink what it breaks."""
-    plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, engine_name(engine, virtual_time))
+    where = engine_name(engine, virtual_time)
+    share = None if long_faults is None else long_faults / 100
+    plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, where, share)
     for entry in campaigns.carry_out(out, plan, sequences, pool_for(plan.engine, out, jobs, scheduler)):
         click.echo(campaign_report.line(entry))
     kept, done = load_campaign(out)
@@ -590,6 +616,7 @@ def vm_build_kernel(source: Path | None) -> None:
 @vm.command("shell", context_settings={"allow_interspersed_args": False})
 @click.option("--engine", type=click.Choice(guest_shell.ENGINES), help="Default: uml where it can run, else qemu.")
 @click.option("--virtual-time", is_flag=True, help="With uml and a command: a clock that CPU load cannot touch.")
+@stall_limit_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def vm_shell(engine: str | None, virtual_time: bool, command: tuple[str, ...]) -> int:
     """Work in a guest kernel: a shell there, or one command: hpn vm shell -- sh -c 'hpn up tiny && hpn inspect'"""

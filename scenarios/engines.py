@@ -34,10 +34,12 @@ _SLOWNESS = 60.0  # wall seconds allowed per second of the drill: emulation is s
 Watch = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
 """From a run's title to what listens to its news while it lasts."""
 
+VIRTUAL_TIME = "uml-virtual-time"
+
 ENGINES: Mapping[str, Callable[[], Engine]] = {
     "qemu": Qemu,
     "uml": Uml,
-    "uml-virtual-time": lambda: Uml(virtual_time=True),
+    VIRTUAL_TIME: lambda: Uml(virtual_time=True),
 }
 """Guest engines by the name that results record."""
 

@@ -20,7 +20,7 @@ from scenarios.campaign.promise import excuse
 from scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
 from scenarios.campaign.shrink import MOST_TRIES, shrink
 from scenarios.campaign.state import DRILLS, PLAN, Entry, Journal, Shrunk, load, opened
-from scenarios.engines import HOST
+from scenarios.engines import HOST, VIRTUAL_TIME
 from scenarios.workload import flows_of
 from testbed.errors import InputError, MachineError, error_for
 from testbed.fabric.build import build
@@ -30,24 +30,33 @@ from testbed.fabric.spec import FabricSpec
 _A_LAB = 10  # sequences, then a new one: what an interruption can cost
 _OF, _ENOUGH = 3, 2  # runs, of which so many must show a violation again
 _BETWEEN_NS = 2_000_000_000  # from one sequence to the next in a drill that holds both
+_LONG_IN_VIRTUAL_TIME = 0.25
 _SETTLE_NS = 4_000_000_000  # of a written drill: the lab converges while packets still flow
 
 
-def plan_for(folder: Path, seed: int, topology: FabricSpec, engine: str = HOST) -> Plan:
+def plan_for(
+    folder: Path, seed: int, topology: FabricSpec, engine: str = HOST, long_faults: float | None = None
+) -> Plan:
     """The plan of a new campaign, or of the one in ``folder``, which keeps the kinds of faults it began with.
+
+    ``long_faults``: see ``Plan``; None for what the folder began with, else a quarter where time costs nothing.
 
     InputError when the fabric cannot carry the workload, or the campaign knows faults that this version does not.
     """
     kinds = _possible(engine)
     if os.path.isfile(folder / PLAN):  # unlike Path.is_file, False where it cannot be looked at
-        kinds = load(folder)[0].kinds
+        before = load(folder)[0]
+        kinds = before.kinds
+        long_faults = before.long_faults if long_faults is None else long_faults
         unknown = [kind for kind in kinds if kind not in FAULTS]
         if unknown:
             raise InputError(
                 f"{folder} draws {unknown[0]}, which this hpn does not know; use the version it began with"
             )
     flows_of(drillfile.WORKLOAD, build(topology))
-    return Plan(seed, topology, kinds, engine)
+    if long_faults is None:
+        long_faults = _LONG_IN_VIRTUAL_TIME if engine == VIRTUAL_TIME else 0.0
+    return Plan(seed, topology, kinds, engine, long_faults)
 
 
 def _possible(engine: str) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ HEALTHY_NS = 500 * MS
 SETTLE_NS = 1200 * MS
 _SPREAD_NS = 1000 * MS  # faults begin within this
 _SHORTEST_NS, _LONGEST_NS = 50 * MS, 1500 * MS  # of what a fault is restored after
+LONG_NS = (4000 * MS, 15_000 * MS)  # past LACP's 3 and 6 s and BGP's hold time of 9 s
 _COUNTS = (1, 2, 3, 4)
 _COUNT_WEIGHTS = (4, 3, 2, 1)
 _TOGETHER = 0.2  # of the faults begin with the one before
@@ -65,6 +66,12 @@ class Plan:
     topology: FabricSpec
     kinds: tuple[str, ...]  # of faults that may be drawn
     engine: str = "host"
+    long_faults: float = 0.0  # share of the faults that last for ``LONG_NS``, so that timers expire
+
+    def __post_init__(self) -> None:
+        """InputError for a share that is none."""
+        if not 0 <= self.long_faults <= 1:
+            raise InputError(f"a share of {self.long_faults:g} long faults cannot be; write 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,7 @@ def draw(plan: Plan, among: tuple[Choice, ...], index: int, valid: Valid) -> Fau
     for _ in range(_TRIES):
         if len(found.steps) == wanted:
             break
-        longer = FaultSequence(index, (*found.steps, _step(random_, among, found)))
+        longer = FaultSequence(index, (*found.steps, _step(random_, among, found, plan.long_faults)))
         if valid(longer):
             found = longer
     if not found.steps:
@@ -112,13 +119,15 @@ def draw(plan: Plan, among: tuple[Choice, ...], index: int, valid: Valid) -> Fau
     return found
 
 
-def _step(random_: random.Random, among: tuple[Choice, ...], so_far: FaultSequence) -> Step:
+def _step(random_: random.Random, among: tuple[Choice, ...], so_far: FaultSequence, long_faults: float) -> Step:
     chosen = random_.choices(among, [choice.weight for choice in among])[0]
     target = random_.choice(chosen.targets)
     at_ns = HEALTHY_NS + random_.randrange(_SPREAD_NS // MS) * MS
     if so_far.steps and random_.random() < _TOGETHER:
         at_ns = so_far.steps[-1].at_ns
     lasts_ns = random_.randint(_SHORTEST_NS // MS, _LONGEST_NS // MS) * MS
+    if long_faults and random_.random() < long_faults:  # plans without any draw what they always drew
+        lasts_ns = random_.randint(LONG_NS[0] // MS, LONG_NS[1] // MS) * MS
     for_ns = None if FAULTS[chosen.kind].REPAIRS_ITSELF else lasts_ns
     return Step(chosen.kind, target, at_ns, for_ns, tuple(_arguments(random_, chosen.kind).items()))
 

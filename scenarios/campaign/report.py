@@ -9,7 +9,7 @@ from itertools import pairwise
 from rich.table import Table
 
 from results.tables import table
-from scenarios.campaign.plan import Plan
+from scenarios.campaign.plan import LONG_NS, Plan
 from scenarios.campaign.result import Outcome, Result
 from scenarios.campaign.state import Done, Entry, Shrunk
 from testbed.errors import HpnError, NoisyError
@@ -61,6 +61,7 @@ def _overview(plan: Plan, done: Done) -> Table:
         ("seed", plan.seed),
         ("engine", plan.engine),
         ("sequences", len(done.results)),
+        (f"faults of {LONG_NS[0] // 10**9} s and more", _long(done)),
         *((outcome.value, done.count(outcome)) for outcome in Outcome),
         ("violations shown again", sum(bool(found.file) for found in done.shrunk)),
         ("like one of these", sum(found.like is not None for found in done.shrunk)),
@@ -69,6 +70,11 @@ def _overview(plan: Plan, done: Done) -> Table:
         ("sequences a minute", f"{rate_per_minute(done.results):.1f}"),
     ]
     return table("campaign", ("", ">"), rows)
+
+
+def _long(done: Done) -> int:
+    steps = [step for result in done.results for step in result.sequence.steps]
+    return sum(step.for_ns is not None and step.for_ns >= LONG_NS[0] for step in steps)
 
 
 def _by_fault(done: Done) -> Table:

@@ -74,6 +74,11 @@ class ProcessGroup:
         self._program.wait()
         return ended
 
+    @property
+    def number(self) -> int:
+        """The process group's."""
+        return self._program.pid
+
     def ended(self, timeout_s: float) -> bool:
         """Wait for the program to end, at most so long; whether it has."""
         ready, _, _ = select.select([self._pidfd], [], [], timeout_s)

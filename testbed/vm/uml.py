@@ -13,31 +13,28 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import MachineError
+from testbed.errors import InputError, MachineError
 from testbed.vm import repeatable, uml_kernel
-from testbed.vm.console import Console, GrowingFile
 from testbed.vm.cpu import own_cpu
 from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
 from testbed.vm.guest import GuestJob, GuestResult, Terminal
 from testbed.vm.uml_kernel import UmlKernel
+from testbed.vm.uml_watch import Watch
 
 STALL_S = 120.0
-"""A guest whose clock has not moved on by a second of its own in this wall time hangs or busy-waits."""
+"""A guest whose clock has not moved on by a second of its own in this wall time is ended."""
+
+STALL_VARIABLE = "HPN_STALL_LIMIT"
+"""Another limit, in seconds, in the environment; a starved guest may need a longer one."""
 
 WALL_CLOCK_NS = 1_767_225_600 * 10**9
 """What the wall clock of a guest in virtual time starts at: 2026-01-01 00:00 UTC."""
 
 _INIT = Path(__file__).parent / "init" / "uml.py"
-_LOOK_S = 0.02
-_POWER_OFF_S = 15.0
-_LAST_WORDS_S = 5.0
-"""How long a kernel in trouble may go on talking."""
 _DESK = "/proc/self/cwd"
 """A path of the host, seen by the kernel's process: the scratch folder."""
 _FIRST_FREE_FD = 5
@@ -75,7 +72,7 @@ class Uml:
         with tempfile.TemporaryDirectory(prefix="hpn-uml-") as made, own_cpu() as cpu, sigterm_as_interrupt():
             scratch = Path(made)
             self._furnish(scratch, job, kernel)
-            with closing(_Watch(job, kernel, on_line, self._stall_s, scratch)) as watch:
+            with closing(Watch(job, kernel, on_line, self._stall_s, scratch)) as watch:
                 with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal:
                     group = ProcessGroup(
                         self._command(job, kernel, terminal),
@@ -159,6 +156,19 @@ class Uml:
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(scratch), "TMPDIR": str(memory), **seed}
 
 
+def _stall_limit() -> float:
+    given = os.environ.get(STALL_VARIABLE)
+    if given is None:
+        return STALL_S
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds <= 86_400:
+        raise InputError(f"{STALL_VARIABLE} is {given!r}, which is no time; write seconds from 1 to 86400")
+    return seconds
+
+
 @contextmanager
 def _passed(terminal: Terminal | None) -> Iterator[tuple[int, ...]]:
     """The terminal's descriptor under a number that the kernel's own terminals do not take; none without a terminal."""
@@ -186,107 +196,3 @@ def _memory_folder(memory_mb: int) -> Path:
         f"user-mode Linux needs {memory_mb} MB in a folder that may hold programs: neither /dev/shm nor"
         f" {tempfile.gettempdir()} will do; free some, or name another in TMPDIR"
     )
-
-
-@dataclass(slots=True)
-class _Said:
-    """What the first process has told so far."""
-
-    started: float | None = None
-    beat_at: float = 0.0
-    guest_s: float = 0.0
-    exit_code: int | None = None
-    failed: str | None = None
-
-
-class _Watch:
-    """One guest from its start to its end; its streams are the guest's terminals 0, 1 and 2."""
-
-    def __init__(
-        self, job: GuestJob, kernel: UmlKernel, on_line: Callable[[str], None], stall_s: float, scratch: Path
-    ) -> None:
-        self._job = job
-        self._stall_s = stall_s
-        self._console = Console(on_line)
-        self._begun = time.monotonic()
-        self._said = _Said(beat_at=self._begun)
-        self._release = kernel.release
-        self._trouble_at: float | None = None
-        takers = {"control": self._heard, "command": self._console.command, "kernel": self._kernel_said}
-        self._streams = tuple(GrowingFile(scratch / name, take) for name, take in takers.items())
-
-    def watch(self, group: ProcessGroup) -> GuestResult:
-        """Relay until the guest is gone. MachineError when it went wrong or has to be ended."""
-        while not group.ended(min(self._patience(), _LOOK_S)):
-            for stream in self._streams:
-                stream.relay()
-        for stream in self._streams:
-            stream.finish()
-        return self._result(group)
-
-    def close(self) -> None:
-        """Close the streams."""
-        for stream in self._streams:
-            stream.close()
-
-    def _patience(self) -> float:
-        """How long to wait for the next sign of life. MachineError when there was none for too long."""
-        now, said = time.monotonic(), self._said
-        if self._trouble_at is not None:
-            limits = {f"kernel is in trouble ({self._console.trouble})": self._trouble_at + _LAST_WORDS_S}
-        elif said.exit_code is not None or said.failed is not None:
-            limits = {"did not switch itself off": said.beat_at + _POWER_OFF_S}
-        else:
-            where = (
-                f"its clock stands at {said.guest_s:.1f} s: something busy-waits" if said.started else "while booting"
-            )
-            limits = {
-                f"did not end within {self._job.timeout_s:g} s": self._begun + self._job.timeout_s,
-                f"has been silent for {self._stall_s:g} s ({where})": said.beat_at + self._stall_s,
-            }
-        due, what = min((at, what) for what, at in limits.items())
-        if now >= due:
-            raise self._error(what)
-        return due - now
-
-    def _kernel_said(self, line: str) -> None:
-        self._console.kernel(line)
-        if self._console.trouble is not None and self._trouble_at is None:
-            self._trouble_at = time.monotonic()
-
-    def _heard(self, line: str) -> None:
-        """A message of the first process."""
-        word, _, rest = line.partition(" ")
-        self._said.beat_at = time.monotonic()
-        match word:
-            case "start":
-                self._said.started = self._said.beat_at
-                self._release = rest
-            case "beat":
-                self._said.guest_s = float(rest)
-            case "exit":
-                self._said.exit_code = int(rest)
-            case "fail":
-                self._said.failed = rest
-
-    def _result(self, group: ProcessGroup) -> GuestResult:
-        said = self._said
-        if self._console.trouble is not None:
-            raise self._error(f"kernel is in trouble ({self._console.trouble})")
-        if said.failed is not None:
-            raise self._error(f"could not start the command: {said.failed}")
-        if said.exit_code is None or said.started is None:
-            how = group.kill()
-            by = f"signal {-how}" if how is not None and how < 0 else f"code {how}"
-            raise self._error(f"ended ({by}) before the command did")
-        now = time.monotonic()
-        return GuestResult(
-            exit_code=said.exit_code,
-            console_tail=self._console.tail,
-            boot_s=said.started - self._begun,
-            wall_s=now - self._begun,
-            kernel=self._release,
-        )
-
-    def _error(self, what: str) -> MachineError:
-        return MachineError(f"the UML guest {what}; its last words: {self._console.last_words()}")

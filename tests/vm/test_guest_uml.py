@@ -99,8 +99,11 @@ def test_a_guest_that_does_not_end_is_ended(tmp_path: Path) -> None:
 
 def test_a_busy_wait_in_virtual_time_is_found_by_the_clock_that_stands_still(tmp_path: Path) -> None:
     engine = _engine("virtual time", stall_s=6.0)
-    with pytest.raises(MachineError, match=r"silent for 6 s \(its clock stands at \d.* busy-waits\)"):
+    with pytest.raises(MachineError, match=r"silent for 6 s \(its clock stands at \d.*--stall-limit\)") as ended:
         engine.run(_job("sleep 2; while :; do :; done", tmp_path), lambda _line: None)
+    if "starves" in str(ended.value):
+        pytest.skip("the machine is overloaded: the guest could not even busy-wait")
+    assert "busy-waits" in str(ended.value)
 
 
 def test_a_panic_is_told_with_the_kernels_last_words(uml: Uml, tmp_path: Path) -> None:

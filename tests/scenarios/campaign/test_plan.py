@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from failover.faults import FAULTS
 from scenarios.campaign.drillfile import Note, drill_of, is_valid, text_of
-from scenarios.campaign.plan import Choice, FaultSequence, Plan, choices, draw
+from scenarios.campaign.plan import LONG_NS, Choice, FaultSequence, Plan, choices, draw
 from scenarios.campaign.rates import PER_MONTH, weight
 from scenarios.load import drill_from, load_drill
 from testbed.errors import InputError
@@ -58,6 +58,26 @@ def test_seed_and_index_decide_everything() -> None:
     assert first == [drawn("tiny", 7, index) for index in reversed(range(30))][::-1]
     assert first != [drawn("tiny", 8, index) for index in range(30)]
     assert len({found.steps for found in first}) == 30
+
+
+def test_long_faults_outlast_the_timers_and_are_as_many_as_asked() -> None:
+    short, long = plan_of("tiny"), replace(plan_of("tiny"), long_faults=0.4)
+    steps = []
+    for index in range(300):
+        found = draw(long, choices_of("tiny"), index, lambda found: is_valid(long, found))
+        assert drill_of(long, found).timeline.end_ns < 20 * 10**9
+        steps += [step for step in found.steps if step.for_ns is not None]
+    lasting = [step for step in steps if step.for_ns is not None and step.for_ns >= LONG_NS[0]]
+    assert 0.3 < len(lasting) / len(steps) < 0.5
+    assert max(step.for_ns or 0 for step in lasting) > 9 * 10**9 > min(step.for_ns or 0 for step in lasting)
+    assert {"tor-control-hang", "lacp-loss"} <= {step.kind for step in lasting}
+    assert all((step.for_ns or 0) < LONG_NS[0] for index in range(300) for step in drawn("tiny", 1, index).steps)
+    assert short.long_faults == 0
+
+
+def test_a_share_of_more_than_all_is_refused() -> None:
+    with pytest.raises(InputError, match="write 0 to 1"):
+        replace(PLAN, long_faults=1.5)
 
 
 def test_every_kind_that_finds_a_target_is_drawn_and_none_other() -> None:

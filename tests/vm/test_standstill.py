@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -60,6 +61,7 @@ def test_who_sleeps_hangs_and_who_is_not_let_run_starves(tmp_path: Path) -> None
         pytest.skip("this kernel keeps no schedstat")
     cpu = max(os.sched_getaffinity(0))
     with _group(("sleep", "1000"), cpu, tmp_path) as group:
+        os.killpg(group.number, signal.SIGSTOP)  # else it may still be on its way to sleep
         assert "hangs" in _told(group)
     with _group(("nice", "-n", "19", *_SPIN), cpu, tmp_path) as starved:
         rivals = [subprocess.Popen(("taskset", "-c", str(cpu), *_SPIN)) for _ in range(2)]

@@ -50,7 +50,11 @@ class Strict(BaseModel):
 
 
 class LacpSpec(Strict):
-    """LACP as HPN alters it. ``rate`` asks the partner for a LACPDU every 1 s (fast) or 30 s (slow), 802.1AX 6.4.4."""
+    """LACP as HPN alters it. ``rate`` asks the partner for a LACPDU every 1 s (fast) or 30 s (slow), 802.1AX 6.4.4.
+
+    ``mode``, ``mux``, ``wait_to_restore_ms`` and ``reload_delay_s`` are the ToRs'; hosts are active and coupled, as
+    Linux bonding is unless told otherwise. ``aggregate_wait_ms`` is the ToRs' and, on the nft datapath, the hosts'.
+    """
 
     rate: Literal["fast", "slow"] = "fast"
     system_id: Mac = SHARED_SYSTEM_ID
@@ -62,6 +66,19 @@ class LacpSpec(Strict):
     )
     port_id_offset: int = Field(default=300, ge=257, le=8192, description="per ToR of a set: offset, 2 x offset, ...")
     tor_system_ids: dict[str, Mac] = Field(default_factory=dict, description="ToR name to a system ID of its own")
+    mode: Literal["active", "passive"] = Field(default="active", description="passive: speaks when spoken to")
+    mux: Literal["coupled", "independent"] = Field(
+        default="coupled", description="independent: distributes to a host only once that collects"
+    )
+    aggregate_wait_ms: int = Field(
+        default=200, ge=0, le=60_000, description="for ports to join together; 802.1AX and Linux bonding: 2000"
+    )
+    wait_to_restore_ms: int = Field(
+        default=0, ge=0, le=3_600_000, description="a port that failed stays out so long after it is well again"
+    )
+    reload_delay_s: int = Field(
+        default=30, ge=0, le=3600, description="longest wait of a ToR that reboots for its routes; 0 = no wait"
+    )
 
 
 class BgpSpec(Strict):

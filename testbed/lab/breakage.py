@@ -81,7 +81,7 @@ class Breakage:
         for name in booting:
             await self._lab.birds[name].gone()
             if name in self._lab.tors:
-                self._lab.tors[name].start()
+                self._lab.tors[name].start(reload=True)
         for name in booting:
             self.ports_up(self._ports_of(name), by=name)
         for name in booting:

@@ -19,9 +19,6 @@ from testbed.lag.machine import PortStatus
 from testbed.lag.nft_datapath import NftDatapath
 from testbed.lag.speaker import Speaker
 
-AGGREGATE_WAIT_NS = 200_000_000
-"""Labs wait 0.2 s for ports to aggregate together, not the standard's 2 s (802.1AX 6.4.4): they stand sooner."""
-
 OnActive = Callable[[tuple[str, ...]], None]
 
 
@@ -63,7 +60,7 @@ class NftLag:
             system=nic.mac,
             key=nic.rail + 1,
             fast=fabric.spec.lacp.rate == "fast",
-            aggregate_wait_ns=AGGREGATE_WAIT_NS,
+            aggregate_wait_ns=fabric.spec.lacp.aggregate_wait_ms * 1_000_000,
         )
         ports = [PortConfig(link.lower.name, link.lower.port_id) for link in nic.links]
         self._speaker = Speaker(nic.host, space, lacp, ports, emit=sink, on_active=on_active)

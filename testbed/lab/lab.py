@@ -87,7 +87,7 @@ class Lab:
         BIRD_DIR.mkdir(parents=True, exist_ok=True)
         for node in self.fabric.switches:
             config = bird.config(self.fabric, node)
-            self.birds[node.name] = BirdDaemon(node, spaces[node.name], BIRD_DIR, config, self.emit)
+            self.birds[node.name] = BirdDaemon(node, spaces[node.name], BIRD_DIR, config, self._on_bird)
             self.birds[node.name].start()
         self.stacks.start()
 
@@ -167,6 +167,11 @@ class Lab:
     async def boot(self, switch: str) -> None:
         """A dead switch comes back with empty state: ports, LACP, BGP."""
         await self.breakage.boot([switch])
+
+    def _on_bird(self, event: Event) -> None:
+        self.emit(event)
+        if event.node in self.tors:
+            self.tors[event.node].on_session(event)
 
     def _on_messages(self, node: str, messages: list[Message]) -> None:
         tor = self.tors.get(node)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from testbed.events import EventSink, now_ns
+from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Fabric, Link, LinkKind, Node
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
 from testbed.kernel.rtnl_events import LinkEvent
-from testbed.lab.host_lag import AGGREGATE_WAIT_NS
+from testbed.lab.reload import Reload
 from testbed.lab.watch import Message
 from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.machine import PortStatus
@@ -17,6 +17,8 @@ from testbed.lag.speaker import Speaker
 from testbed.routing.hostroutes import HostRouteDaemon
 from testbed.routing.pathcontrol.agent_io import AgentIo
 from testbed.routing.pathcontrol.tor_agent import TorAgent
+
+_MS = 1_000_000
 
 
 class Tor:
@@ -27,6 +29,7 @@ class Tor:
         self.alive = False
         self._frozen = False
         self._leaving = False
+        self._reload: Reload | None = None  # while it waits for BGP
         self._netlink = Netlink(space)
         self._fabric = fabric
         self._sink = sink
@@ -40,11 +43,15 @@ class Tor:
 
     def _speaker(self, fabric: Fabric, link: Link, space: NetNs, sink: EventSink) -> Speaker:
         assert self.node.lacp_system is not None
+        spec = fabric.spec.lacp
         config = LacpConfig(
             system=self.node.lacp_system,
             key=link.upper.key,
-            fast=fabric.spec.lacp.rate == "fast",
-            aggregate_wait_ns=AGGREGATE_WAIT_NS,
+            fast=spec.rate == "fast",
+            aggregate_wait_ns=spec.aggregate_wait_ms * _MS,
+            active=spec.mode == "active",
+            independent=spec.mux == "independent",
+            wait_to_restore_ns=spec.wait_to_restore_ms * _MS,
         )
         port = PortConfig(link.upper.name, link.upper.port_id)
 
@@ -62,12 +69,19 @@ class Tor:
     def _make_routes(self) -> HostRouteDaemon:
         return HostRouteDaemon(self._fabric, self.node, self._netlink, self._sink)
 
-    def start(self) -> None:
-        """Start the daemons with empty state."""
+    def start(self, *, reload: bool = False) -> None:
+        """Start the daemons with empty state.
+
+        A ``reload`` into a running fabric keeps hosts away until BGP has delivered; when a whole fabric starts, nobody
+        sends before it is converged.
+        """
         self._routes = self._make_routes()
         self.alive, self._frozen, self._leaving = True, False, False
         for speaker in self.speakers.values():
             speaker.start()
+        if reload and self._fabric.spec.lacp.reload_delay_s:
+            self._reload = Reload(self._fabric, self.node, self._sink, self._released)
+            self._refuse()
         self._routes.resync()
         if self._fabric.spec.path_control.enabled:
             self._agent = self._make_agent()
@@ -82,10 +96,22 @@ class Tor:
             state = self._agent.resync(self._netlink.links(), self._netlink.routes(), now_ns())
             self._agent_io.perform(state)
 
+    def _released(self) -> None:
+        self._reload = None
+        self._refuse()
+
+    def _refuse(self) -> None:
+        """Have LACP be out of Synchronization with every host, or no longer."""
+        for speaker in self.speakers.values():
+            speaker.refuse(self._leaving or self._reload is not None)
+
     def crash(self) -> None:
         """Kill the daemons without a farewell."""
         self.alive = self._frozen = False
         self._routes.stop()
+        if self._reload is not None:
+            self._reload.stop()
+            self._reload = None
         for speaker in self.speakers.values():
             speaker.stop()
         if self._agent_io is not None:
@@ -97,6 +123,8 @@ class Tor:
         if self.alive and not self._frozen:
             self._frozen = True
             self._routes.stop()
+            if self._reload is not None:
+                self._reload.pause()
             for speaker in self.speakers.values():
                 speaker.freeze()
             if self._agent_io is not None:
@@ -117,20 +145,20 @@ class Tor:
         self._drop_unused()
         if self._agent_io is not None:
             self._agent_io.start()
+        if self._reload is not None:
+            self._reload.resume(up)
         self.resync()
 
     def leave(self) -> None:
         """Tell every partner that its port is out of Synchronization; routes and forwarding stay."""
         self._leaving = True
-        for speaker in self.speakers.values():
-            speaker.refuse(True)
+        self._refuse()
 
     def rejoin(self) -> None:
         """Aggregate again; nothing to do for a ToR that has started anew since."""
         if self._leaving:
             self._leaving = False
-            for speaker in self.speakers.values():
-                speaker.refuse(False)
+            self._refuse()
             self._drop_unused()
 
     def _drop_unused(self) -> None:
@@ -150,12 +178,16 @@ class Tor:
         """'' when all is well."""
         if not self.alive:
             return "dead"
-        return "hung" if self._frozen else "leaving" if self._leaving else ""
+        if self._frozen:
+            return "hung"
+        return "leaving" if self._leaving else "waiting for BGP" if self._reload is not None else ""
 
     def on_messages(self, messages: list[Message]) -> None:
         """What the ToR's netlink monitor read."""
         if self.running:
             self._routes.on_events(messages)
+            if self._reload is not None:
+                self._reload.on_messages(messages)
             if self._agent_io is not None:
                 self._agent_io.perform(self._agent.on_events(messages, now_ns()))
 
@@ -164,12 +196,21 @@ class Tor:
         speaker = self.speakers.get(event.name)
         if speaker is not None and self.running:
             speaker.carrier(event.name, event.up and event.carrier)
+        if self._reload is not None and self.running:
+            self._reload.on_carrier(event.name, event.up and event.carrier)
+
+    def on_session(self, event: Event) -> None:
+        """A BGP session of the ToR came up or went down; ``event`` is what its BIRD's keeper said."""
+        if self._reload is not None and event.kind is EventKind.BGP:
+            self._reload.on_session(event.subject, event.what == "established")
 
     def resync(self) -> None:
         """The monitor lost messages: read everything again."""
         if self.running:
             self._routes.resync()
             self._resync_agent()
+            if self._reload is not None:
+                self._reload.on_messages(self._netlink.routes())
 
     def status(self) -> dict[str, PortStatus]:
         """LACP of each access port by interface name; empty when the ToR is dead."""

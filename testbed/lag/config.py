@@ -24,10 +24,13 @@ class PortConfig:
 
 @dataclass(frozen=True, slots=True)
 class LacpConfig:
-    """One Actor System with one Key, so one candidate LAG per Partner; always LACP active.
+    """One Actor System with one Key, so one candidate LAG per Partner.
 
     ``fast`` asks the Partner for an LACPDU every second (Short Timeout), else every 30 s. ``aggregate_wait_ns`` is how
-    long ports wait for others to join them before they attach; the standard's value is 2 s.
+    long ports wait for others to join them before they attach; the standard's value is 2 s. A System that is not
+    ``active`` speaks only to a Partner that is. With ``independent`` control a port distributes only once its Partner
+    collects (6.4.15, Figure 6-21), else it begins both together. A port that has carried traffic and lost its link or
+    Partner is out of Synchronization for ``wait_to_restore_ns`` after the Partner is heard again (802.1AX-2020).
     """
 
     system: str  # 'aa:bb:cc:dd:ee:ff'
@@ -35,3 +38,6 @@ class LacpConfig:
     system_priority: int = 65535
     fast: bool = True
     aggregate_wait_ns: int = AGGREGATE_WAIT_NS
+    active: bool = True
+    independent: bool = False
+    wait_to_restore_ns: int = 0

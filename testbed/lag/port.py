@@ -2,7 +2,7 @@
 
 Pure: the caller brings time and frames. The Mux machine is the one for coupled control (Figure 6-22), as Linux
 bonding runs by default: collecting and distributing begin and end together, which is also all that a datapath
-with a single set of active ports can express.
+with a single set of active ports can express. By configuration it is the one for independent control (Figure 6-21).
 
 LACP is never disabled here and links are never re-plugged to another port of the same System, so LACP_DISABLED and
 port_moved are absent. The administrative default Partner is not in Synchronization: a port without an LACP Partner
@@ -33,7 +33,9 @@ _NONE = PortState(0)
 _MUX_STATE = PortState.SYNCHRONIZATION | PortState.COLLECTING | PortState.DISTRIBUTING
 _MUX_FLAGS = {
     Mux.DETACHED: _NONE,
+    Mux.ATTACHED_WTR: _NONE,
     Mux.ATTACHED: PortState.SYNCHRONIZATION,
+    Mux.COLLECTING: PortState.SYNCHRONIZATION | PortState.COLLECTING,
     Mux.COLLECTING_DISTRIBUTING: _MUX_STATE,
 }
 _NTT_STATE = PortState.ACTIVITY | PortState.TIMEOUT | PortState.AGGREGATION | PortState.SYNCHRONIZATION
@@ -56,12 +58,15 @@ class LacpPort:
         timeout = PortState.TIMEOUT if system.fast else _NONE
         self._default_partner = PortInfo(0, "00:00:00:00:00:00", 0, 0, 0, timeout)
         self.partner = self._default_partner
-        self._state = PortState.ACTIVITY | PortState.AGGREGATION | PortState.DEFAULTED | timeout
+        activity = PortState.ACTIVITY if system.active else _NONE
+        self._state = activity | PortState.AGGREGATION | PortState.DEFAULTED | timeout
         self._ntt = True
         self._sent: deque[int] = deque(maxlen=MAX_PDUS_PER_FAST_PERIOD)
         self._current_while: int | None = None  # timers: when they expire, None when they do not run
         self._periodic_timer: int | None = None
         self._wait_while: int | None = None
+        self._restoring = False  # it carried traffic, failed, and has not been restored since
+        self._restore_at: int | None = None
 
     @property
     def actor(self) -> PortInfo:
@@ -77,7 +82,7 @@ class LacpPort:
     @property
     def attached(self) -> bool:
         """True when the Mux has attached the port to its Aggregator."""
-        return self.mux in (Mux.ATTACHED, Mux.COLLECTING_DISTRIBUTING)
+        return self.mux not in (Mux.DETACHED, Mux.WAITING)
 
     @property
     def ready(self) -> bool:
@@ -123,12 +128,21 @@ class LacpPort:
             self._sent.popleft()
         if self._wait_while is not None and now >= self._wait_while:
             self._wait_while = None
+        self._run_restore(now)
         self._run_periodic(now)
 
     def run_mux(self, ready: bool, now: int) -> bool:
         """Take one transition of the Mux machine, if there is one to take; ``ready`` is its Aggregator's Ready."""
+        following = self._next_mux(ready)
+        if following is self.mux:
+            return False
+        self._enter_mux(following, now)
+        return True
+
+    def _next_mux(self, ready: bool) -> Mux:
         selected = self.selected is Selected.SELECTED
         in_sync = PortState.SYNCHRONIZATION in self.partner.state
+        collecting = not self._system.independent or PortState.COLLECTING in self.partner.state
         following = self.mux
         match self.mux:
             case Mux.DETACHED if self.selected is not Selected.UNSELECTED:
@@ -137,19 +151,26 @@ class LacpPort:
                 following = Mux.DETACHED
             case Mux.WAITING if selected and ready:
                 following = Mux.ATTACHED
-            case Mux.ATTACHED if not selected:
+            case Mux.ATTACHED_WTR | Mux.ATTACHED if not selected:
                 following = Mux.DETACHED
-            case Mux.ATTACHED if in_sync:
-                following = Mux.COLLECTING_DISTRIBUTING
-            case Mux.COLLECTING_DISTRIBUTING if not selected or not in_sync:
+            case Mux.ATTACHED_WTR if not self._restoring:
                 following = Mux.ATTACHED
-        if following is self.mux:
-            return False
-        self._enter_mux(following, now)
-        return True
+            case Mux.ATTACHED if self._restoring:
+                following = Mux.ATTACHED_WTR
+            case Mux.ATTACHED if in_sync:
+                following = Mux.COLLECTING if self._system.independent else Mux.COLLECTING_DISTRIBUTING
+            case Mux.COLLECTING if not selected or not in_sync:
+                following = Mux.ATTACHED
+            case Mux.COLLECTING if collecting:
+                following = Mux.COLLECTING_DISTRIBUTING
+            case Mux.COLLECTING_DISTRIBUTING if not selected or not in_sync or not collecting:
+                following = Mux.COLLECTING if self._system.independent else Mux.ATTACHED
+        return following
 
     def transmit(self, now: int) -> Lacpdu | None:
         """The LACPDU to send now, if Need To Transmit and the rate limit allow one (6.4.16). After ``run_timers``."""
+        if self.enabled and self._both_passive():
+            self._ntt = False
         if not self._ntt or not self.enabled or self._held_until() is not None:
             return None  # NTT stays: a link that returns is answered at once
         self._ntt = False
@@ -158,7 +179,7 @@ class LacpPort:
 
     def next_deadline(self) -> int | None:
         """When ``run_timers`` or ``transmit`` next has something to do; None when never."""
-        deadlines = [self._current_while, self._periodic_timer, self._wait_while]
+        deadlines = [self._current_while, self._periodic_timer, self._wait_while, self._restore_at]
         if (self._ntt and self.enabled) or (self.mux is Mux.WAITING and self._wait_while is None):
             deadlines.append(self._held_until())
         return min((at for at in deadlines if at is not None), default=None)
@@ -198,6 +219,8 @@ class LacpPort:
         self._enter_rx(Rx.DEFAULTED)
 
     def _enter_mux(self, state: Mux, now: int) -> None:
+        if self.mux is Mux.COLLECTING_DISTRIBUTING and not self.usable and self._system.wait_to_restore_ns:
+            self._restoring = True
         self.mux = state
         if state is Mux.WAITING:
             self._wait_while = now + self._system.aggregate_wait_ns
@@ -230,7 +253,7 @@ class LacpPort:
         """Take over the Partner's parameters; judge anew whether it is in Synchronization with us (6.4.9)."""
         state, view, actor = pdu.actor.state, pdu.partner, self.actor
         knows_us = _identity(view) == _identity(actor)
-        maintained = PortState.ACTIVITY in state or PortState.ACTIVITY in view.state
+        maintained = PortState.ACTIVITY in state or PortState.ACTIVITY in view.state & actor.state
         in_sync = PortState.SYNCHRONIZATION in state and maintained
         if not (in_sync and (knows_us or PortState.AGGREGATION not in state)):
             state &= ~PortState.SYNCHRONIZATION
@@ -240,8 +263,21 @@ class LacpPort:
     def _set_partner_state(self, *, clear: PortState, add: PortState = _NONE) -> None:
         self.partner = replace(self.partner, state=self.partner.state & ~clear | add)
 
+    def _run_restore(self, now: int) -> None:
+        """The wait to restore runs while the Partner is heard; when it is not, it has to begin anew."""
+        if not self._restoring or not self.usable:
+            self._restore_at = None
+        elif self._restore_at is None:
+            self._restore_at = now + self._system.wait_to_restore_ns
+        elif now >= self._restore_at:
+            self._restoring, self._restore_at = False, None
+
+    def _both_passive(self) -> bool:
+        """Neither end may begin, so none speaks (6.4.13, NO_PERIODIC)."""
+        return not self._system.active and PortState.ACTIVITY not in self.partner.state
+
     def _run_periodic(self, now: int) -> None:
-        if not self.enabled:
+        if not self.enabled or self._both_passive():
             self.periodic, self._periodic_timer = Periodic.NO_PERIODIC, None
             return
         wanted = Periodic.FAST_PERIODIC if PortState.TIMEOUT in self.partner.state else Periodic.SLOW_PERIODIC

@@ -24,11 +24,13 @@ class Periodic(StrEnum):
 
 
 class Mux(StrEnum):
-    """States of the Mux machine, coupled control."""
+    """States of the Mux machine; COLLECTING is of independent control only, whose DISTRIBUTING is the last one."""
 
     DETACHED = "detached"
     WAITING = "waiting"
+    ATTACHED_WTR = "waiting-to-restore"
     ATTACHED = "attached"
+    COLLECTING = "collecting"
     COLLECTING_DISTRIBUTING = "distributing"
 
 

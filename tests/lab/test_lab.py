@@ -210,6 +210,110 @@ def test_a_crashed_tor_takes_all_its_links_and_comes_back_empty() -> None:
     with_lab(tiny(), check)
 
 
+async def _lost_udp(lab: Lab, sender: Nic, receiver: Nic, stop: asyncio.Event) -> list[int]:
+    """Send numbered datagrams from 16 ports, every 2 ms one each, until ``stop``; when those lost were sent, in ns.
+
+    Nothing here is known to path control.
+    """
+    assert lab.wiring is not None
+    spaces, loop = lab.wiring.namespaces, asyncio.get_running_loop()
+    sink = spaces[receiver.host].socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, 0)
+    sink.bind((receiver.ip, 9000))
+    missing: dict[int, int] = {}
+    all_here = asyncio.Event()
+
+    def read() -> None:
+        with suppress(BlockingIOError):
+            while True:
+                missing.pop(int.from_bytes(sink.recv(4), "big"))
+        if not missing:
+            all_here.set()
+
+    loop.add_reader(sink.fileno(), read)
+    sources = [spaces[sender.host].socket(socket.AF_INET, socket.SOCK_DGRAM, 0) for _ in range(16)]
+    for index, source in enumerate(sources):
+        source.bind((sender.ip, 40_000 + index))
+    number = 0
+    while not stop.is_set():
+        for source in sources:
+            missing[number] = now_ns()
+            source.sendto(number.to_bytes(4, "big"), (receiver.ip, 9000))
+            number += 1
+        await asyncio.sleep(0.002)
+    if missing:
+        all_here.clear()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1):
+            await all_here.wait()
+    loop.remove_reader(sink.fileno())
+    for opened in (*sources, sink):
+        opened.close()
+    return list(missing.values())
+
+
+def test_a_tor_that_boots_attracts_no_traffic_before_it_has_routes() -> None:
+    """Plain UDP out of the rack with path control off: what its sender loses now is the returning ToR's doing."""
+
+    async def check(lab: Lab, events: Recorder) -> None:
+        tor, stop = "p0.s0.t0.0", asyncio.Event()
+        sender, receiver = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
+        lab.crash(tor)
+        await lab.wait_for(lambda: lab.nics[sender.name].active == (1,), 10)
+        lost = asyncio.create_task(_lost_udp(lab, sender, receiver, stop))
+        booted = now_ns()
+        await lab.boot(tor)
+        await lab.wait_for(lambda: not lab.missing(), 30)
+        stop.set()
+        assert [(at - booted) // 1_000_000 for at in await lost] == [], "ms after the boot"
+        said = events.after(booted, EventKind.DAEMON, tor)
+        released = next(event for event in said if event.what == "released")
+        assert released.detail["reason"] == "BGP delivered"
+        grown = [event for event in events.after(booted, EventKind.LAG, sender.host) if event.subject == sender.lag]
+        assert [event.at_ns > released.at_ns for event in grown] == [True]
+        assert lab.tors[tor].condition == ""
+
+    with_lab(tiny(path_control={"enabled": False}), check)
+
+
+def test_a_tor_whose_uplinks_stay_dark_takes_its_hosts_back_when_the_reload_delay_is_over() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        tor = "p0.s0.t0.0"
+        lab.crash(tor)
+        for link in lab.fabric.links_of(tor):
+            if link.is_routed:
+                lab.breakage.ports_down([(link, link.upper.node)])
+        start = now_ns()
+        await lab.boot(tor)
+        assert lab.tors[tor].condition == "waiting for BGP"
+        told = "the ToR holds it back: waiting for BGP"
+        row = {"port": f"{tor}:h0r0", "mux": "waiting", "why_idle": told}
+
+        def shown() -> bool:
+            rows = report(lab, "lacp")
+            assert isinstance(rows, list)
+            return any(isinstance(found, dict) and row.items() <= found.items() for found in rows)
+
+        await lab.wait_for(shown, 5)
+        await lab.wait_for(lambda: lab.nics["p0.s0.h0.r0"].active == (0, 1), 10)
+        (released,) = [event for event in events.after(start, EventKind.DAEMON, tor) if event.what == "released"]
+        assert released.detail["reason"] == "reload delay over"
+        assert 1.9e9 < released.at_ns - start < 4e9
+
+    with_lab(tiny(lacp={"reload_delay_s": 2}), check)
+
+
+def test_a_tor_without_a_fabric_above_it_does_not_wait() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        tor, start = "p0.s0.t0.0", now_ns()
+        lab.crash(tor)
+        await lab.boot(tor)
+        await lab.converged(30)
+        (released,) = [event for event in events.after(start, EventKind.DAEMON, tor) if event.what == "released"]
+        assert released.at_ns - start < 500_000_000
+
+    with_lab(tiny(segments=1, aggs=0), check)
+
+
 def test_traced_paths_are_where_packets_really_go() -> None:
     async def check(lab: Lab, _events: Recorder) -> None:
         source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h1.r0")

@@ -263,9 +263,10 @@ NIC = "02:00:00:00:00:0a"
 LONG = PortState.ACTIVITY | PortState.AGGREGATION | PortState.SYNCHRONIZATION
 
 
-def lone_port() -> LacpSystem:
+def lone_port(*, independent: bool = False) -> LacpSystem:
     """One port, up at 0, that waits for nobody."""
-    nic = LacpSystem(LacpConfig(NIC, key=9, aggregate_wait_ns=0), [PortConfig("eth0", 1)])
+    config = LacpConfig(NIC, key=9, aggregate_wait_ns=0, independent=independent)
+    nic = LacpSystem(config, [PortConfig("eth0", 1)])
     nic.carrier("eth0", True, 0)
     return nic
 
@@ -334,15 +335,104 @@ class TestMux:
         wire.run(1.1)
         assert wire.active("host") == BOTH
 
+    def test_with_independent_control_a_port_distributes_only_once_its_partner_collects(self) -> None:
+        nic = lone_port(independent=True)
+        heard(nic, 1)
+        nic.tick(2)
+        assert (nic.status()[0].mux, nic.active_ports) == (Mux.COLLECTING, ())
+        state = nic.status()[0].actor.state
+        assert state & (PortState.COLLECTING | PortState.DISTRIBUTING) == PortState.COLLECTING
+        heard(nic, 3, LONG | PortState.COLLECTING)
+        assert (nic.status()[0].mux, nic.active_ports) == (Mux.COLLECTING_DISTRIBUTING, ("eth0",))
+        heard(nic, 4)
+        assert (nic.status()[0].mux, nic.active_ports) == (Mux.COLLECTING, ())
+        heard(nic, 5, LONG & ~PortState.SYNCHRONIZATION)
+        assert nic.status()[0].mux is Mux.ATTACHED
+
+    def test_with_coupled_control_a_port_does_not_wait_for_its_partner_to_collect(self) -> None:
+        nic = lone_port()
+        heard(nic, 1)
+        nic.tick(2)
+        assert nic.active_ports == ("eth0",)
+
+    @pytest.mark.parametrize("fault", ["carrier", "silence"])
+    def test_a_port_that_failed_waits_to_be_restored_and_a_new_one_does_not(self, fault: str) -> None:
+        wire = dual_tor(host(), tor(300, restore_s=10), tor(600, restore_s=10))
+        wire.run(2.1)
+        assert wire.active("host") == BOTH, "nothing to restore at the beginning"
+        if fault == "carrier":
+            wire.carrier(("host", "eth0"), False)
+            wire.run(1)
+            wire.carrier(("host", "eth0"), True)
+        else:
+            for end in ("host", "tor0"):
+                wire.mute(end)
+            wire.run(10)
+            for end in ("host", "tor0"):
+                wire.mute(end, False)
+        wire.run(9.9)
+        assert "eth0" not in wire.active("host")
+        wire.run(3.2)  # silence: heard a second later, and the host waits 2 s to aggregate anew
+        assert wire.active("host") == BOTH
+        assert wire.active("tor0") == ("down0",)
+
+    def test_the_wait_to_restore_begins_anew_with_each_failure(self) -> None:
+        wire = dual_tor(host(), tor(300, restore_s=10), tor(600, restore_s=10))
+        wire.run(2.1)
+        for _ in range(3):
+            wire.carrier(("host", "eth0"), False)
+            wire.run(1)
+            wire.carrier(("host", "eth0"), True)
+            wire.run(8)
+            assert wire.port("tor0", "down0").mux is Mux.ATTACHED_WTR
+            assert wire.active("host") == ("eth1",)
+        wire.run(3.1)  # the first LACPDU after the link came up took a second
+        assert wire.active("host") == BOTH
+
+
+class TestActivity:
+    def test_a_passive_tor_aggregates_with_an_active_host(self) -> None:
+        wire = dual_tor(host(), tor(300, active=False), tor(600, active=False))
+        wire.run(5)
+        assert wire.active("host") == BOTH
+        assert PortState.ACTIVITY not in wire.port("host", "eth0").partner.state
+
+    def test_two_passive_ends_never_speak(self) -> None:
+        nobody = LacpConfig("02:00:00:00:00:0a", key=9, active=False)
+        nic = LacpSystem(nobody, [PortConfig(name, number) for number, name in enumerate(BOTH, 1)])
+        wire = dual_tor(nic, tor(300, active=False), tor(600, active=False))
+        wire.run(60)
+        assert wire.sent == []
+        assert wire.active("host") == ()
+
+    def test_a_passive_end_falls_silent_when_its_partner_is_gone(self) -> None:
+        wire = dual_tor(host(), tor(300, active=False), tor(600, active=False))
+        wire.run(5)
+        wire.mute("host")
+        wire.run(6.1)
+        assert wire.port("tor0", "down0").rx is Rx.DEFAULTED
+        before = len([name for _, name, _, _ in wire.sent if name == "tor0"])
+        wire.run(60)
+        assert len([name for _, name, _, _ in wire.sent if name == "tor0"]) == before
+        wire.mute("host", False)
+        wire.run(4)
+        assert wire.active("host") == BOTH
+
 
 class TestConsent:
     """Both ends give each other up while a repair brings their LACPDUs through again, crossing on the wire."""
 
-    @given(healthy_s=st.floats(4, 6), silence_s=st.floats(4.5, 6.5), seed=st.integers(0, 2**32))
+    @given(
+        healthy_s=st.floats(4, 6),
+        silence_s=st.floats(4.5, 6.5),
+        seed=st.integers(0, 2**32),
+        independent=st.booleans(),
+    )
     def test_no_end_carries_traffic_for_long_that_the_other_refuses(
-        self, healthy_s: float, silence_s: float, seed: int
+        self, healthy_s: float, silence_s: float, seed: int, independent: bool
     ) -> None:
-        wire = dual_tor(host(wait_s=0.2), tor(300, wait_s=0.2), tor(600, wait_s=0.2))
+        tors = [tor(offset, wait_s=0.2, independent=independent) for offset in (300, 600)]
+        wire = dual_tor(host(wait_s=0.2), *tors)
         wire.channel = in_order(wire, seed)
         wire.run(healthy_s)
         for end in ("host", "tor0"):
@@ -353,7 +443,10 @@ class TestConsent:
         alone_ms = 0
         for _ in range(3000):
             wire.run(0.001)
-            alone_ms += ("eth0" in wire.active("host")) != ("down0" in wire.active("tor0"))
+            ends = wire.port("host", "eth0").actor.state, wire.port("tor0", "down0").actor.state
+            alone_ms += any(
+                PortState.DISTRIBUTING in one and PortState.COLLECTING not in other for one, other in (ends, ends[::-1])
+            )
         assert wire.active("host") == BOTH
         assert alone_ms <= 3, "LACPDUs take at most 0.4 ms"
 

@@ -113,10 +113,20 @@ def host(ports: int = 2, *, fast: bool = True, wait_s: float = 2.0) -> LacpSyste
 
 
 def tor(
-    offset: int, *, system: str = SHARED, key: int = 7, priority: int = 65535, fast: bool = True, wait_s: float = 2.0
+    offset: int,
+    *,
+    system: str = SHARED,
+    key: int = 7,
+    priority: int = 65535,
+    fast: bool = True,
+    wait_s: float = 2.0,
+    active: bool = True,
+    independent: bool = False,
+    restore_s: float = 0,
 ) -> LacpSystem:
     """A ToR's access port as HPN has it: shared system ID, port number = physical port + offset."""
-    config = LacpConfig(system, key, priority, fast, round(wait_s * SECOND_NS))
+    waits = round(wait_s * SECOND_NS), active, independent, round(restore_s * SECOND_NS)
+    config = LacpConfig(system, key, priority, fast, *waits)
     return LacpSystem(config, [PortConfig("down0", offset + 1)])
 
 

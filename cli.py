@@ -50,6 +50,8 @@ from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
 from testbed.vm.uml import STALL_S, STALL_VARIABLE
 
+_SIGPIPE = 128 + signal.SIGPIPE  # what a shell reports of a program whose reader went away; no answer of a drill
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hpn")
@@ -68,6 +70,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     repeatable.begin()
     _open_standard_streams()
+    stdout = sys.stdout
     try:
         code = commands.main(prog_name="hpn", standalone_mode=False)
     except click.ClickException as error:
@@ -82,7 +85,13 @@ def main() -> None:
         code = error.exit_code
     except BrokenPipeError:
         _drop_output()
-        code = 0
+        code = _SIGPIPE
+    except SystemExit as leave:
+        # A closed pipe: rich ends so, and click, which puts something in the place of the stream.
+        if not isinstance(leave.__context__, BrokenPipeError) and sys.stdout is stdout:
+            raise
+        _drop_output()
+        code = _SIGPIPE
     except OSError as error:  # a full disk, a folder of somebody else, a working directory that is gone
         where = f" ({error.filename})" if error.filename else ""
         click.echo(f"hpn: {error.strerror or error}{where}; check disk, path and permissions", err=True)
@@ -391,7 +400,7 @@ def drill_run(
         drills = [chosen.slowed(slow) for chosen in drills]
     if junit is not None:
         check_junit(junit)
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = terminal()
     if folder is not None:  # inside a guest: news as lines; the outside reads the run folder and prints it
         order = Order(
             drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine, keep_records=keep_records, phase=phase
@@ -406,17 +415,17 @@ def drill_run(
     batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries, keep_records, phase)
     guest = engines.ENGINES[wanted]() if wanted != engines.HOST else None
     runs: list[RunFolder] = []
-    refused: MachineError | None = None
+    refused: MachineError | NoisyError | None = None
     try:
         watched = engines.run_batch(batch, guest, lambda title: LiveView(console, title), click.echo)
         for order, run in watched:
-            if isinstance(run, MachineError):
-                refused = run
+            if isinstance(run, MachineError | NoisyError):
+                refused = run if refused is None or isinstance(run, MachineError) else refused
                 click.echo(f"hpn: {order.drill.name}: {run}", err=True)
                 continue
             runs.append(run)
             console.print(summary(run.manifest(), run.metrics(), run.verdict()))
-            console.print(f"run folder: {run.path}\n", highlight=False)
+            console.print(f"run folder: {run.path}\n", soft_wrap=True)
     finally:
         repeated = repeats.judge(batch, runs)
         if junit is not None:
@@ -425,7 +434,7 @@ def drill_run(
         show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
         show(*repeats.summaries(repeated))
     code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
-    return MachineError.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
+    return refused.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
 
 
 @commands.command("analyse")
@@ -608,7 +617,7 @@ def vm() -> None:
 @click.option("--source", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A linux-source tar file.")
 def vm_build_kernel(source: Path | None) -> None:
     """Build the user-mode-linux kernel that --virtual-time needs, into the cache (3 to 5 minutes, once)."""
-    with LiveSteps(Console(width=None if sys.stdout.isatty() else 160)) as listen:
+    with LiveSteps(terminal()) as listen:
         built = kernel_build.build(listen, source)
     click.echo(f"user-mode-linux {built.release} is in the cache as {built.key}")
 
@@ -647,9 +656,15 @@ def engine_name(engine: str, virtual_time: bool) -> str:
     return "uml-virtual-time"
 
 
+def terminal() -> Console:
+    """Where to print: as wide as the terminal or COLUMNS say, else 160; brackets are brackets, never markup."""
+    wide = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if wide else 160, markup=False, emoji=False, highlight=False)
+
+
 def show(*renderables: RenderableType) -> None:
     """Print tables, a blank line between them."""
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = terminal()
     for renderable in renderables:
         console.print(renderable)
         console.print()

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from failover.model import DrillMetrics, FlowEdgeResult
 from failover.ports import PortMetrics
 from results.manifest import Manifest
+from results.runplace import take, with_all_above
 from results.verdict import Verdict
 from testbed.errors import InputError
 from testbed.events import Event
@@ -62,7 +63,7 @@ class RunFolder:
     def write_metrics(self, metrics: DrillMetrics) -> None:
         """``metrics.json`` and ``flows.jsonl``, and ``ports.json`` when ports were sampled."""
         if metrics.ports is None:
-            (self.path / "ports.json").unlink(missing_ok=True)  # of an earlier run
+            (self.path / "ports.json").unlink(missing_ok=True)  # of an earlier analysis
         for name, content in metrics_files(metrics).items():
             _write(self.path / name, content)
 
@@ -118,21 +119,26 @@ def verdict_files(verdict: Verdict) -> Mapping[str, bytes]:
 
 
 def create(path: Path) -> RunFolder:
-    """A new run folder. InputError when something else is there already or it cannot be made."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        occupied = any(path.iterdir()) and not (path / "manifest.json").exists()
-    except OSError as error:
-        raise InputError(f"cannot make run folder {path}: {error.strerror}; choose another with --out") from error
-    if occupied:
-        raise InputError(f"{path} is not empty and not a run folder; choose another with --out")
+    """A run folder for a new run, empty: what an earlier run left there is deleted.
+
+    InputError when something else is there or it cannot be made; then nothing was made or deleted.
+    """
+    take(path, _is_manifest)
     return RunFolder(path)
+
+
+def _is_manifest(path: Path) -> bool:
+    try:
+        _read(path, _MANIFEST)
+    except InputError:
+        return False
+    return True
 
 
 def prepare(out: Path) -> None:
     """Make the OUT folder before anything runs. InputError when reports could not be written there."""
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        with_all_above(out)
     except OSError as error:
         raise InputError(f"cannot make {out}: {error.strerror}; choose another --out") from error
     if not os.access(out, os.W_OK | os.X_OK):

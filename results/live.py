@@ -55,10 +55,10 @@ class LiveView:
         if self._live is not None:
             self._live.update(self._render())
         elif news.kind != "traffic":
-            self._console.print(f"{self._title}: {self._stamp()}{news.text}", highlight=False)
+            self._console.print(f"{self._title}: {self._stamp()}{news.text}", soft_wrap=True)
         elif self._goodput and news.elapsed_s - self._last_line_s >= 1.0:
             self._last_line_s = news.elapsed_s
-            self._console.print(f"{self._title}: {self._stamp()}{self._goodput_text()}", highlight=False)
+            self._console.print(f"{self._title}: {self._stamp()}{self._goodput_text()}", soft_wrap=True)
 
     def _stamp(self) -> str:
         return f"{self._elapsed:5.1f} of {self._total:.1f} s  " if self._elapsed else ""
@@ -115,4 +115,4 @@ class LiveSteps:
             self._bars.update(self._tasks[news.stage], completed=news.done)
         elif news.stage not in self._told:
             self._told.add(news.stage)
-            self._console.print(news.stage, highlight=False)
+            self._console.print(news.stage, soft_wrap=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+VIRTUAL_TIME = "uml-virtual-time"
 HOST = "host"
 """The engine that is this machine's own kernel."""
 

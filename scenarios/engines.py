@@ -20,7 +20,7 @@ from scenarios.ci_run import EngineSlot, command_engine
 from scenarios.drill import Drill
 from scenarios.order import Batch, Order
 from scenarios.tries import tried
-from testbed.errors import InputError, MachineError, error_for
+from testbed.errors import InputError, MachineError, NoisyError, error_for
 from testbed.vm.guest import Engine, GuestJob, GuestResult
 from testbed.vm.qemu import Qemu
 from testbed.vm.uml import Uml
@@ -77,16 +77,18 @@ def run_everywhere(
 
 def run_batch(
     batch: Batch, engine: Engine | None, watch: Watch, on_line: Callable[[str], None]
-) -> Iterator[tuple[Order, RunFolder | MachineError]]:
+) -> Iterator[tuple[Order, RunFolder | MachineError | NoisyError]]:
     """Make every run, on the host when ``engine`` is None; a drill that this machine cannot run is left out, once."""
     refused: set[str] = set()
     for order in batch.orders():
-        if order.drill.name in refused:
+        if order.drill.source in refused:
             continue
         try:
             yield order, tried(partial(_make, order, engine, watch, on_line), batch.tries, on_line)
+        except NoisyError as error:
+            yield order, error
         except MachineError as error:
-            refused.add(order.drill.name)
+            refused.add(order.drill.source)
             yield order, error
 
 

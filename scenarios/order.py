@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -41,7 +42,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Several drills, each run ``repeat`` times, numbered from ``first``; run folders are OUT/DRILL or OUT/DRILL-N."""
+    """Several drills, each run ``repeat`` times, numbered from ``first``; run folders are OUT/DRILL or OUT/DRILL-N.
+
+    Of drills that share their name the second's are OUT/DRILL.2 or OUT/DRILL.2-N.
+    """
 
     drills: Sequence[Drill]
     repeat: int
@@ -54,13 +58,23 @@ class Batch:
 
     def orders(self) -> Iterator[Order]:
         """Every run to be made, in order."""
-        for drill in self.drills:
+        for drill, folder in zip(self.drills, self._folders(), strict=True):
             for number in range(self.first, self.first + self.repeat):
-                name = drill.name if self.repeat == 1 else f"{drill.name}-{number}"
+                name = folder if self.repeat == 1 else f"{folder}-{number}"
                 order = Order(drill, self.out / name, self.command, 0 if self.repeat == 1 else number, phase=number)
                 yield replace(order, slow=self.slow, keep_records=self.keep_records)
 
+    def _folders(self) -> Iterator[str]:
+        """A name for each drill's run folders: its own, with '.2' and so on for further drills of that name."""
+        seen: Counter[str] = Counter()
+        for drill in self.drills:
+            seen[drill.name] += 1
+            yield drill.name if seen[drill.name] == 1 else f"{drill.name}.{seen[drill.name]}"
+
     def by_drill(self, runs: Sequence[RunFolder]) -> Iterator[Sequence[RunFolder]]:
         """The runs made so far, grouped by drill."""
-        for _, found in groupby(runs, lambda run: run.manifest().drill):
+        for _, found in groupby(runs, self._folder_of):
             yield tuple(found)
+
+    def _folder_of(self, run: RunFolder) -> str:
+        return run.path.name if self.repeat == 1 else run.path.name.rpartition("-")[0]

@@ -24,10 +24,11 @@ from failover.moments import moments
 from failover.ports import Sampled
 from failover.portsampler import PortSampler
 from results.folder import RunFolder
-from results.manifest import Manifest
+from results.manifest import VIRTUAL_TIME, Manifest
 from results.progress import Progress
 from scenarios.blast import transit_flows
 from scenarios.drill import Drill
+from scenarios.guard import Guard
 from scenarios.order import Order
 from scenarios.phase import phase_of
 from scenarios.spares import stand_ins
@@ -73,6 +74,9 @@ def main(order: Order, folder: RunFolder, tell: Tell, fail: Callable[[HpnError],
         asyncio.run(_Run(order, folder, tell).go())
     except HpnError as error:
         fail(error)
+    except OSError as error:  # a full disk, above all
+        where = f" ({error.filename})" if error.filename else ""
+        fail(MachineError(f"{error.strerror or error}{where}; free some space, or choose another --out"))
     except asyncio.CancelledError:
         return INTERRUPTED
     return 0
@@ -127,17 +131,25 @@ class _Run:
         injector = Injector(lab, traffic)
         sampler = HostSampler(own_pids)
         ports = PortSampler(lab.fabric, lab.requests, self._drill.sample)
+        guard = Guard(
+            lab,
+            traffic.engine,
+            traffic.begun,
+            self._folder.path,
+            processes=self._order.engine != VIRTUAL_TIME,
+        )
         news: asyncio.Task[None] | None = None
         try:
             await traffic.start()
+            lab.subscribe(guard.heard)
             gc.collect()
             gc.freeze()
             sampler.start()
             self._start_ns = now_ns() + _LEAD_NS
             traffic.engine.begin(self._start_ns)
             ports.start(self._start_ns)
-            news = asyncio.create_task(self._relay(traffic))
-            await self._timeline(lab, traffic, injector)
+            news = asyncio.create_task(self._relay(traffic, guard))
+            await self._timeline(lab, traffic, injector, guard)
             ports.stop()
             end_ns = now_ns()
             sampler.stop()
@@ -149,6 +161,8 @@ class _Run:
             ports.stop()
             await injector.heal()
             await traffic.engine.close()
+        changed = await _restored(lab, before)
+        guard.last_look()
         return Observed(
             flows=traffic.flows,
             report=report,
@@ -156,26 +170,28 @@ class _Run:
             start_ns=self._start_ns,
             end_ns=end_ns,
             host=sampler.load(self._start_ns, end_ns),
-            differences=await _restored(lab, before),
+            differences=changed,
             ports=ports.sampled(),
             deviations=unlike,
         )
 
-    async def _timeline(self, lab: Lab, traffic: LabTraffic, injector: Injector) -> None:
-        """The healthy phase, every edge at its time, and the settling; a dead traffic worker ends it at once."""
+    async def _timeline(self, lab: Lab, traffic: LabTraffic, injector: Injector, guard: Guard) -> None:
+        """The healthy phase, every edge at its time, and the settling; what the guard finds lost ends it at once."""
         self._phase("healthy")
         timeline = self._drill.timeline
         for moment in moments(timeline.faults):
             crossing = transit_flows(lab.fabric, moment.faults, traffic.flows)
             await traffic.until(self._start_ns + moment.at_ns)
+            guard.faults_begin()
             await injector.carry_out(moment, crossing, traffic.planes())
             for due in moment.due:
                 self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
         await traffic.until(self._start_ns + timeline.end_ns)
 
-    async def _relay(self, traffic: LabTraffic) -> None:
+    async def _relay(self, traffic: LabTraffic, guard: Guard) -> None:
         while True:
             await asyncio.sleep(_TELL_S)
+            guard.look()
             self._news("traffic", "", traffic)
 
     def _write_driver_evidence(self, lab: Lab) -> None:
@@ -216,6 +232,8 @@ async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[s
     try:
         await lab.converged(timeout_s)
     except MachineError:
+        if lab.lost is not None:
+            raise
         return differences(before, state(lab)) or ("the lab did not converge again",)
     return (*differences(before, state(lab)), *deviations(lab))
 

@@ -8,22 +8,31 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
 from failover import needs
 from results.folder import RunFolder, create
+from results.manifest import HOST, VIRTUAL_TIME
 from results.progress import Progress, decode, encode
-from scenarios import runner
+from results.runplace import drop_raw, nearest
+from scenarios import runner, space
 from scenarios.order import Order
+from scenarios.workload import flows_of
 from testbed.errors import HpnError, InputError, MachineError, error_for
 from testbed.fabric.build import build
 from testbed.kernel import sandbox
+from testbed.kernel.processes import is_stopped
+from testbed.kernel.survivor import cleared_up
 from testbed.lab import preflight
 
 _HEAL_S = 10.0
+_LOOK_MS = 500
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
@@ -31,30 +40,88 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
 
     MachineError when the machine cannot run it, KeyboardInterrupt after Ctrl-C; the lab is gone in any case.
     """
-    preflight.check(build(order.drill.topology))
+    fabric = build(order.drill.topology)
+    preflight.check(fabric)
     needs.check(planned.fault for planned in order.drill.timeline.faults)
-    folder = create(order.out.absolute())
-    if Path("/run") in order.out.absolute().parents:
+    if Path("/run") in order.out.resolve().parents:
         raise InputError(f"{order.out} lies under /run, which the sandbox hides; choose another --out")
+    drill, flows = order.drill, flows_of(order.drill.workload, fabric)
+    wanted = space.record_bytes(flows, drill.timeline.end_ns, drill.workload.tick_ns, order.keep_records)
+    space.check(nearest(order.out.absolute()), wanted)
+    folder = create(order.out.absolute())
+    if order.engine != HOST:
+        return _run(order, folder, on_progress)  # whoever started the guest clears up after it
+    with cleared_up(lambda: drop_raw(folder.path)):
+        return _run(order, folder, on_progress)
+
+
+def _run(order: Order, folder: RunFolder, on_progress: Callable[[Progress], None]) -> RunFolder:
     reader, writer = os.pipe()
 
     def body() -> int:
         return runner.main(order, folder, lambda news: _tell(writer, news), lambda error: _fail(writer, error))
 
-    try:
-        box = sandbox.spawn(body)
-    finally:
-        os.close(writer)
-    with os.fdopen(reader, "rb") as lines, _InterruptOnce(box) as guard:
-        failure = _relay(lines, on_progress)
+    with _InterruptOnce() as guard:
+        try:
+            box = sandbox.spawn(body)
+        finally:
+            os.close(writer)
+        guard.watch(box)
+        frozen = _Frozen(box) if order.engine != VIRTUAL_TIME else None
+        try:
+            failure = _relay(_lines(reader, frozen), on_progress)
+        except BaseException:
+            _kill(box, signal.SIGKILL)  # nobody listens any more, such as the reader of our output
+            box.wait()
+            raise
+        finally:
+            os.close(reader)
         code = box.wait()
         if guard.interrupted:
             raise KeyboardInterrupt
+    if frozen is not None and frozen.found:
+        raise MachineError(f"the drill's supervisor (process {box.first_pid}) was stopped by somebody; run it again")
     if failure is not None:
         raise failure
+    if code > 128:
+        raise MachineError(f"the drill's supervisor (process {box.first_pid}) was killed by signal {code - 128}")
     if code != 0:
-        raise MachineError(f"the drill's process ended with code {code}; its last words are above")
+        raise MachineError(f"the drill's supervisor ended with code {code}; its last words are above")
     return folder
+
+
+class _Frozen:
+    """Looks whether somebody stopped the supervisor, which cannot say so; then ends it."""
+
+    def __init__(self, box: sandbox.Sandbox) -> None:
+        self._box = box
+        self._suspect = False
+        self.found = False
+
+    def look(self) -> None:
+        """One look, after a while without news: stopped at two looks running is frozen."""
+        stopped = is_stopped(self._box.first_pid)
+        if stopped and self._suspect:
+            self.found = True
+            _kill(self._box, signal.SIGKILL)
+        self._suspect = stopped
+
+
+def _lines(reader: int, frozen: _Frozen | None) -> Iterator[bytes]:
+    """Lines from the supervisor until it closes the pipe."""
+    poller = select.poll()
+    poller.register(reader, select.POLLIN)
+    rest = b""
+    while True:
+        if not poller.poll(None if frozen is None else _LOOK_MS):
+            assert frozen is not None
+            frozen.look()
+            continue
+        data = os.read(reader, 1 << 16)
+        if not data:
+            return
+        *whole, rest = (rest + data).split(b"\n")
+        yield from whole
 
 
 def _relay(lines: Iterable[bytes], on_progress: Callable[[Progress], None]) -> HpnError | None:
@@ -80,25 +147,41 @@ def _fail(writer: int, error: HpnError) -> None:
 class _InterruptOnce:
     """Ctrl-C while a drill runs: the terminal tells the drill itself; kill it when it does not end in time."""
 
-    def __init__(self, box: sandbox.Sandbox) -> None:
-        self._box = box
+    def __init__(self) -> None:
+        self._box: sandbox.Sandbox | None = None
         self.interrupted = False
 
+    def watch(self, box: sandbox.Sandbox) -> None:
+        """Pass the signals on to this sandbox, also one that came before it stood."""
+        self._box = box
+        if self.interrupted:
+            self._pass_on(box)
+
     def __enter__(self) -> _InterruptOnce:
-        self._previous = [signal.signal(n, self._on_signal) for n in (signal.SIGINT, signal.SIGTERM)]
+        self._previous = [signal.signal(n, self._on_signal) for n in _ENDING]
         self._alarm = signal.signal(signal.SIGALRM, self._on_alarm)
         return self
 
     def __exit__(self, *_exception: object) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._alarm)
-        for number, handler in zip((signal.SIGINT, signal.SIGTERM), self._previous, strict=True):
+        for number, handler in zip(_ENDING, self._previous, strict=True):
             signal.signal(number, handler)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupted = True
-        os.kill(self._box.first_pid, signal.SIGINT)
+        if self._box is not None:
+            self._pass_on(self._box)
+
+    def _pass_on(self, box: sandbox.Sandbox) -> None:
+        _kill(box, signal.SIGINT)
         signal.setitimer(signal.ITIMER_REAL, _HEAL_S)
 
     def _on_alarm(self, _number: int, _frame: FrameType | None) -> None:
-        os.kill(self._box.first_pid, signal.SIGKILL)
+        if self._box is not None:
+            _kill(self._box, signal.SIGKILL)
+
+
+def _kill(box: sandbox.Sandbox, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):  # it has ended by itself
+        os.kill(box.first_pid, number)

@@ -89,6 +89,11 @@ class LabTraffic:
         self._connect(self._roster.present)
 
     @property
+    def begun(self) -> tuple[int, ...]:
+        """Ids of flows that are there now."""
+        return tuple(flow.id for flow in self._roster.present)
+
+    @property
     def absent(self) -> tuple[int, ...]:
         """Ids of flows that are not there now: closed, or stand-ins that have not begun."""
         return self._roster.absent

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from testbed.errors import MachineError
+from testbed.errors import HpnError, MachineError
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.kernel.ns import NetNs
 from traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
@@ -82,6 +82,8 @@ class TrafficEngine:
         self._sent: dict[int, int] = {}
         self._received: dict[int, int] = {}
         self._softnet_before = 0
+        self._still = False
+        self._heard_at: dict[int, int] = {}  # when each worker last said how far it is
 
     async def start(self, timeout_s: float = 60.0) -> Sequence[Ready]:
         """Start the workers and wait until all their sockets are bound. MachineError otherwise."""
@@ -151,8 +153,23 @@ class TrafficEngine:
 
     def stand_still(self, still: bool) -> None:
         """Stop all workers, or let them go on."""
+        self._still = still
         for worker in self._workers.values():
             worker.signal(signal.SIGSTOP if still else signal.SIGCONT)
+
+    def give_up(self, error: HpnError) -> None:
+        """Fail with this error, as when a worker dies: whoever waits for anything here gets it."""
+        if not self.failed.done():
+            self.failed.set_exception(error)
+            self._fail_moves(error)
+
+    def pids(self) -> dict[int, int]:
+        """Process IDs of living workers, by number; none while they stand still by our will."""
+        return {} if self._still else {index: worker.pid for index, worker in self._workers.items() if worker.pid is not None}
+
+    def silent_since(self, at_ns: int) -> list[int]:
+        """Workers that have begun and said nothing after ``at_ns``."""
+        return [worker for worker, heard in self._heard_at.items() if heard < at_ns]
 
     def _setups(self) -> list[Setup]:
         nics = {f.src_nic: f.src_ip for f in self._flows.values()} | {f.dst_nic: f.dst_ip for f in self._flows.values()}
@@ -234,6 +251,7 @@ class TrafficEngine:
     def _heard(self, worker: int, message: Message) -> None:
         match message:
             case Progress():
+                self._heard_at[worker] = now_ns()
                 self._sent.update(message.sent)
                 self._received.update(message.received)
                 if worker == 0 and self._progress is not None:
@@ -280,10 +298,9 @@ class TrafficEngine:
         self._fail(why)
 
     def _fail(self, why: str) -> None:
-        if self.failed.done():
-            return
-        error = MachineError(why)
-        self.failed.set_exception(error)
+        self.give_up(MachineError(why))
+
+    def _fail_moves(self, error: HpnError) -> None:
         for futures in self._moves.values():
             for future in futures:
                 if not future.done():

@@ -51,6 +51,11 @@ class WorkerProcess:
         self._loop.add_reader(self._control.fileno(), self._readable)
         self._loop.add_reader(self._pidfd, self._exited)
 
+    @property
+    def pid(self) -> int | None:
+        """Process ID while it lives."""
+        return None if self._gone.done() else self._process.pid
+
     async def send_all(self, setup: Setup) -> None:
         """Send the set-up, which may be large. A worker that is gone is noticed elsewhere."""
         try:

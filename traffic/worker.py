@@ -6,6 +6,7 @@ into two record files. It dies with its parent.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import select
@@ -297,6 +298,12 @@ def main(arguments: Sequence[str]) -> int:
         worker.run()
     except (BrokenPipeError, ConnectionResetError):
         return 0  # the engine is gone
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        full = f"worker {setup.index} cannot write its records ({error.strerror}); free some space where they lie"
+        control.sendall(encode(Failed(full)))
+        return MachineError.exit_code
     except MachineError as error:
         control.sendall(encode(Failed(str(error))))
         return MachineError.exit_code

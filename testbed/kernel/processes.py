@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
+from pathlib import Path
 
 
 def own_pids() -> list[int]:
     """Every process of the sandbox: its /proc shows no others."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether somebody has stopped the process (SIGSTOP, or a debugger); False when it is gone."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state in "Tt"
 
 
 def reap_strangers(own: Container[int]) -> None:

@@ -71,13 +71,13 @@ def spawn(
     """
     with_user = needs_user_namespace() if user_namespace is None else user_namespace
     reader, writer = os.pipe2(os.O_CLOEXEC)
-    _flush()
+    flush()
     parent = os.getpid()
     warden = os.fork()
     if warden == 0:
         os.close(reader)
         if detach:
-            _close_all_but({writer, *keep})
+            close_all_but({writer, *keep})
         _be_warden(body, writer, with_user, None if detach else parent)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
@@ -154,7 +154,7 @@ def let_go_of_terminal(log_fd: int | None = None) -> None:
     os.close(nothing)
 
 
-def _close_all_but(kept: Collection[int]) -> None:
+def close_all_but(kept: Collection[int]) -> None:
     """Close every descriptor above 2 that is not ``kept``; a lock of the caller would be held as long as we live."""
     for fd in [int(name) for name in os.listdir("/proc/self/fd")]:
         if fd > 2 and fd not in kept:
@@ -162,7 +162,8 @@ def _close_all_but(kept: Collection[int]) -> None:
                 os.close(fd)
 
 
-def _flush() -> None:
+def flush() -> None:
+    """Write out what Python has buffered, before a fork would have it written twice."""
     sys.stdout.flush()
     sys.stderr.flush()
 
@@ -218,7 +219,7 @@ def _be_first(body: Callable[[], int], go_reader: int, writer: int) -> NoReturn:
     except BaseException:  # noqa: BLE001 - the edge of a process: nothing above it could report
         traceback.print_exc()
     finally:
-        _flush()
+        flush()
         os._exit(code)
 
 

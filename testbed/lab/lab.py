@@ -109,10 +109,15 @@ class Lab:
             raise MachineError(_not_converged(self.missing(), timeout_s)) from None
 
     async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
-        """Look at ``condition`` after every event of the lab until it holds. TimeoutError when it does not in time."""
+        """Look at ``condition`` after every event of the lab until it holds.
+
+        TimeoutError when it does not in time, MachineError when a daemon is lost.
+        """
         # Not asyncio.wait_for: in Python 3.11 it can swallow the cancellation that Ctrl-C is.
         async with asyncio.timeout(timeout_s):
             while not condition():
+                if self.lost is not None:
+                    raise MachineError(self.lost)
                 self._tick.clear()
                 await self._tick.wait()
 
@@ -128,6 +133,11 @@ class Lab:
     def missing(self) -> list[Gap]:
         """What keeps the lab from being converged; empty when it is."""
         return gaps(self)
+
+    @property
+    def lost(self) -> str | None:
+        """Which daemon died though nobody here had asked for that, and how."""
+        return next((daemon.trouble for daemon in self.birds.values() if daemon.trouble is not None), None)
 
     def path(self, flow: Flow) -> FlowPath:
         """The exact path of a UDP flow at this moment. InputError for a NIC that does not exist."""

@@ -55,6 +55,11 @@ class BirdDaemon:
         self._ready: asyncio.Future[None] | None = None
         self._gone: asyncio.Future[None] | None = None
         self._established: set[str] = set()
+        self._ending = False
+        self.held = False
+        """Stopped by ``freeze``."""
+        self.trouble: str | None = None
+        """How it died when nobody here had asked for that; None once it is started again."""
 
     @property
     def running(self) -> bool:
@@ -81,6 +86,7 @@ class BirdDaemon:
         assert process.stderr is not None
         os.set_blocking(process.stderr.fileno(), False)
         self._process, self._pidfd = process, os.pidfd_open(process.pid)
+        self._ending, self.held, self.trouble = False, False, None
         self._log, self._ready, self._gone = LogReader(), loop.create_future(), loop.create_future()
         loop.add_reader(process.stderr.fileno(), self._read_log)
         loop.add_reader(self._pidfd, self._reap)
@@ -106,11 +112,13 @@ class BirdDaemon:
         """Stop it in its tracks (SIGSTOP): it neither forwards news nor says farewell until killed or thawed."""
         if self._process is not None:
             self._process.send_signal(signal.SIGSTOP)
+            self.held = True
 
     def thaw(self) -> None:
         """Let it run on (SIGCONT)."""
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
+            self.held = False
 
     def configure(self, config: str) -> None:
         """Have it take another configuration now; ``start`` goes back to the first. BirdError when it refuses.
@@ -128,12 +136,14 @@ class BirdDaemon:
     def kill(self) -> None:
         """Crash it (SIGKILL): peers see their sessions reset, its kernel routes stay."""
         if self._process is not None:
+            self._ending = True
             self._process.send_signal(signal.SIGKILL)
 
     async def stop(self, deadline_ns: int) -> None:
         """Have BIRD withdraw its routes and end; SIGKILL when it is not gone by the deadline. Idempotent."""
         if self._process is None or self._gone is None:
             return
+        self._ending = True
         self._process.send_signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(_seconds_until(deadline_ns)):
@@ -179,6 +189,9 @@ class BirdDaemon:
         process.stderr.close()
         os.close(self._pidfd)
         self._process, self._pidfd = None, -1
+        if not self._ending:
+            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+            self.trouble = f"{self.node.name}: BIRD (process {process.pid}) died, {how}: {self._log.last or 'no word'}"
         self._say(EventKind.DAEMON, "bird", "died", exit_code=code)
         for session in sorted(self._established):
             self._say(EventKind.BGP, session, "down", reason="BIRD died")

@@ -83,3 +83,17 @@ def skip_without_sandbox() -> None:
         sandbox.spawn(lambda: 0).wait()
     except MachineError as error:
         pytest.skip(str(error))
+
+
+def pids_of(state: Path, program: str) -> list[int]:
+    """Process IDs of what this test's commands started and whose command line holds ``program``, oldest first."""
+    marker = f"HPN_STATE_DIR={state / 'labs'}".encode()
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            ours = marker in Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+            if ours and program in Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode():
+                found.append(int(name))
+        except OSError:
+            continue
+    return sorted(found)

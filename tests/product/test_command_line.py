@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import cli
 from tests.product.hpn import ROOT, Hpn
 
 
@@ -76,3 +78,29 @@ def test_an_output_that_takes_nothing_is_no_traceback(tmp_path: Path, redirect: 
     assert (ended.returncode, "Traceback" in ended.stderr) == (code, False), ended.stderr
     assert ended.stderr.startswith(words)
     assert len(ended.stderr.splitlines()) == (1 if words else 0)
+
+
+@pytest.mark.parametrize("arguments", ["presets", "doctor", "plan pod --json", "drill ls", "--help"])
+def test_a_reader_that_goes_away_is_no_answer(tmp_path: Path, arguments: str) -> None:
+    """0 would be a pass and 1 a fail: what the shell reports of any program killed by SIGPIPE it is."""
+    command = f"exec 3>&1; {{ {sys.executable} {ROOT / 'cli.py'} {arguments}; echo $? >&3; }} | true"
+    ended = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ended.stdout.strip() == "141", ended.stderr
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["[bold]x", "x[/]", "[/red]"])
+def test_brackets_in_a_path_are_brackets(tmp_path: Path, name: str) -> None:
+    from results.live import LiveView
+    from results.progress import Progress
+
+    shown = io.StringIO()
+    monkeypatched, sys.stdout = sys.stdout, shown
+    try:
+        console = cli.terminal()
+        with LiveView(console, name) as tell:
+            tell(Progress("phase", f"at {name}"))
+        console.print(f"run folder: {name}")
+    finally:
+        sys.stdout = monkeypatched
+    assert shown.getvalue() == f"{name}: at {name}\nrun folder: {name}\n"

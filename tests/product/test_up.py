@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from testbed.kernel import sandbox
 from testbed.kernel.processes import own_pids
 from testbed.lab import supervisor
 from testbed.lab.lab import Lab
+from tests.product.chaos import Strike
 from tests.product.hpn import ROOT, Hpn, processes_of, skip_without_sandbox, until
 
 
@@ -67,17 +67,9 @@ def test_a_lab_whose_files_are_gone_is_seen_and_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_at_any_moment_of_up_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    hpn, draw = Hpn(tmp_path), random.Random(number)
+    draw = random.Random(number)
     for _ in range(3):
-        up = hpn.start("up", "tiny")
-        time.sleep(draw.uniform(0.2, 1.4))  # the moment is the test
-        up.send_signal(number)
-        up.communicate(timeout=60)
-        if up.returncode == 0:  # too late: it was up
-            hpn.run("down")
-        until(lambda: processes_of(tmp_path) == [], f"everything of up is gone after {number.name}", 20)
-        assert hpn.labs() == [], hpn.run("ls")
-        assert os.listdir(tmp_path / "labs") == []
+        assert Strike("up", number, draw.uniform(0.2, 1.4)).carry_out(Hpn(tmp_path)) == []
 
 
 class _Aborting(Lab):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from results.folder import Series, create, load, prepare
+from results.runplace import drop_raw
 from testbed.errors import InputError
 from tests.results.sample import EVENTS, MANIFEST, metrics, ports, verdict
 
@@ -77,7 +78,6 @@ def test_what_is_not_a_run_folder_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named_with_the_place(tmp_path: Path) -> None:
     folder = create(tmp_path)
     folder.write_manifest(MANIFEST)
-    create(tmp_path)  # a run folder may be written again
     text = (tmp_path / "manifest.json").read_text()
     (tmp_path / "manifest.json").write_text(text.replace('"started_ns": 1000000000', '"started_ns": "noon"'))
     with pytest.raises(InputError, match=r"manifest.json is damaged or of another version \(started_ns: "):
@@ -107,3 +107,46 @@ def test_an_out_folder_that_cannot_be_made_is_refused_before_anything_runs(tmp_p
     for wrong in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
         with pytest.raises(InputError, match="choose another --out"):
             prepare(wrong)
+
+
+def test_a_new_run_finds_nothing_of_the_one_before(tmp_path: Path) -> None:
+    folder, found = create(tmp_path), metrics()
+    folder.write_metrics(replace(found, ports=ports()))
+    folder.write_verdict(verdict(found, "pass"))
+    folder.write_manifest(MANIFEST)
+    folder.write_series("goodput", Series(5, 10.0, {"total": [1.0]}))
+    for name in ("sent-0.bin", "received-0.bin", "worker-0.log", ".verdict.json.new"):
+        (tmp_path / name).touch()
+    (tmp_path / "bonding").mkdir()
+    create(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("thesis.tex", "years of work"), ("manifest.json", '{"name": "a web page"}')]
+)
+def test_what_no_run_has_written_is_refused_and_stays(tmp_path: Path, name: str, content: str) -> None:
+    if name != "manifest.json":
+        create(tmp_path).write_manifest(MANIFEST)
+    (tmp_path / name).write_text(content)
+    (tmp_path / "verdict.json").write_text("{}")
+    with pytest.raises(InputError, match="choose another with --out"):
+        create(tmp_path)
+    assert (tmp_path / name).read_text() == content
+    assert (tmp_path / "verdict.json").exists()
+
+
+def test_a_run_that_never_began_leaves_a_folder_that_can_be_used(tmp_path: Path) -> None:
+    create(tmp_path).write_events(EVENTS)
+    create(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_raw_records_and_halves_go_whatever_happened_results_stay(tmp_path: Path) -> None:
+    folder, found = create(tmp_path), metrics()
+    folder.write_verdict(verdict(found, "pass"))
+    for name in ("sent-0.bin", "received-0.bin", ".metrics.json.new", "worker-0.log"):
+        (tmp_path / name).touch()
+    (tmp_path / "worker-1.log").write_text("last words")
+    drop_raw(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["verdict.json", "worker-1.log"]

@@ -1,0 +1,55 @@
+"""Room on disk for a run: estimated before it starts, watched while it lasts.
+
+The records of every packet are by far the largest that a run writes; they are deleted when they are analysed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from testbed.errors import MachineError
+from traffic.flow import FlowSpec
+
+_RECORD_BYTES = 32  # traffic.records: of a packet received, of a burst sent
+RESERVE_BYTES = 16 << 20
+"""What results, logs and events take at most, and a little peace."""
+
+
+def record_bytes(flows: Iterable[FlowSpec], duration_ns: int, tick_ns: int, keep: bool) -> int:
+    """What the raw records of these flows take at most; twice that when they are to be kept as well."""
+    ticks = duration_ns // tick_ns + 1
+    records = 0
+    for flow in flows:
+        packets = int(flow.rate_pps * duration_ns / 1e9) + 1
+        records += packets + min(packets, ticks)
+    return records * _RECORD_BYTES * (2 if keep else 1)
+
+
+def free_bytes(path: Path) -> int:
+    """What an ordinary user may still write where ``path`` is."""
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize
+
+
+def check(path: Path, wanted: int) -> None:
+    """MachineError when records of ``wanted`` bytes and the results do not fit where ``path`` is."""
+    need, free = wanted + RESERVE_BYTES, free_bytes(path)
+    if free < need:
+        raise MachineError(
+            f"this run needs up to {_megabytes(need)} of disk and {_megabytes(free)} are free at {path};"
+            " free some, or choose another --out"
+        )
+
+
+def shortage(path: Path) -> str | None:
+    """Why a run cannot go on, None while there is room."""
+    free = free_bytes(path)
+    if free >= RESERVE_BYTES // 2:
+        return None
+    return f"only {_megabytes(free)} of disk are left at {path}; free some, or choose another --out"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.0f} MB"

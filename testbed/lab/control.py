@@ -27,7 +27,7 @@ _LIMIT = 1 << 26
 
 
 class SupervisorGone(MachineError):
-    """The supervisor ended while it was asked something."""
+    """The supervisor ended before or while it was asked something."""
 
 
 def listen(path: Path) -> socket.socket:
@@ -119,7 +119,7 @@ def _conversation(path: Path, request: Json) -> Iterator[Json]:
         try:
             connection.connect(str(path))
         except OSError as error:
-            raise MachineError(f"the lab's supervisor does not answer ({error.strerror}); try: hpn down") from error
+            raise SupervisorGone(f"the lab's supervisor does not answer ({error.strerror}); try: hpn down") from error
         with suppress(ConnectionError), connection.makefile("rb") as lines:  # it died: nothing more comes
             connection.sendall(json.dumps(request).encode() + b"\n")
             for line in lines:

@@ -26,14 +26,15 @@ def test_an_interrupted_run_leaves_no_old_verdict_and_no_raw_records(tmp_path: P
         assert Strike("drill", number, draw.uniform(0, 4), begun=True).carry_out(Hpn(tmp_path)) == []
 
 
-@pytest.mark.parametrize("out", ["/run/hpn-no-such/out", "taken/out", "new/below/" + "x" * 300])
+@pytest.mark.parametrize("out", ["/run/NAME/out", "taken/out", "new/below/" + "x" * 300])
 def test_a_refused_out_creates_nothing(tmp_path: Path, out: str) -> None:
     (tmp_path / "taken").touch()
+    out = out.replace("NAME", hidden := f"hpn-no-such-{os.getpid()}")
     before = sorted(os.listdir(tmp_path))
     said = Hpn(tmp_path).run("drill", "run", "link-down", "--out", out, code=2)
     assert "choose another" in said
     assert sorted(set(os.listdir(tmp_path)) - {"labs"}) == before
-    assert not os.path.lexists("/run/hpn-no-such")
+    assert not os.path.lexists(f"/run/{hidden}")
 
 
 @pytest.mark.kernel

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,14 +20,22 @@ from rich.console import Console, RenderableType
 from results.ci import ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.compare import compare, spread_table
-from results.engines import engine_tables, side_by_side
+from results.engines import Difference, engine_tables, side_by_side
 from results.folder import RunFolder, prepare
 from results.folder import load as load_run
 from results.ground_truth import ground_truth_table, paused_table
 from results.junit import Judged, junit_xml
 from results.junit import check_place as check_junit
-from results.live import LiveSteps, LiveView
-from results.tables import calibration_line, doctor_table, figure_line, inventory_tables, rows_table, table
+from results.live import LiveSteps, LiveUp, LiveView
+from results.tables import (
+    calibration_line,
+    change_lines,
+    doctor_table,
+    figure_line,
+    inventory_tables,
+    rows_table,
+    table,
+)
 from results.terminal import summary
 from results.verdict import Outcome, worst_exit_code
 from scenarios import calibrate, ci_run, engines, ground_truth_run, library, repeats, reproduce, session
@@ -128,8 +137,12 @@ def plan(topology: str, as_json: bool) -> None:
 
 
 @commands.command()
-def presets() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def presets(as_json: bool) -> None:
     """List the named topologies."""
+    if as_json:
+        click.echo(json.dumps([{"name": p.name, "summary": p.summary} for p in PRESETS.values()], indent=2))
+        return
     show(table("presets", ("name", "what it is good for"), ((p.name, p.summary) for p in PRESETS.values())))
 
 
@@ -162,7 +175,9 @@ def up(topology: str, name: str | None, quiet: bool) -> None:
     """Start a lab of a preset or topology file and return when it is converged."""
     fabric = load_fabric(topology)
     started = time.monotonic()
-    launched = supervisor.launch(supervisor.Request(name or fabric.spec.name, topology, fabric), lambda _event: None)
+    request = supervisor.Request(name or fabric.spec.name, topology, fabric)
+    with LiveUp(Console(stderr=True, quiet=quiet), request.name, fabric) as listen:
+        launched = supervisor.launch(request, listen)
     if not quiet:
         click.echo(
             f"lab {launched.name}: {launched.nodes} nodes, {launched.links} links, LAG datapath {launched.datapath},"
@@ -286,23 +301,25 @@ def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_j
 @commands.command("break")
 @click.argument("target")
 @lab_option
-def break_(target: str, lab_name: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def break_(target: str, lab_name: str | None, as_json: bool) -> None:
     """Break a part of a lab by hand, until: hpn mend.
 
     A link (p0.s0.h0.r0.0, p0.s0.t0.0-p0.a0.0) or every port of a NIC (p0.s0.h0.r0) or host (p0.s0.h0) loses carrier;
     a ToR (p0.s0.t0.0), Agg (p0.a0.0) or Core (c0.0) crashes. Names: hpn inspect nodes, hpn inspect links.
     """
     place, _ = registry.find(lab_name)
-    control.call(place.socket, "break", target=target)
+    show_change(control.call(place.socket, "break", target=target), "down", as_json)
 
 
 @commands.command()
 @click.argument("target")
 @lab_option
-def mend(target: str, lab_name: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def mend(target: str, lab_name: str | None, as_json: bool) -> None:
     """Undo: hpn break TARGET. What else is broken, a link of that host for instance, stays so."""
     place, _ = registry.find(lab_name)
-    control.call(place.socket, "mend", target=target)
+    show_change(control.call(place.socket, "mend", target=target), "up", as_json)
 
 
 @commands.command()
@@ -319,8 +336,12 @@ def drill() -> None:
 
 
 @drill.command("ls")
-def drill_ls() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def drill_ls(as_json: bool) -> None:
     """List the drills that come with hpn."""
+    if as_json:
+        click.echo(json.dumps([{"name": d.name, "summary": d.summary} for d in library.ls()], indent=2))
+        return
     show(table("drills", ("name", "what happens"), ((d.name, d.summary) for d in library.ls())))
 
 
@@ -528,10 +549,11 @@ def drill_compare(name: str, out: Path | None) -> int:
 
 @commands.command("compare")
 @click.argument("folders", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
-def compare_engines(folders: tuple[Path, ...]) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def compare_engines(folders: tuple[Path, ...], as_json: bool) -> None:
     """Put run folders of one drill on several engines side by side, with the reason for each difference."""
     found = [load_run(folder) for folder in folders]
-    show(*engine_tables(side_by_side([(run.manifest(), run.metrics()) for run in found])))
+    show_differences(side_by_side([(run.manifest(), run.metrics()) for run in found]), as_json)
 
 
 @commands.group()
@@ -583,8 +605,12 @@ def campaign_run(
 
 @campaign.command("show")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-def campaign_show(folder: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def campaign_show(folder: Path, as_json: bool) -> None:
     """Show what a campaign has found so far, also while it runs."""
+    if as_json:
+        click.echo(json.dumps(campaign_report.overview(*load_campaign(folder)), indent=2))
+        return
     show(*campaign_report.tables(*load_campaign(folder)))
 
 
@@ -645,6 +671,23 @@ def bench(runs: int, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps([asdict(figure) | {"met": figure.met} for figure in found], indent=2))
     return 1 if any(figure.met is False for figure in found) else 0
+
+
+def show_differences(found: Sequence[Difference], as_json: bool) -> None:
+    """Engines side by side."""
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+    else:
+        show(*engine_tables(found))
+
+
+def show_change(change: control.JsonValue, direction: str, as_json: bool) -> None:
+    """What a break (direction 'down') or a mend ('up') changed."""
+    if as_json:
+        click.echo(json.dumps(change, indent=2))
+    elif isinstance(change, dict):
+        for line in change_lines(change, direction):
+            click.echo(line)
 
 
 def engine_name(engine: str, virtual_time: bool) -> str:

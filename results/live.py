@@ -15,6 +15,8 @@ from rich.text import Text
 
 from results.progress import Progress
 from results.tables import rate
+from testbed.events import EventKind
+from testbed.fabric.model import Fabric
 
 _SHOWN_FAULTS = 8
 _BAR = 50
@@ -75,6 +77,35 @@ class LiveView:
             rows.add_row(name, ProgressBar(total=self._top, completed=bps, width=_BAR), f"{rate(bps)}bit/s")
         head = Text.assemble((self._title, "bold"), f"  {self._phase}")
         return Group(head, rows, *(Text(line) for line in self._faults[-_SHOWN_FAULTS:]))
+
+
+class LiveUp:
+    """What a lab that starts has still to come: one line on a terminal, nothing in a log. A context manager."""
+
+    def __init__(self, console: Console, name: str, fabric: Fabric) -> None:
+        self._name = name
+        self._sessions = 2 * sum(link.is_routed for link in fabric.links)
+        self._nodes = len(fabric.nodes)
+        self._up: set[tuple[object, object]] = set()
+        self._status = console.status(Text(f"{name}: starting {self._nodes} nodes")) if console.is_terminal else None
+
+    def __enter__(self) -> Callable[[Mapping[str, object]], None]:
+        if self._status is not None:
+            self._status.start()
+        return self.show
+
+    def __exit__(self, *_exception: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """Take one event of the lab, as the control socket sends it."""
+        if event.get("kind") != EventKind.BGP:
+            return
+        session = (event.get("node"), event.get("subject"))
+        (self._up.add if event.get("what") == "established" else self._up.discard)(session)
+        if self._status is not None:
+            self._status.update(Text(f"{self._name}: {len(self._up)} of {self._sessions} ends of BGP sessions up"))
 
 
 class Staged(Protocol):

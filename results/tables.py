@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from rich.table import Table
 from rich.text import Text
 
 from results.figure import Figure
+from results.fitting import FittingTable
 from testbed.doctor import Capability
 from testbed.fabric.inventory import Inventory
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """A plain table; a column whose name starts with '>' is right-aligned. Text is shown as it is, never as markup."""
-    made = Table(title=Text(title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    made = FittingTable(title=Text(title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         made.add_column(
             Text(column.lstrip(">")), justify="right" if column.startswith(">") else "left", overflow="fold"
@@ -92,6 +93,14 @@ def _cell(value: object) -> str:
     if isinstance(value, list | tuple):
         return " ".join(str(item) for item in value)
     return str(value)
+
+
+def change_lines(change: Mapping[str, object], direction: str) -> Iterator[str]:
+    """What ``hpn break`` ('down') or ``hpn mend`` ('up') changed in a lab, as names of links and switches."""
+    changed, still = change.get(direction), change.get("still_down")
+    yield f"{direction}: {_cell(changed)}" if changed else f"nothing changed: it was {direction} already"
+    if still:
+        yield f"still down: {_cell(still)}"
 
 
 def doctor_table(found: Iterable[Capability]) -> Table:

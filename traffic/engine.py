@@ -165,7 +165,11 @@ class TrafficEngine:
 
     def pids(self) -> dict[int, int]:
         """Process IDs of living workers, by number; none while they stand still by our will."""
-        return {} if self._still else {index: worker.pid for index, worker in self._workers.items() if worker.pid is not None}
+        return (
+            {}
+            if self._still
+            else {index: worker.pid for index, worker in self._workers.items() if worker.pid is not None}
+        )
 
     def silent_since(self, at_ns: int) -> list[int]:
         """Workers that have begun and said nothing after ``at_ns``."""

@@ -55,8 +55,21 @@ def rate_per_minute(results: Sequence[Result]) -> float:
     return 60 * len(gaps) / sum(gaps) if sum(gaps) > 0 else 0.0
 
 
+def overview(plan: Plan, done: Done) -> dict[str, str | int | float | list[dict[str, str | int]]]:
+    """The same as data: figures by name, and what became of each violation."""
+    figures: dict[str, str | int | float | list[dict[str, str | int]]] = dict(_rows(plan, done))
+    figures["violations"] = [
+        {"sequence": int(index), "invariants": what, "became": became} for index, what, became in _violation_rows(done)
+    ]
+    return figures
+
+
 def _overview(plan: Plan, done: Done) -> Table:
-    rows = [
+    return table("campaign", ("", ">"), _rows(plan, done))
+
+
+def _rows(plan: Plan, done: Done) -> list[tuple[str, str | int | float]]:
+    return [
         ("topology", plan.topology.name),
         ("seed", plan.seed),
         ("engine", plan.engine),
@@ -67,9 +80,8 @@ def _overview(plan: Plan, done: Done) -> Table:
         ("like one of these", sum(found.like is not None for found in done.shrunk)),
         ("not shown again", len(done.unconfirmed)),
         ("not looked into yet", len(done.waiting)),
-        ("sequences a minute", f"{rate_per_minute(done.results):.1f}"),
+        ("sequences a minute", round(rate_per_minute(done.results), 1)),
     ]
-    return table("campaign", ("", ">"), rows)
 
 
 def _long(done: Done) -> int:
@@ -89,6 +101,10 @@ def _by_fault(done: Done) -> Table:
 
 
 def _violations(done: Done) -> Table:
+    return table("violations", (">sequence", "invariant", "what became of it"), _violation_rows(done))
+
+
+def _violation_rows(done: Done) -> list[tuple[int, str, str]]:
     rows = [(found.index, ", ".join(found.invariants), _shrunk_line(found).partition(": ")[2]) for found in done.shrunk]
     rows += [(r.sequence.index, ", ".join(sorted(r.broken)), "not looked into yet") for r in done.waiting]
-    return table("violations", (">sequence", "invariant", "what became of it"), rows)
+    return rows

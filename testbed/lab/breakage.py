@@ -43,6 +43,10 @@ class Breakage:
         self._down: dict[str, set[Hashable]] = {}  # switches that crashed, by whom
         self._withdrawn: set[str] = set()  # ToRs that announce no host routes
 
+    def down(self) -> set[str]:
+        """Names of links with an end that is held down, and of switches that crashed."""
+        return {link for link, _ in self._held} | self._down.keys()
+
     def prepare(self, nodes: Iterable[str]) -> None:
         """Open the request sockets of these nodes."""
         for node in nodes:

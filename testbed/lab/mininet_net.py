@@ -9,22 +9,27 @@ from __future__ import annotations
 import cmd
 import os
 import pty
+import re
 import select
-from collections.abc import Callable
-from subprocess import PIPE, Popen
+from collections.abc import Callable, Sequence
+from subprocess import PIPE, STDOUT, Popen
 from typing import IO, Any, cast
 
 from mininet.cli import CLI
 from mininet.link import Intf
+from mininet.log import error, output
 from mininet.net import Mininet
 from mininet.node import Node
 from mininet.util import getincrementaldecoder
 
 from testbed.fabric.model import Fabric, Port, Role
+from testbed.kernel import programs
 from testbed.kernel.ns import NetNs
 from testbed.kernel.sysfs import own_sys
 from testbed.lab.wire import NETNS_DIR
 
+_RATE = re.compile(r"[\d.]+ [KMGT]?bits/sec", re.IGNORECASE)
+_ENDS = ("receiver", "sender")  # as iperf3 names them in its last lines: the server's, the client's
 _PROMPT = chr(127)  # Mininet's sentinel: how Node.monitor knows that a command has ended
 
 
@@ -43,6 +48,13 @@ class LabIntf(Intf):  # type: ignore[misc]  # Mininet has no types
 
     def delete(self) -> None:
         """The lab owns its interfaces; Mininet must not delete them."""
+
+    def status(self) -> str:
+        """OK with carrier, DOWN without, MISSING when it is gone; asked of the kernel."""
+        said, _error, code = self.node.pexec("ip", "-o", "link", "show", "dev", self.name)
+        if code:
+            return "MISSING"
+        return "OK" if "LOWER_UP" in said else "DOWN"
 
 
 class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
@@ -139,8 +151,31 @@ class LabNet(Mininet):  # type: ignore[misc]  # Mininet has no types
         for nic in fabric.nics:
             LabIntf(nic.lag, node=self[nic.host], moveIntfFn=_stay).setAddresses(f"{nic.ip}/{nic.prefix_len}", nic.mac)
         for link in fabric.links:
-            self.links.append(_Cable(self._intf(link.lower), self._intf(link.upper)))
+            cable = _Cable(self._intf(link.lower), self._intf(link.upper))
+            cable.intf1.link = cable.intf2.link = cable
+            self.links.append(cable)
         self.built = True
+
+    def iperf(
+        self,
+        hosts: Sequence[LabNode] | None = None,
+        l4Type: str = "TCP",
+        udpBw: str = "10M",
+        fmt: str | None = None,
+        seconds: int = 5,
+        port: int = 5001,
+    ) -> list[str]:
+        """Mininet's, by iperf3: the rates that the server and the client saw, UDP's wanted one before them."""
+        client, server = hosts or (self.hosts[0], self.hosts[-1])
+        output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server}\n")
+        if programs.find("iperf3") is None:
+            error("iperf3 is missing: apt install iperf3\n")
+            return []
+        wanted = ["-u", "-b", udpBw] if l4Type == "UDP" else []
+        rates = iperf3_rates(client, server, [*wanted, *(["-f", fmt] if fmt else []), "-t", str(seconds)], port)
+        found = [udpBw, *rates] if l4Type == "UDP" else rates
+        output(f"*** Results: {found}\n")
+        return found
 
     def _intf(self, port: Port) -> LabIntf:
         found = LabIntf(port.name, node=self[port.node], moveIntfFn=_stay)
@@ -161,7 +196,33 @@ class _Cable:
         """The lab owns the cable."""
 
     def __str__(self) -> str:
-        return f"{self.intf1}<->{self.intf2}"
+        return f"{_end(self.intf1)}<->{_end(self.intf2)}"
+
+    def other(self, intf: LabIntf) -> LabIntf:
+        return self.intf2 if intf is self.intf1 else self.intf1
+
+
+def _end(intf: LabIntf) -> str:
+    """Names of interfaces are not unique in a lab, as h1-eth0 is in Mininet."""
+    return f"{intf.node}:{intf}"
+
+
+def iperf3_rates(client: LabNode, server: LabNode, options: Sequence[str], port: int) -> list[str]:
+    """What iperf3 says that the server and the client saw, such as '189 Mbits/sec'; what it says instead on failure."""
+    listening = server.popen("iperf3", "-s", "-1", "-p", str(port), "--forceflush", stderr=STDOUT)
+    assert listening.stdout is not None
+    for line in listening.stdout:
+        if b"listening" in line:
+            break
+    sent = client.popen("iperf3", "-c", server.IP(), "-p", str(port), *options, stderr=STDOUT)
+    client_said, _ = sent.communicate()
+    if sent.returncode:
+        listening.kill()
+    listening.communicate()
+    by_end = {end: _RATE.findall(line) for line in client_said.decode().splitlines() for end in _ENDS if end in line}
+    if not all(by_end.get(end) for end in _ENDS):
+        return [client_said.decode(errors="replace").strip().splitlines()[-1] if client_said else "iperf3 said nothing"]
+    return [by_end[end][-1] for end in _ENDS]
 
 
 class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
@@ -169,6 +230,12 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
 
     prompt = "hpn> "
     identchars = cmd.IDENTCHARS + ".-"
+
+    def do_net(self, _line: str) -> None:
+        """List network connections."""
+        for node in self.mn.values():
+            ends = (f"{intf}:{_end(intf.link.other(intf))}" for intf in node.intfList() if intf.link)
+            output(" ".join([node.name, *ends]) + "\n")
 
 
 def shell(fabric: Fabric, stdin: IO[str], script: str | None = None) -> None:

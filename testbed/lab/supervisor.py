@@ -270,15 +270,17 @@ class _Supervisor:
         return None
 
     async def _break(self, request: Json, _emit: Emit) -> JsonValue:
-        byhand.break_part(await self._standing(), str(request.get("target")))
-        return None
+        return _as_lists(byhand.break_part(await self._standing(), str(request.get("target"))))
 
     async def _mend(self, request: Json, _emit: Emit) -> JsonValue:
-        await byhand.mend_part(await self._standing(), str(request.get("target")))
-        return None
+        return _as_lists(await byhand.mend_part(await self._standing(), str(request.get("target"))))
 
 
 _TOLD = {EventKind.BGP, EventKind.LAG}
+
+
+def _as_lists(change: byhand.Change) -> dict[str, JsonValue]:
+    return {"down": list(change.down), "up": list(change.up), "still_down": list(change.still_down)}
 
 
 def _as_json(event: Event) -> dict[str, JsonValue]:

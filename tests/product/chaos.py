@@ -41,7 +41,7 @@ _ARGUMENTS = {"up": ("up", "tiny"), "drill": ("drill", "run", "quiet.yaml", "--o
 
 @dataclass(frozen=True)
 class Strike:
-    """A command ended by a signal, so long after its start (``after_s``), or after its first line when ``begun``."""
+    """A command ended by a signal, so long after its start (``after_s``), or after its work has ``begun``."""
 
     command: str  # 'up' or 'drill'
     number: signal.Signals
@@ -49,7 +49,7 @@ class Strike:
     begun: bool = False
 
     def __str__(self) -> str:
-        since = "its first line" if self.begun else "the start"
+        since = "its work began" if self.begun else "its start"
         return f"{self.command:5} {self.number.name} {self.after_s:.3f} s after {since}"
 
     def carry_out(self, hpn: Hpn) -> list[str]:
@@ -61,13 +61,20 @@ class Strike:
         process = hpn.start(
             *(("up", "tiny") if self.command == "up" else ("drill", "run", "quiet.yaml", "--out", "out"))
         )
-        begun = bool(process.stdout and process.stdout.readline()) if self.begun else False
+        begun = self.begun and self._begins(hpn, process)
         time.sleep(self.after_s)  # the moment is the test
         process.send_signal(self.number)
         out, _ = process.communicate(timeout=120)
         if self.command == "up" and process.returncode == 0:  # too late: it was up
             hpn.run("down")
         return [*_left(hpn), *(_stale(place, begun or bool(out)) if self.command == "drill" else [])]
+
+    def _begins(self, hpn: Hpn, process: subprocess.Popen[str]) -> bool:
+        """Wait for the first line of a drill, or for the folder of the lab, just before or after its processes."""
+        if self.command == "drill":
+            return bool(process.stdout and process.stdout.readline())
+        until(lambda: (hpn.state / "labs" / "tiny" / "fabric.json").exists() or process.poll() is not None, "a lab")
+        return True
 
 
 def _an_old_pass(place: Path) -> None:
@@ -106,7 +113,7 @@ def main(seed: int = 1, kills: int = 100, interrupts: int = 50) -> int:
     draw.shuffle(numbers)
     for count, number in enumerate(numbers, 1):
         command = draw.choice(["up", "drill"])
-        strike = Strike(command, number, draw.uniform(0, 2.5 if command == "up" else 6))
+        strike = Strike(command, number, draw.uniform(0, 2 if command == "up" else 5), begun=draw.random() < 0.7)
         with tempfile.TemporaryDirectory(prefix="hpn-chaos-") as state:
             wrong = strike.carry_out(Hpn(Path(state)))
         failed += bool(wrong)

@@ -104,3 +104,30 @@ def test_brackets_in_a_path_are_brackets(tmp_path: Path, name: str) -> None:
     finally:
         sys.stdout = monkeypatched
     assert shown.getvalue() == f"{name}: at {name}\nrun folder: {name}\n"
+
+
+@pytest.mark.parametrize(("columns", "width"), [("80", 80), ("", 160)])
+def test_piped_tables_are_as_wide_as_columns_says(
+    hpn: Hpn, monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    said = hpn.run("presets")
+    assert width / 2 < max(len(line.rstrip()) for line in said.splitlines()) <= width
+
+
+_TABLES = "plan;presets;doctor;ls;inspect;trace;break;mend;drill ls;compare;selftest;bench;campaign show"
+
+
+@pytest.mark.parametrize("command", _TABLES.split(";"))
+def test_what_prints_a_table_prints_json_too(hpn: Hpn, command: str) -> None:
+    assert "--json" in hpn.run(*command.split(), "--help")
+
+
+def test_lists_come_as_json(hpn: Hpn) -> None:
+    presets, drills = hpn.json("presets"), hpn.json("drill", "ls")
+    assert isinstance(presets, list)
+    assert isinstance(drills, list)
+    assert "tiny" in {each["name"] for each in presets}
+    assert "link-down" in {each["name"] for each in drills}

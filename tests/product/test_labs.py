@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import shutil
 import signal
@@ -72,11 +73,12 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
     seen = hpn.run("exec", "p0.s0.h0", "--", "ls", "/sys/class/net").split()
     assert {"lo", "bond0", "r0p0", "r0p1"} <= set(seen), "MPI and UCX look for interfaces there"
     assert "delivered" in hpn.run("trace", "p0.s0.h0.r0", "p0.s1.h0.r0", "--sport", "50000")
-    hpn.run("break", "p0.s0.h0.r0.0")
+    assert "down: p0.s0.h0.r0.0" in hpn.run("break", "p0.s0.h0.r0.0")
+    assert "nothing changed: it was down already" in hpn.run("break", "p0.s0.h0.r0.0")
     links = hpn.json("inspect", "links")
     assert isinstance(links, list)
     assert [row["link"] for row in links if not row["carrier"]] == ["p0.s0.h0.r0.0"]
-    hpn.run("mend", "p0.s0.h0.r0.0")
+    assert hpn.json("mend", "p0.s0.h0.r0.0") == {"down": [], "up": ["p0.s0.h0.r0.0"], "still_down": []}
     assert "lab tiny is down" in hpn.run("down")
     assert hpn.labs() == []
     assert "is not up" in hpn.run("down", "tiny"), "ending what is not up is no error"
@@ -85,11 +87,21 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
 def test_minis_cli_speaks_to_the_labs_nodes(hpn: Hpn) -> None:
     hpn.run("up", "tiny")
     script = hpn.state / "script.mn"
-    script.write_text("pingall\np0.s0.t0.0 echo from the ToR\np0.s0.t0.0 ls /sys/class/net\nexit\n")
+    script.write_text(
+        "pingall\np0.s0.t0.0 echo from the ToR\np0.s0.t0.0 ls /sys/class/net\nlinks\nnet\niperf p0.s0.h0 p0.s1.h1\nexit\n"
+    )
+    hpn.run("break", "p0.s0.h1.r0.0")
     said = hpn.run("shell", "--script", str(script))
     assert "0% dropped (12/12 received)" in said
     assert "from the ToR" in said
-    assert "h0r0" in said.partition("from the ToR")[2], "its own interfaces in its /sys"
+    assert "p0.s0.h0:r0p0<->p0.s0.t0.0:h0r0 (OK OK)" in said
+    assert "p0.s0.h1:r0p0<->p0.s0.t0.0:h1r0 (DOWN DOWN)" in said
+    (tor,) = (line for line in said.splitlines() if line.startswith("p0.s0.t0.0 "))
+    assert "h0r0:p0.s0.h0:r0p0" in tor
+    if shutil.which("iperf3"):
+        (rates,) = re.findall(r"\*\*\* Results: \['([\d.]+) Mbits/sec', '[\d.]+ Mbits/sec'\]", said)
+        assert 50 < float(rates) < 201, "a port of 200 Mbit/s"
+    assert "h0r0" in said.partition("from the ToR")[2].partition("<->")[0], "its own interfaces in its /sys"
 
 
 def test_two_labs_at_once_do_not_meet(hpn: Hpn) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -47,11 +46,10 @@ def test_a_lost_daemon_ends_the_run_at_once_by_name(
     victims = {"bird": "bird -f", "worker": "traffic.worker"}
     victim = pids_of(tmp_path, victims[whom])[0] if whom in victims else _first(tmp_path)
     os.kill(victim, number)
-    begun = time.monotonic()
     out, err = started.communicate(timeout=60)
     assert (started.returncode, name in err) == (3, True), f"{started.returncode}\n{out}\n{err}"
     assert "Traceback" not in err
-    assert time.monotonic() - begun < 10, "of the 22 s that the drill would take"
+    assert "failure of" not in out, "the fault of 20 s later was not waited for"
     assert not (tmp_path / "out" / "quiet" / "verdict.json").exists()
     until(lambda: processes_of(tmp_path) == [], "everything is gone", 20)
 
@@ -59,9 +57,8 @@ def test_a_lost_daemon_ends_the_run_at_once_by_name(
 def test_queue_pairs_that_all_die_before_the_first_fault_end_the_run(tmp_path: Path) -> None:
     hpn = Hpn(tmp_path)
     impatient = DRILL.replace("load: 5 %", "load: 5 %, ib_timeout: 1, retry_count: 0")
-    begun = time.monotonic()
     started = _started(hpn, impatient)
     out, err = started.communicate(timeout=60)
     assert started.returncode == 4, f"{out}\n{err}"
     assert "every queue pair died before the first fault" in err
-    assert time.monotonic() - begun < 15, "of the 22 s that the drill would take"
+    assert "failure of" not in out, "the fault of 20 s later was not waited for"

@@ -69,7 +69,7 @@ def test_a_lab_whose_files_are_gone_is_seen_and_ended(tmp_path: Path) -> None:
 def test_a_signal_at_any_moment_of_up_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     draw = random.Random(number)
     for _ in range(3):
-        assert Strike("up", number, draw.uniform(0.2, 1.4)).carry_out(Hpn(tmp_path)) == []
+        assert Strike("up", number, draw.uniform(0, 1), begun=True).carry_out(Hpn(tmp_path)) == []
 
 
 class _Aborting(Lab):

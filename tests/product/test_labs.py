@@ -87,9 +87,8 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
 def test_minis_cli_speaks_to_the_labs_nodes(hpn: Hpn) -> None:
     hpn.run("up", "tiny")
     script = hpn.state / "script.mn"
-    script.write_text(
-        "pingall\np0.s0.t0.0 echo from the ToR\np0.s0.t0.0 ls /sys/class/net\nlinks\nnet\niperf p0.s0.h0 p0.s1.h1\nexit\n"
-    )
+    asked = "pingall\np0.s0.t0.0 echo from the ToR\np0.s0.t0.0 ls /sys/class/net\nlinks\nnet\niperf p0.s0.h0 p0.s1.h1"
+    script.write_text(f"{asked}\nexit\n")
     hpn.run("break", "p0.s0.h1.r0.0")
     said = hpn.run("shell", "--script", str(script))
     assert "0% dropped (12/12 received)" in said

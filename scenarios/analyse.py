@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from failover.model import DrillMetrics
-from results.folder import RunFolder, create, metrics_files, verdict_files
+from results.folder import RunFolder, metrics_files, verdict_files
 from results.manifest import Manifest
 from results.verdict import Verdict
 from scenarios.judgement import judge_measured
@@ -36,11 +36,16 @@ class Analysed:
     def write(self, out: Path) -> RunFolder:
         """Metrics and verdict as they are now, with the run's own events, in a run folder of their own.
 
-        InputError when ``out`` is the run itself or holds something else.
+        InputError when ``out`` cannot be made or is not empty: no run, nor its records, is ever written over.
         """
-        if out.resolve() == self.run.path.resolve():
-            raise InputError(f"{out} is the run itself, which stays as it was measured; choose another --out")
-        made = create(out)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            occupied = any(out.iterdir())
+        except OSError as error:
+            raise InputError(f"cannot make {out}: {error.strerror}; choose another --out") from error
+        if occupied:
+            raise InputError(f"{out} is not empty; choose another --out")
+        made = RunFolder(out)
         made.write_events(self.run.events())
         made.write_metrics(self.metrics)
         made.write_verdict(self.verdict)

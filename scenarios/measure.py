@@ -232,7 +232,8 @@ def _longest(measure: Callable[[Sequence[AtEdge], float], Figure]) -> Callable[[
         chosen = [at for flows in _by_edge(expectation, metrics).values() for at in flows]
         if not chosen:
             return _no_outage(expectation, metrics)
-        return measure([AtEdge(at.edge, at.result) for at in chosen], metrics.noise.delay_variation_ms)
+        stamps_ms = metrics.noise.delay_variation_ms + metrics.settings.clock_ms
+        return measure([AtEdge(at.edge, at.result) for at in chosen], stamps_ms)
 
     return found
 

@@ -44,7 +44,7 @@ class AtEdge:
         return f"{self.result.name} at {self.edge.edge.label}"
 
 
-def impaired(chosen: Sequence[AtEdge], _delay_variation_ms: float) -> Figure:
+def impaired(chosen: Sequence[AtEdge], _stamps_ms: float) -> Figure:
     """The longest impairment of a flow, ms."""
     worst = max(chosen, key=lambda at: (at.open_ended, at.impaired_ms))
     found = worst.impairment
@@ -62,18 +62,18 @@ def impaired(chosen: Sequence[AtEdge], _delay_variation_ms: float) -> Figure:
     return Figure(worst.impaired_ms, evidence, low, max(at.impairment.high_ms for at in chosen))
 
 
-def receive_gap(chosen: Sequence[AtEdge], delay_variation_ms: float) -> Figure:
+def receive_gap(chosen: Sequence[AtEdge], stamps_ms: float) -> Figure:
     """The longest time in which nothing of a flow arrived, less one period, ms.
 
-    It may be as much shorter or longer as packets differ in delay and the senders' schedule allows; and as much shorter
-    as the sender itself stood still meanwhile.
+    It may be as much shorter or longer as stamps may differ although nothing is wrong, and as packets are apart; and as
+    much shorter as the sender itself stood still meanwhile.
     """
     worst = max(chosen, key=lambda at: (not at.result.recovered, at.impairment.receive_gap_ms))
     value, pause = worst.impairment.receive_gap_ms, worst.impairment.sender_pause_ms
     evidence = worst.label + (f", its sender paused for {pause:.3g} ms of it" if pause else "")
     if worst.result.stopped_by_error or not worst.result.recovered:
         return Figure(value, f"{evidence}: it never came back", open_ended=True)
-    reach = [(at.impairment, at.result.resolution_ms + delay_variation_ms) for at in chosen]
+    reach = [(at.impairment, at.result.resolution_ms + stamps_ms) for at in chosen]
     low = max(each.receive_gap_ms - each.sender_pause_ms - off for each, off in reach)
     return Figure(value, evidence, max(low, 0.0), max(each.receive_gap_ms + off for each, off in reach))
 

@@ -138,7 +138,9 @@ def test_what_the_records_say_goes_to_a_folder_of_its_own(run: RunFolder, tmp_pa
     assert again.verdict() == run.verdict()
     assert "hpn analysed with" in again.manifest().versions
     assert not (run.path / "metrics.json").exists()
-    assert "choose another --out" in Hpn(tmp_path).run("analyse", str(run.path), "--out", str(run.path), code=2)
+    for occupied in (run.path, again.path):
+        assert "choose another --out" in Hpn(tmp_path).run("analyse", str(run.path), "--out", str(occupied), code=2)
+    assert (run.path / FOLDER / "packets.npz").exists()
 
 
 def test_a_run_without_records_cannot_be_analysed(run: RunFolder, tmp_path: Path) -> None:

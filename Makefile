@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos kernel setup guests clean
+.PHONY: drill test quick check chaos kernel phases setup guests clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -33,6 +33,10 @@ kernel: guests
 
 setup:
 	@.ci/setup $(VENV)
+
+# Every drill at ten phases of the protocols' timers, in virtual time; hours.
+phases: kernel
+	$(HPN) ci run examples/ci/phases.yaml --out runs/phases
 
 guests: setup
 	@.ci/setup-guests $(VENV)

@@ -393,9 +393,9 @@ def drill_validate(names: tuple[str, ...]) -> None:
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders; default: runs/TIME."
 )
-@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), hidden=True)  # these three: inside a guest
+@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), hidden=True)  # inside a guest
 @click.option("--as-engine", default="host", hidden=True)
-@click.option("--as-repeat", type=int, default=0, hidden=True)
+@click.option("--as-repeat", type=int, default=0, hidden=True)  # one of a series that another command makes
 def drill_run(
     names: tuple[str, ...],
     everything: bool,
@@ -428,6 +428,8 @@ def drill_run(
         )
         with LiveView(console, order.title) as listen:
             return session.run(order, listen).verdict().exit_code
+    if not as_repeat:
+        repeats.check(drills, repeat)
     if engine == "host":
         budget = calibrate.load()
         for chosen in drills:

@@ -112,12 +112,12 @@ def grouped(runs: Iterable[CiRun]) -> tuple[Repeats, ...]:
 
 
 def _together(group: Repeats) -> Repeats:
-    verdicts = [run.judged.verdict for run in group.runs if run.judged is not None]
-    if group.runs[0].repeats == 1 or not verdicts:
+    made = {run.repeat: run.judged.verdict for run in group.runs if run.judged is not None}
+    if group.runs[0].repeats == 1 or not made:
         return group
     from results.repeats import judge_repeats  # imports numpy, which no other command of the suite needs
 
-    return replace(group, together=judge_repeats(group.title, verdicts))
+    return replace(group, together=judge_repeats(group.title, tuple(made.values()), tuple(made)))
 
 
 def exit_code(groups: Iterable[Repeats]) -> int:

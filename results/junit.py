@@ -78,6 +78,7 @@ def repeats_suite(found: Repeated) -> TestSuite:
     suite.add_property("verdict", found.outcome.value)
     suite.add_property("answers", ", ".join(found.answers))
     suite.add_property("left out", str(found.left_out))
+    suite.add_property("proof", found.proof or "none")
     for check in verdict.checks or (Check("drill", Outcome.INCONCLUSIVE),):
         suite.add_testcase(_case(found.drill, check, verdict.reasons))
     agree = TestCase("runs agree", classname=found.drill, time=0.0)

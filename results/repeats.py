@@ -1,37 +1,38 @@
-"""Repeats of one drill judged as one: median, p95 and 95 % interval of every expectation, and a verdict on them. Pure.
+"""Repeats of one drill judged as one: every run must keep every limit, unless a statistic is asked for. Pure.
 
-Changes when the rule of judging repeats changes. It is: an expectation passes when the far end of the interval of its
-median keeps the limit, fails when the near end breaks it, and is inconclusive in between. Whatever a run could not
-tell is left out and counted; with more than a third left out nothing can be said. Imports numpy.
+Changes when the rule of judging repeats changes. It is: a limit that one trusted run breaks is broken; one that a run
+is too near to tell is inconclusive. An expectation that names a statistic is judged on that: the median by both ends
+of its interval, the p95 by the number of runs that keep the limit. Runs that cannot be trusted, or cannot tell a
+figure, are left out and counted; with more than a third left out nothing passes. Imports numpy.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from pydantic import TypeAdapter
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
+from results.binomial import rate_at_least, rate_at_most
 from results.bootstrap import median_interval
-from results.compare import PUBLISHABLE_REPEATS, nearest_rank
-from results.tables import table
+from results.compare import nearest_rank
+from results.statistic import LEAST_RUNS, Statistic
 from results.terminal import value_text
-from results.verdict import Check, Outcome, Verdict, decide
+from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide
 
 _UPPER, _STRICT = {"below", "at_most"}, {"below", "above"}
+_BEYOND_P95 = 0.05
+_SAYS_NOTHING = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """One expectation over all runs. None stands for 'never came back' in a figure, for 'no figure' in all of them.
 
-    ``low`` and ``high`` are the ends of the 95 % bootstrap interval of the median. A fact (state restored) has no
-    limit and no figures.
+    ``low`` and ``high`` are the ends of the 95 % bootstrap interval of the median, each run standing for its own
+    interval. A fact (state restored) has no limit and no figures.
     """
 
     text: str
@@ -41,17 +42,24 @@ class Estimate:
     kept: int  # of ``runs``, how many kept it by themselves
     unit: str = ""
     bound: str = ""
+    over: Statistic = Statistic.EVERY
     limit: float | None = None
+    worst: float | None = None
+    worst_run: int | None = None  # number of the run that fares worst
     median: float | None = None
     p95: float | None = None
     low: float | None = None
     high: float | None = None
-    uncertainty: float = 0.0  # the largest of the runs
+    interval: bool = False  # whether there is one: not of few runs
+    too_few: str = ""  # why a statistic could not be judged on so few runs
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """All repeats of one drill. ``left_out`` counts runs that cannot be trusted, ``answers`` are the runs' own."""
+    """All repeats of one drill. ``left_out`` counts runs that cannot be trusted, ``answers`` are the runs' own.
+
+    ``rate_below``: of such runs no larger share fails, at 95 % confidence; 1.0 when that cannot be said.
+    """
 
     drill: str
     answers: tuple[Outcome, ...]
@@ -60,6 +68,7 @@ class Repeated:
     outcome: Outcome
     reasons: tuple[str, ...]
     estimates: tuple[Estimate, ...]
+    rate_below: float = 1.0
 
     @property
     def name(self) -> str:
@@ -68,18 +77,36 @@ class Repeated:
 
     @property
     def verdict(self) -> Verdict:
-        """The same in the shape of a run's verdict; its exit code is that of all repeats."""
-        return Verdict(self.outcome, tuple(_as_check(each) for each in self.estimates), self.reasons)
+        """The same in the shape of a run's verdict; its exit code is that of all repeats.
+
+        What a trusted run broke is broken, whatever may be said of the others: then no reason stands before it.
+        """
+        reasons = () if self.outcome is Outcome.FAIL else self.reasons
+        return Verdict(self.outcome, tuple(_as_check(each) for each in self.estimates), reasons)
+
+    @property
+    def proof(self) -> str:
+        """'10 of 10 trusted runs pass: failure rate below 26 % at 95 % confidence'; '' when nothing follows."""
+        trusted, passed = len(self.answers) - self.left_out, self.answers.count(Outcome.PASS)
+        if self.rate_below > _SAYS_NOTHING:
+            return ""
+        return (
+            f"{passed} of {trusted} trusted runs pass: failure rate below {percent(self.rate_below)} at 95 % confidence"
+        )
 
 
 _REPEATED = TypeAdapter(tuple[Repeated, ...])
 
 
-def judge_repeats(drill: str, verdicts: Sequence[Verdict]) -> Repeated:
-    """The verdict over all runs of one drill; every run's own verdict stays as it is."""
-    trusted = [verdict for verdict in verdicts if not verdict.reasons]
+def judge_repeats(drill: str, verdicts: Sequence[Verdict], numbers: Sequence[int] = ()) -> Repeated:
+    """The verdict over all runs of one drill; every run's own verdict stays as it is.
+
+    ``numbers`` are those of the runs, from 1 when not given.
+    """
+    called = numbers or range(1, len(verdicts) + 1)
+    trusted = [(number, verdict) for number, verdict in zip(called, verdicts, strict=True) if not verdict.reasons]
     left_out = len(verdicts) - len(trusted)
-    texts = dict.fromkeys(check.text for verdict in trusted for check in verdict.checks)
+    texts = dict.fromkeys(check.text for _, verdict in trusted for check in verdict.checks)
     estimates = tuple(_estimate(text, trusted, len(verdicts)) for text in texts)
     reasons = []
     if 3 * left_out > len(verdicts):
@@ -88,47 +115,56 @@ def judge_repeats(drill: str, verdicts: Sequence[Verdict]) -> Repeated:
     elif not verdicts:
         reasons.append("no run was made")
     answers = tuple(verdict.outcome for verdict in verdicts)
+    outcome = decide([Check(each.text, each.outcome) for each in estimates], reasons).outcome
+    if any(each.outcome is Outcome.FAIL for each in estimates):
+        outcome = Outcome.FAIL
     return Repeated(
         drill=drill,
         answers=answers,
         left_out=left_out,
         unstable={Outcome.PASS, Outcome.FAIL} <= set(answers),
-        outcome=decide([Check(each.text, each.outcome) for each in estimates], reasons).outcome,
+        outcome=outcome,
         reasons=tuple(reasons),
         estimates=estimates,
+        rate_below=rate_at_most(len(trusted) - answers.count(Outcome.PASS), len(trusted)),
     )
 
 
-def _estimate(text: str, trusted: Sequence[Verdict], total: int) -> Estimate:
-    stated = [check for verdict in trusted for check in verdict.checks if check.text == text]
+def _estimate(text: str, trusted: Sequence[tuple[int, Verdict]], total: int) -> Estimate:
+    stated = [(number, check) for number, verdict in trusted for check in verdict.checks if check.text == text]
     unstated = len(trusted) - len(stated)  # a verdict states some checks only when they are broken
-    first = stated[0]
+    told = [(number, check) for number, check in stated if _tells(check)]
+    first = stated[0][1]
+    runs = len(told) + unstated
+    answers = [check.outcome for _, check in told] + [Outcome.PASS] * unstated
     if first.limit is None:
-        return _fact(text, stated, unstated, total)
-    told = [check for check in stated if check.measured is not None or check.outcome is Outcome.FAIL]
-    values = [_value(check) for check in told] + [first.limit] * unstated
-    outcome, low, high = Outcome.INCONCLUSIVE, math.nan, math.nan
-    uncertainty = max((check.uncertainty for check in told), default=0.0)
-    if values:
-        low, high = median_interval(values)
-        outcome = _judge(first, low, high, uncertainty)
-    if 3 * (total - len(values)) > total:
-        outcome = Outcome.INCONCLUSIVE
-    return Estimate(
+        return Estimate(text, _gate(answers, total), runs, total - runs, answers.count(Outcome.PASS))
+    found = Estimate(
         text=text,
-        outcome=outcome,
-        runs=len(values),
-        left_out=total - len(values),
-        kept=sum(check.outcome is Outcome.PASS for check in told) + unstated,
+        outcome=_gate(answers, total),
+        runs=runs,
+        left_out=total - runs,
+        kept=answers.count(Outcome.PASS),
         unit=first.unit,
         bound=first.bound,
+        over=first.over,
         limit=first.limit,
-        median=_finite(median(values)) if values else None,
-        p95=_finite(nearest_rank(values, 95)) if values else None,
-        low=_finite(low),
-        high=_finite(high),
-        uncertainty=uncertainty,
     )
+    values = [_value(check) for _, check in told] + [first.limit] * unstated
+    return _over_statistic(_with_figures(found, told, values), told, total) if values else found
+
+
+def _tells(check: Check) -> bool:
+    """Whether a run could tell: a figure, however near to its limit, or an answer."""
+    return check.measured is not None or check.outcome is not Outcome.INCONCLUSIVE
+
+
+def _gate(answers: Sequence[Outcome], total: int) -> Outcome:
+    """Of those that could tell none may break it, none be too near, and no more than a third be missing."""
+    if Outcome.FAIL in answers:
+        return Outcome.FAIL
+    missing = 3 * (total - len(answers)) > total or not answers
+    return Outcome.INCONCLUSIVE if missing or Outcome.INCONCLUSIVE in answers else Outcome.PASS
 
 
 def _value(check: Check) -> float:
@@ -139,27 +175,64 @@ def _value(check: Check) -> float:
     return check.measured
 
 
-def _judge(check: Check, low: float, high: float, uncertainty: float) -> Outcome:
-    """Far and near end of the interval against the limit, each as room left; both must be told from the limit."""
-    assert check.limit is not None
-    ends = (check.limit - high, check.limit - low) if check.bound in _UPPER else (low - check.limit, high - check.limit)
-    far, near = ends
-    strict = check.bound in _STRICT
-    if far >= uncertainty and (far > 0 or not strict):
+def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Sequence[float]) -> Estimate:
+    """``values``: of ``told``, then of the runs that state nothing because nothing was broken."""
+    low, high = _interval(told, values) if len(values) >= LEAST_RUNS[Statistic.MEDIAN] else (math.nan, math.nan)
+    sign = 1 if found.bound in _UPPER else -1
+    ranked = [(check.outcome is Outcome.FAIL, sign * _value(check), -number) for number, check in told]
+    worst = max(range(len(told)), key=ranked.__getitem__) if told else None
+    return replace(
+        found,
+        worst=_finite(values[worst or 0]),
+        worst_run=None if worst is None else told[worst][0],
+        median=_finite(median(values)),
+        p95=_finite(nearest_rank(values, 95)),
+        low=_finite(low),
+        high=_finite(high),
+        interval=len(values) >= LEAST_RUNS[Statistic.MEDIAN],
+    )
+
+
+def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tuple[float, float]:
+    """From the low end of the median of the runs' low ends to the high end of that of their high ends."""
+    ends = [
+        (value, value) if check.low is None or check.high is None or math.isinf(value) else (check.low, check.high)
+        for (_, check), value in zip(told, values[: len(told)], strict=True)
+    ]
+    ends += [(value, value) for value in values[len(told) :]]
+    return median_interval([low for low, _ in ends])[0], median_interval([high for _, high in ends])[1]
+
+
+def _over_statistic(found: Estimate, told: Sequence[tuple[int, Check]], total: int) -> Estimate:
+    """Judged on the statistic that was asked for, where one was."""
+    if found.over is Statistic.EVERY:
+        return found
+    if found.runs < (least := LEAST_RUNS[found.over]):
+        why = f"{found.runs} runs tell nothing of the {found.over} at 95 % confidence; {least} are needed"
+        return replace(found, outcome=Outcome.INCONCLUSIVE, too_few=why)
+    outcome = _judge_median(found) if found.over is Statistic.MEDIAN else _judge_share(found, told)
+    return replace(found, outcome=Outcome.INCONCLUSIVE if 3 * found.left_out > total else outcome)
+
+
+def _judge_median(found: Estimate) -> Outcome:
+    """Pass when the far end of the interval keeps the limit, fail when the near end breaks it."""
+    upper = found.bound in _UPPER
+    low, high = (_or_inf(found.low, upper), _or_inf(found.high, upper))
+    assert found.limit is not None
+    judged = at_most if upper else at_least
+    return judged("", 0.0, found.limit, low=low, high=high, strict=found.bound in _STRICT).outcome
+
+
+def _or_inf(value: float | None, upper: bool) -> float:
+    return value if value is not None else math.inf if upper else -math.inf
+
+
+def _judge_share(found: Estimate, told: Sequence[tuple[int, Check]]) -> Outcome:
+    """Whether 95 % of such runs keep the limit, by exact binomial bounds; a run too near to tell may be either."""
+    broken = sum(check.outcome is Outcome.FAIL for _, check in told)
+    if rate_at_most(found.runs - found.kept, found.runs) <= _BEYOND_P95:
         return Outcome.PASS
-    if near <= -uncertainty and (near < 0 or strict):
-        return Outcome.FAIL
-    return Outcome.INCONCLUSIVE
-
-
-def _fact(text: str, stated: Sequence[Check], unstated: int, total: int) -> Estimate:
-    """A fact has no median: it holds when it held in every run that could tell."""
-    told = [check.outcome for check in stated if check.outcome is not Outcome.INCONCLUSIVE] + [Outcome.PASS] * unstated
-    left_out = total - len(told)
-    outcome = Outcome.FAIL if Outcome.FAIL in told else Outcome.PASS
-    if 3 * left_out > total or not told:
-        outcome = Outcome.INCONCLUSIVE
-    return Estimate(text, outcome, len(told), left_out, told.count(Outcome.PASS))
+    return Outcome.FAIL if rate_at_least(broken, found.runs) > _BEYOND_P95 else Outcome.INCONCLUSIVE
 
 
 def _finite(value: float) -> float | None:
@@ -167,35 +240,49 @@ def _finite(value: float) -> float | None:
 
 
 def _as_check(estimate: Estimate) -> Check:
-    """For reports that show checks: the median stands for what was measured."""
+    """For reports that show checks: the worst run stands for what was measured, or the median where that is judged."""
+    is_median = estimate.over is Statistic.MEDIAN
+    measured = estimate.median if is_median else estimate.worst
     margin = None
-    if estimate.median is not None and estimate.limit is not None:
-        room = estimate.limit - estimate.median
+    if measured is not None and estimate.limit is not None:
+        room = estimate.limit - measured
         margin = room if estimate.bound in _UPPER else -room
     return Check(
         text=estimate.text,
         outcome=estimate.outcome,
-        measured=estimate.median,
+        measured=measured,
         limit=estimate.limit,
         margin=margin,
         unit=estimate.unit,
-        low=None if estimate.median is None else estimate.median - estimate.uncertainty,
-        high=None if estimate.median is None else estimate.median + estimate.uncertainty,
+        low=estimate.low if is_median else None,
+        high=estimate.high if is_median else None,
         evidence=_evidence(estimate),
         bound=estimate.bound,
+        over=estimate.over,
     )
 
 
 def _evidence(estimate: Estimate) -> str:
     said = [f"kept in {estimate.kept} of {estimate.runs} runs"]
-    if estimate.limit is not None and estimate.runs:
-        interval = f"{_shown(estimate.low, estimate.unit)} to {_shown(estimate.high, estimate.unit)}"
-        said = [f"median, 95 % interval {interval}", f"p95 {_shown(estimate.p95, estimate.unit)}", *said]
-    return ", ".join([*said, f"{estimate.left_out} left out"] if estimate.left_out else said)
+    if estimate.worst_run is not None:
+        worst = f"worst {shown(estimate.worst, estimate.unit)} in run {estimate.worst_run}"
+        said = [worst, f"median {shown(estimate.median, estimate.unit)}", *said]
+    if estimate.interval:
+        interval = f"{shown(estimate.low, estimate.unit)} to {shown(estimate.high, estimate.unit)}"
+        said.insert(2, f"its 95 % interval {interval}")
+    said += [f"{estimate.left_out} left out"] if estimate.left_out else []
+    return ", ".join([*said, estimate.too_few] if estimate.too_few else said)
 
 
-def _shown(value: float | None, unit: str) -> str:
+def shown(value: float | None, unit: str) -> str:
+    """A figure for people; 'never' for what did not come back."""
     return "never" if value is None else value_text(value, unit)
+
+
+def percent(rate: float) -> str:
+    """A bound on a rate, rounded up so that it still holds: '26 %', '2.96 %'."""
+    digits = 0 if rate >= 0.1 else 2
+    return f"{math.ceil(rate * 100 * 10**digits) / 10**digits:.{digits}f} %"
 
 
 def repeats_json(found: Iterable[Repeated]) -> bytes:
@@ -206,41 +293,3 @@ def repeats_json(found: Iterable[Repeated]) -> bytes:
 def repeats_from(content: bytes) -> tuple[Repeated, ...]:
     """What ``repeats_json`` wrote. pydantic.ValidationError when it is something else."""
     return _REPEATED.validate_json(content)
-
-
-def repeats_summary(found: Repeated) -> Group:
-    """The judgement for the terminal: headline, reasons, a row for every expectation."""
-    parts: list[RenderableType] = [Text(_headline(found), style="bold")]
-    parts += [Text(f"  because {reason}") for reason in found.reasons]
-    return Group(*parts, *([_table(found)] if found.estimates else []))
-
-
-def _table(found: Repeated) -> Table:
-    columns = ("", "expectation", ">median", ">95 % interval", "", ">p95", ">limit", ">kept", ">left out")
-    rows = [
-        (
-            each.outcome.value,
-            each.text,
-            *([""] * 4 if each.limit is None or not each.runs else _figures(each)),
-            "" if each.limit is None else value_text(each.limit, each.unit),
-            f"{each.kept} of {each.runs}",
-            str(each.left_out) if each.left_out else "",
-        )
-        for each in found.estimates
-    ]
-    return table("expectations over all runs", columns, rows)
-
-
-def _figures(each: Estimate) -> tuple[str, str, str, str]:
-    low, high, middle, p95 = (_shown(value, each.unit) for value in (each.low, each.high, each.median, each.p95))
-    return middle, low, f"to {high}", p95
-
-
-def _headline(found: Repeated) -> str:
-    counts = [f"{found.answers.count(answer)} {answer}" for answer in Outcome if answer in found.answers]
-    said = [f"{found.outcome.value.upper()}  {found.name}: {', '.join(counts)}"]
-    said += [f"{found.left_out} left out"] if found.left_out else []
-    said += ["UNSTABLE: runs pass and fail"] if found.unstable else []
-    if len(found.answers) < PUBLISHABLE_REPEATS:
-        said += [f"fewer than the {PUBLISHABLE_REPEATS} repeats of a published figure"]
-    return "; ".join(said)

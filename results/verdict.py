@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from results.statistic import Statistic
+
 
 class Outcome(StrEnum):
     """An answer; ``exit_code`` is what the command returns."""
@@ -39,6 +41,7 @@ class Check:
     evidence: str = ""  # which flow, edge or event shows it, or why it could not be judged
     bound: str = ""  # how ``limit`` is meant: below, at_most, above, at_least; '' for a fact
     open_ended: bool = False  # the true value is larger than ``measured``: something never came back
+    over: Statistic = Statistic.EVERY  # what the limit holds for when the drill is repeated
 
     @property
     def uncertainty(self) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import Field
 
 from scenarios import library
+from scenarios.repeats import too_few
 from scenarios.schema import NAME, PlainText
 from testbed.errors import InputError
 from testbed.fabric.spec import Strict
@@ -20,6 +21,8 @@ from testbed.yamlcheck import Mistakes, did_you_mean
 from testbed.yamlfile import Document, Where, read, shorten
 
 MOST_RUNS = 10_000
+EVERY = "all"
+"""In place of drills: every one that comes with hpn."""
 
 
 class BlockSection(Strict):
@@ -102,11 +105,14 @@ def _block(
         if engine not in engines:
             hint = did_you_mean(engine, engines, "engines are")
             mistakes.add((*where, "engines", at), f"unknown engine {shorten(engine)}; {hint}")
-    for at, name in enumerate(block.drills):
+    every = [(0, name) for name in library.names()] if block.drills == [EVERY] else None
+    for at, name in every or enumerate(block.drills):
         found = _drill(mistakes, (*where, "drills", at), name, base)
         if found is None:
             continue
         drill, file = found
+        for _, what in too_few(library.load(str(file)), block.repeats):
+            mistakes.add((*where, "drills", at), f"drill {drill}: {what}; raise 'repeats' here")
         for engine in block.engines:
             for repeat in range(1, block.repeats + 1):
                 yield Run(drill, file, engine, repeat, block.repeats, block.tries)

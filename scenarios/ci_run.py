@@ -111,7 +111,8 @@ def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
 
 
 def _options(wanted: Run) -> tuple[str, ...]:
-    return "--tries", str(wanted.tries), "--phase", str(wanted.repeat)
+    options = ("--tries", str(wanted.tries), "--phase", str(wanted.repeat))
+    return (*options, "--as-repeat", str(wanted.repeat)) if wanted.repeats > 1 else options
 
 
 def _last_words(log: Path, code: int) -> str:

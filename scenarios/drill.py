@@ -11,6 +11,7 @@ from failover.faults import PlannedFault, RateDrop
 from failover.marks import Mark
 from failover.model import QUICK, Settings
 from failover.ports import Sampling
+from results.statistic import Statistic
 from scenarios.scope import EVERYWHERE, Scope
 from scenarios.units import format_duration, format_percent
 from testbed.fabric.spec import FabricSpec
@@ -178,10 +179,15 @@ class Expectation:
     scope: Scope = EVERYWHERE  # only flows in it; of ``untouched``: what must feel nothing
     events: tuple[Mark, ...] = ()  # of ``order``
     written: float | None = None  # the file's limit, where a slow kernel has another
+    over: Statistic = Statistic.EVERY  # what the limit holds for when the drill is repeated
 
     @property
     def text(self) -> str:
         """As a sentence: 'worst outage of hit flows at failure below 50 ms'."""
+        return self._text if self.over is Statistic.EVERY else f"{self._text}, {self.over} over repeats"
+
+    @property
+    def _text(self) -> str:
         match self.metric:
             case Metric.STATE_RESTORED:
                 return "state restored" if self.limit else "state not restored"

@@ -9,6 +9,7 @@ from typing import cast
 
 from failover.faults import FAULTS, Fault, HostReplaced, PlannedFault, make, parameters, settled
 from failover.ports import Ports, Sampling
+from results.statistic import Statistic
 from scenarios.checks import Parts, check_drill
 from scenarios.drill import (
     At,
@@ -281,6 +282,7 @@ def _limits(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> l
                 values.get("fault"),
                 mistakes.document.line(where),
                 scope_of(values),
+                over=Statistic(values["over_repeats"]),
             ),
             (*where, bound.value),
         )

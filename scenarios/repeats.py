@@ -5,14 +5,17 @@ The rule is ``results.repeats``, which imports numpy: it is loaded after the mea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
 from results.folder import RunFolder
+from results.statistic import LEAST_RUNS
+from scenarios.drill import Drill
 from scenarios.order import Batch
+from testbed.errors import InputError
 
 if TYPE_CHECKING:
     from results.repeats import Repeated
@@ -27,10 +30,31 @@ def judge(batch: Batch, runs: Sequence[RunFolder]) -> tuple[Repeated, ...]:
     from results.repeats import judge_repeats
 
     found = tuple(
-        judge_repeats(made[0].manifest().drill, [run.verdict() for run in made]) for made in batch.by_drill(runs)
+        judge_repeats(
+            made[0].manifest().drill, [run.verdict() for run in made], [run.manifest().repeat for run in made]
+        )
+        for made in batch.by_drill(runs)
     )
     write(batch.out, found)
     return found
+
+
+def too_few(drill: Drill, repeat: int) -> Iterator[tuple[int, str]]:
+    """Line and trouble of every expectation that so many repeats cannot tell."""
+    for each in drill.expectations:
+        if repeat < (least := LEAST_RUNS[each.over]):
+            yield each.line, f"'{each.text}' takes {least} repeats or more to tell at 95 % confidence, not {repeat}"
+
+
+def check(drills: Iterable[Drill], repeat: int) -> None:
+    """InputError when a drill asks for a statistic that so many repeats cannot tell."""
+    problems = [
+        f"{drill.source}:{line}: {what}; write --repeat with that many, or leave 'over_repeats' out"
+        for drill in drills
+        for line, what in too_few(drill, repeat)
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def write(out: Path, found: Sequence[Repeated]) -> None:
@@ -43,6 +67,6 @@ def write(out: Path, found: Sequence[Repeated]) -> None:
 
 def summaries(found: Iterable[Repeated]) -> list[RenderableType]:
     """What the terminal shows of each drill."""
-    from results.repeats import repeats_summary
+    from results.repeats_view import repeats_summary
 
     return [repeats_summary(each) for each in found]

@@ -162,11 +162,15 @@ class _Flows(_Edges):
     peer: Literal["local", "remote"] | None = None
 
 
+OverRepeats = Literal["every", "median", "p95"]  # results.statistic.Statistic
+
+
 class _DurationBounds(Strict):
     below: Duration | None = Field(default=None, examples=["50 ms"])
     at_most: Duration | None = None
     above: Duration | None = None
     at_least: Duration | None = None
+    over_repeats: OverRepeats = "every"
 
 
 class _CountBounds(Strict):
@@ -174,6 +178,7 @@ class _CountBounds(Strict):
     at_least: int | None = Field(default=None, ge=0)
     below: int | None = Field(default=None, ge=1)
     above: int | None = Field(default=None, ge=0)
+    over_repeats: OverRepeats = "every"
 
 
 class _ShareBounds(Strict):
@@ -181,6 +186,7 @@ class _ShareBounds(Strict):
     at_most: Percent | None = None
     below: Percent | None = None
     above: Percent | None = None
+    over_repeats: OverRepeats = "every"
 
 
 class _RatioBounds(Strict):
@@ -188,6 +194,7 @@ class _RatioBounds(Strict):
     at_least: float | None = Field(default=None, ge=1, le=1e6)
     below: float | None = Field(default=None, ge=1, le=1e6)
     above: float | None = Field(default=None, ge=1, le=1e6)
+    over_repeats: OverRepeats = "every"
 
 
 class WholeRunExpectation(_DurationBounds):

@@ -67,7 +67,7 @@ def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: Ru
         evidence=figure.evidence,
         strict=expectation.bound in {Bound.BELOW, Bound.ABOVE},
     )
-    check = replace(judged, open_ended=figure.open_ended)
+    check = replace(judged, open_ended=figure.open_ended, over=expectation.over)
     if figure.never:
         return replace(check, outcome=Outcome.FAIL)
     if figure.value is not None and figure.open_ended:

@@ -1,4 +1,4 @@
-"""Repeats judged as one: far and near end of the interval, what is left out, what flips."""
+"""Repeats judged as one: every run gates, statistics by name, what is left out, what flips, what N runs prove."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from failover.budget import around
 from results.junit import Judged, junit_xml
-from results.repeats import Repeated, judge_repeats, repeats_from, repeats_json, repeats_summary
+from results.repeats import Repeated, judge_repeats, repeats_from, repeats_json
+from results.repeats_view import repeats_summary
+from results.statistic import Statistic
 from results.terminal import as_text
 from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
 from tests.results.sample import MANIFEST
@@ -44,44 +46,100 @@ def judged(*checks: Check | str) -> Repeated:
     [
         ([20.0] * 10, PASS),
         ([20.0, 25, 30, 22, 24, 26, 28, 21, 23, 49], PASS),
-        ([20.0, 25, 30, 22, 24, 26, 28, 21, 23, 900], PASS),  # one bad run: it fails and counts, the median holds
-        ([40.0, 45, 48, 52, 55, 47, 53, 49, 51, 46], OPEN),  # the interval is on both sides
+        ([20.0, 25, 30, 22, 24, 26, 28, 21, 23, 900], FAIL),  # one bad run: the median is far from the limit
+        ([20.0] * 61 + [900.0] * 39, FAIL),
         ([60.0, 65, 70, 62, 64, 66, 68, 61, 63, 49], FAIL),
         ([50.0] * 5, FAIL),  # below is not at most
-        ([10.0, 90.0], OPEN),
+        ([10.0, 90.0], FAIL),
     ],
 )
-def test_the_interval_of_the_median_decides(measured: Sequence[float], outcome: Outcome) -> None:
+def test_every_run_must_keep_a_limit(measured: Sequence[float], outcome: Outcome) -> None:
     found = judged(*(outage(value) for value in measured))
     assert found.outcome is outcome
     assert found.verdict.exit_code == outcome.exit_code
     (estimate,) = found.estimates
-    assert estimate.runs == len(measured)
-    assert estimate.low is not None
-    assert estimate.median is not None
-    assert estimate.high is not None
-    assert estimate.p95 in measured
-    assert estimate.low <= estimate.median <= estimate.high
+    assert (estimate.runs, estimate.worst) == (len(measured), max(measured))
+    assert estimate.worst_run == measured.index(max(measured)) + 1
 
 
 @pytest.mark.parametrize(("measured", "outcome"), [(96.0, PASS), (95.0, PASS), (94.0, FAIL)])
 def test_at_least_is_the_mirror_image(measured: float, outcome: Outcome) -> None:
-    found = judged(*[at_least("goodput after at least 95 %", measured, 95, unit="%")] * 5)
+    checks = [at_least("goodput after at least 95 %", value, 95, unit="%") for value in (99.0, measured, 98.0)]
+    found = judged(*checks)
     assert found.outcome is outcome
     (check,) = found.verdict.checks
-    assert check.margin == measured - 95
+    assert (check.measured, check.margin) == (measured, measured - 95)
 
 
-@pytest.mark.parametrize(("measured", "outcome"), [(48.0, PASS), (49.5, OPEN), (50.5, OPEN), (52.0, FAIL)])
-def test_repeats_do_not_see_more_finely_than_one_run(measured: float, outcome: Outcome) -> None:
-    assert judged(*[outage(measured, uncertainty=1.0)] * 10).outcome is outcome
-
-
-def test_a_run_too_near_the_limit_to_be_judged_alone_still_measured_something() -> None:
+def test_a_run_too_near_the_limit_measured_something_and_is_not_passed() -> None:
     near = [outage(49.7, uncertainty=1.0)] * 2
     found = judged(*[outage(30.0, uncertainty=1.0)] * 10, *near)
     assert found.answers == (PASS,) * 10 + (OPEN,) * 2
-    assert (found.left_out, found.estimates[0].runs, found.outcome) == (0, 12, PASS)
+    assert (found.left_out, found.estimates[0].runs, found.outcome) == (0, 12, OPEN)
+    assert judged(*near, outage(90.0)).outcome is FAIL
+
+
+def over(statistic: Statistic, *checks: Check) -> Repeated:
+    return judged(*(replace(check, over=statistic) for check in checks))
+
+
+@pytest.mark.parametrize(
+    ("measured", "outcome"),
+    [
+        ([20.0, 25, 30, 22, 24, 26, 28, 21, 23, 900], PASS),
+        ([20.0] * 61 + [900.0] * 39, PASS),
+        ([40.0, 45, 48, 52, 55, 47, 53, 49, 51, 46], OPEN),  # the interval is on both sides
+        ([60.0, 65, 70, 62, 64, 66, 68, 61, 63, 49], FAIL),
+        ([50.0] * 5, FAIL),
+        ([20.0] * 5, PASS),
+        ([20.0] * 4, OPEN),  # too few to tell a median
+    ],
+)
+def test_a_median_asked_for_by_name_is_judged_by_its_interval(measured: Sequence[float], outcome: Outcome) -> None:
+    found = over(Statistic.MEDIAN, *(outage(value) for value in measured))
+    assert found.outcome is outcome
+    assert bool(found.estimates[0].too_few) is (len(measured) < 5)
+
+
+@pytest.mark.parametrize(("measured", "outcome"), [(48.0, PASS), (49.5, OPEN), (50.5, OPEN), (52.0, FAIL)])
+def test_a_median_of_repeats_does_not_see_more_finely_than_one_run(measured: float, outcome: Outcome) -> None:
+    assert over(Statistic.MEDIAN, *[outage(measured, uncertainty=1.0)] * 10).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "outcome"),
+    [(59, 0, PASS), (58, 0, OPEN), (91, 1, OPEN), (92, 1, PASS), (90, 10, FAIL), (95, 5, OPEN)],
+)
+def test_a_p95_is_judged_by_how_many_runs_keep_the_limit(good: int, bad: int, outcome: Outcome) -> None:
+    """59 and 93 are the sample sizes of Wilks (1941); 5 of 100 show neither more nor less than 5 %."""
+    assert over(Statistic.P95, *[outage(20.0)] * good, *[outage(90.0)] * bad).outcome is outcome
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3, 4, 5, 10])
+def test_no_interval_is_offered_below_five_runs(runs: int) -> None:
+    found = judged(*[outage(20.0 + n) for n in range(runs)])
+    (estimate,) = found.estimates
+    assert (estimate.low is not None, estimate.high is not None, estimate.interval) == ((runs >= 5,) * 3)
+    assert ("95 % interval 2" in found.verdict.checks[0].evidence) is (runs >= 5)
+    assert ("to 2" in as_text(repeats_summary(found))) is (runs >= 5)
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "starved", "said"),
+    [
+        (10, 0, 0, "10 of 10 trusted runs pass: failure rate below 26 % at 95 % confidence (one-sided exact binomial)"),
+        (61, 39, 0, "61 of 100 trusted runs pass: failure rate below 48 % at 95 %"),
+        (100, 0, 0, "failure rate below 2.96 %"),
+        (9, 0, 2, "9 of 9 trusted runs pass: failure rate below 29 %"),
+        (1, 0, 0, "failure rate below 95 %"),
+        (0, 3, 0, ""),
+    ],
+)
+def test_the_summary_says_what_so_many_runs_can_prove(passed: int, failed: int, starved: int, said: str) -> None:
+    found = judged(*[outage(20.0)] * passed, *[outage(90.0)] * failed, *["the CPUs were busy"] * starved)
+    text = as_text(repeats_summary(found))
+    assert said in text
+    assert ("confidence" in text) is bool(said)
 
 
 @pytest.mark.parametrize(("starved", "outcome"), [(0, PASS), (3, PASS), (4, OPEN), (9, OPEN)])
@@ -98,6 +156,12 @@ def test_a_fail_of_runs_that_cannot_be_trusted_does_not_count() -> None:
     assert (found.outcome, found.left_out, found.estimates[0].p95) == (PASS, 1, 20.0)
 
 
+def test_what_a_trusted_run_broke_is_broken_whatever_became_of_the_others() -> None:
+    found = judged(outage(900.0), *["the CPUs were busy"] * 5)
+    assert (found.outcome, found.left_out, found.verdict.exit_code, found.verdict.reasons) == (FAIL, 5, 1, ())
+    assert "because 5 of 6 runs cannot be trusted" in as_text(repeats_summary(found))
+
+
 def test_an_expectation_that_many_runs_could_not_tell_is_inconclusive_by_itself() -> None:
     other = at_most("queue pair deaths at most 0", 0, 0)
     found = judge_repeats("cut", [decide([outage(None if n < 2 else 20.0), other]) for n in range(5)])
@@ -106,11 +170,13 @@ def test_an_expectation_that_many_runs_could_not_tell_is_inconclusive_by_itself(
 
 
 def test_what_never_came_back_is_longer_than_any_limit() -> None:
-    most = judged(*[never(40.0)] * 11, outage(20.0))
+    most = over(Statistic.MEDIAN, *[never(40.0)] * 11, outage(20.0))
     assert (most.outcome, most.estimates[0].median, most.estimates[0].p95) == (FAIL, None, None)
-    one = judged(never(40.0), *[outage(20.0)] * 12)
+    one = over(Statistic.MEDIAN, never(40.0), *[outage(20.0)] * 12)
     assert (one.outcome, one.estimates[0].median, one.estimates[0].p95) == (PASS, 20.0, None)
     assert one.unstable
+    every = judged(*[outage(20.0)] * 12, never(40.0))
+    assert (every.outcome, every.estimates[0].worst, every.estimates[0].worst_run) == (FAIL, None, 13)
 
 
 def test_an_event_that_never_happened_breaks_an_order() -> None:
@@ -134,11 +200,11 @@ def test_a_fact_must_hold_in_every_run(held: Sequence[bool | None], outcome: Out
     assert found.estimates[0].kept == sum(one is True for one in held)
 
 
-def test_a_check_that_only_a_broken_run_states_was_kept_by_the_others() -> None:
+def test_a_check_that_only_a_broken_run_states_fails_them_all() -> None:
     stray = at_most("packets lost outside fault windows at most 0", 3, 0)
     found = judge_repeats("cut", [*runs(*[outage(20.0)] * 11), decide([outage(20.0), stray])])
     last = found.estimates[-1]
-    assert (last.outcome, last.runs, last.kept, last.median) == (PASS, 12, 11, 0.0)
+    assert (last.outcome, last.runs, last.kept, last.median, last.worst_run) == (FAIL, 12, 11, 0.0, 12)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +256,7 @@ def test_junit_has_a_suite_over_all_repeats_beside_those_of_the_runs() -> None:
     ]
     mixed, broken = ([case for case in suite if isinstance(case, TestCase)] for suite in suites[2:])
     assert [case.name for case in mixed] == [TEXT, "goodput after at least 95 %", "state restored", "runs agree"]
-    assert [type(case.result[0]) if case.result else None for case in mixed] == [Skipped, None, None, Skipped]
+    assert [type(case.result[0]) if case.result else None for case in mixed] == [Failure, None, None, Skipped]
     assert mixed[-1].result[0].message == "unstable: pass, pass, pass, pass, fail, inconclusive"
     assert isinstance(broken[0].result[0], Failure)
     assert "margin -40.0 ms" in broken[0].result[0].message

@@ -8,20 +8,27 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scenarios import engines
+from scenarios import engines, library
 from scenarios.ci import load_suite
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "ci"
 
 
-@pytest.mark.parametrize("name", ["suite.yaml", "smoke.yaml"])
+@pytest.mark.parametrize("name", ["suite.yaml", "smoke.yaml", "phases.yaml"])
 def test_a_suite_has_no_mistakes(name: str) -> None:
     assert load_suite(EXAMPLES / name, engines.NAMES).runs
 
 
 def test_the_smoke_suite_needs_no_guest() -> None:
     assert {run.engine for run in load_suite(EXAMPLES / "smoke.yaml", engines.NAMES).runs} == {engines.HOST}
+
+
+def test_the_phases_suite_runs_every_drill_at_ten_phases_in_virtual_time() -> None:
+    runs = load_suite(EXAMPLES / "phases.yaml", engines.NAMES).runs
+    assert {(run.drill, run.engine, run.repeat) for run in runs} == {
+        (name, "uml-virtual-time", repeat) for name in library.names() for repeat in range(1, 11)
+    }
 
 
 @pytest.mark.parametrize("name", ["github-actions.yml", "gitlab-ci.yml", "smoke.sh"])

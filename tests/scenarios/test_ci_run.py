@@ -86,12 +86,12 @@ def test_repeats_are_judged_as_drill_run_judges_them(tmp_path: Path, outages_ms:
     assert exit_code([group]) == group.together.verdict.exit_code
 
 
-def test_one_bad_run_of_many_makes_a_drill_unstable_but_not_failed(tmp_path: Path) -> None:
+def test_one_bad_run_of_many_fails_a_drill_and_makes_it_unstable(tmp_path: Path) -> None:
     wanted = suite(*runs("host", "a", repeats=13))
     groups = grouped(finish(wanted, {"host": measured([20.0] * 12 + [90.0])}, tmp_path))
     write_reports(tmp_path, wanted, groups)
-    assert (exit_code(groups), groups[0].unstable) == (0, True)
-    assert "| a | host | pass | 12 pass, 1 fail | unstable |" in (tmp_path / "summary.md").read_text()
+    assert (exit_code(groups), groups[0].unstable) == (1, True)
+    assert "| a | host | fail | 12 pass, 1 fail | unstable |" in (tmp_path / "summary.md").read_text()
     assert (tmp_path / "repeats.json").exists()
 
 
@@ -207,3 +207,12 @@ def test_a_command_is_told_how_often_a_run_may_be_tried(tmp_path: Path) -> None:
     (run,) = runs("host", "a")
     (found,) = finish(suite(replace(run, tries=4)), {"host": slot}, tmp_path)
     assert "--tries 4" in found.reason
+
+
+def test_a_command_is_told_the_number_that_a_repeat_draws_its_phase_from(tmp_path: Path) -> None:
+    slot = command_engine((sys.executable, "-c", "import sys; print(*sys.argv[1:]); raise SystemExit(3)"), 1)
+    found = finish(suite(*runs("host", "a", repeats=2), *runs("host", "b")), {"host": slot}, tmp_path)
+    said = {run.title: run.reason for run in found}
+    assert "--phase 2 --as-repeat 2" in said["a on host #2"]
+    assert "--phase 1" in said["b on host"]
+    assert "--as-repeat" not in said["b on host"]

@@ -10,17 +10,19 @@ import pytest
 from junitparser import JUnitXml
 
 import cli
-from failover.model import DrillMetrics
+from failover.model import DrillMetrics, Relation
 from results.folder import RunFolder, create
 from results.progress import Progress
 from results.repeats import repeats_from
 from results.verdict import Outcome
-from scenarios import calibrate, library, repeats, session
+from scenarios import calibrate, engines, library, repeats, session
+from scenarios.ci import load_suite
 from scenarios.order import Batch, Order
 from scenarios.verdict import RunFacts, judge
+from testbed.errors import InputError
 from tests.results.sample import MANIFEST
 
-from .measured import link_down
+from .measured import FAILURE, REPAIR, at_edge, flow, link_down, metrics
 
 DRILL = """
 drill: cut
@@ -66,9 +68,10 @@ def drill_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver_ms: Sequ
 @pytest.mark.parametrize(
     ("receiver_ms", "starved", "code"),
     [
-        ([20] * 9 + [900], 0, 0),  # one run fails; the median holds
+        ([20] * 9 + [900], 0, 1),  # one run fails; the median is far from the limit
+        ([20] * 61 + [900] * 39, 0, 1),
         ([80] * 4, 0, 1),
-        ([20, 80, 20, 80], 0, 4),
+        ([20, 80, 20, 80], 0, 1),
         ([20] * 6, 2, 0),
         ([20] * 6, 3, 4),
         ([900, 20, 20, 20, 20, 20], 1, 0),
@@ -90,6 +93,72 @@ def test_the_exit_code_is_that_of_all_runs_together(
     assert f"cut over {len(receiver_ms)} repeats" in said
     names = [suite.name for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))]
     assert names == [*(f"cut #{n}" for n in range(1, len(receiver_ms) + 1)), f"cut over {len(receiver_ms)} repeats"]
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, drill: str, runs: Sequence[DrillMetrics]) -> list[str]:
+    """What the command is called with to make these runs."""
+    monkeypatch.setattr(session, "run", runner(runs, [RunFacts(state_differences=())] * len(runs)))
+    monkeypatch.setattr(calibrate, "check", lambda *_: None)
+    (tmp_path / "cut.yaml").write_text(drill)
+    return ["drill", "run", str(tmp_path / "cut.yaml"), "--repeat", str(len(runs)), "--out", str(tmp_path / "out")]
+
+
+def test_queue_pairs_that_die_in_39_of_100_runs_fail_a_drill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The median is no death at all."""
+    drill = DRILL.replace("worst_outage: {below: 50 ms}", "queue_pair_deaths: {at_most: 0}")
+    dead = metrics(
+        (FAILURE, REPAIR),
+        (flow("rx", at_edge("rx", Relation.RECEIVER, 40, died=True), at_edge("rx", Relation.RECEIVER), dst="n"),),
+    )
+    arguments = planted(monkeypatch, tmp_path, drill, [link_down(), dead, *[link_down()] * 60, *[dead] * 38])
+    assert cli.commands.main(arguments, prog_name="hpn", standalone_mode=False) == Outcome.FAIL.exit_code
+    said = capsys.readouterr().out
+    assert "FAIL  cut over 100 repeats: 61 pass, 39 fail; UNSTABLE" in said
+    assert "61 of 100 trusted runs pass: failure rate below 48 % at 95 % confidence (one-sided exact binomial)" in said
+    (found,) = repeats_from((tmp_path / "out" / repeats.FILE).read_bytes())
+    assert (found.estimates[0].kept, found.estimates[0].worst_run, found.estimates[0].median) == (61, 2, 0.0)
+
+
+def test_ten_of_ten_prove_a_failure_rate_below_26_percent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = planted(monkeypatch, tmp_path, DRILL, [link_down()] * 10)
+    assert cli.commands.main(arguments, prog_name="hpn", standalone_mode=False) == 0
+    assert "10 of 10 trusted runs pass: failure rate below 26 % at 95 % confidence" in capsys.readouterr().out
+
+
+STATISTIC = DRILL.replace("below: 50 ms", "below: 50 ms, over_repeats: median")
+
+
+@pytest.mark.parametrize(("receiver_ms", "code"), [([20] * 9 + [900], 0), ([80] * 9 + [20], 1), ([20, 80] * 3, 4)])
+def test_a_drill_may_ask_for_the_median_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver_ms: Sequence[int], code: int
+) -> None:
+    arguments = planted(monkeypatch, tmp_path, STATISTIC, [link_down(receiver=ms) for ms in receiver_ms])
+    assert cli.commands.main(arguments, prog_name="hpn", standalone_mode=False) == code
+
+
+@pytest.mark.parametrize(("statistic", "repeat", "least"), [("median", 1, 5), ("median", 4, 5), ("p95", 58, 59)])
+def test_a_statistic_of_too_few_runs_is_refused_before_any_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statistic: str, repeat: int, least: int
+) -> None:
+    arguments = planted(monkeypatch, tmp_path, STATISTIC.replace("median", statistic), [link_down()] * repeat)
+    with pytest.raises(
+        InputError, match=rf"cut.yaml:8: .*takes {least} repeats or more .*not {repeat}; write --repeat"
+    ):
+        cli.commands.main(arguments, prog_name="hpn", standalone_mode=False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_suite_that_asks_for_too_few_runs_of_a_statistic_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cut.yaml").write_text(STATISTIC)
+    (tmp_path / "suite.yaml").write_text("suite: s\nruns:\n  - drills: [./cut.yaml]\n    repeats: 4\n")
+    with pytest.raises(
+        InputError, match=r"suite.yaml:3: drill cut: .*takes 5 repeats or more .*not 4; raise 'repeats'"
+    ):
+        load_suite(tmp_path / "suite.yaml", engines.NAMES)
 
 
 def test_one_run_is_judged_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,50 @@
+"""What a number of runs can prove of a failure rate: exact one-sided bounds of Clopper and Pearson (1934). Pure.
+
+Changes when another bound is asked for. The upper bound is the rate at which so few failures would be seen in no more
+than 5 % of such series; the binomial tail is inverted by bisection.
+"""
+
+from __future__ import annotations
+
+import math
+
+CONFIDENCE = 0.95
+_HALVINGS = 60
+
+
+def rate_at_most(failures: int, runs: int, confidence: float = CONFIDENCE) -> float:
+    """The failure rate is below this at that confidence; 1.0 when nothing can be said. ValueError for no such series.
+
+    No failure in n runs: 1 - (1 - confidence) ** (1 / n), so 25.9 % for 10 runs and 4.95 % for 59.
+    """
+    _check(failures, runs)
+    if failures == runs:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _at_most(failures, runs, middle) > 1 - confidence:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def rate_at_least(failures: int, runs: int, confidence: float = CONFIDENCE) -> float:
+    """The failure rate is above this at that confidence; 0.0 when nothing can be said. ValueError as above."""
+    _check(failures, runs)
+    return 1.0 - rate_at_most(runs - failures, runs, confidence)
+
+
+def _check(failures: int, runs: int) -> None:
+    if not 0 <= failures <= runs:
+        raise ValueError(f"{failures} failures in {runs} runs")
+
+
+def _at_most(failures: int, runs: int, rate: float) -> float:
+    """The probability of no more than so many failures; ``rate`` is between 0 and 1."""
+    fail, keep = math.log(rate), math.log1p(-rate)
+    return math.fsum(
+        math.exp(math.lgamma(runs + 1) - math.lgamma(k + 1) - math.lgamma(runs - k + 1) + k * fail + (runs - k) * keep)
+        for k in range(failures + 1)
+    )

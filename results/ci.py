@@ -187,4 +187,5 @@ def _row(group: Repeats) -> tuple[str, ...]:
     counts = ", ".join(f"{group.answers.count(answer)} {answer}" for answer in dict.fromkeys(group.answers))
     first, wall_s = group.runs[0], sum(run.wall_s for run in group.runs)
     unstable = "unstable" if group.unstable else ""
-    return first.drill, first.engine, group.answer, counts, unstable, f"{wall_s:.1f}", group.reason
+    why = group.reason or (group.together.proof if group.together is not None else "")
+    return first.drill, first.engine, group.answer, counts, unstable, f"{wall_s:.1f}", why

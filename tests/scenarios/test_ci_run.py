@@ -113,6 +113,7 @@ def test_a_drill_that_flips_is_unstable_with_both_answers_in_report_and_summary(
     assert "| flips | host | fail | 1 pass, 1 fail | unstable |" in summary
     assert "| doubts | host | inconclusive | 1 pass, 1 inconclusive |  |" in summary
     assert "| steady | host | pass | 2 pass |  |" in summary
+    assert "| 2 of 2 trusted runs pass: failure rate below 78 % at 95 % confidence |" in summary
 
 
 def test_a_run_that_could_not_be_made_is_an_error_in_the_report(tmp_path: Path) -> None:

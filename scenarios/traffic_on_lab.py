@@ -156,6 +156,8 @@ class LabTraffic:
         """Id of each flow and the plane its data takes now; nothing of NICs without a port or fabrics of one plane."""
         if self._lab.fabric.planes == 1:
             return ()
+        for nic in dict.fromkeys(flow.src_nic for flow in self.flows):
+            self._lab.nics[nic].look()
         found = ((flow.id, self._port(flow)) for flow in self.flows)
         return tuple((flow, port) for flow, port in found if port is not None)
 

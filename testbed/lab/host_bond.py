@@ -1,6 +1,10 @@
 """The LAG of a NIC by the Linux bonding driver: it speaks LACP and moves frames, we follow what it decides.
 
 The driver notifies the host's link monitor when a member becomes active or idle; each time its state is read anew.
+A member that loses its carrier or is put down it leaves out at once, before the kernel tells of the interface, and
+says so itself only at miimon's next look: what the interface says counts (``bond.MemberState``). For members that LACP
+takes in or out it rewrites its slave array in a work queued when its machines have run, as it tells of them: there
+the moment reported and the driver's are apart by what a work item waits, and by the event loop's lag.
 It says nothing when LACP comes to terms over a port that it held active already, for want of a better one; so while
 a port with carrier does not distribute, the state is read at the pace of the driver's own machines.
 """

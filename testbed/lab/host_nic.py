@@ -53,8 +53,9 @@ class HostNic:
         settings = HostSettings(control.refresh_ms, control.hold_ms, control.hold_max_ms)
         self._agent = HostAgent(nic.name, self._ports, settings, self._map, fabric.spec.seed)
         tors = {link.lower.name: link.upper.mac for link in nic.links}
-        agent_io = AgentIo(nic.host, space, self._agent, self._ports, sink, on_move, tors)
+        agent_io = AgentIo(nic.host, space, self._agent, self._ports, sink, on_move, tors, self._lag.look)
         self._agent_io = agent_io if control.enabled else None
+        self._moves_itself = datapath == "kernel"
 
     def start(self) -> None:
         """Start path control and the LAG; no port carries anything yet."""
@@ -88,8 +89,8 @@ class HostNic:
         if any(isinstance(message, LinkEvent) and message.ifindex in self._ifindexes for message in messages):
             self._lag.look()
 
-    def resync(self) -> None:
-        """The monitor lost messages."""
+    def look(self) -> None:
+        """Have the LAG asked now which ports it uses: the monitor lost messages, or a decision is due."""
         self._lag.look()
 
     @property
@@ -98,7 +99,7 @@ class HostNic:
         return tuple(self._ports.index(port) for port in self._active)
 
     def port_for(self, dst_ip: str, sport: int, dport: int, proto: int = UDP) -> int | None:
-        """Index of the port that such a packet leaves by now; None while no port is active."""
+        """Index of the port that such a packet leaves by; None while no port is active. ``look`` for what is so now."""
         if not self._active:
             return None
         chosen = self._lag.port_for(self.nic.ip, dst_ip, sport, dport, proto, self._active)
@@ -114,9 +115,12 @@ class HostNic:
 
     def _set_active(self, ports: tuple[str, ...]) -> None:
         grown = bool(set(ports) - set(self._active))
+        seen_ns = now_ns()
         self._lag.set_active(ports)
         self._active = ports
-        self._sink(Event(now_ns(), EventKind.LAG, self.nic.host, self.nic.lag, "active", {"ports": ",".join(ports)}))
+        # The driver has moved by the time we see it; the nft datapath moves in set_active.
+        at_ns = seen_ns if self._moves_itself else now_ns()
+        self._sink(Event(at_ns, EventKind.LAG, self.nic.host, self.nic.lag, "active", {"ports": ",".join(ports)}))
         if self._agent_io is not None:
             self._agent_io.perform(self._agent.set_active(ports, now_ns()))
         self.announcer.carry(len(ports), grown=grown)

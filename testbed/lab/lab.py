@@ -142,6 +142,7 @@ class Lab:
     def path(self, flow: Flow) -> FlowPath:
         """The exact path of a UDP flow at this moment. InputError for a NIC that does not exist."""
         src, dst = self.fabric.nic(flow.src_nic), self.fabric.nic(flow.dst_nic)
+        self.nics[src.name].look()
         port = self.nics[src.name].port_for(dst.ip, flow.sport, flow.dport)
         return trace(self.fabric, flow, port, self.requests, self.link_up)
 
@@ -207,7 +208,7 @@ class Lab:
         if tor is not None:
             tor.resync()
         for nic in self.fabric.nics_of(node):
-            self.nics[nic.name].resync()
+            self.nics[nic.name].look()
 
     def _on_move(self, move: Move) -> None:
         for listener in self.move_listeners:

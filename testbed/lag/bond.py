@@ -20,6 +20,7 @@ _MODE, _MIIMON, _XMIT_HASH_POLICY, _LACP_RATE, _AD_INFO, _BROADCAST_NEIGHBOUR = 
 _MEMBER_STATE, _MEMBER_MII_STATUS, _MEMBER_AGGREGATOR, _MEMBER_ACTOR_STATE = 1, 2, 6, 7
 _DISTRIBUTING = PortState.COLLECTING | PortState.DISTRIBUTING
 _IFINFO = struct.Struct("=BxHiII")
+_RUNNING = rtnl.IFF_UP | rtnl.IFF_LOWER_UP
 _TCP, _UDP = 6, 17
 
 
@@ -33,15 +34,23 @@ class BondState:
 
 @dataclass(frozen=True, slots=True)
 class MemberState:
-    """What the driver says of a member port; ``lacp`` is its Actor_State.
+    """What the driver says of a member port; ``up`` is what miimon found last, ``lacp`` its Actor_State.
 
-    A ``distributing`` port carries traffic if its Aggregator is the bond's.
+    A ``distributing`` port carries traffic if its Aggregator is the bond's. ``running``: it is up and has carrier; the
+    driver leaves a port that is not so out of its slave array as soon as the interface says so (NETDEV_DOWN and
+    NETDEV_CHANGE in bond_slave_netdev_event, bond_slave_can_tx). Miimon comes later, and with it ``up`` and ``lacp``.
     """
 
     aggregator: int
     up: bool
+    running: bool
     distributing: bool
     lacp: PortState
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is awaited: it distributes, or is known to be down."""
+        return self.distributing or not self.up
 
 
 def make(name: str, ifindex: int, members: Sequence[int], *, mac: str, mtu: int, fast: bool) -> list[bytes]:
@@ -94,14 +103,17 @@ def bond_state(body: bytes) -> BondState:
 def member_state(body: bytes) -> MemberState:
     """From the body of a RTM_NEWLINK about a member port. KeyError when it is about something else."""
     options = rtnl.attributes(_link_info(body)[5])  # IFLA_INFO_SLAVE_DATA
+    flags = _IFINFO.unpack_from(body)[3]
+    running = flags & _RUNNING == _RUNNING
     up = options[_MEMBER_MII_STATUS][0] == 0
     # Until the driver's machines have run for the first time a port has no aggregator and is told without a state.
     told = _MEMBER_ACTOR_STATE in options
     lacp = PortState(options[_MEMBER_ACTOR_STATE][0]) if told else PortState.DEFAULTED
     # Without any Partner the driver holds one port active all the same; LACP does not call that distributing.
     agreed = lacp & _DISTRIBUTING == _DISTRIBUTING
-    distributing = up and agreed and options[_MEMBER_STATE][0] == 0
-    return MemberState(struct.unpack("=H", options.get(_MEMBER_AGGREGATOR, bytes(2)))[0], up, distributing, lacp)
+    distributing = up and running and agreed and options[_MEMBER_STATE][0] == 0
+    aggregator = struct.unpack("=H", options.get(_MEMBER_AGGREGATOR, bytes(2)))[0]
+    return MemberState(aggregator, up, running, distributing, lacp)
 
 
 def receive_state(up: bool, lacp: PortState) -> Rx:

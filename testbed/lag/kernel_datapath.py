@@ -66,7 +66,7 @@ class KernelDatapath:
         ours = {name for name, state in states.items() if state.aggregator == aggregator}
         return BondPorts(
             active=tuple(name for name, state in states.items() if state.distributing and name in ours),
-            settled=all(state.distributing or not state.up for state in states.values()),
+            settled=all(state.settled for state in states.values()),
             machines={
                 name: (bond.receive_state(state.up, state.lacp), bond.mux_state(name in ours, state.lacp))
                 for name, state in states.items()

@@ -41,8 +41,8 @@ def test_the_driver_s_answers_are_read() -> None:
     def attribute(kind: int, value: bytes) -> bytes:
         return (4 + len(value)).to_bytes(2, "little") + kind.to_bytes(2, "little") + value + bytes(-len(value) % 4)
 
-    def link(info: bytes) -> bytes:
-        return bytes(16) + attribute(3, b"x\0") + attribute(18, info)
+    def link(info: bytes, flags: int = 0x10001) -> bytes:  # IFF_UP, IFF_LOWER_UP
+        return bytes(8) + flags.to_bytes(4, "little") + bytes(4) + attribute(3, b"x\0") + attribute(18, info)
 
     aggregator = attribute(23, attribute(1, b"\2\0"))
     old = link(attribute(1, b"bond\0") + attribute(2, aggregator))
@@ -54,8 +54,12 @@ def test_the_driver_s_answers_are_read() -> None:
         options = attribute(1, bytes([idle])) + attribute(2, bytes([mii]))
         options += attribute(6, b"\2\0") + attribute(7, bytes([lacp]))
         assert bond.member_state(link(attribute(5, options))) == bond.MemberState(
-            2, mii == 0, distributing, PortState(lacp)
+            2, mii == 0, True, distributing, PortState(lacp)
         )
+    told_late = attribute(1, b"\0") + attribute(2, b"\0") + attribute(6, b"\2\0") + attribute(7, b"\x3f")
+    for flags in (0x1, 0x10000, 0):  # put down or without carrier, and miimon has not looked yet
+        state = bond.member_state(link(attribute(5, told_late), flags))
+        assert (state.up, state.running, state.distributing, state.settled) == (True, False, False, False)
 
 
 def test_a_port_whose_machines_have_not_run_yet_is_told_without_lacp_state() -> None:
@@ -63,7 +67,7 @@ def test_a_port_whose_machines_have_not_run_yet_is_told_without_lacp_state() -> 
     slave = b"\5\0\1\0\0\0\0\0" + b"\5\0\2\0\0\0\0\0"  # IFLA_BOND_SLAVE_STATE, _MII_STATUS
     info = (4 + len(slave)).to_bytes(2, "little") + b"\5\0" + slave  # IFLA_INFO_SLAVE_DATA
     body = bytes(16) + (4 + len(info)).to_bytes(2, "little") + b"\x12\0" + info  # IFLA_LINKINFO
-    assert bond.member_state(body) == bond.MemberState(0, True, False, PortState.DEFAULTED)
+    assert bond.member_state(body) == bond.MemberState(0, True, False, False, PortState.DEFAULTED)
 
 
 def test_the_layer34_hash_follows_the_driver_s_documentation() -> None:

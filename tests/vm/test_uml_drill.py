@@ -123,6 +123,9 @@ def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_
         there = _in_virtual_time(elsewhere, drill, tmp_path / "out" / "there", "/opt/nowhere/bin")
     assert {"events.jsonl", "metrics.json", "verdict.json", "records/packets.npz"} <= _facts(here).keys()
     assert _facts(here) == _facts(there)
+    failure = here.metrics().edges[0]
+    assert failure.phases.switch.ms is not None
+    assert failure.phases.switch.ms <= failure.worst_outage_plbm_ms + failure.resolution_ms, "as the packets have it"
     assert analyse(here).differences == (), "the host makes the same of the guest's records, to the byte"
     _injections_are_when_they_were_made(here)
     assert here.verdict().outcome is Outcome.PASS

@@ -42,10 +42,12 @@ class AgentIo:
         emit: EventSink,
         on_move: MoveSink | None = None,
         peers: Mapping[str, str] | None = None,
+        before: Callable[[], None] = lambda: None,
     ) -> None:
         """``ports`` are the interfaces it speaks on; ``on_move`` tells the traffic engine of a new source port.
 
-        ``peers`` gives the one MAC address to listen to at each port; without it anybody is heard.
+        ``peers`` gives the one MAC address to listen to at each port; without it anybody is heard. ``before`` is
+        called ahead of every decision that a frame or the timer asks for, to bring the agent's knowledge up to date.
         """
         self._node = node
         self._ns = ns
@@ -54,6 +56,7 @@ class AgentIo:
         self._emit = emit
         self._on_move = on_move
         self._peers = peers
+        self._before = before
         self._sockets: dict[str, PacketSocket] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due_ns = 0
@@ -89,10 +92,12 @@ class AgentIo:
 
     def _received(self, port: str, payload: bytes, source: str) -> None:
         if self._peers is None or self._peers.get(port) == source:
+            self._before()
             self.perform(self._agent.on_frame(port, payload, now_ns()))
 
     def _tick(self, due_ns: int) -> None:
         self._timer = None
+        self._before()
         # The loop may fire a clock tick early; treating that as due keeps it from spinning where time stands still.
         self.perform(self._agent.on_timer(max(now_ns(), due_ns)))
 

@@ -16,12 +16,14 @@ _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
         EventKind.LINK: frozenset({"carrier-down"}),
         EventKind.LACP: frozenset({"expired", "defaulted", "attached", "detached"}),
         EventKind.LAG: frozenset({"active"}),
+        EventKind.BFD: frozenset({"down"}),
         EventKind.BGP: frozenset({"down"}),
     },
     EdgeKind.REPAIR: {
         EventKind.LINK: frozenset({"carrier-up"}),
         EventKind.LACP: frozenset({"partner-changed", "current", "selected", "collecting", "distributing"}),
         EventKind.LAG: frozenset({"active"}),
+        EventKind.BFD: frozenset({"up"}),
         EventKind.BGP: frozenset({"established"}),
     },
 }
@@ -86,7 +88,7 @@ def _detect(edge: Edge, events: Sequence[Event]) -> Phase:
     found = [event for event in signs if event.node in edge.nodes or any(is_port(event) for is_port in ports)]
     # Either end counts, also the one whose interface the lab puts down to take the carrier away: the time is when the
     # daemon there heard of it.
-    return _since(edge, found[:1], "nothing that was hit noticed: no link, LACP, LAG or BGP event there")
+    return _since(edge, found[:1], "nothing that was hit noticed: no link, LACP, LAG, BFD or BGP event there")
 
 
 def _switch(edge: Edge, events: Sequence[Event], detect: Phase) -> Phase:

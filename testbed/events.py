@@ -17,6 +17,7 @@ class EventKind(StrEnum):
     NEIGHBOUR = "neighbour"  # a ToR learned or lost a host: learned, lost
     ROUTE = "route"  # a switch's kernel FIB: host-route-added, host-route-removed
     BGP = "bgp"  # a session: established, down
+    BFD = "bfd"  # beside a BGP session: up, down, removed (it ended with its BGP session)
     PATH = "path"  # host-switch path control: unreachable, reachable, held, moved
     FAULT = "fault"  # the injector: inject, injected, restore, restored, healed
     DAEMON = "daemon"  # a daemon: started, died; of a stack: shut-down, returned, took-over

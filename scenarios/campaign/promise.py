@@ -84,7 +84,7 @@ def _touches(fabric: Fabric, fault: Fault, flow: FlowSpec) -> bool:
 
 
 def joined(fabric: Fabric, one: Nic, other: Nic, gone: frozenset[str]) -> bool:
-    """Whether a path up and down again (RFC 7938: never down and up) is left without the links that are ``gone``."""
+    """Whether a path up and down again, never down and up, is left without the links that are ``gone``."""
     return bool(_above(fabric, one, gone) & _above(fabric, other, gone))
 
 

@@ -62,6 +62,9 @@ def _timers(spec: FabricSpec) -> Iterator[Problem]:
     if bgp.error_wait_min_s > bgp.error_wait_max_s:
         text = f"bgp.error_wait_min_s is above error_wait_max_s; write {bgp.error_wait_max_s} or less"
         yield ("bgp", "error_wait_min_s"), text
+    if bgp.bfd is not None and bgp.bfd.detect_ms >= bgp.hold_s * 1000:
+        text = f"bgp.bfd needs {bgp.bfd.detect_ms} ms to find what BGP finds in hold_s, {bgp.hold_s} s; write less"
+        yield ("bgp", "bfd"), text
 
 
 def _lag(spec: FabricSpec) -> Iterator[Problem]:

@@ -111,6 +111,8 @@ def _bgp(lab: Lab) -> Iterator[Gap]:
         for end in (link.lower, link.upper):
             if end.name not in lab.birds[end.node].established:
                 yield Gap("bgp", end.label, f"{end.label}: BGP session is not established")
+            elif lab.fabric.spec.bgp.bfd is not None and lab.birds[end.node].bfd.get(end.name) != "Up":
+                yield Gap("bgp", end.label, f"{end.label}: BFD session is not up")
 
 
 def _routes(lab: Lab) -> Iterator[Gap]:

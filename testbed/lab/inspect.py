@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from testbed.errors import InputError
 from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.model import Node
+from testbed.fabric.model import Node, Port
 from testbed.kernel.rtnl import RT_TABLE_MAIN
 from testbed.lab.control import JsonValue
 from testbed.lab.lab import Lab
@@ -97,9 +97,17 @@ def _bgp(lab: Lab) -> list[JsonValue]:
                     "neighbour": there.node,
                     "neighbour_asn": lab.fabric.node(there.node).asn,
                     "established": here.name in lab.birds[here.node].established,
+                    "bfd": _bfd(lab, here),
                 }
             )
     return rows
+
+
+def _bfd(lab: Lab, port: Port) -> str | None:
+    """State of the BFD session, 'none' where BGP has none to show for it now; None: the fabric has no BFD."""
+    if lab.fabric.spec.bgp.bfd is None:
+        return None
+    return lab.birds[port.node].bfd.get(port.name, "none").lower()
 
 
 def _routes(lab: Lab) -> list[JsonValue]:

@@ -87,7 +87,8 @@ class Lab:
         BIRD_DIR.mkdir(parents=True, exist_ok=True)
         for node in self.fabric.switches:
             config = bird.config(self.fabric, node)
-            self.birds[node.name] = BirdDaemon(node, spaces[node.name], BIRD_DIR, config, self._on_bird)
+            peers = bird.peers(self.fabric, node)
+            self.birds[node.name] = BirdDaemon(node, spaces[node.name], BIRD_DIR, config, self._on_bird, peers=peers)
             self.birds[node.name].start()
         self.stacks.start()
 

@@ -1,9 +1,14 @@
 """BIRD's configuration of one switch, written from the fabric: pure text, no kernel.
 
-eBGP on every link between tiers (a stack's peer link carries none), one ASN per tier, plane (and pod for Aggs), as
-RFC 7938 section 5.2 has it. No valley (ToR - Agg - ToR - Agg) can appear, twice over: a ToR announces only what it
-originates, and an Agg or Core drops a path with its own ASN in it. ToRs of a plane share their ASN, so they alone allow
-it once in a received path.
+eBGP on every link between tiers (a stack's peer link carries none), one ASN per tier and plane (and pod for Aggs).
+RFC 7938 section 5.2.1 gives one ASN to all Tier 1 switches and one to the Tier 2 of each cluster, as here; but to every
+ToR (Tier 3) its own, reused in other clusters where ToRs then accept it (5.2.2). Here all ToRs of a plane have one
+and accept it once in a received path: a Clos of unique ones hunts for paths after a withdrawal. No valley (ToR - Agg -
+ToR - Agg) can appear, twice over: a ToR announces only what it originates, and an Agg or Core drops a path with its own
+ASN in it.
+
+Sessions end with carrier and with the hold timer; BFD is an option, as in RFC 7938 section 7.1, which would rather do
+without a further protocol.
 """
 
 from __future__ import annotations
@@ -51,6 +56,17 @@ protocol kernel {{
 }}
 """
 
+_BFD = """\
+protocol bfd {{
+  debug {{ events }};
+  interface "*" {{
+    min rx interval {interval_ms} ms;
+    min tx interval {interval_ms} ms;
+    multiplier {multiplier};
+  }};
+}}
+"""
+
 # A pipe passes every candidate, not just the best. Host routes only: a subnet route here would hide the host routes in
 # main that this table's ports do not offer.
 _PRESET = """\
@@ -94,6 +110,9 @@ def config(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
     parts.extend(_preset(table) for table in preset_tables(fabric, node))
     if subnets:
         parts.append(_fallback(subnets))
+    bfd = fabric.spec.bgp.bfd
+    if bfd is not None:
+        parts.append(_BFD.format(interval_ms=bfd.interval_ms, multiplier=bfd.multiplier))
     parts.extend(_sessions(fabric, node, draining))
     return "\n".join(parts)
 
@@ -162,6 +181,7 @@ template bgp {name} {{
 {"  passive;" + chr(10) if name == "below" else ""}\
   debug {{ states, events }};
   direct;
+{"  bfd;" + chr(10) if bgp.bfd is not None else ""}\
   check link yes;
   graceful restart off;
   hold time {bgp.hold_s};
@@ -176,6 +196,18 @@ template bgp {name} {{
   }};
 }}
 """
+
+
+def peers(fabric: Fabric, node: Node) -> dict[str, str]:
+    """Address of the far end to the port of ``node`` for every BGP session: BFD's log knows addresses alone."""
+    found = {}
+    for link in fabric.links_of(node.name):
+        if link.is_routed:
+            here = link.end_at(node.name)
+            there = link.lower if here is link.upper else link.upper
+            assert there.address is not None, f"{link.name} has no addresses"
+            found[there.address.partition("/")[0]] = here.name
+    return found
 
 
 def _session(template: str, fabric: Fabric, link: Link, near: Port, far: Port) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 _LINE = re.compile(r"^\S+ \S+ <(?P<level>[A-Z]+)> (?P<text>.*)$")
 _STATE = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_]*): State changed to (?P<state>[a-z]+)$")
 _ABOUT = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_]*): (?P<what>.+)$")
+_BFD = re.compile(r"^bfd\d*: Session to (?P<peer>\S+) (?:changed state from \S+ to (?P<state>\S+)|(?P<gone>removed))$")
 _NO_REASON = "BGP session closed"
 _LONGEST = 4096
 
@@ -21,6 +22,17 @@ class SessionChange:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class BfdChange:
+    """The BFD session with the address ``peer`` has a new ``state`` (RFC 5880: Up, Init, Down, AdminDown), or ''.
+
+    '' when there is no session any more: BFD follows a BGP session and ends with it.
+    """
+
+    peer: str
+    state: str
+
+
 class LogReader:
     """Splits a byte stream into lines and picks out what matters. Lines longer than 4 KiB are cut."""
 
@@ -30,14 +42,14 @@ class LogReader:
         self._rest = b""
         self._reasons: dict[str, str] = {}
 
-    def feed(self, data: bytes) -> list[SessionChange]:
+    def feed(self, data: bytes) -> list[SessionChange | BfdChange]:
         """The session changes in the lines that ``data`` completes."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:_LONGEST]
         changes = (self._line(line[:_LONGEST].decode(errors="replace")) for line in lines)
         return [change for change in changes if change is not None]
 
-    def _line(self, line: str) -> SessionChange | None:
+    def _line(self, line: str) -> SessionChange | BfdChange | None:
         if line.strip():
             self.last = line.strip()
         parts = _LINE.match(line)
@@ -48,6 +60,8 @@ class LogReader:
         if state is not None:
             up = state["state"] == "up"
             return SessionChange(state["name"], up, "" if up else self._reasons.pop(state["name"], ""))
+        if bfd := _BFD.match(text):
+            return BfdChange(bfd["peer"], bfd["state"] or "")
         if (about := _ABOUT.match(text)) and about["what"] != _NO_REASON:
             self._reasons[about["name"]] = about["what"]
         return None

@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from testbed.errors import MachineError
@@ -18,7 +19,7 @@ from testbed.fabric.model import Node
 from testbed.kernel import programs
 from testbed.kernel.ns import NetNs
 from testbed.routing.birdc import command_now
-from testbed.routing.birdlog import LogReader, SessionChange
+from testbed.routing.birdlog import BfdChange, LogReader, SessionChange
 
 
 def find_bird() -> str:
@@ -39,8 +40,17 @@ class BirdDaemon:
     """BIRD of one switch. Use it inside a running loop; ``start`` may be called again after a death."""
 
     def __init__(
-        self, node: Node, ns: NetNs, config_dir: Path, config: str, emit: EventSink, *, program: str | None = None
+        self,
+        node: Node,
+        ns: NetNs,
+        config_dir: Path,
+        config: str,
+        emit: EventSink,
+        *,
+        program: str | None = None,
+        peers: Mapping[str, str] | None = None,
     ) -> None:
+        """``peers``: port by the address at its far end, for BFD, whose sessions are known by address."""
         self.node = node
         self.control = config_dir / f"{node.name}.ctl"
         self._ns = ns
@@ -60,6 +70,8 @@ class BirdDaemon:
         """Stopped by ``freeze``."""
         self.trouble: str | None = None
         """How it died when nobody here had asked for that; None once it is started again."""
+        self._peers = peers or {}
+        self._bfd: dict[str, str] = {}
 
     @property
     def running(self) -> bool:
@@ -70,6 +82,11 @@ class BirdDaemon:
     def established(self) -> frozenset[str]:
         """Ports whose BGP session is up."""
         return frozenset(self._established)
+
+    @property
+    def bfd(self) -> Mapping[str, str]:
+        """State of the BFD session of each port that has one: Up, Init, Down, AdminDown."""
+        return self._bfd
 
     def start(self) -> None:
         """Spawn BIRD in the switch's namespace; returns at once. MachineError when it is not installed."""
@@ -167,7 +184,18 @@ class BirdDaemon:
         if self._log.started and self._ready is not None and not self._ready.done():
             self._ready.set_result(None)
         for change in changes:
-            self._on_session(change)
+            if isinstance(change, BfdChange):
+                self._on_bfd(change)
+            else:
+                self._on_session(change)
+
+    def _on_bfd(self, change: BfdChange) -> None:
+        port = self._peers.get(change.peer, change.peer)
+        before = self._bfd.pop(port, "")
+        if change.state:
+            self._bfd[port] = change.state
+        if (before == "Up") != (change.state == "Up"):
+            self._say(EventKind.BFD, port, "up" if change.state == "Up" else "down" if change.state else "removed")
 
     def _on_session(self, change: SessionChange) -> None:
         if change.up and change.session not in self._established:
@@ -196,6 +224,7 @@ class BirdDaemon:
         for session in sorted(self._established):
             self._say(EventKind.BGP, session, "down", reason="BIRD died")
         self._established.clear()
+        self._bfd.clear()
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(
                 MachineError(f"{self.node.name}: BIRD died: {self._log.last or f'exit code {code}'}")

@@ -140,6 +140,12 @@ def test_values_that_contradict_each_other_are_named_where_they_stand(tmp_path: 
     ]
 
 
+def test_bfd_that_is_slower_than_the_hold_time_is_refused(tmp_path: Path) -> None:
+    assert problems(tmp_path / "net.yaml", "preset: tiny\nbgp:\n  bfd: {interval_ms: 3000, multiplier: 3}\n") == [
+        "3: bgp.bfd needs 9000 ms to find what BGP finds in hold_s, 9 s; write less"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

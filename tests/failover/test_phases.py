@@ -131,7 +131,7 @@ def test_a_repair_is_told_by_the_way_back() -> None:
 def test_what_did_not_happen_is_none_with_its_reason_never_zero() -> None:
     found = phases(outage_ms=0)
     assert found == Phases(
-        Phase(None, reason="nothing that was hit noticed: no link, LACP, LAG or BGP event there"),
+        Phase(None, reason="nothing that was hit noticed: no link, LACP, LAG, BFD or BGP event there"),
         Phase(None, reason="no hit host rewrote its LAG"),
         Phase(None, reason="no route of a hit NIC changed"),
         Phase(None, reason="path control moved no queue pair"),

@@ -12,10 +12,11 @@ import pytest
 from testbed.errors import MachineError
 from testbed.events import EventKind, now_ns
 from testbed.fabric.build import build
-from testbed.fabric.model import Nic
+from testbed.fabric.model import Nic, Port
 from testbed.kernel.packet import PacketSocket
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
 from testbed.lab.control import JsonValue
+from testbed.lab.impair import Drop
 from testbed.lab.inspect import report
 from testbed.lab.lab import Lab
 from testbed.lab.state import state
@@ -325,6 +326,39 @@ def test_traced_paths_are_where_packets_really_go() -> None:
                 assert _sent(lab, name) - before[name] >= 50, f"port {sport}: not over {name}"
 
     with_lab(tiny(), check)
+
+
+def test_bfd_ends_a_bgp_session_whose_link_is_silent_and_inspect_tells() -> None:
+    async def check(lab: Lab, events: Recorder) -> None:
+        assert lab.impairments is not None
+        before = state(lab)
+        link = next(link for link in lab.fabric.links if link.is_routed)
+        other = next(each for each in lab.fabric.links if each.is_routed and each is not link)
+        assert (_session(lab, link.lower), _session(lab, other.upper)) == ((True, "up"), (True, "up"))
+        start = now_ns()
+        for end in (link.lower, link.upper):
+            lab.impairments.on_arrival("hole", end, Drop())
+        await lab.wait_for(lambda: _session(lab, link.lower)[0] is False and _session(lab, link.upper)[0] is False, 20)
+        downs = [event for event in events.after(start, EventKind.BFD) if event.what == "down"]
+        ends = (link.lower, link.upper)
+        assert {(event.node, event.subject) for event in downs} == {(end.node, end.name) for end in ends}
+        sessions = [event for event in events.after(start, EventKind.BGP) if event.what == "down"]
+        assert len(sessions) == 2
+        assert min(event.at_ns for event in downs) <= min(event.at_ns for event in sessions)
+        assert "up" not in (_session(lab, link.lower)[1], _session(lab, link.upper)[1])
+        assert _session(lab, other.upper) == (True, "up")
+        await lab.impairments.lift("hole")
+        await whole_again(lab, before)
+
+    with_lab(tiny(bgp={"hold_s": 60, "keepalive_s": 20, "bfd": {"interval_ms": 100, "multiplier": 5}}), check)
+
+
+def _session(lab: Lab, port: Port) -> tuple[bool, str]:
+    """Whether the BGP session of a port is established, and its BFD, as ``hpn inspect bgp`` has them."""
+    rows = report(lab, "bgp")
+    assert isinstance(rows, list)
+    (row,) = [row for row in rows if isinstance(row, dict) and (row["node"], row["port"]) == (port.node, port.name)]
+    return bool(row["established"]), str(row["bfd"])
 
 
 def _sent(lab: Lab, link: str) -> int:

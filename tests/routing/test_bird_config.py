@@ -10,7 +10,7 @@ import pytest
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, Role
 from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import BgpSpec, FabricSpec
+from testbed.fabric.spec import BfdSpec, BgpSpec, FabricSpec
 from testbed.routing.bird import access_subnets, config
 from testbed.routing.daemon import find_bird
 from tests.routing import fabrics
@@ -45,6 +45,7 @@ def test_configuration_is_as_written_down(name: str, node: str) -> None:
         FabricSpec(pods=2, cores=2),
         FabricSpec(aggs=0, segments=1),
         FabricSpec(aggs=60, bgp=BgpSpec(hold_s=3, keepalive_s=1)),
+        FabricSpec(aggs=3, bgp=BgpSpec(bfd=BfdSpec(interval_ms=50, multiplier=4))),
         PRESETS["tiny-stacked"].spec,
         PRESETS["tiny-dcn-plus"].spec,
         PRESETS["tiny-rail-only"].spec,

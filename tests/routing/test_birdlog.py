@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.routing.birdlog import LogReader, SessionChange
+from testbed.routing.birdlog import BfdChange, LogReader, SessionChange
 
 LOG = b"""\
 2026-11-21 03:29:38.089632 <WARN> Missing broadcast address for interface up0
@@ -54,7 +54,26 @@ def test_last_words_are_kept_also_without_a_log_format() -> None:
 def test_any_bytes_are_survived(data: bytes) -> None:
     reader = LogReader()
     reader.feed(data)
-    assert reader.feed(b"\n2026-11-21 03:29:38.86 <TRACE> up0: State changed to up\n")[-1].up
+    assert reader.feed(b"\n2026-11-21 03:29:38.86 <TRACE> up0: State changed to up\n")[-1] == SessionChange(
+        "up0", True, ""
+    )
+
+
+def test_a_bfd_session_is_followed_from_its_first_packet_to_its_end() -> None:
+    said = (
+        "Session to 172.16.0.5 added",
+        "Session to 172.16.0.5 changed state from Down to Init",
+        "Session to 172.16.0.5 changed state from Init to Up",
+        "Session to 172.16.0.5 changed state from Up to Down",
+        "Session to 172.16.0.5 removed",
+    )
+    log = "".join(f"2026-11-22 04:12:00.000001 <TRACE> bfd1: {words}\n" for words in said)
+    log += "2026-11-22 04:12:00.000002 <TRACE> up0: State changed to stop\n"
+    states = [
+        *(BfdChange("172.16.0.5", state) for state in ("Init", "Up", "Down", "")),
+        SessionChange("up0", False, ""),
+    ]
+    assert LogReader().feed(log.encode()) == states
 
 
 def test_an_endless_line_does_not_fill_memory() -> None:

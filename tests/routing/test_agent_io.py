@@ -49,6 +49,15 @@ def test_without_a_list_anybody_is_heard() -> None:
     assert agent.heard == [("p0", b"hello")]
 
 
+def test_what_the_agent_knows_is_brought_up_to_date_before_it_decides() -> None:
+    agent = Listener()
+    heard: list[int] = []
+    at = AgentIo("h", NetNs("h", -1), agent, ("p0",), lambda _: None, before=lambda: heard.append(len(agent.heard)))
+    at._received("p0", b"hello", TOR)
+    at._tick(0)
+    assert heard == [0, 1]
+
+
 def test_moves_are_made_before_anything_is_reported() -> None:
     done: list[Event | Move] = []
     io(Listener(), done, None)._received("p0", b"", TOR)

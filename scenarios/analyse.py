@@ -5,7 +5,7 @@ Changes when a run folder gets another file that follows from its records. Impor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,8 @@ from scenarios.judgement import judge_measured
 from scenarios.kept import kept
 from testbed.errors import InputError
 from testbed.yamlfile import shorten
+
+_CONTEXT = 24  # characters shown before the first that differs: a line of flows.jsonl has a thousand
 
 
 @dataclass(frozen=True)
@@ -95,12 +97,17 @@ def _differences(folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
 
 def _first_difference(there: bytes, now: bytes) -> str:
     old, new = there.splitlines(), now.splitlines()
-    at = next(
-        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
-    )
-    said = [_shown(lines[at]) if at < len(lines) else "its end" for lines in (old, new)]
-    return f"line {at + 1}: {said[0]} there, {said[1]} by the records"
+    at = _alike(old, new)
+    pair = [lines[at].decode(errors="replace") if at < len(lines) else "" for lines in (old, new)]
+    since = max(_alike(*pair) - _CONTEXT, 0)
+    return f"line {at + 1}: {_shown(pair[0][since:])} there, {_shown(pair[1][since:])} by the records"
 
 
-def _shown(line: bytes) -> str:
-    return shorten(line.decode(errors="replace").strip(), 80, quoted=False)
+def _alike(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many items two sequences begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (first, second) in pairs if first != second), min(len(one), len(other)))
+
+
+def _shown(text: str) -> str:
+    return shorten(text.strip(), 80, quoted=False) or "its end"

@@ -130,6 +130,14 @@ def test_an_edited_verdict_is_told_with_its_line_and_exit_2(run: RunFolder, tmp_
     assert "does not follow from its own records" in said
 
 
+def test_a_difference_far_along_a_line_is_shown_where_it_is(run: RunFolder) -> None:
+    path = run.path / "flows.jsonl"
+    path.write_text(path.read_text().replace('"reordered": 0', '"reordered": 7', 1))
+    (said,) = analyse(run).differences
+    assert '"reordered": 7, ' in said
+    assert '"reordered": 0, ' in said
+
+
 def test_what_the_records_say_goes_to_a_folder_of_its_own(run: RunFolder, tmp_path: Path) -> None:
     (run.path / "metrics.json").unlink()
     said = Hpn(tmp_path).run("analyse", str(run.path), "--out", "again")

@@ -106,6 +106,15 @@ def test_a_busy_wait_in_virtual_time_is_found_by_the_clock_that_stands_still(tmp
     assert "busy-waits" in str(ended.value)
 
 
+def test_what_the_command_leaves_behind_is_asked_to_end_before_power_goes(uml: Uml, tmp_path: Path) -> None:
+    left = f"trap 'echo asked > {tmp_path}/word; exit' TERM; echo stands; while :; do sleep 1000 & wait; done"
+    told: list[str] = []
+    script = f"(exec > {tmp_path}/out; {left}) & until grep -q stands {tmp_path}/out; do sleep 0.1; done"
+    result = uml.run(_job(script, tmp_path), told.append)
+    assert result.exit_code == 0
+    assert (tmp_path / "word").read_text() == "asked\n"
+
+
 def test_a_panic_is_told_with_the_kernels_last_words(uml: Uml, tmp_path: Path) -> None:
     hog = "hog = [bytes([n]) * 2**20 for n in range(200)]"
     eat = f"echo 1 > /proc/sys/vm/panic_on_oom; exec {sys.executable} -S -c '{hog}'"

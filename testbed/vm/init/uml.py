@@ -35,6 +35,8 @@ _SYSTEM = (  # what, where, kind, flags, options
 _SYS_FINIT_MODULE = 313  # x86-64
 _RB_POWER_OFF = 0x4321FEDC
 _EEXIST = 17
+_PATIENCE_S = 3.0
+"""How long what the command left behind may take to end, and once more when it is killed."""
 _IUTF8 = 0o40000
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -68,6 +70,7 @@ def main() -> None:
         os.sync()
         termios.tcdrain(output if user < 0 else user)
         _say(control, f"exit {code}")
+        _end_the_rest()
     except (OSError, termios.error) as error:
         _say(control, f"fail {getattr(error, 'strerror', None) or error}")
     finally:
@@ -168,6 +171,29 @@ def _run(order: _Order, control: int, output: int, user: int) -> int:
 def _write_all(fd: int, data: bytes) -> None:
     while data:
         data = data[os.write(fd, data) :]
+
+
+def _end_the_rest() -> None:
+    """End what the command left behind as a machine that is switched off does: ask first, then kill."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.kill(-1, number)
+        except ProcessLookupError:
+            return
+        deadline = time.monotonic() + _PATIENCE_S
+        while _any_left() and time.monotonic() < deadline:
+            signal.sigtimedwait({signal.SIGCHLD}, max(deadline - time.monotonic(), 0.0))
+
+
+def _any_left() -> bool:
+    """Collect who has ended; whether there are others."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _become(order: _Order, output: int, user: int) -> None:

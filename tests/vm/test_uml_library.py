@@ -40,3 +40,4 @@ def test_it_passes_with_nothing_left_open(name: str, tmp_path: Path) -> None:
     assert metrics.host.loop_lag_max_ms < 10
     for result in metrics.edges:
         assert result.flows_hit > 0, result.edge.label
+        assert {at.plane for at in metrics.flows_at(result)} == {0, 1}, result.edge.label

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from failover.budget import OutageBudget, outage_budget
+from failover.metrics_outage import stopped_ns
 from failover.metrics_trace import FlowTrace
 
 NS_PER_MS = 1e6
@@ -32,5 +33,7 @@ def lossless(
     """
     first, last = np.searchsorted(trace.received_sent_ns, (start_ns, end_ns))
     ends = () if died and last == len(trace.received_sent_ns) else (end_ns,)
-    gaps = np.diff(np.concatenate([[start_ns], trace.received_sent_ns[first:last], ends]))
+    stamped = trace.received_sent_ns[first:last]
+    left = stamped + stopped_ns(trace, np.flatnonzero(trace.received)[first:last])
+    gaps = np.concatenate([left, ends]) - np.concatenate([[start_ns], stamped])[: len(left) + len(ends)]
     return outage_budget(0.0, float(gaps.max(initial=0)) / NS_PER_MS, (0.0,), noise_ms, clock_ms)

@@ -124,15 +124,40 @@ def bounds_since(trace: FlowTrace, missing: Ints, since_ns: int) -> tuple[float,
 def _hole_bounds_ns(
     trace: FlowTrace, missing: Ints, hole_at: Ints, hole_size: Ints, since_ns: int = 0
 ) -> tuple[Floats, Floats]:
-    """The least and the most that each hole can have lasted (``failover.budget``); its packets are neighbours."""
+    """The least and the most that each hole can have lasted (``failover.budget``); its packets are neighbours.
+
+    A packet is stamped just before it is sent. A sender that is stopped in between stamps too early: the first packet
+    received after shows it by its delay, the first missing one by the time to the next burst; what is shorter than two
+    usual gaps is left to the noise floor.
+    """
     if not len(missing):
         return np.empty(0), np.empty(0)
     first = missing[hole_at]
     last = first + hole_size - 1
     begun, ended = trace.sent_ns[first], trace.sent_ns[last]
+    stopped = np.maximum(_next_burst_ns(trace, begun) - begun - 2 * trace.resolution_ns, 0.0)
+    certain = np.maximum(ended - begun - stopped, 0.0)
     before = np.where(first > 0, trace.sent_ns[np.maximum(first - 1, 0)], begun - trace.period_ns)
-    after = np.where(last + 1 < len(trace.sent_ns), trace.sent_ns[np.minimum(last + 1, len(trace.sent_ns) - 1)], ended)
-    return (ended - begun).astype(np.float64), (after - np.maximum(before, since_ns)).astype(np.float64)
+    follower = np.minimum(last + 1, len(trace.sent_ns) - 1)
+    after = np.where(last + 1 < len(trace.sent_ns), trace.sent_ns[follower] + stopped_ns(trace, follower), ended)
+    return certain, (after - np.maximum(before, since_ns)).astype(np.float64)
+
+
+def _next_burst_ns(trace: FlowTrace, sent_ns: Ints) -> Ints:
+    """When the burst after the one at each of ``sent_ns`` left; the last has none."""
+    at = np.searchsorted(trace.burst_ns, sent_ns, "right")
+    return np.where(at < len(trace.burst_ns), trace.burst_ns[np.minimum(at, len(trace.burst_ns) - 1)], sent_ns)
+
+
+def stopped_ns(trace: FlowTrace, packets: Ints) -> Floats:
+    """How long the sender stood still between stamp and system call of each packet, at most; 0 for one that was lost.
+
+    Its delay beyond what is usual for the flow, no longer than until the next burst: the network's delay is no stop.
+    """
+    usual = float(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0.0
+    sent_ns = trace.sent_ns[packets]
+    excess = np.minimum(trace.arrival_ns[packets] - sent_ns - usual, _next_burst_ns(trace, sent_ns) - sent_ns)
+    return np.where(trace.received[packets], np.maximum(excess, 0.0), 0.0)
 
 
 def recovery_index(table: OutageTable, at: int, packets: int) -> int | None:

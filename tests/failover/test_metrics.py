@@ -130,6 +130,18 @@ def test_a_failure_answers_for_its_outage_and_the_repair_for_the_rest_of_it() ->
     assert metrics.edge("link", EdgeKind.REPAIR).lost == 500
 
 
+def test_the_three_figures_of_an_outage_are_told_apart() -> None:
+    """Two outages of one edge: the headline adds their losses up, TBM their times, and the longest is one of them."""
+    paused = Dead(FAULT_NS + 15 * MS, FAULT_NS + 25 * MS)  # across the end of the first: TBM sees its end only then
+    dead = [Dead(FAULT_NS, FAULT_NS + 20 * MS), Dead(FAULT_NS + 100 * MS, FAULT_NS + 110 * MS)]
+    metrics = measure(record(flow(), 9 * S, dead, paused=[paused]))
+    found, result = metrics.flows[0].edges[0], metrics.edges[0]
+    assert (found.outage_plbm_ms, found.worst_outage_ms) == (25, 15)
+    assert found.outage_tbm_ms == pytest.approx(35)
+    assert (result.worst_outage_plbm_ms, result.median_outage_plbm_ms) == (25, 25)
+    assert result.worst_outage_tbm_ms == result.median_outage_tbm_ms == pytest.approx(35)
+
+
 def test_each_edge_of_a_flap_has_its_own_outage() -> None:
     edges, dead = [], []
     for index in range(5):

@@ -53,6 +53,21 @@ def test_a_full_state_directory_refuses_a_lab_and_leaves_none(tmp_path: Path, op
     assert os.listdir(tmp_path / "labs") == []
 
 
+def test_a_lab_with_more_than_1024_descriptors_comes_up_and_breaks(tmp_path: Path) -> None:
+    """More than select() can look at, in libnftables for one: 204 hosts, each with a context of its own."""
+    hpn = Hpn(tmp_path)
+    (tmp_path / "big.yaml").write_text("preset: medium\narchitecture: single-tor\nsegments: 12\nhosts: 17\naggs: 2\n")
+    try:
+        hpn.run("up", "big.yaml", "--name", "big")
+        first = int(str(hpn.labs()[0]["first_pid"]))
+        assert len(os.listdir(f"/proc/{first}/fd")) > 1024
+        hpn.run("break", "p0.s11.h16.r0.0")
+        hpn.run("mend", "p0.s11.h16.r0.0")
+        assert [lab["state"] for lab in hpn.labs()] == ["up"]
+    finally:
+        hpn.run("down", "--all")
+
+
 def test_a_lab_whose_files_are_gone_is_seen_and_ended(tmp_path: Path) -> None:
     hpn = Hpn(tmp_path)
     hpn.run("up", "tiny")

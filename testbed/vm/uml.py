@@ -43,10 +43,11 @@ _FIRST_FREE_FD = 5
 class Uml:
     """The engine."""
 
-    def __init__(self, kernel: Path | None = None, virtual_time: bool = False, *, stall_s: float = STALL_S) -> None:
+    def __init__(self, kernel: Path | None = None, virtual_time: bool = False, *, stall_s: float | None = None) -> None:
+        """``stall_s`` None: what ``stall_limit`` says. InputError when the environment says no time."""
         self._wanted = kernel
         self._virtual_time = virtual_time
-        self._stall_s = stall_s
+        self.stall_s = stall_limit() if stall_s is None else stall_s
 
     @property
     def name(self) -> str:
@@ -72,7 +73,7 @@ class Uml:
         with tempfile.TemporaryDirectory(prefix="hpn-uml-") as made, own_cpu() as cpu, sigterm_as_interrupt():
             scratch = Path(made)
             self._furnish(scratch, job, kernel)
-            with closing(Watch(job, kernel, on_line, self._stall_s, scratch)) as watch:
+            with closing(Watch(job, kernel, on_line, self.stall_s, scratch)) as watch:
                 with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal:
                     group = ProcessGroup(
                         self._command(job, kernel, terminal),
@@ -156,7 +157,8 @@ class Uml:
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(scratch), "TMPDIR": str(memory), **seed}
 
 
-def _stall_limit() -> float:
+def stall_limit() -> float:
+    """How long a guest's clock may stand, in seconds of wall time. InputError when the environment says no such thing."""
     given = os.environ.get(STALL_VARIABLE)
     if given is None:
         return STALL_S

@@ -158,7 +158,7 @@ class Uml:
 
 
 def stall_limit() -> float:
-    """How long a guest's clock may stand, in seconds of wall time. InputError when the environment says no such thing."""
+    """How long a guest's clock may stand, in wall seconds. InputError when the environment says no such thing."""
     given = os.environ.get(STALL_VARIABLE)
     if given is None:
         return STALL_S

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from failover.hostload import HostLoad
 from failover.metrics import analyse
 from failover.metrics_doubts import unexplained_losses
 from failover.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
@@ -144,6 +145,27 @@ def test_a_queue_pair_that_died_without_losing_anything_did_not_recover() -> Non
     died = metrics((FAILURE,), [flow("rx", at_edge("rx", Relation.RECEIVER, 0, died=True), dst="n")])
     found = check("recover: {below: 1 s}", died)
     assert (found.outcome, found.evidence) == (FAIL, "1 flows did not recover after cut failure 0")
+
+
+@pytest.mark.parametrize(
+    ("expectation", "outcome"),
+    [
+        ("detect: {at_most: 20 ms}", OPEN),  # the clock is read to 5 us
+        ("detect: {at_most: 21 ms}", PASS),  # told too long, never too short
+        ("detect: {below: 19 ms}", OPEN),
+        ("detect: {below: 15 ms}", FAIL),
+        ("detect: {at_least: 17 ms}", OPEN),
+        ("detect: {at_least: 15 ms}", PASS),
+        ("switch: {at_most: 21 ms}", OPEN),  # both its events are stamped late
+        ("switch: {at_most: 25 ms}", PASS),
+    ],
+)
+def test_a_phase_is_told_no_better_than_the_event_loop_stamped_it(expectation: str, outcome: Outcome) -> None:
+    twenty = Phase(20.0, 0, "x")
+    phases = Phases(twenty, twenty, *(NO_PHASE for _ in range(4)))
+    measured = metrics((FAILURE,), [replace(f, edges=f.edges[:1]) for f in link_down().flows], phases)
+    late = HostLoad(120, 12, 2, 48, 40, 0, 0, 2, 8, 1.5, 15, 3, 5, loop_lag_max_ms=4.0, loop_lag_p99_ms=1)
+    assert check(expectation, replace(measured, host=late)).outcome is outcome
 
 
 @pytest.mark.parametrize("limit_us", [100, 200, 300, 1100, 2700])

@@ -18,7 +18,7 @@ from testbed.vm.guest import GuestJob, GuestResult
 from testbed.vm.uml_kernel import UmlKernel
 
 _LOOK_S = 0.02
-_POWER_OFF_S = 15.0
+_POWER_OFF_S = 60.0
 _LAST_WORDS_S = 5.0
 """How long a kernel in trouble may go on talking."""
 _SILENT = "silent"

@@ -14,6 +14,7 @@ from failover.marks import Mark, Marked
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, Phase, Relation
 from scenarios.drill import Expectation, Metric
 from scenarios.figure import Figure, edges_of
+from scenarios.scope import Scope
 
 _NO_EDGE = Figure(None, "the run has no such edge")
 
@@ -70,26 +71,33 @@ def untouched(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     indexes = [metrics.edges.index(edge) for edge in edges_of(expectation, metrics)]
     if not indexes:
         return _NO_EDGE
-    watched: list[tuple[str, FlowEdgeResult]] = [
-        (metrics.edges[at].edge.label, flow.edges[at])
-        for at in indexes
-        for flow in metrics.flows
-        if flow.edges[at].relation is not Relation.ABSENT
-        and expectation.scope.touches(flow.src_nic, flow.dst_nic, flow.edges[at].plane)
-    ]
-    if not watched:
-        return Figure(None, f"no flow has to do with {', '.join(expectation.scope.words)}")
+    by_part = {part: _watched(part, indexes, metrics) for part in expectation.scope.parts}
+    watched = list(dict.fromkeys(each for found in by_part.values() for each in found))
     claimed_ms = metrics.settings.claimed_resolution_ms
     felt = [(label, flow, said) for label, flow in watched if (said := _felt(flow, claimed_ms))]
     if felt:
         label, first, said = felt[0]
         hurt = len({flow.name for _, flow, _ in felt})
         return Figure(hurt, f"{first.name} at {label}: {said}" + (f"; {hurt - 1} more flows" if hurt > 1 else ""))
+    unseen = [word for part, found in by_part.items() if not found for word in part.words]
+    if unseen:
+        return Figure(None, f"no flow has to do with {', '.join(unseen)}")
     label, paused = max(watched, key=lambda item: item[1].send_gap_ms)
     if paused.send_gap_ms > claimed_ms:
         gap = f"{paused.name} at {label}: its sender paused {paused.send_gap_ms:.3g} ms"
         return Figure(None, f"{gap}, longer than {claimed_ms:g} ms: a stall of its own or the machine's")
     return Figure(0, f"none of {len({flow.name for _, flow in watched})} flows")
+
+
+def _watched(scope: Scope, indexes: Sequence[int], metrics: DrillMetrics) -> list[tuple[str, FlowEdgeResult]]:
+    """The flows that have to do with a part of the fabric, at each edge, by its label."""
+    return [
+        (metrics.edges[at].edge.label, flow.edges[at])
+        for at in indexes
+        for flow in metrics.flows
+        if flow.edges[at].relation is not Relation.ABSENT
+        and scope.touches(flow.src_nic, flow.dst_nic, flow.edges[at].plane)
+    ]
 
 
 def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:

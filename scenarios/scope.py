@@ -50,6 +50,13 @@ class Scope:
         return parts or plane in self.planes
 
     @property
+    def parts(self) -> tuple[Scope, ...]:
+        """Each of its parts by itself, in the order of ``words``; peers are none."""
+        planes = [Scope(planes=(plane,)) for plane in self.planes]
+        rails = [Scope(rails=(rail,)) for rail in self.rails]
+        return (*planes, *rails, *(Scope(nics=(nic,)) for nic in self.nics), *(Scope(hosts=(h,)) for h in self.hosts))
+
+    @property
     def words(self) -> tuple[str, ...]:
         """Its parts: 'plane 0', 'rail 1', 'NIC p0.s0.h0.r0', 'host p0.s0.h0', 'local peers'."""
         return tuple(self._words())

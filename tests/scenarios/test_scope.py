@@ -128,6 +128,8 @@ def test_p95_is_the_nineteenth_of_twenty_flows_and_open_when_that_one_never_came
         ("untouched: {planes: [1], edge: failure}", 0, PASS, "none of 2 flows"),
         ("untouched: {planes: [1], rails: [1], edge: repair}", 0, FAIL, "down at cut repair 0: 3 packets lost"),
         ("untouched: {hosts: [p0.s0.h1]}", 0, OPEN, "no flow has to do with host p0.s0.h1"),
+        ("untouched: {rails: [1], hosts: [p0.s0.h1]}", 0, OPEN, "no flow has to do with host p0.s0.h1"),
+        ("untouched: {rails: [1], hosts: [p0.s0.h1]}", 2, FAIL, "far at cut failure 0: 2 packets lost"),
     ],
 )
 def test_what_must_feel_nothing_feels_nothing(expectation: str, lost: int, outcome: Outcome, evidence: str) -> None:

@@ -99,6 +99,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, drill: str, runs: S
     """What the command is called with to make these runs."""
     monkeypatch.setattr(session, "run", runner(runs, [RunFacts(state_differences=())] * len(runs)))
     monkeypatch.setattr(calibrate, "check", lambda *_: None)
+    monkeypatch.setenv("COLUMNS", "400")  # no line is broken, whatever the terminal the tests are run in
     (tmp_path / "cut.yaml").write_text(drill)
     return ["drill", "run", str(tmp_path / "cut.yaml"), "--repeat", str(len(runs)), "--out", str(tmp_path / "out")]
 

@@ -10,18 +10,19 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
+from pydantic_core import to_json
 from rich.console import Console, RenderableType
 
-from results.ci import ci_table, grouped
+from results.ci import ci_document, ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.compare import compare, spread_table
 from results.engines import Difference, engine_tables, side_by_side
-from results.folder import RunFolder, prepare
+from results.folder import RunFolder, prepare, run_document
 from results.folder import load as load_run
 from results.ground_truth import ground_truth_table, paused_table
 from results.junit import Judged, junit_xml
@@ -154,11 +155,12 @@ def doctor(as_json: bool, boot: bool, measure: bool) -> int:
     """Say what this machine can do, what is used instead, and what would provide it."""
     found = [*examine(), *examine_guests(boot=boot)]
     if measure:
-        steps = []
+        page, steps = Page(as_json), []
         for step in calibrate.calibrate():
             steps.append(step)
-            click.echo(calibration_line(step))
+            page.tell(calibration_line(step))
         calibrate.save(calibrate.result(steps))
+        page.end(lambda: steps)
         return 0 if steps[0].clean else NoisyError.exit_code
     if as_json:
         click.echo(json.dumps([asdict(capability) for capability in found], indent=2))
@@ -236,6 +238,7 @@ stall_limit_option = click.option(
     callback=_set_stall_limit,
     help=f"With --engine uml: end a guest whose clock stands for so long. Default: {STALL_S:g}, or {STALL_VARIABLE}.",
 )
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")
 lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")
 
 
@@ -390,6 +393,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
 )
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
 @click.option("--keep-records", is_flag=True, help="Keep every packet's record, compressed, for: hpn analyse")
+@json_option
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders; default: runs/TIME."
 )
@@ -407,6 +411,7 @@ def drill_run(
     tries: int,
     junit: Path | None,
     keep_records: bool,
+    as_json: bool,
     out: Path | None,
     folder: Path | None,
     as_engine: str,
@@ -421,12 +426,12 @@ def drill_run(
         drills = [chosen.slowed(slow) for chosen in drills]
     if junit is not None:
         check_junit(junit)
-    console = terminal()
+    page = Page(as_json)
     if folder is not None:  # inside a guest: news as lines; the outside reads the run folder and prints it
         order = Order(
             drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine, keep_records=keep_records, phase=phase
         )
-        with LiveView(console, order.title) as listen:
+        with LiveView(page.console, order.title) as listen:
             return session.run(order, listen).verdict().exit_code
     if not as_repeat:
         repeats.check(drills, repeat)
@@ -440,22 +445,23 @@ def drill_run(
     runs: list[RunFolder] = []
     refused: MachineError | NoisyError | None = None
     try:
-        watched = engines.run_batch(batch, guest, lambda title: LiveView(console, title), click.echo)
+        watched = engines.run_batch(batch, guest, lambda title: LiveView(page.console, title), page.tell)
         for order, run in watched:
             if isinstance(run, MachineError | NoisyError):
                 refused = run if refused is None or isinstance(run, MachineError) else refused
                 click.echo(f"hpn: {order.drill.name}: {run}", err=True)
                 continue
             runs.append(run)
-            console.print(summary(run.manifest(), run.metrics(), run.verdict()))
-            console.print(f"run folder: {run.path}\n", soft_wrap=True)
+            page.console.print(summary(run.manifest(), run.metrics(), run.verdict()))
+            page.console.print(f"run folder: {run.path}\n", soft_wrap=True)
     finally:
         repeated = repeats.judge(batch, runs)
         if junit is not None:
             junit.write_text(junit_xml((Judged(run.manifest(), run.verdict()) for run in runs), repeated))
     if repeat > 1:
-        show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
-        show(*repeats.summaries(repeated))
+        page.show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
+        page.show(*repeats.summaries(repeated))
+    page.end(lambda: {"runs": [run_document(run) for run in runs], "repeats": repeated})
     code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
     return refused.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
 
@@ -463,7 +469,8 @@ def drill_run(
 @commands.command("analyse")
 @click.argument("run", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write metrics and verdict anew here.")
-def analyse_(run: Path, out: Path | None) -> int:
+@json_option
+def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
     """Make metrics and verdict of a run folder anew, from what --keep-records kept in it.
 
     The exit code is the verdict's; 2 when the folder holds other metrics or another verdict than its records give,
@@ -471,17 +478,18 @@ def analyse_(run: Path, out: Path | None) -> int:
     """
     from scenarios.analyse import analyse  # numpy, which a drill loads after its measurement only
 
-    found = analyse(load_run(run))
-    show(summary(found.manifest, found.metrics, found.verdict))
-    click.echo(f"measured with hpn {found.measured_by}, analysed with hpn {found.analysed_by}")
+    page, found = Page(as_json), analyse(load_run(run))
+    page.show(summary(found.manifest, found.metrics, found.verdict))
+    page.tell(f"measured with hpn {found.measured_by}, analysed with hpn {found.analysed_by}")
     for line in found.differences:
-        click.echo(f"differs: {line}")
+        page.tell(f"differs: {line}")
+    page.end(lambda: run_document(found.run, found.files) | {"differences": found.differences})
     if out is not None:
-        click.echo(f"run folder: {found.write(out).path}")
+        page.tell(f"run folder: {found.write(out).path}")
     elif found.differences:
         raise InputError(f"{run} does not follow from its own records; --out DIR writes what does")
     else:
-        click.echo(f"{', '.join(found.files)}: equal to those of the run, byte for byte")
+        page.tell(f"{', '.join(found.files)}: equal to those of the run, byte for byte")
     return found.verdict.exit_code
 
 
@@ -495,14 +503,13 @@ def selftest(engine: str, virtual_time: bool, as_json: bool, folder: Path | None
     """Inject outages of exactly known length and check that what is measured of them is true."""
     if folder is not None:
         return ground_truth_run.run_here(as_engine, folder).outcome.exit_code
-    found = ground_truth_run.run(engine_name(engine, virtual_time), click.echo)
-    if as_json:
-        click.echo(found.to_json())
-    else:
-        show(ground_truth_table(found), paused_table(found))
-        for reason in found.reasons():
-            click.echo(reason)
-        click.echo(found.outcome)
+    page = Page(as_json)
+    found = ground_truth_run.run(engine_name(engine, virtual_time), page.tell)
+    page.show(ground_truth_table(found), paused_table(found))
+    for reason in found.reasons():
+        page.tell(reason)
+    page.tell(found.outcome)
+    page.end(lambda: json.loads(found.to_json()))
     return found.outcome.exit_code
 
 
@@ -514,38 +521,43 @@ def ci() -> None:
 @ci.command("run")
 @click.argument("suite", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("ci-out"), show_default=True)
-def ci_run_(suite: Path, out: Path) -> int:
+@json_option
+def ci_run_(suite: Path, out: Path, as_json: bool) -> int:
     """Run every drill of a suite file on its engines, go on after failures, write OUT/junit.xml and OUT/summary.md."""
-    wanted = load_suite(suite, engines.NAMES)
+    page, wanted = Page(as_json), load_suite(suite, engines.NAMES)
     prepare(out)
     runs = []
     try:
-        for run in ci_run.run_suite(wanted, engines.slots(), out, lambda run: click.echo(f"starting {run.title}")):
+        for run in ci_run.run_suite(wanted, engines.slots(), out, lambda run: page.tell(f"starting {run.title}")):
             runs.append(run)
-            click.echo(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
+            page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
     finally:
         groups = grouped(runs)
         ci_run.write_reports(out, wanted, groups)
-    show(ci_table(groups))
+    page.show(ci_table(groups))
+    page.end(lambda: ci_document(groups))
     return ci_exit_code(groups)
 
 
 @drill.command("compare")
 @click.argument("name")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders.")
-def drill_compare(name: str, out: Path | None) -> int:
+@json_option
+def drill_compare(name: str, out: Path | None, as_json: bool) -> int:
     """Run one drill on the host, in QEMU, in UML and in virtual time; put the failover times side by side."""
     place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    runs = []
-    for engine, found in engines.run_everywhere(library.load(name), place, tuple(sys.argv[1:]), click.echo):
+    page, runs = Page(as_json), []
+    for engine, found in engines.run_everywhere(library.load(name), place, tuple(sys.argv[1:]), page.tell):
         if isinstance(found, MachineError):
             click.echo(f"left out: {engine}: {found}", err=True)
             continue
         runs.append(found)
-        show(summary(found.manifest(), found.metrics(), found.verdict()))
+        page.show(summary(found.manifest(), found.metrics(), found.verdict()))
     if not runs:
         raise MachineError("no engine could run it; hpn doctor says what is missing")
-    show(*engine_tables(side_by_side([(run.manifest(), run.metrics()) for run in runs])))
+    differences = side_by_side([(run.manifest(), run.metrics()) for run in runs])
+    page.show(*engine_tables(differences))
+    page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": differences})
     return worst_exit_code(run.verdict() for run in runs)
 
 
@@ -583,6 +595,7 @@ def campaign() -> None:
     help="So many of the faults last 4 to 15 s, past LACP's and BGP's timers; default: 25 in virtual time, else 0.",
 )
 @stall_limit_option
+@json_option
 def campaign_run(
     topology: str,
     seed: int,
@@ -593,15 +606,17 @@ def campaign_run(
     virtual_time: bool,
     scheduler: str | None,
     long_faults: float | None,
+    as_json: bool,
 ) -> int:
     """Run a campaign, or go on with the one in the --out folder, and shrink what it breaks."""
-    where = engine_name(engine, virtual_time)
+    page, where = Page(as_json), engine_name(engine, virtual_time)
     share = None if long_faults is None else long_faults / 100
     plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, where, share)
     for entry in campaigns.carry_out(out, plan, sequences, pool_for(plan.engine, out, jobs, scheduler)):
-        click.echo(campaign_report.line(entry))
+        page.tell(campaign_report.line(entry))
     kept, done = load_campaign(out)
-    show(*campaign_report.tables(kept, done))
+    page.show(*campaign_report.tables(kept, done))
+    page.end(lambda: campaign_report.overview(kept, done))
     return campaign_report.exit_code(done)
 
 
@@ -620,7 +635,8 @@ def campaign_show(folder: Path, as_json: bool) -> None:
 @click.argument("claims", nargs=-1)
 @click.option("--engine", type=click.Choice(engines.NAMES), help="Default: virtual time where it can run, else host.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders and tables.")
-def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None) -> int:
+@json_option
+def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None, as_json: bool) -> int:
     """Hold the HPN paper's claims, or just CLAIMS, against runs made now (all of them: some 10 to 15 minutes).
 
     Each is also held against networks without what it is about, where it must not hold. Exit code 1: a claim differs
@@ -630,9 +646,11 @@ def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None) ->
     chosen = reproduce.choose(claims)
     where = engine or reproduce.default_engine()
     prepare(place)
-    rows = reproduce.reproduce(chosen, where, place, tuple(sys.argv[1:]), click.echo)
-    show(reproduce.claims_table(rows))
-    click.echo(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")
+    page = Page(as_json)
+    rows = reproduce.reproduce(chosen, where, place, tuple(sys.argv[1:]), page.tell)
+    page.show(reproduce.claims_table(rows))
+    page.tell(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")
+    page.end(lambda: reproduce.document(rows, where))
     return reproduce.exit_code(rows)
 
 
@@ -701,10 +719,36 @@ def engine_name(engine: str, virtual_time: bool) -> str:
     return "uml-virtual-time"
 
 
-def terminal() -> Console:
+@dataclass(frozen=True)
+class Page:
+    """Where a command that takes its time prints: with --json one document on stdout, news on stderr."""
+
+    as_json: bool
+
+    @property
+    def console(self) -> Console:
+        """For news that are more than a line."""
+        return terminal(stderr=self.as_json)
+
+    def tell(self, line: str) -> None:
+        """Print one line of news."""
+        click.echo(line, err=self.as_json)
+
+    def show(self, *renderables: RenderableType) -> None:
+        """Print the answer as tables, without --json."""
+        if not self.as_json:
+            show(*renderables)
+
+    def end(self, document: Callable[[], object]) -> None:
+        """Print the answer as JSON, with --json; what is no number in JSON (infinity) is null."""
+        if self.as_json:
+            click.echo(to_json(document(), indent=2, inf_nan_mode="null"))
+
+
+def terminal(stderr: bool = False) -> Console:
     """Where to print: as wide as the terminal or COLUMNS say, else 160; brackets are brackets, never markup."""
-    wide = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if wide else 160, markup=False, emoji=False, highlight=False)
+    wide = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
+    return Console(stderr=stderr, width=None if wide else 160, markup=False, emoji=False, highlight=False)
 
 
 def show(*renderables: RenderableType) -> None:

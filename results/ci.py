@@ -6,7 +6,7 @@ Changes when a CI system should be told something else. How repeats are judged i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from junitparser import Error, JUnitXml, TestCase, TestSuite
@@ -169,6 +169,23 @@ def _run_suite(run: CiRun) -> TestSuite:
 def ci_table(groups: Sequence[Repeats]) -> Table:
     """The summary for the terminal."""
     return table("suite", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), map(_row, groups))
+
+
+def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:
+    """The summary as data: the answer, and for each drill and engine its own with all its runs."""
+    found = [
+        {
+            "drill": group.runs[0].drill,
+            "engine": group.runs[0].engine,
+            "answer": group.answer,
+            "unstable": group.unstable,
+            "reason": group.reason,
+            "runs": [asdict(run) | {"answer": run.answer, "reason": run.reason} for run in group.runs],
+            "together": group.together,
+        }
+        for group in groups
+    ]
+    return {"answer": _ANSWERS[exit_code(groups)], "drills": found}
 
 
 def ci_summary(suite: str, groups: Sequence[Repeats]) -> str:

@@ -118,6 +118,13 @@ def verdict_files(verdict: Verdict) -> Mapping[str, bytes]:
     return {"verdict.json": _VERDICT.dump_json(verdict, indent=2)}
 
 
+def run_document(run: RunFolder, anew: Mapping[str, bytes] | None = None) -> dict[str, object]:
+    """A run as one JSON value: its folder, and what its manifest, metrics and verdict files hold; ``anew`` instead."""
+    contents = {f"{part}.json": part for part in ("manifest", "metrics", "verdict")}
+    files = {part: (anew or {}).get(name) or _bytes(run.path / name) for name, part in contents.items()}
+    return {"folder": str(run.path), **{part: json.loads(content) for part, content in files.items()}}
+
+
 def create(path: Path) -> RunFolder:
     """A run folder for a new run, empty: what an earlier run left there is deleted.
 

@@ -120,7 +120,7 @@ def reproduce(
             on_line(f"paths: {error}")
     rows = tuple(judge(claims, ran, paths))
     out.mkdir(parents=True, exist_ok=True)
-    (out / JSON).write_text(json.dumps({"engine": engine, "claims": [asdict(row) for row in rows]}, indent=2) + "\n")
+    (out / JSON).write_text(json.dumps(document(rows, engine), indent=2) + "\n")
     (out / MARKDOWN).write_text(markdown(rows, engine))
     return rows
 
@@ -224,6 +224,11 @@ def _cells(row: Row) -> tuple[str, ...]:
 def claims_table(rows: Iterable[Row]) -> Table:
     """For the terminal."""
     return table("HPN, SIGCOMM 2024: what the paper says and what was found here", _COLUMNS, map(_cells, rows))
+
+
+def document(rows: Iterable[Row], engine: str) -> dict[str, object]:
+    """The same as data."""
+    return {"engine": engine, "claims": [asdict(row) for row in rows]}
 
 
 def markdown(rows: Sequence[Row], engine: str) -> str:

@@ -117,14 +117,6 @@ def test_piped_tables_are_as_wide_as_columns_says(
     assert width / 2 < max(len(line.rstrip()) for line in said.splitlines()) <= width
 
 
-_TABLES = "plan;presets;doctor;ls;inspect;trace;break;mend;drill ls;compare;selftest;bench;campaign show"
-
-
-@pytest.mark.parametrize("command", _TABLES.split(";"))
-def test_what_prints_a_table_prints_json_too(hpn: Hpn, command: str) -> None:
-    assert "--json" in hpn.run(*command.split(), "--help")
-
-
 def test_lists_come_as_json(hpn: Hpn) -> None:
     presets, drills = hpn.json("presets"), hpn.json("drill", "ls")
     assert isinstance(presets, list)

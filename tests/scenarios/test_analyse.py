@@ -122,6 +122,15 @@ def test_the_command_says_that_all_is_equal_and_has_the_verdict_s_exit_code(run:
     assert "metrics.json, flows.jsonl, verdict.json: equal to those of the run, byte for byte" in said
 
 
+def test_the_command_s_json_is_the_run_by_its_records(run: RunFolder, tmp_path: Path) -> None:
+    path = run.path / "verdict.json"
+    verdict = json.loads(path.read_text())
+    path.write_text(path.read_text().replace('"limit": 50.0', '"limit": 60.0'))
+    process = Hpn(tmp_path).start("analyse", str(run.path), "--json")
+    found = json.loads(process.communicate(timeout=60)[0])
+    assert (process.returncode, found["verdict"], len(found["differences"])) == (2, verdict, 1)
+
+
 def test_an_edited_verdict_is_told_with_its_line_and_exit_2(run: RunFolder, tmp_path: Path) -> None:
     path = run.path / "verdict.json"
     path.write_text(path.read_text().replace('"limit": 50.0', '"limit": 60.0'))

@@ -32,7 +32,9 @@ STALL_VARIABLE = "HPN_STALL_LIMIT"
 """Another limit, in seconds, in the environment; a starved guest may need a longer one."""
 
 WALL_CLOCK_NS = 1_767_225_600 * 10**9
-"""What the wall clock of a guest in virtual time starts at: 2026-01-01 00:00 UTC."""
+"""What the wall clock of a guest in virtual time starts at, with seed 1: 2026-01-01 00:00 UTC."""
+
+_YEAR_S = 365 * 86_400
 
 _INIT = Path(__file__).parent / "init" / "uml.py"
 _DESK = "/proc/self/cwd"
@@ -148,13 +150,22 @@ class Uml:
         if kernel.seccomp:
             command.append("seccomp=on")
         if self._virtual_time:
-            command += ["time-travel=inf-cpu", f"time-travel-start={WALL_CLOCK_NS}", "norandmaps"]
+            command += ["time-travel=inf-cpu", f"time-travel-start={wall_clock_ns(job.seed)}", "norandmaps"]
         return [*command, f'init="{_DESK}/python"', "--", "-ISEB", f"{_DESK}/init.py"]
 
     def _kernel_environment(self, memory: Path, scratch: Path, random_seed: int) -> dict[str, str]:
         """Of the kernel as a process of the host, not of what runs inside."""
         seed = {"UML_SEED": str(random_seed)} if self._virtual_time else {}
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(scratch), "TMPDIR": str(memory), **seed}
+
+
+def wall_clock_ns(seed: int) -> int:
+    """What the wall clock of a guest in virtual time starts at: some second of 2026, another with each seed.
+
+    BIRD draws its jitter from the wall clock alone: with one start for all, its sessions would time out at the same
+    moments in every repeat of a drill.
+    """
+    return WALL_CLOCK_NS + (seed - 1) % _YEAR_S * 10**9
 
 
 def stall_limit() -> float:

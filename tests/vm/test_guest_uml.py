@@ -132,17 +132,20 @@ def test_virtual_time_passes_at_once_and_starts_at_the_same_moment(virtual: Uml,
     assert again == lines
 
 
-def test_random_numbers_come_from_the_seed_in_virtual_time(tmp_path: Path) -> None:
+def test_random_numbers_and_what_bird_draws_its_own_from_come_from_the_seed_in_virtual_time(tmp_path: Path) -> None:
     _engine("virtual time")
 
-    def numbers(seed: int) -> list[str]:
+    def drawn(seed: int) -> list[str]:
         found: list[str] = []
-        job = replace(_job("od -An -N16 -tx8 /dev/urandom", tmp_path), seed=seed)
+        job = replace(_job("od -An -N16 -tx8 /dev/urandom; date +%s.%N", tmp_path), seed=seed)
         Uml(virtual_time=True).run(job, found.append)
         return found
 
-    assert numbers(1) == numbers(1)
-    assert numbers(1) != numbers(2)
+    numbers, clock = drawn(1)
+    assert drawn(1) == [numbers, clock]
+    others = drawn(2)
+    assert numbers != others[0]
+    assert clock != others[1], "BIRD's jitter is drawn from the wall clock: it would be the same in every repeat"
 
 
 _HOST = """

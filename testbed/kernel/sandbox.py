@@ -211,7 +211,7 @@ def _be_first(body: Callable[[], int], go_reader: int, writer: int) -> NoReturn:
         except OSError as error:
             os.write(writer, _explain(error).encode())
             os._exit(MachineError.exit_code)
-        os.write(writer, own_pid)
+        _tell_caller(writer, own_pid)
         os.close(writer)
         code = body()
     except SystemExit as leave:
@@ -221,6 +221,14 @@ def _be_first(body: Callable[[], int], go_reader: int, writer: int) -> NoReturn:
     finally:
         flush()
         os._exit(code)
+
+
+def _tell_caller(writer: int, words: bytes) -> None:
+    """Say that the sandbox stands; end it without a word when a signal made the caller stop listening meanwhile."""
+    try:
+        os.write(writer, words)
+    except BrokenPipeError:
+        os._exit(MachineError.exit_code)
 
 
 def _is_hung_up(reader: int) -> bool:

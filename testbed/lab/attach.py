@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import traceback
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from testbed.errors import InputError
+from testbed.errors import InputError, MachineError
 from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.ns import CLONE_NEWNET, setns
@@ -26,6 +27,8 @@ def execute(first_pid: int, fabric: Fabric, node: str, command: Sequence[str]) -
         fd = os.open(NETNS_DIR / node, os.O_RDONLY | os.O_CLOEXEC)
         setns(fd, CLONE_NEWNET)
         own_sys()
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
+            signal.signal(number, signal.SIG_DFL)
         try:
             os.execvp(command[0], list(command))
         except OSError as error:
@@ -55,11 +58,13 @@ def _inside(first_pid: int, body: Callable[[], int]) -> int:
     sandbox.enter(first_pid)
     child = os.fork()
     if child == 0:
-        code = 1
+        code = MachineError.exit_code
         try:
             sandbox.die_with_parent()
             os.chdir(directory if os.path.isdir(directory) else "/")
             code = body()
+        except Exception:  # noqa: BLE001 - the edge of a process: nothing above it could report
+            traceback.print_exc()
         finally:
             os._exit(code)
     # The terminal sends Ctrl-C to the child too: it decides, we wait for it.

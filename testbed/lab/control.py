@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -17,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from testbed.errors import HpnError, MachineError, error_for
+from testbed.kernel.processes import is_stopped
+from testbed.lab.labfolder import LabFolder
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 Json = Mapping[str, JsonValue]
@@ -24,6 +27,7 @@ Emit = Callable[[Json], None]
 Handler = Callable[[Json, Emit], Awaitable[JsonValue]]
 
 _LIMIT = 1 << 26
+_PATIENCE_MS = 1000  # so long without a word, and the asker looks whether the supervisor is stopped
 
 
 class SupervisorGone(MachineError):
@@ -89,6 +93,9 @@ class ControlServer:
             return {"ok": await handler(request, emit)}
         except HpnError as error:
             return {"error": str(error), "exit_code": error.exit_code}
+        except OSError as error:  # an interface that somebody in the lab has deleted, for one
+            way_out = "if the lab was changed by hand, start it anew: hpn down, hpn up"
+            return {"error": f"the kernel refuses: {error}; {way_out}", "exit_code": MachineError.exit_code}
 
 
 def _write(writer: asyncio.StreamWriter, message: Json) -> None:
@@ -101,7 +108,10 @@ def _peer_uid(connection: socket.socket) -> int:
 
 
 def call(path: Path, op: str, *, on_event: Emit | None = None, **arguments: JsonValue) -> JsonValue:
-    """Ask the supervisor and wait for its last word. The supervisor's own errors come back as what they were."""
+    """Ask the supervisor and wait for its last word. The supervisor's own errors come back as what they were.
+
+    SupervisorGone when it ends without that word, MachineError when it is stopped.
+    """
     for message in _conversation(path, {"op": op, **arguments}):
         if "event" in message:
             event = message["event"]
@@ -111,7 +121,7 @@ def call(path: Path, op: str, *, on_event: Emit | None = None, **arguments: Json
             raise error_for(message.get("exit_code"), str(message["error"]))
         else:
             return message.get("ok")
-    raise SupervisorGone("the lab's supervisor went away; see: hpn ls")
+    raise SupervisorGone(f"the lab's supervisor broke off without an answer; see: hpn ls, and {path.parent}/lab.log")
 
 
 def _conversation(path: Path, request: Json) -> Iterator[Json]:
@@ -120,7 +130,30 @@ def _conversation(path: Path, request: Json) -> Iterator[Json]:
             connection.connect(str(path))
         except OSError as error:
             raise SupervisorGone(f"the lab's supervisor does not answer ({error.strerror}); try: hpn down") from error
-        with suppress(ConnectionError), connection.makefile("rb") as lines:  # it died: nothing more comes
+        with suppress(ConnectionError):  # it died: nothing more comes
             connection.sendall(json.dumps(request).encode() + b"\n")
-            for line in lines:
-                yield json.loads(line)
+            yield from _messages(connection, LabFolder(path.parent))
+
+
+def _messages(connection: socket.socket, place: LabFolder) -> Iterator[Json]:
+    """What arrives, line by line, until the other end closes; a line that it did not finish is none."""
+    poller = select.poll()
+    poller.register(connection, select.POLLIN)
+    rest = b""
+    while True:
+        if not poller.poll(_PATIENCE_MS):
+            _check_not_stopped(place)
+            continue
+        data = connection.recv(1 << 16)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            yield json.loads(line)
+
+
+def _check_not_stopped(place: LabFolder) -> None:
+    first = place.holder()
+    if first is not None and is_stopped(first):
+        ways_out = f"let it go on: kill -CONT {first}, or end it: hpn down {place.name}"
+        raise MachineError(f"the supervisor of lab {place.name} (process {first}) is stopped; {ways_out}")

@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import struct
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from testbed.errors import InputError, MachineError
 
 _PF_EXITING = 0x4  # linux/sched.h, in the flags field of /proc/PID/stat
 DYING_S = 60.0
+_LOOK_AGAIN_S = 1.0
 _WORDS = 300
 _FATAL = ("Fatal Python error", "*** ")  # faulthandler's first line; glibc's: what follows is where
 _STARTER, _FIRST = 0, 1  # bytes of the lock file: locked by the command that starts the lab, by its first process
@@ -93,8 +95,7 @@ class LabFolder:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(fd)
-            holder = self.holder()
-            if holder is None or not is_dying(holder) or not self.remove_when_released(DYING_S):
+            if not self._outlived():
                 taken = f"lab {self.name!r} is already up; choose another --name or: hpn down {self.name}"
                 raise InputError(taken) from None
             return self.claim()
@@ -106,6 +107,21 @@ class LabFolder:
             if leftover.name != "lock":
                 leftover.unlink()
         return fd
+
+    def _outlived(self) -> bool:
+        """Wait for a lab that is dying, and remove what is left of it; False when it lives, or will not die.
+
+        A lock without a holder is one whose first process is dead, while its warden is about to end; or whose folder
+        somebody looks at, or has just claimed.
+        """
+        end = time.monotonic() + DYING_S
+        while time.monotonic() < end:
+            holder = self.holder()
+            if holder is not None and not is_dying(holder):
+                return False
+            if self.remove_when_released(_LOOK_AGAIN_S):
+                return True
+        return False
 
     @property
     def _lock(self) -> Path:

@@ -139,8 +139,9 @@ def _end_and_wait(box: sandbox.Sandbox) -> None:
 
 @contextmanager
 def _interrupted_by_any_signal() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP act as Ctrl-C does: what was begun is undone."""
-    previous = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    """Have SIGTERM and SIGHUP act as Ctrl-C does: what was begun is undone. What nohup ignores stays ignored."""
+    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, _interrupt) for number in heard}
     try:
         yield
     finally:

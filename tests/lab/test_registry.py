@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
+import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -15,6 +19,7 @@ from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
 from testbed.lab import control, registry
 from testbed.lab.lab import Lab
+from testbed.lab.labfolder import hold_as_first
 from testbed.routing.trace import Flow
 
 
@@ -62,7 +67,7 @@ def test_a_supervisor_that_dies_before_it_answers_is_one_line(tmp_path: Path) ->
 
     dying = threading.Thread(target=die)
     dying.start()
-    with pytest.raises(MachineError, match="supervisor went away"):
+    with pytest.raises(MachineError, match="broke off without an answer"):
         control.call(path, "inspect", what="x" * 100)
     dying.join()
     listening.close()
@@ -94,3 +99,84 @@ def test_garbage_on_the_control_socket_gets_an_answer(tmp_path: Path) -> None:
 
     for line in (b"garbage", b"\xff", b"[]", b'{"op": []}', b"[" * 100_000):
         assert b"does not know this request" in asyncio.run(ask(line)), line[:20]
+
+
+def _forked(body: Callable[[], object]) -> int:
+    child = os.fork()
+    if child == 0:
+        try:
+            body()
+        finally:
+            os._exit(0)
+    return child
+
+
+def test_a_name_whose_lab_just_died_can_be_taken(home: Path) -> None:
+    """Its first process is gone, and with it who held the lock; the warden holds on for a moment."""
+    (home / "tiny").mkdir()
+    lock = os.open(home / "tiny" / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    release = threading.Timer(0.3, os.close, [lock])
+    release.start()
+    os.close(registry.folder("tiny").claim())
+    release.join()
+
+
+def test_a_supervisor_that_dies_in_the_middle_of_its_answer_is_one_line(tmp_path: Path) -> None:
+    listening = control.listen(tmp_path / "control.sock")
+    listening.setblocking(True)
+
+    def half() -> None:
+        connection, _ = listening.accept()
+        connection.recv(1 << 16)
+        connection.send(b'{"ok": [{"port": "p0.s0.h0:r0')
+        connection.close()
+
+    dying = threading.Thread(target=half)
+    dying.start()
+    with pytest.raises(control.SupervisorGone, match="broke off without an answer"):
+        control.call(tmp_path / "control.sock", "inspect")
+    dying.join()
+    listening.close()
+
+
+def test_a_supervisor_that_is_stopped_is_named_and_not_waited_for(home: Path) -> None:
+    place = registry.folder("tiny")
+    os.close(place.claim())
+    listening = control.listen(place.socket)
+    lock = os.open(place.path / "lock", os.O_RDWR | os.O_CLOEXEC)
+
+    def stop() -> None:
+        hold_as_first(lock)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    first = _forked(stop)
+    try:
+        os.waitpid(first, os.WUNTRACED)
+        with pytest.raises(
+            MachineError, match=rf"lab tiny \(process {first}\) is stopped; .*kill -CONT.*hpn down tiny"
+        ):
+            control.call(place.socket, "inspect")
+    finally:
+        os.kill(first, signal.SIGKILL)
+        os.waitpid(first, 0)
+        listening.close()
+        os.close(lock)
+
+
+def test_what_the_kernel_refuses_is_said_and_not_taken_for_a_death(tmp_path: Path) -> None:
+    """``ip link del`` in a node, then ``hpn break``."""
+
+    async def refuse(_request: control.Json, _emit: control.Emit) -> None:
+        raise OSError(19, "p0.s0.h0: link (ifindex 17): No such device")
+
+    async def ask() -> None:
+        server = control.ControlServer({"break": refuse})
+        await server.start(control.listen(tmp_path / "control.sock"))
+        try:
+            await asyncio.to_thread(control.call, tmp_path / "control.sock", "break")
+        finally:
+            server.close()
+
+    with pytest.raises(MachineError, match=r"the kernel refuses: .*No such device; .*hpn down"):
+        asyncio.run(ask())

@@ -70,6 +70,7 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
     assert all(row["established"] for row in bgp)
     assert "1 received" in hpn.run("exec", "p0.s0.h0", "--", "ping", "-c", "1", "-W", "5", "10.0.1.1")
     hpn.run("exec", "p0.s0.h0", "--", "sh", "-c", "exit 7", code=7)
+    hpn.run("exec", "p0.s0.h0", "--", "sh", "-c", "kill -PIPE $$; exit 1", code=128 + signal.SIGPIPE)
     seen = hpn.run("exec", "p0.s0.h0", "--", "ls", "/sys/class/net").split()
     assert {"lo", "bond0", "r0p0", "r0p1"} <= set(seen), "MPI and UCX look for interfaces there"
     assert "delivered" in hpn.run("trace", "p0.s0.h0.r0", "p0.s1.h0.r0", "--sport", "50000")

@@ -87,6 +87,18 @@ def test_a_signal_at_any_moment_of_up_leaves_nothing(tmp_path: Path, number: sig
         assert Strike("up", number, draw.uniform(0, 1), begun=True).carry_out(Hpn(tmp_path)) == []
 
 
+def test_what_nohup_ignores_does_not_end_a_lab_that_starts(tmp_path: Path) -> None:
+    hpn = Hpn(tmp_path, ("sh", "-c", 'trap "" HUP; exec "$@"', "sh"))
+    up = hpn.start("up", "tiny")
+    until((tmp_path / "labs" / "tiny" / "lab.json").exists, "the lab starts")
+    up.send_signal(signal.SIGHUP)
+    _, said = up.communicate(timeout=120)
+    try:
+        assert (up.returncode, [lab["state"] for lab in hpn.labs()]) == (0, ["up"]), said
+    finally:
+        hpn.run("down", "--all")
+
+
 class _Aborting(Lab):
     """A lab whose supervisor aborts as libnftables can make it do: while it starts, or once it is up."""
 

@@ -23,9 +23,12 @@ class Gap:
     text: str
 
 
-def gaps(lab: Lab) -> list[Gap]:
-    """Everything that is missing, hosts first."""
-    return [*_lacp(lab), *_bgp(lab), *_host_routes(lab), *_routes(lab)]
+def gaps(lab: Lab) -> Iterator[Gap]:
+    """Everything that is missing, hosts first; each is looked for when it is asked for."""
+    yield from _lacp(lab)
+    yield from _bgp(lab)
+    yield from _host_routes(lab)
+    yield from _routes(lab)
 
 
 def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:

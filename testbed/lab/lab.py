@@ -105,7 +105,7 @@ class Lab:
     async def converged(self, timeout_s: float = CONVERGE_S) -> None:
         """Wait until LACP, BGP and host routes all stand. MachineError saying what did not, and why, otherwise."""
         try:
-            await self.wait_for(lambda: not self.missing(), timeout_s)
+            await self.wait_for(lambda: self.stands, timeout_s)
         except TimeoutError:
             raise MachineError(_not_converged(self.missing(), timeout_s)) from None
 
@@ -133,7 +133,12 @@ class Lab:
 
     def missing(self) -> list[Gap]:
         """What keeps the lab from being converged; empty when it is."""
-        return gaps(self)
+        return list(gaps(self))
+
+    @property
+    def stands(self) -> bool:
+        """Whether the lab is converged; asked after every event, it looks no further than the first gap."""
+        return next(gaps(self), None) is None
 
     @property
     def lost(self) -> str | None:

@@ -7,6 +7,7 @@ kernel messages go to the ToRs' and hosts' daemons, LAG changes to path control,
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,8 @@ from testbed.routing.trace import Path as FlowPath
 
 BIRD_DIR = Path("/run/hpn/bird")
 CONVERGE_S = 60.0
+PROGRESS_S = 20.0
+"""A lab that is not converged after CONVERGE_S goes on while it has got closer within so long: the machine is slow."""
 
 
 class Lab:
@@ -102,12 +105,25 @@ class Lab:
                 made.start()
                 self.nics[nic.name] = made
 
-    async def converged(self, timeout_s: float = CONVERGE_S) -> None:
-        """Wait until LACP, BGP and host routes all stand. MachineError saying what did not, and why, otherwise."""
-        try:
-            await self.wait_for(lambda: self.stands, timeout_s)
-        except TimeoutError:
-            raise MachineError(_not_converged(self.missing(), timeout_s)) from None
+    async def converged(self, timeout_s: float | None = None) -> None:
+        """Wait until LACP, BGP and host routes all stand. MachineError saying what did not, and why, otherwise.
+
+        Without ``timeout_s`` a lab has CONVERGE_S, and longer while every PROGRESS_S fewer parts are missing than ever.
+        """
+        waited_s, fewest = 0.0, math.inf
+        window_s = CONVERGE_S - PROGRESS_S if timeout_s is None else timeout_s
+        while True:
+            try:
+                await self.wait_for(lambda: self.stands, window_s)
+            except TimeoutError:
+                waited_s += window_s
+            else:
+                return
+            missing = self.missing()
+            stuck = len(missing) >= fewest and waited_s >= CONVERGE_S
+            if stuck or timeout_s is not None:
+                raise MachineError(_not_converged(missing, waited_s))
+            fewest, window_s = min(fewest, len(missing)), PROGRESS_S
 
     async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
         """Look at ``condition`` after every event of the lab until it holds.

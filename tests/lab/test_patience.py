@@ -1,0 +1,52 @@
+"""How long a lab may take to converge: a while, and longer only as long as it gets closer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.fabric.load import load_fabric
+from testbed.lab import lab
+from testbed.lab.convergence import Gap
+
+
+class _Slow(lab.Lab):
+    """A lab that is never started; each time it is asked so many parts are missing."""
+
+    def __init__(self, missing: Sequence[int]) -> None:
+        super().__init__(load_fabric("tiny"), lambda _event: None)
+        self._counts = list(missing)
+
+    def missing(self) -> list[Gap]:
+        return [Gap("lacp", "port", "port: waits")] * self._counts.pop(0)
+
+    @property
+    def stands(self) -> bool:
+        return self._counts[:1] in ([], [0])
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab, "CONVERGE_S", 0.06)
+    monkeypatch.setattr(lab, "PROGRESS_S", 0.02)
+
+
+def test_a_lab_that_gets_closer_has_longer() -> None:
+    asyncio.run(_Slow([40, 30, 20, 3, 1]).converged())
+
+
+@pytest.mark.parametrize(
+    ("counts", "waited"),
+    [([40, 40, 40], "0.06"), ([40, 30, 20, 20, 10], "0.1"), ([40, 30, 20, 30, 10], "0.1")],
+)
+def test_a_lab_that_gets_no_closer_is_given_up(counts: list[int], waited: str) -> None:
+    with pytest.raises(MachineError, match=rf"did not converge within {waited} s: port: waits"):
+        asyncio.run(_Slow(counts).converged())
+
+
+def test_who_names_a_time_means_it() -> None:
+    with pytest.raises(MachineError, match=r"within 0.01 s"):
+        asyncio.run(_Slow([40, 30, 20]).converged(0.01))

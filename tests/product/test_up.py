@@ -109,7 +109,7 @@ class _Aborting(Lab):
             os.abort()
         asyncio.get_running_loop().call_later(0.5, os.abort)
 
-    async def converged(self, timeout_s: float = 0.0) -> None:
+    async def converged(self, timeout_s: float | None = None) -> None:
         pass
 
 

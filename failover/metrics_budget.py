@@ -29,10 +29,12 @@ def lossless(
 ) -> OutageBudget:
     """Of a flow that lost nothing sent in [start, end): an outage may hide in the largest gap between its packets.
 
-    A queue pair that has ``died`` sends no more; another that falls silent could hide all the rest.
+    One that begins in the window lasts no longer than to the packet behind it: were that lost, it would be the next
+    edge's. A queue pair that has ``died`` sends no more; another that falls silent could hide all the rest.
     """
     first, last = np.searchsorted(trace.received_sent_ns, (start_ns, end_ns))
-    ends = () if died and last == len(trace.received_sent_ns) else (end_ns,)
+    behind = trace.sent_ns[np.searchsorted(trace.sent_ns, end_ns) :][:1]
+    ends = () if died and last == len(trace.received_sent_ns) else behind if len(behind) else (end_ns,)
     stamped = trace.received_sent_ns[first:last]
     left = stamped + stopped_ns(trace, np.flatnonzero(trace.received)[first:last])
     gaps = np.concatenate([left, ends]) - np.concatenate([[start_ns], stamped])[: len(left) + len(ends)]

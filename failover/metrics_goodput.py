@@ -21,8 +21,13 @@ def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Set
     # From half a period after the first packet: from that packet itself on it would be half a packet too much.
     first_ns = int(trace.burst_ns[0] + trace.period_ns / 2) if len(trace.burst_ns) else inject_ns
     before_ns = max(inject_ns - wide_ns, not_before_ns, first_ns)
-    settled_ns = end_ns - min(wide_ns, (end_ns - inject_ns) // 2)
+    settled_ns = end_ns - settled_window_ns(edge, settings)
     return Goodput(_bps(trace, before_ns, inject_ns), _bps(trace, inject_ns, end_ns), _bps(trace, settled_ns, end_ns))
+
+
+def settled_window_ns(edge: Edge, settings: Settings) -> int:
+    """How much of the end of an edge's window goodput 'after' is taken from."""
+    return min(int(settings.goodput_window_s * 1e9), (edge.window_end_ns - edge.inject_before_ns) // 2)
 
 
 def _bps(trace: FlowTrace, start_ns: int, end_ns: int) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from failover.budget import Interval, around, of_statistic
+from failover.metrics_goodput import settled_window_ns
 from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
 from scenarios.drill import At, Expectation, Flows, Metric
 from scenarios.figure import Figure, edges_of
@@ -138,11 +139,8 @@ def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
     worst_ms, name = max(found, default=(0.0, ""))
     clock_ms = metrics.settings.clock_ms
     low = max((outage.certain_ms for flow in flows for outage in flow.longest_outages), default=0.0)
-    high = max(
-        worst_ms,
-        *(max(outage.possible_ms, outage.tbm_ms) for flow in flows for outage in flow.longest_outages),
-        *(flow.largest_send_gap_ms for flow in flows),
-    )
+    possible = [max(outage.possible_ms, outage.tbm_ms) for flow in flows for outage in flow.longest_outages]
+    high = max([worst_ms, *possible, *(flow.largest_send_gap_ms for flow in flows)])
     return Figure(worst_ms, name or "no flow lost anything", max(min(low, worst_ms) - clock_ms, 0.0), high + clock_ms)
 
 
@@ -287,10 +285,18 @@ def _goodput(expectation: Expectation, metrics: DrillMetrics) -> Figure:
         return Figure(None, "there was no goodput before the first fault") if groups else _nothing(expectation)
     share, key = max(shares, key=lambda found: found[0]) if expectation.bound.is_upper else min(shares)
     nic, direction, label = key
-    first = groups[key][0]
-    window_ms = (first.edge.edge.window_end_ns - first.edge.edge.inject_before_ns) / 1e6
-    packets = 200 * first.result.resolution_ms / max(window_ms, first.result.resolution_ms)  # two packets, in percent
-    return Figure(100 * share, f"{nic} {direction} at {label}", *around(100 * share, packets))
+    reach = _goodput_reach(expectation.metric, share, groups[key], metrics)
+    return Figure(100 * share, f"{nic} {direction} at {label}", *around(100 * share, 100 * reach))
+
+
+def _goodput_reach(metric: Metric, share: float, found: Sequence[_At], metrics: DrillMetrics) -> float:
+    """How far a share of goodput may be off: a window holds a packet (a burst) more or less, and so does 'before'."""
+    edge, settings = found[0].edge.edge, metrics.settings
+    window_ns = edge.window_end_ns - edge.inject_before_ns
+    window_ns = window_ns if metric is Metric.GOODPUT_DURING else settled_window_ns(edge, settings)
+    before_ms = min(settings.goodput_window_s, metrics.noise.window_s) * 1e3
+    packet_ms = max(at.result.resolution_ms for at in found)
+    return packet_ms / max(window_ns / 1e6, packet_ms) + share * packet_ms / max(before_ms, packet_ms)
 
 
 def _ends(at: _At, scope: Scope) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from failover import phases
-from failover.budget import of_statistic
+from failover.budget import Interval, of_statistic
 from failover.downtime import Downtime
 from failover.intervals import between_events, downtime_interval, phase_interval
 from failover.marks import Mark, Marked
@@ -36,7 +36,7 @@ def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if not known:
         return Figure(None, found[0][1].reason if found else "the run has no such edge")
     worst_ms, edge, worst = max(known, key=lambda item: item[0])
-    unseen = [(edge, each) for edge, each in found if each.ms is None and expectation.metric is Metric.DETECT]
+    unseen = [(edge, each) for edge, each in found if _unseen(expectation.metric, each)]
     broken = expectation.bound.is_upper and worst_ms > expectation.limit / 1e6
     if unseen and not broken:
         return Figure(None, f"{unseen[0][0].edge.label}: {unseen[0][1].reason}")
@@ -45,16 +45,30 @@ def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return Figure(worst_ms, evidence, *within)
 
 
+def _unseen(metric: Metric, phase: Phase) -> bool:
+    """Whether the phase took longer than can be told: nobody noticed, or a LAG that is hit was not rewritten."""
+    return (phase.ms is None and metric is Metric.DETECT) or (phase.ms is not None and bool(phase.reason))
+
+
 def converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """Injection to the last change of a protocol's state anywhere in the lab, ms, at the edge where it took longest.
 
     Without the validation time of quiet after it the lab had not converged: it took longer than the window.
     """
     found = [_converged(edge, metrics) for edge in edges_of(expectation, metrics)]
-    known = [figure for figure in found if figure.value is not None]
+    return _longest(found) if found else _NO_EDGE
+
+
+def _longest(found: Sequence[Figure]) -> Figure:
+    """The longest of several times, some of which may not be known; its interval is that of the longest of them."""
+    known = [(figure.value, figure) for figure in found if figure.value is not None]
     if not known:
-        return found[0] if found else _NO_EDGE
-    return max(known, key=lambda figure: (figure.open_ended, figure.value or 0.0))
+        return found[0]
+    _, worst = max(known, key=lambda each: (each[1].open_ended, each[0]))
+    if worst.open_ended:
+        return worst
+    ends = (Interval(*(ms if end is None else end for end in (each.low, each.high))) for ms, each in known)
+    return replace(worst, **of_statistic(ends, max)._asdict())
 
 
 def _converged(edge: EdgeResult, metrics: DrillMetrics) -> Figure:
@@ -118,7 +132,7 @@ def job_downtime(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     found = [_stood_still(edge, edge.downtime, metrics) for edge in edges if edge.downtime is not None]
     if not found:
         return Figure(None, "no spare took over in the run")
-    return max(found, key=lambda figure: (figure.open_ended, figure.value or 0.0))
+    return _longest(found)
 
 
 def _stood_still(edge: EdgeResult, downtime: Downtime, metrics: DrillMetrics) -> Figure:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from failover.budget import Interval, around, late_by, of_statistic, outage_budget
 from failover.metrics import analyse
 from failover.model import QUICK, EdgeKind, FlowEdgeResult
-from tests.failover.synthetic import MS, S, edge, flow
+from tests.failover.synthetic import MS, Dead, S, edge, flow, record
 from traffic.pacing import Schedule
 from traffic.records import RECEIVED, SENT
 
@@ -157,3 +157,25 @@ def test_intervals_of_single_figures() -> None:
     assert of_statistic([Interval(1, 4), Interval(2, 3)], max) == Interval(2, 4)
     assert Interval(1, 2).has(Interval(2, 3))
     assert not Interval(1, 2).has(Interval(2.1, 3))
+
+
+def test_a_pause_across_the_end_of_the_window_hides_all_of_itself() -> None:
+    """The next edge comes 10 ms into a pause of 15 ms: an outage that began in this window ends in the next."""
+    spec, at_ns = flow(), 3 * S
+    sent_ns = np.concatenate([np.arange(2 * S, 4 * S - 10 * MS, MS), np.arange(4 * S + 5 * MS, 5 * S, MS)])
+    sent, received = np.zeros(len(sent_ns), SENT), np.zeros(len(sent_ns), RECEIVED)
+    sent["count"], sent["seq"], sent["sent_ns"] = 1, np.arange(len(sent_ns)), sent_ns
+    received["seq"], received["sent_ns"], received["received_ns"] = sent["seq"], sent_ns, sent_ns + MS // 20
+    edges = [edge(at_ns, 4 * S), edge(4 * S, 5 * S, EdgeKind.REPAIR)]
+    found = analyse([spec], sent, received, (), edges, (2 * S, at_ns), QUICK, record_end_ns=5 * S)
+    assert found.edges[0].flows_lossy == 0
+    assert found.flows[0].edges[0].budget.high_ms >= 15
+
+
+def test_what_the_next_edge_does_is_hidden_by_none_before_it() -> None:
+    """The flow stands still from the second edge on: the first one's window holds a gap of one period, no more."""
+    spec, edges = flow(), [edge(3 * S, 4 * S, EdgeKind.REPAIR), edge(4 * S, 5 * S)]
+    records = record(spec, 5 * S, [Dead(4 * S, 4 * S + 400 * MS)])
+    found = analyse([spec], records.sent, records.received, (), edges, (2 * S, 3 * S), QUICK)
+    assert found.flows[0].edges[1].outage_plbm_ms == pytest.approx(400, abs=1)
+    assert found.flows[0].edges[0].budget.high_ms == pytest.approx(1, abs=0.1)

@@ -219,3 +219,18 @@ def test_an_inversion_within_the_loop_s_lag_proves_nothing() -> None:
 )
 def test_an_expectation_says_where_it_looks(expectation: str, text: str) -> None:
     assert drill(expectation).expectations[0].text == text
+
+
+def test_what_one_edge_surely_broke_is_not_made_doubtful_by_a_longer_figure_of_another() -> None:
+    """The repair took 1,000 ms or as little as 300, as its call took long; the failure surely took 900 ms."""
+    slow = replace(REPAIR, inject_after_ns=REPAIR.inject_before_ns + 700 * MS)
+    flows = [between("p0.s0.h0.r0", "p0.s1.h0.r0", *(at_edge("up", Relation.SENDER) for _ in range(2)))]
+    run = metrics((FAILURE, slow), flows)
+    marks = [
+        (Marked(Mark.LAG, 1, at, "x", at, "x"),)
+        for at in (FAILURE.inject_before_ns + 900 * MS, slow.inject_before_ns + 1000 * MS)
+    ]
+    found = replace(run, edges=tuple(replace(e, marks=m) for e, m in zip(run.edges, marks, strict=True)))
+    assert check("converged: {below: 800 ms}", found).outcome is FAIL
+    assert check("converged: {below: 950 ms}", found).outcome is OPEN
+    assert check("converged: {below: 1100 ms}", found).outcome is PASS

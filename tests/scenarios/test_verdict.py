@@ -340,3 +340,35 @@ def test_faults_of_one_instant_are_judged_as_one_and_each_loss_counts_once() -> 
         found = verdict(expectation, measured)
         assert found.outcome is PASS
         assert found.checks[0].measured == pytest.approx(80, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome"), [("below: 50 ms", OPEN), ("below: 3 ms", FAIL), ("at_least: 1 ms", OPEN)]
+)
+def test_a_lag_that_was_not_rewritten_is_not_hidden_by_one_that_was(limit: str, outcome: Outcome) -> None:
+    switch = Phase(3.5, 0, "p0.s0.h0 bond0 active", "1 of 2 hit LAGs were not rewritten")
+    phases = Phases(NO_PHASE, switch, *(NO_PHASE for _ in range(4)))
+    flows = [flow("tx", at_edge("tx", Relation.SENDER, 5), src="n")]
+    assert check(f"switch: {{{limit}}}", metrics((FAILURE,), flows, phases)).outcome is outcome
+
+
+@pytest.mark.parametrize("metric", ["goodput_during", "goodput_after"])
+@pytest.mark.parametrize("window_ms", [200, 2_000, 9_000])
+def test_goodput_that_nothing_touched_is_all_of_it_within_its_interval(metric: str, window_ms: int) -> None:
+    """Packets leave seven at a time, every 7 ms: a window may hold a burst more or less, and so may that of before."""
+    spec = synthetic.flow()
+    records = synthetic.record(spec, 14 * synthetic.S, burst=7)
+    spread: set[float] = set()
+    for offset_ms in range(-9, 10):
+        at_ns = 4 * synthetic.S + offset_ms * synthetic.MS
+        end_ns = at_ns + window_ms * synthetic.MS + offset_ms * synthetic.MS // 3
+        measured = analyse(
+            [spec], records.sent, records.received, (), [synthetic.edge(at_ns, end_ns)], (synthetic.S, at_ns), QUICK
+        )
+        found = check(f"{metric}: {{at_least: 100 %, flows: hit}}", measured)
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low <= 100 <= found.high, (offset_ms, found.measured)
+        assert found.high - found.low <= 2 * 1.1 * (100 * 7 / min(window_ms / 2, 2000) + 100 * 7 / 1980)
+        spread.add(round(found.measured or 0, 6))
+    assert len(spread) > 1, "bursts on the borders of windows are what this is about"

@@ -55,12 +55,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
 
 def read_arrays(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Array]:
     """The arrays, which are just those ``wanted``. InputError when they are not, MachineError when too large."""
-    needed = sum(each.size for each in wanted.values())
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory * _MEMORY_SHARE:
-        raise MachineError(
-            f"{path}: {needed / 1e9:.1f} GB of records, more than {_MEMORY_SHARE:.0%} of this machine's memory"
-        )
+    check_memory(sum(each.size for each in wanted.values()), f"{path}: records")
     try:
         with zipfile.ZipFile(path) as archive:
             found = sorted(archive.namelist())
@@ -71,6 +66,13 @@ def read_arrays(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Array]:
         raise InputError(f"{path}: {error.strerror or error}; was the run made with --keep-records?") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise _damaged(path, str(error)) from error
+
+
+def check_memory(needed: int, what: str) -> None:
+    """MachineError when ``needed`` bytes are more than one process should take here; ``what`` needs them."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory * _MEMORY_SHARE:
+        raise MachineError(f"{what} take {needed / 1e9:.1f} GB, more than {_MEMORY_SHARE:.0%} of this machine's memory")
 
 
 def _member(path: Path, archive: zipfile.ZipFile, name: str, wanted: Wanted) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from failover.ports import Sampled, Sampling, Series, Watched
-from results.arrays import Array, Wanted, read_arrays, write_arrays
+from results.arrays import Array, Wanted, check_memory, read_arrays, write_arrays
 from results.folder import RunFolder
 from scenarios.measured import Facts, Measured
 from testbed.errors import InputError
@@ -35,6 +35,9 @@ _READING = np.dtype(
 """``failover.ports.Reading``."""
 _DTYPES = {"sent": SENT, "received": RECEIVED, "ports": _READING}
 _LARGEST = 2**62
+_LARGEST_ID = 2**32 - 1
+_PACKET_BYTES = 64
+"""What analysis holds of every packet sent: send and receive time, fate, and room to sort them."""
 _LONGEST_NS = 86_400 * 10**9
 _SLACK_NS = 10**9
 
@@ -110,6 +113,8 @@ def kept(run: RunFolder) -> Kept:
     )
     if problem is None:
         arrays = read_arrays(place / _PACKETS, wanted)
+        packets = int(arrays["sent"]["count"].sum(dtype=np.uint64))
+        check_memory(packets * _PACKET_BYTES, f"{place}: {packets} packets")
         problem = next(_impossible_packets(found.facts, arrays), None)
     if problem is not None:
         raise InputError(f"{place} is damaged ({problem}); repeat the run")
@@ -141,6 +146,8 @@ def _impossible(found: _Kept) -> Iterator[str]:
     if len(set(ids)) != len(ids):
         yield "two flows have one id"
     for at, flow in enumerate(facts.flows):
+        if not 0 <= flow.id <= _LARGEST_ID:
+            yield f"flow {flow.id} is none that a packet can name"
         if not (math.isfinite(flow.rate_pps) and 0 < flow.rate_pps < 1e9 and 0 < flow.path_mtu <= 1 << 16):
             yield f"flow {flow.id} has a rate of {flow.rate_pps:g} packets/s of {flow.path_mtu} bytes"
         if flow.replaces is not None and flow.replaces not in ids[:at]:

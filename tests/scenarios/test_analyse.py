@@ -237,3 +237,32 @@ def test_more_records_than_memory_holds_are_not_even_opened(run: RunFolder) -> N
     _facts(lambda facts: facts["counts"].update(sent=10**12))(run)
     with pytest.raises(MachineError, match="GB of records"):
         analyse(run)
+
+
+@pytest.mark.parametrize("number", [2**32, 2**64, -1])
+def test_a_flow_id_that_no_record_can_hold_is_damage(run: RunFolder, number: int) -> None:
+    facts = run.path / FOLDER / "facts.json"
+    content = json.loads(facts.read_text())
+    content["facts"]["flows"][1]["id"] = number
+    facts.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=f"flow {number}"):
+        analyse(run)
+
+
+def test_more_packets_than_there_is_memory_for_are_refused_before_any_is_made(run: RunFolder) -> None:
+    """One burst of four thousand million packets, of a flow whose facts say that it is as fast as that."""
+    whole = kept(run).measured
+    sent = whole.sent.copy()
+    sent["count"][0] = 2**32 - 1
+    flows = tuple(replace(flow, rate_pps=9e8) for flow in whole.facts.flows)
+    shutil.rmtree(run.path / FOLDER)
+    keep(run.path, replace(whole, facts=replace(whole.facts, flows=flows), sent=sent))
+    with pytest.raises(MachineError, match="packets"):
+        kept(run)
+
+
+def test_a_run_without_flows_or_faults_is_analysed(tmp_path: Path) -> None:
+    measured = _measured()
+    facts = replace(measured.facts, flows=(), edges=())
+    nothing = replace(measured, facts=facts, sent=measured.sent[:0], received=measured.received[:0], events=())
+    assert judge_measured(nothing)[1].outcome is Outcome.INCONCLUSIVE

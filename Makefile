@@ -34,9 +34,10 @@ kernel: guests
 setup:
 	@.ci/setup $(VENV)
 
-# Every drill at ten phases of the protocols' timers, in virtual time; hours.
+# Every drill at ten phases of the protocols' timers, in virtual time; hours. One run per core, or: make phases JOBS=1
+JOBS :=
 phases: kernel
-	$(HPN) ci run examples/ci/phases.yaml --out runs/phases
+	$(HPN) ci run examples/ci/phases.yaml --out runs/phases $(if $(JOBS),--jobs $(JOBS))
 
 guests: setup
 	@.ci/setup-guests $(VENV)

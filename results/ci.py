@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from junitparser import Error, JUnitXml, TestCase, TestSuite
+from junitparser import Error, JUnitXml, Skipped, TestCase, TestSuite
 from rich.table import Table
 
 from results.junit import Judged, as_xml, junit_xml, repeats_suite
@@ -51,8 +51,10 @@ class CiRun:
 
     @property
     def answer(self) -> str:
-        """'pass', 'fail', 'inconclusive' or 'error'."""
-        return self.judged.verdict.outcome.value if self.judged is not None else CANNOT_RUN
+        """'pass', 'fail', 'inconclusive' or 'error'. A run that could say nothing from the start is no error."""
+        if self.judged is not None:
+            return self.judged.verdict.outcome.value
+        return Outcome.INCONCLUSIVE.value if self.exit_code == Outcome.INCONCLUSIVE.exit_code else CANNOT_RUN
 
     @property
     def reason(self) -> str:
@@ -153,7 +155,8 @@ def _run_suite(run: CiRun) -> TestSuite:
     if run.judged is None:
         suite = TestSuite(run.title)
         case = TestCase("the drill runs", classname=f"{run.engine}.{run.drill}", time=round(run.wall_s, 3))
-        case.result = [Error(run.error or run.reason, "machine")]
+        error = Error(run.error or run.reason, "machine")
+        case.result = [error if run.answer == CANNOT_RUN else Skipped(f"inconclusive: {run.error or run.reason}")]
         suite.add_testcase(case)
         suite.update_statistics()  # type: ignore[no-untyped-call]  # as above
         return suite

@@ -89,6 +89,11 @@ class RunFolder:
         """What was measured."""
         return _read(self.path / "metrics.json", _METRICS)
 
+    @property
+    def has_verdict(self) -> bool:
+        """Whether the run came to an answer; one that could say nothing from the start did not."""
+        return os.path.isfile(self.path / "verdict.json")
+
     def verdict(self) -> Verdict:
         """The answer."""
         return _read(self.path / "verdict.json", _VERDICT)

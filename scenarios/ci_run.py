@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from results.folder import RunFolder, load
 from results.junit import Judged
 from scenarios import repeats
 from scenarios.ci import Run, Suite
-from testbed.errors import HpnError, error_for, exit_code_of
+from testbed.errors import HpnError, NoisyError, error_for, exit_code_of
 
 JUNIT, SUMMARY, LOG = "junit.xml", "summary.md", "output.txt"
 _JUDGED = (0, 1, 4)
@@ -44,13 +44,15 @@ def run_suite(
     out: Path,
     on_start: Callable[[Run], None] = lambda _run: None,
     cores: int | None = None,
+    jobs: int | None = None,
 ) -> Iterator[CiRun]:
     """Make every run, each in OUT/DRILL.ENGINE.N, and yield it when it has ended.
 
-    An iterator that is closed early starts no more runs and waits for those that run.
+    At most ``jobs`` side by side, as the suite says when None, and never more than the cores carry. An iterator that is
+    closed early starts no more runs and waits for those that run.
     """
     capacity = cores or len(os.sched_getaffinity(0))
-    most = min(suite.parallel or capacity, len(suite.runs))
+    most = min(jobs or suite.parallel or capacity, len(suite.runs))
     waiting = list(suite.runs)
     running: dict[Future[CiRun], Run] = {}
     with ThreadPoolExecutor(max_workers=max(1, most)) as pool:
@@ -63,6 +65,12 @@ def run_suite(
             for future in done:
                 del running[future]
                 yield future.result()
+
+
+def in_order(suite: Suite, runs: Iterable[CiRun]) -> list[CiRun]:
+    """The runs made so far in the order of the suite, whichever ended first: so that reports do not depend on it."""
+    place = {run.title: at for at, run in enumerate(suite.runs)}
+    return sorted(runs, key=lambda run: place[run.title])
 
 
 def _next(
@@ -105,7 +113,10 @@ def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
             ).returncode
         if code not in _JUDGED:
             raise error_for(code, _last_words(log, code))
-        return load(folder / wanted.drill)
+        run = load(folder / wanted.drill)
+        if code == NoisyError.exit_code and not run.has_verdict:
+            raise NoisyError(_last_words(log, code))
+        return run
 
     return EngineSlot(cores, run)
 

@@ -61,7 +61,7 @@ def slots() -> dict[str, EngineSlot]:
 
 def run_everywhere(
     drill: Drill, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]
-) -> Iterator[tuple[str, RunFolder | MachineError]]:
+) -> Iterator[tuple[str, RunFolder | MachineError | NoisyError]]:
     """Run one drill on every engine, one after the other, into OUT/ENGINE; an engine that cannot gives its error."""
     for name in NAMES:
         order = Order(drill, out / name, command)
@@ -71,7 +71,7 @@ def run_everywhere(
                 yield name, session.run(order, lambda _news: None)
             else:
                 yield name, run_in_guest(order, ENGINES[name](), on_line)
-        except MachineError as error:
+        except (MachineError, NoisyError) as error:
             yield name, error
 
 
@@ -102,7 +102,8 @@ def _make(order: Order, engine: Engine | None, watch: Watch, on_line: Callable[[
 def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -> RunFolder:
     """Run one drill inside a guest; its run folder is written by the guest itself.
 
-    MachineError when the engine cannot boot here, or the guest hangs, panics or is killed.
+    MachineError when the engine cannot boot here, or the guest hangs, panics or is killed; NoisyError when the run
+    could say nothing from the start.
     """
     engine.check()
     folder = create(order.out.absolute())
@@ -111,8 +112,11 @@ def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -
     inside = ("--folder", ".", "--as-engine", engine.name, "--as-repeat", str(order.repeat), "--slow", str(slow))
     asked = ("--keep-records",) if order.keep_records else ()
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS
-    command_in_guest((*drill, *inside, *asked), folder.path, engine, timeout_s, on_line, order.phase)
-    return load(folder.path)
+    result = command_in_guest((*drill, *inside, *asked), folder.path, engine, timeout_s, on_line, order.phase)
+    run = load(folder.path)
+    if result.exit_code == NoisyError.exit_code and not run.has_verdict:
+        raise NoisyError(f"{engine.name}: {_last_words(result)}")
+    return run
 
 
 def command_in_guest(

@@ -22,7 +22,7 @@ from scenarios.order import Order
 from scenarios.reproduce_claims import CLAIMS, Answer, Claim, Without
 from scenarios.reproduce_judges import Evidence, Finding
 from scenarios.reproduce_paths import PathFigures, measure
-from testbed.errors import InputError, MachineError
+from testbed.errors import InputError, MachineError, NoisyError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
 from testbed.yamlcheck import did_you_mean
@@ -133,7 +133,7 @@ def _run(name: str, engine: str, out: Path, command: tuple[str, ...], on_line: C
             run = session.run(order, lambda _news: None)
         else:
             run = engines.run_in_guest(order, engines.ENGINES[engine](), lambda _line: None)
-    except MachineError as error:
+    except (MachineError, NoisyError) as error:
         return Ran(None, str(error).splitlines()[0])
     verdict = run.verdict()
     on_line(f"{name}: {verdict.outcome}")

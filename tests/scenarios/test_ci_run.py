@@ -10,18 +10,21 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from pydantic import TypeAdapter
 
 from results.ci import CiRun, exit_code, grouped
 from results.folder import RunFolder, create
+from results.manifest import Manifest
 from results.repeats import judge_repeats
 from results.verdict import Outcome, at_most, decide, holds
 from scenarios.ci import Run, Suite
-from scenarios.ci_run import EngineSlot, command_engine, run_suite, write_reports
+from scenarios.ci_run import EngineSlot, command_engine, in_order, run_suite, write_reports
 from testbed.errors import MachineError
 from tests.results.sample import MANIFEST
 
 _TRUTH = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.INCONCLUSIVE: None}
 WAIT_S = 20
+MANIFEST_TYPE = TypeAdapter(Manifest)
 
 
 def runs(engine: str, *drills: str, repeats: int = 1) -> tuple[Run, ...]:
@@ -217,3 +220,46 @@ def test_a_command_is_told_the_number_that_a_repeat_draws_its_phase_from(tmp_pat
     assert "--phase 2 --as-repeat 2" in said["a on host #2"]
     assert "--phase 1" in said["b on host"]
     assert "--as-repeat" not in said["b on host"]
+
+
+def test_a_command_that_could_say_nothing_is_inconclusive_not_an_error(tmp_path: Path) -> None:
+    """Every queue pair died before the first fault: exit code 4, a manifest, and no verdict."""
+    manifest = MANIFEST_TYPE.dump_json(MANIFEST).decode()
+    script = f"""import pathlib, sys
+folder = pathlib.Path(sys.argv[sys.argv.index('--out') + 1]) / 'a'
+folder.mkdir(parents=True)
+(folder / 'manifest.json').write_text({manifest!r})
+print('hpn: a: every queue pair died before the first fault')
+raise SystemExit(4)"""
+    slot = command_engine((sys.executable, "-c", script), 1)
+    wanted = suite(*runs("host", "a"))
+    found = finish(wanted, {"host": slot}, tmp_path)
+    groups = grouped(found)
+    assert (found[0].answer, exit_code(groups)) == ("inconclusive", 4)
+    assert found[0].reason == "a: every queue pair died before the first fault"
+    write_reports(tmp_path, wanted, groups)
+    (case,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("testcase")
+    assert [child.tag for child in case] == ["skipped"]
+    assert "# nightly: inconclusive" in (tmp_path / "summary.md").read_text()
+
+
+def test_reports_have_the_order_of_the_suite_whichever_run_ends_first(tmp_path: Path) -> None:
+    wanted = suite(*runs("uml", "slow", "quick", repeats=2))
+    found = finish(wanted, {"uml": engine(lambda _run: Outcome.PASS)}, tmp_path)
+    reports = []
+    for ended in (sorted(found, key=lambda run: run.title), sorted(found, key=lambda run: run.title, reverse=True)):
+        write_reports(tmp_path, wanted, grouped(in_order(wanted, ended)))
+        reports.append([part.get("name") for part in ElementTree.parse(tmp_path / "junit.xml").getroot()])
+    assert reports[0] == reports[1]
+    assert [name for name in reports[0] if name and "over" not in name] == [run.title for run in wanted.runs]
+    assert [run.drill for run in in_order(wanted, found[:1])] == [found[0].drill], "an interrupted suite"
+
+
+def test_jobs_bound_a_suite_whatever_it_says_itself(tmp_path: Path) -> None:
+    started: list[str] = []
+    wanted = suite(*runs("uml", "a", "b", "c"), parallel=3)
+    slots = {"uml": engine(lambda _run: Outcome.PASS)}
+    iterator = run_suite(wanted, slots, tmp_path, lambda run: started.append(run.drill), cores=8, jobs=1)
+    next(iterator)
+    assert started == ["a"]
+    assert len(list(iterator)) == 2

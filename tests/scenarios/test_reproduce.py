@@ -32,7 +32,7 @@ from scenarios.reproduce import (
 from scenarios.reproduce_claims import CLAIMS, Answer, Claim
 from scenarios.reproduce_judges import Evidence, Finding
 from scenarios.reproduce_paths import QUEUE_PAIRS, SPEC, PathFigures, figures
-from testbed.errors import InputError
+from testbed.errors import InputError, NoisyError
 from testbed.events import Event, EventKind
 from testbed.fabric.build import build
 from testbed.fabric.inventory import inventory
@@ -381,3 +381,16 @@ def test_the_tables_name_every_claim() -> None:
     assert exit_code([replace(rows[0], answer=Answer.DIFFERS, known=True), *rows]) == 0
     assert "15,360 GPUs" in as_text(claims_table(rows))
     assert [line for line in markdown(rows, "host").splitlines() if line.startswith("| one pod")]
+
+
+def test_a_run_too_noisy_to_say_anything_leaves_its_claim_open_and_the_others_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(_order: Order, _on_progress: object) -> RunFolder:
+        raise NoisyError("every queue pair died before the first fault")
+
+    monkeypatch.setattr("scenarios.session.run", run)
+    (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None)
+    assert row.answer is Answer.NOT_RUN
+    assert "every queue pair died" in row.ours
+    assert (tmp_path / "reproduction.json").exists()

@@ -1,0 +1,57 @@
+"""A drill in a guest: what the command in there says reaches the caller as the command's own answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from results.folder import RunFolder
+from results.verdict import decide, holds
+from scenarios.engines import run_in_guest
+from scenarios.order import Order
+from testbed.errors import HpnError, InputError, MachineError, NoisyError
+from testbed.vm.guest import GuestJob, GuestResult
+from tests.results.sample import MANIFEST
+from tests.scenarios.measured import drill
+
+WORDS = "hpn: cut: every queue pair died before the first fault"
+
+
+@dataclass(frozen=True)
+class Guest:
+    """Boots nothing: the command inside leaves a manifest, perhaps a verdict, and ends with that code."""
+
+    exit_code: int
+    judged: bool
+    name: str = "uml"
+    slowness: int = 10
+
+    def check(self) -> None:
+        """It can."""
+
+    def run(self, job: GuestJob, _on_line: Callable[[str], None]) -> GuestResult:
+        """The run folder is the folder that the command is called in."""
+        made = RunFolder(job.cwd)
+        made.write_manifest(MANIFEST)
+        if self.judged:
+            made.write_verdict(decide([holds("it holds", None)]))
+        return GuestResult(self.exit_code, (WORDS, "reboot: System halted"), 1.0, 2.0, "6.12")
+
+
+def order(out: Path) -> Order:
+    return Order(drill("worst_outage: {below: 50 ms}"), out / "run", ())
+
+
+@pytest.mark.parametrize(("code", "kind"), [(2, InputError), (3, MachineError), (4, NoisyError), (99, MachineError)])
+def test_a_run_that_brought_no_verdict_is_the_error_that_the_guest_reported(
+    tmp_path: Path, code: int, kind: type[HpnError]
+) -> None:
+    with pytest.raises(kind, match="every queue pair died"):
+        run_in_guest(order(tmp_path), Guest(code, judged=False), lambda _line: None)
+
+
+def test_an_inconclusive_verdict_is_a_run_like_any_other(tmp_path: Path) -> None:
+    assert run_in_guest(order(tmp_path), Guest(4, judged=True), lambda _line: None).verdict().exit_code == 4

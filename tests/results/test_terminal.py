@@ -77,7 +77,7 @@ def test_a_check_in_one_line() -> None:
     check = at_most("worst outage", 20.04, 50, unit="ms", low=19.5, high=20.5, evidence="flow 3")
     assert describe(check) == "measured 20.0 ms, limit 50.0 ms, margin 30.0 ms, interval 19.5 to 20.5 ms, flow 3"
     assert describe(holds("restored", True)) == "pass"
-    nothing = at_most("worst outage", 0.0, 50, unit="ms", low=0.0, high=0.8383)
+    nothing = at_most("worst outage", 0.0, 50, unit="ms", low=0.0, high=0.8333)
     assert describe(nothing) == "measured < 0.84 ms, limit 50.0 ms, margin 50.0 ms"
 
 

@@ -1,0 +1,36 @@
+"""LACP settings beside Linux bonding as the partner, in a guest in virtual time: a packet socket and bonding judge."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.vm.guest import GuestJob
+from testbed.vm.uml import Uml
+
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
+ROOT = Path(__file__).parents[2]
+FILES = ("tests/lag/test_bonding_settings.py", "tests/lab/test_lacp_settings.py")
+
+
+def test_bonding_and_our_tors_do_what_their_lacp_settings_say() -> None:
+    engine = Uml(virtual_time=True)
+    try:
+        engine.check()
+    except MachineError as error:
+        pytest.skip(str(error))
+    command = (sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-s", *FILES)
+    lines: list[str] = []
+    environment = {"PYTHONHASHSEED": "0"}
+    result = engine.run(GuestJob(command, ROOT, (), environment, 1024, 1, 300.0), lines.append)
+    said = "\n".join(lines)
+    assert result.exit_code == 0, said
+    assert "skipped" not in said, said
+    (waits,) = re.findall(r"restored (\S+) s, aggregated (\S+) s", said)
+    restored_s, aggregated_s = map(float, waits)
+    assert 1.7 <= restored_s <= 2.7, "of three LACPDUs a second a fourth waits for the next"
+    assert 1.2 <= aggregated_s <= 2.2

@@ -58,7 +58,7 @@ from testbed.lab.inspect import SECTIONS
 from testbed.vm import kernel_build, repeatable
 from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
-from testbed.vm.uml import STALL_S, STALL_VARIABLE
+from testbed.vm.standstill import STALL_S, STALL_VARIABLE
 
 _SIGPIPE = 128 + signal.SIGPIPE  # what a shell reports of a program whose reader went away; no answer of a drill
 
@@ -236,7 +236,7 @@ stall_limit_option = click.option(
     metavar="SECONDS",
     expose_value=False,
     callback=_set_stall_limit,
-    help=f"With --engine uml: end a guest whose clock stands for so long. Default: {STALL_S:g}, or {STALL_VARIABLE}.",
+    help=f"End a guest whose clock stands for so long. Default: {STALL_S:g}, or {STALL_VARIABLE}.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")
 lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")

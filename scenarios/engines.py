@@ -148,10 +148,12 @@ def command_in_guest(
     words = f"{engine.name}: {_last_words(result)}"
     if result.exit_code in (InputError.exit_code, MachineError.exit_code):
         raise error_for(result.exit_code, words)
-    raise MachineError(f"{words} (the command ended with code {result.exit_code} in the guest)")
+    code = result.exit_code
+    how = f"was killed by signal {code - 128}" if code > 128 else f"ended with code {code}"
+    raise MachineError(f"{words} (the command {how} in the guest)")
 
 
 def _last_words(result: GuestResult) -> str:
-    """What the command said last; the kernel's farewell comes after it."""
+    """The command's errors, else what it said last."""
     errors = [line.removeprefix("hpn: ") for line in result.console_tail if line.startswith("hpn: ")]
-    return "; ".join(errors) or (result.console_tail[-1] if result.console_tail else "it said nothing")
+    return "; ".join(errors) or result.last_line or "it said nothing"

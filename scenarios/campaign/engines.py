@@ -189,7 +189,8 @@ def _guest(job: Job, engine: str, order: Path, report: Path) -> str:
         timeout_s=(_START_S + _SEQUENCE_S * len(job.sequences)) * _GUEST_SLOWNESS,
     )
     ended = guest.run(wanted, lambda _line: None)
-    return f"code {ended.exit_code}: {last_words(ended.console_tail)}" if ended.exit_code else ""
+    words = last_words((*ended.console_tail, ended.last_line))  # after the kernel's farewell
+    return f"code {ended.exit_code}: {words}" if ended.exit_code else ""
 
 
 def kill(pid: int) -> None:

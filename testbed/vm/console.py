@@ -6,6 +6,7 @@ Changes when a kernel says it is in trouble in other words.
 from __future__ import annotations
 
 import re
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,12 @@ TAIL_LINES = 30
 
 _TROUBLE = re.compile(
     r"Kernel panic|\bBUG:|kernel BUG at|\bOops\b|general protection fault|Unable to handle kernel|"
-    r"rcu.*detected stalls|soft lockup|Internal error|segfault with no mm|Kernel mode fault|Out of memory: Killed"
+    r"rcu.*detected stall|soft lockup|Internal error|segfault with no mm|Kernel mode fault|Out of memory: Killed"
+)
+_KINDS = (  # the first that is found in a line says what happened
+    (re.compile("out of memory", re.IGNORECASE), "ran out of memory"),
+    (re.compile("detected stall|soft lockup"), "had a CPU stand still: its kernel loops, or this machine starves it"),
+    (_TROUBLE, "got into trouble"),
 )
 
 
@@ -66,12 +72,16 @@ class GrowingFile:
 
 
 class Console:
-    """Takes the lines of a guest's kernel and of its command; remembers the last ones and the first trouble."""
+    """Takes the lines of a guest's kernel and of its command; remembers the last ones and the first trouble.
+
+    ``last_line`` is the last that the command printed.
+    """
 
     def __init__(self, on_line: Callable[[str], None], tail_lines: int = TAIL_LINES) -> None:
         self._on_line = on_line
         self._tail: deque[str] = deque(maxlen=tail_lines)
         self.trouble: str | None = None
+        self.last_line = ""
 
     def kernel(self, line: str) -> None:
         """A line of the guest's kernel."""
@@ -84,7 +94,15 @@ class Console:
     def command(self, line: str) -> None:
         """A line the command printed."""
         self._tail.append(line)
+        self.last_line = line.strip() or self.last_line
         self._on_line(line)
+
+    @property
+    def what_happened(self) -> str:
+        """What the first trouble means, as what a guest did, with its line; '' when there was none."""
+        line = self.trouble or ""
+        what = next((words for pattern, words in _KINDS if pattern.search(line)), "")
+        return f"{what} ({line})" if what else ""
 
     @property
     def tail(self) -> tuple[str, ...]:
@@ -94,6 +112,14 @@ class Console:
     def last_words(self, lines: int = 5) -> str:
         """The last lines in one, for an error message."""
         return " | ".join(line.strip() for line in self.tail[-lines:]) or "nothing"
+
+
+def how_it_ended(code: int) -> str:
+    """What a guest did that was not ended by us: ``code`` of its program as ``Popen`` has it."""
+    if code >= 0:
+        return f"ended by itself (code {code})"
+    why = " (this machine was short of memory, or somebody did it)" if -code == signal.SIGKILL else ""
+    return f"was killed by signal {-code}{why}"
 
 
 def trouble_in(line: str) -> bool:

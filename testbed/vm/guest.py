@@ -49,6 +49,7 @@ class GuestResult:
     boot_s: float  # wall time to the command's start
     wall_s: float
     kernel: str  # release
+    last_line: str = ""  # the last that the command printed, '' for nothing; the kernel's farewell comes after it
 
 
 class Engine(Protocol):

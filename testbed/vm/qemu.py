@@ -6,8 +6,8 @@ Changes when a QEMU process must be watched differently. How it is called is ``q
 
 from __future__ import annotations
 
-import math
 import os
+import re
 import selectors
 import subprocess
 import tempfile
@@ -21,10 +21,11 @@ from typing import IO
 from testbed.errors import MachineError
 from testbed.kernel.sandbox import die_with_parent
 from testbed.vm import kvm, qemu_initrd
-from testbed.vm.console import Console, Lines
+from testbed.vm.console import Console, Lines, how_it_ended
 from testbed.vm.group import sigterm_as_interrupt
 from testbed.vm.guest import GuestJob, GuestResult
 from testbed.vm.qemu_command import Kernel, Shape, kernel_at, missing_tools, newest_kernel, prepare
+from testbed.vm.standstill import STALL_S, Silence, explain, stall_limit, usage
 
 _ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -36,8 +37,11 @@ _KVM_PROBE_S = 10.0
 _LAST_WORDS_S = 5.0
 """How long a kernel in trouble may go on talking before it is killed."""
 _BOOT_S = 180.0
-"""Wall time to the command's start; emulated on an idle machine it takes 5 s."""
+"""Wall time to the command's start, unless the stall limit is longer; emulated on an idle machine it takes 5 s."""
 _POWER_OFF_S = 60.0
+_BEAT = re.compile(rf"{qemu_initrd.BEAT} (\d+\.\d+)")
+_LONGEST_BEAT_S = 10.0
+_BEATS = 4  # in the time that a guest may be silent
 
 
 class Qemu:
@@ -45,8 +49,10 @@ class Qemu:
 
     name = "qemu"
 
-    def __init__(self, kernel: Path | None = None) -> None:
+    def __init__(self, kernel: Path | None = None, *, stall_s: float | None = None) -> None:
+        """``stall_s`` None: what ``stall_limit`` says. InputError when the environment says no time."""
         self._wanted = kernel
+        self.stall_s = stall_limit() if stall_s is None else stall_s
 
     def kernel(self) -> Kernel | None:
         """The kernel that guests run; None when there is none. MachineError when the one asked for cannot be used."""
@@ -81,13 +87,15 @@ class Qemu:
         accelerator = self.accelerator()
         told = replace(job, environment={**job.environment, "HPN_ACCELERATOR": accelerator})
         try:
-            return _boot(kernel, told, on_line, kvm=accelerator == "kvm")
+            return _boot(kernel, told, on_line, kvm=accelerator == "kvm", stall_s=self.stall_s)
         except _BootTrouble as first:
             on_line(f"booting once more: {first}")
-            return _boot(kernel, told, on_line, kvm=accelerator == "kvm")
+            return _boot(kernel, told, on_line, kvm=accelerator == "kvm", stall_s=self.stall_s)
 
 
-def _boot(kernel: Kernel, job: GuestJob, on_line: Callable[[str], None], *, kvm: bool) -> GuestResult:
+def _boot(
+    kernel: Kernel, job: GuestJob, on_line: Callable[[str], None], *, kvm: bool, stall_s: float = STALL_S
+) -> GuestResult:
     for path in job.writable:
         if not path.is_dir():
             raise MachineError(f"{path}, which the guest should write, is no folder here; create it")
@@ -95,11 +103,12 @@ def _boot(kernel: Kernel, job: GuestJob, on_line: Callable[[str], None], *, kvm:
         folder = Path(made)
         script, exit_file = folder / "command.sh", folder / "exit"
         environment = {**_ENVIRONMENT, **job.environment}
-        script.write_text(qemu_initrd.script(job.command, job.cwd, environment, exit_file, job.terminal))
+        beat_s = min(stall_s / _BEATS, _LONGEST_BEAT_S)
+        script.write_text(qemu_initrd.script(job.command, job.cwd, environment, exit_file, job.terminal, beat_s))
         terminal = job.terminal.fd if job.terminal else None
         shape = Shape(job.memory_mb, job.cpus, (folder, *job.writable), kvm, terminal)
         command = prepare(kernel, shape, folder, script)
-        with _Guest(command, on_line, terminal) as guest:
+        with _Guest(command, on_line, terminal, stall_s) as guest:
             guest.watch(job.timeout_s)
             return guest.result(exit_file)
 
@@ -111,8 +120,12 @@ class _BootTrouble(MachineError):
 class _Guest:
     """One QEMU process, from start to end."""
 
-    def __init__(self, command: list[str], on_line: Callable[[str], None], terminal: int | None) -> None:
+    def __init__(
+        self, command: list[str], on_line: Callable[[str], None], terminal: int | None, stall_s: float = STALL_S
+    ) -> None:
         self._command = command
+        self._stall_s = stall_s
+        self._silence = Silence(stall_s)
         self._pass_fds = () if terminal is None else (terminal,)
         self._console = Console(on_line)
         self._output, self._kernel_log = Lines(), Lines()
@@ -157,44 +170,63 @@ class _Guest:
                 assert stream is not None
                 selector.register(stream, selectors.EVENT_READ, take)
             while selector.get_map():
-                due, what = min(self._limits(timeout_s))
-                ready = selector.select(None if due == math.inf else max(due - time.monotonic(), 0))
+                self._silence.note(self._number)
+                due, what = min(self._limits(timeout_s), key=lambda limit: limit[0])
                 if time.monotonic() >= due:  # even while it talks on
-                    raise self._error(what)
-                for key, _ in ready:
+                    raise self._error(what())
+                for key, _ in selector.select(self._patience(due)):
                     data = os.read(key.fd, 1 << 16)
                     key.data(data)
                     if not data:
                         selector.unregister(key.fileobj)
 
-    def _limits(self, timeout_s: float) -> Iterator[tuple[float, str]]:
+    def _patience(self, due: float) -> float:
+        """How long to wait for the next word: until something is due or a silence is worth a look."""
+        now, look = time.monotonic(), self._silence.worth_noting
+        return max((min(due, look) if look > now else due) - now, 0)
+
+    def _limits(self, timeout_s: float) -> Iterator[tuple[float, Callable[[], str]]]:
         """Until when what must have happened, and what to say if it has not."""
-        yield self._started + timeout_s, f"did not end within {timeout_s:g} s"
-        if self._boot_s is None:
-            yield self._started + _BOOT_S, f"did not start the command within {_BOOT_S:g} s"
-        if self._over_at is not None:
-            yield self._over_at + _POWER_OFF_S, "did not switch itself off"
+        yield self._started + timeout_s, lambda: f"did not end within {timeout_s:g} s"
         if self._trouble_at is not None:
-            yield self._trouble_at + _LAST_WORDS_S, "got into trouble"
+            yield self._trouble_at + _LAST_WORDS_S, lambda: self._console.what_happened
+        elif self._boot_s is None:
+            boot_s = max(_BOOT_S, self._stall_s)
+            yield self._started + boot_s, lambda: f"did not start the command within {boot_s:g} s ({self._use()})"
+        elif self._over_at is None:
+            yield self._silence.due, lambda: self._silence.text(self._number)
+        else:
+            yield self._over_at + _POWER_OFF_S, lambda: f"did not switch itself off within {_POWER_OFF_S:g} s"
 
     def result(self, exit_file: Path) -> GuestResult:
         """What the command answered. MachineError when the guest ended before it did, or its kernel had trouble."""
         assert self._process is not None
         code = self._process.wait()
         if self._console.trouble is not None:
-            raise self._error("got into trouble")
+            raise self._error(self._console.what_happened)
         try:
             exit_code = int(exit_file.read_text())
         except (OSError, ValueError):
-            how = f"was killed by signal {-code}" if code < 0 else f"ended before the command did (QEMU's code {code})"
-            raise self._error(how) from None
+            raise self._error(how_it_ended(code)) from None
         wall_s = time.monotonic() - self._started
-        return GuestResult(exit_code, self._console.tail, self._boot_s or 0.0, wall_s, self._release)
+        said = self._console
+        return GuestResult(exit_code, said.tail, self._boot_s or 0.0, wall_s, self._release, said.last_line)
+
+    @property
+    def _number(self) -> int:
+        """Of its process group, which is its own."""
+        assert self._process is not None
+        return self._process.pid
+
+    def _use(self) -> str:
+        """What it had of this machine since it was started."""
+        return explain(usage(self._number), time.monotonic() - self._started)
 
     def _take_output(self, data: bytes) -> None:
         for line in self._output.feed(data) if data else self._output.rest():
             if self._boot_s is None and line.startswith(qemu_initrd.READY):
                 self._boot_s = time.monotonic() - self._started
+                self._silence.heard(0.0)
                 self._release = line.removeprefix(qemu_initrd.READY).strip()
             else:
                 self._console.command(line)
@@ -204,15 +236,18 @@ class _Guest:
             if qemu_initrd.OVER in line:
                 self._over_at = time.monotonic()
                 continue
+            if (beat := _BEAT.search(line)) is not None:
+                self._silence.heard(float(beat[1]))
+                continue
             self._console.kernel(line)
             if self._console.trouble is not None and self._trouble_at is None:
                 self._trouble_at = time.monotonic()
 
     def _error(self, how: str) -> MachineError:
-        trouble = f" ({self._console.trouble})" if self._console.trouble else ""
         when = "while booting" if self._boot_s is None else "while the command ran"
-        kind = _BootTrouble if trouble and self._boot_s is None else MachineError
-        return kind(f"the qemu guest {how} {when}{trouble}; its console ended: {self._console.last_words()}")
+        when = when if self._over_at is None else "after the command had ended"
+        kind = _BootTrouble if self._console.trouble and self._boot_s is None else MachineError
+        return kind(f"the qemu guest {how} {when}; its console ended: {self._console.last_words()}")
 
 
 @cache

@@ -19,12 +19,18 @@ READY = "hpn-guest-ready"
 OVER = "hpn-guest-over"
 """A line on the kernel's console: the command has ended, now the guest switches itself off."""
 
+BEAT = "hpn-guest-beat"
+"""First word of a line on the kernel's console that says that the guest lives; its uptime in seconds follows."""
+
 OUTPUT_PORT = "virtme.stdout"
 TERMINAL = "/dev/ttyS1"
 """Where somebody types, if anybody does."""
 
 _9P = "trans=virtio,version=9p2000.L,access=any,msize=524288,cache=loose"
 """``loose``: the guest is the only one that changes what it may write, and takes the rest as it was at boot."""
+
+_TRIES = 30
+"""Tenths of a second that what the command left behind may take to end, and once more when it is killed."""
 
 _INIT = """\
 #!/bin/sh
@@ -61,10 +67,26 @@ done
 exec > $port 2>&1 < /dev/null
 read _ _ kernel _ < /proc/version
 echo {ready} $kernel
+{{ trap '' TERM; while read up _ < /proc/uptime; do echo {beat} $up; sleep {beat_s:g}; done; }} > /dev/console 2>&1 &
+beat=$!
 {command}
 code=$?
 exec > /dev/console
 echo {over}
+kill -KILL $beat
+others() {{
+  for each in /proc/[0-9]*; do
+    line=
+    [ $each = /proc/1 ] || read -r line < $each/cmdline
+    [ -z "$line" ] || return 0
+  done 2> /dev/null
+  return 1
+}}
+for signal in TERM KILL; do
+  others && kill -$signal -1
+  tries=0
+  while [ $tries -lt {tries} ] && others; do sleep 0.1; tries=$((tries + 1)); done
+done
 echo $code > {exit_file}
 sync
 echo o > /proc/sysrq-trigger
@@ -94,10 +116,12 @@ def script(
     environment: Mapping[str, str],
     exit_file: Path,
     terminal: Terminal | None = None,
+    beat_s: float = 10.0,
 ) -> str:
     """What runs on the host's files: the command with its output on the port, then its exit code into a file.
 
-    With ``terminal`` the command leads a session on the guest's end of it instead.
+    With ``terminal`` the command leads a session on the guest's end of it instead. Every ``beat_s`` the guest tells
+    that it lives. What the command left behind is asked to end, and killed if it does not.
     """
     words = (*(f"{name}={value}" for name, value in environment.items()), *command)
     run = f"cd {shlex.quote(str(cwd))} && env -i {shlex.join(words)}"
@@ -110,6 +134,9 @@ def script(
         command=run,
         exit_file=shlex.quote(str(exit_file)),
         over=OVER,
+        beat=BEAT,
+        beat_s=beat_s,
+        tries=_TRIES,
     )
 
 

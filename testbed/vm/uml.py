@@ -17,19 +17,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from testbed.errors import InputError, MachineError
+from testbed.errors import MachineError
 from testbed.vm import repeatable, uml_kernel
 from testbed.vm.cpu import own_cpu
 from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
 from testbed.vm.guest import GuestJob, GuestResult, Terminal
+from testbed.vm.standstill import stall_limit
 from testbed.vm.uml_kernel import UmlKernel
 from testbed.vm.uml_watch import Watch
-
-STALL_S = 120.0
-"""A guest whose clock has not moved on by a second of its own in this wall time is ended."""
-
-STALL_VARIABLE = "HPN_STALL_LIMIT"
-"""Another limit, in seconds, in the environment; a starved guest may need a longer one."""
 
 WALL_CLOCK_NS = 1_767_225_600 * 10**9
 """What the wall clock of a guest in virtual time starts at, with seed 1: 2026-01-01 00:00 UTC."""
@@ -166,20 +161,6 @@ def wall_clock_ns(seed: int) -> int:
     moments in every repeat of a drill.
     """
     return WALL_CLOCK_NS + (seed - 1) % _YEAR_S * 10**9
-
-
-def stall_limit() -> float:
-    """How long a guest's clock may stand, in wall seconds. InputError when the environment says no such thing."""
-    given = os.environ.get(STALL_VARIABLE)
-    if given is None:
-        return STALL_S
-    try:
-        seconds = float(given)
-    except ValueError:
-        seconds = 0.0
-    if not 1 <= seconds <= 86_400:
-        raise InputError(f"{STALL_VARIABLE} is {given!r}, which is no time; write seconds from 1 to 86400")
-    return seconds
 
 
 @contextmanager

@@ -79,16 +79,45 @@ def test_a_panic_is_an_error_that_quotes_the_console(qemu: Qemu) -> None:
 def test_a_guest_that_hangs_or_dies_is_an_error_with_its_last_words(qemu: Qemu) -> None:
     with pytest.raises(MachineError, match=r"did not end within 25 s.* thinking$"):
         qemu.run(_job("sh", "-c", "echo thinking; sleep 1000", timeout_s=25), lambda _line: None)
-
-    def kill(_line: str) -> None:
-        pid = subprocess.run(
-            ["pgrep", "-P", str(os.getpid()), "qemu"], capture_output=True, text=True, check=True
-        ).stdout
-        os.kill(int(pid), signal.SIGKILL)
-
-    with pytest.raises(MachineError, match="was killed by signal 9 while the command ran"):
-        qemu.run(_job("sh", "-c", "echo ready; sleep 1000"), kill)
+    with pytest.raises(MachineError, match=r"was killed by signal 9 \(.*\) while the command ran"):
+        qemu.run(_job("sh", "-c", "echo ready; sleep 1000"), lambda _line: _signal(signal.SIGKILL))
     assert _qemu_children() == 0
+
+
+def _signal(number: signal.Signals) -> None:
+    os.kill(int(_output("pgrep", "-P", str(os.getpid()), "qemu")), number)
+
+
+def test_a_guest_lives_as_long_as_it_tells_so_and_is_ended_when_it_does_not(tmp_path: Path) -> None:
+    """The command is silent for longer than the limit; then the whole guest is stopped."""
+    lines: list[str] = []
+
+    def stop(line: str) -> None:
+        lines.append(line)
+        if line == "second":
+            _signal(signal.SIGSTOP)
+
+    engine = Qemu(stall_s=15.0)
+    try:
+        engine.check()
+    except MachineError as error:
+        pytest.skip(str(error))
+    with pytest.raises(
+        MachineError, match=r"silent for 15 s \(its clock stands at \d+\.\d s; it had 0 s of CPU"
+    ) as ended:
+        engine.run(_job("sh", "-c", "echo first; sleep 20; echo second; sleep 1000"), stop)
+    if "starves" in str(ended.value):
+        pytest.skip(f"the machine is overloaded: {ended.value}")
+    assert lines == ["first", "second"]
+    assert "it hangs" in str(ended.value)
+    assert _qemu_children() == 0
+
+
+def test_what_the_command_leaves_behind_is_asked_to_end_before_power_goes(qemu: Qemu, tmp_path: Path) -> None:
+    left = f"trap 'echo asked > {tmp_path}/word; exit' TERM; echo stands; while :; do sleep 1000 & wait; done"
+    script = f"(exec > {tmp_path}/out; {left}) & until grep -q stands {tmp_path}/out; do sleep 0.1; done"
+    assert qemu.run(_job("sh", "-c", script, writable=(tmp_path,)), lambda _line: None).exit_code == 0
+    assert (tmp_path / "word").read_text() == "asked\n"
 
 
 _HOST = """

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import InputError
-from testbed.vm.uml import STALL_S, STALL_VARIABLE, Uml, stall_limit
+from testbed.vm.standstill import STALL_S, STALL_VARIABLE, stall_limit
+from testbed.vm.uml import Uml
 
 _CLI = Path(__file__).parents[2] / "cli.py"
 

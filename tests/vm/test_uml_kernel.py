@@ -10,24 +10,27 @@ from testbed.errors import MachineError
 from testbed.vm import uml_kernel
 from testbed.vm.uml import Uml
 
-_ENOUGH = (
+ENOUGH = (
     "HOSTFS NULL_CHAN TMPFS PROC_FS SYSFS DEVTMPFS NET_NS PID_NS PACKET VETH IP_ROUTE_MULTIPATH NET_SCH_TBF BONDING"
 )
 
 
-def _kernel(tmp_path: Path, options: str, *, release: str = "6.1.7", kind: str = "y", more: str = "") -> Path:
+def stand_in(
+    tmp_path: Path, options: str, *, release: str = "6.1.7", kind: str = "y", more: str = "", run: str = ":"
+) -> Path:
+    """A program that says what a kernel says of itself, and does ``run`` when it is to boot."""
     config = "".join(f"CONFIG_{name}={kind}\\n" for name in options.split())
     path = tmp_path / "linux"
     path.write_text(
         f"#!/bin/sh\ncase $1 in --version) echo {release};; --showconfig) printf '{config}';;"
-        f" --help) echo 'User Mode Linux v{release} {more}';; esac\n"
+        f" --help) echo 'User Mode Linux v{release} {more}';; *) {run};; esac\n"
     )
     path.chmod(0o755)
     return path
 
 
 def test_a_kernel_tells_release_options_and_parameters(tmp_path: Path) -> None:
-    found = uml_kernel.describe(_kernel(tmp_path, _ENOUGH + " UML_TIME_TRAVEL_SUPPORT", more="seccomp=<on/off>"))
+    found = uml_kernel.describe(stand_in(tmp_path, ENOUGH + " UML_TIME_TRAVEL_SUPPORT", more="seccomp=<on/off>"))
     assert found.release == "6.1.7"
     assert found.time_travel
     assert found.seccomp
@@ -35,18 +38,18 @@ def test_a_kernel_tells_release_options_and_parameters(tmp_path: Path) -> None:
 
 
 def test_every_missing_option_is_named_with_the_way_out(tmp_path: Path) -> None:
-    path = _kernel(tmp_path, _ENOUGH.replace("VETH ", "").replace("NET_NS ", ""))
+    path = stand_in(tmp_path, ENOUGH.replace("VETH ", "").replace("NET_NS ", ""))
     with pytest.raises(MachineError, match=r"lacks CONFIG_NET_NS, CONFIG_VETH: hpn vm build-kernel"):
         Uml(path).check()
     with pytest.raises(MachineError, match="CONFIG_UML_TIME_TRAVEL_SUPPORT"):
-        Uml(_kernel(tmp_path, _ENOUGH), virtual_time=True).check()
+        Uml(stand_in(tmp_path, ENOUGH), virtual_time=True).check()
 
 
 def test_nftables_will_do_instead_of_bonding(tmp_path: Path) -> None:
-    nft = _ENOUGH.replace("BONDING", "NF_TABLES_NETDEV NFT_FWD_NETDEV NFT_DUP_NETDEV NFT_HASH")
-    Uml(_kernel(tmp_path, nft)).check()
+    nft = ENOUGH.replace("BONDING", "NF_TABLES_NETDEV NFT_FWD_NETDEV NFT_DUP_NETDEV NFT_HASH")
+    Uml(stand_in(tmp_path, nft)).check()
     with pytest.raises(MachineError, match="CONFIG_BONDING"):
-        Uml(_kernel(tmp_path, nft.replace("NFT_HASH", ""))).check()
+        Uml(stand_in(tmp_path, nft.replace("NFT_HASH", ""))).check()
 
 
 def test_a_program_that_is_no_kernel_is_refused(tmp_path: Path) -> None:
@@ -70,7 +73,7 @@ def test_modules_are_loaded_after_what_they_need(tmp_path: Path) -> None:
     (home / "modules.dep").write_text(
         "net/veth.ko:\nnet/bonding.ko: net/ipv6.ko lib/crc.ko\nlib/crc.ko:\nnet/ipv6.ko: lib/crc.ko\nfs/xfs.ko:\n"
     )
-    kernel = uml_kernel.describe(_kernel(tmp_path, _ENOUGH, kind="m"))
+    kernel = uml_kernel.describe(stand_in(tmp_path, ENOUGH, kind="m"))
     found = uml_kernel.modules(kernel, tmp_path / "modules")
     assert [(Path(file).name, parameters) for file, parameters in found] == [
         ("veth.ko", ""),
@@ -86,7 +89,7 @@ def test_a_cpu_with_amx_needs_a_newer_kernel(tmp_path: Path) -> None:
     (tmp_path / "amx").write_text("flags : fpu avx512f amx_bf16 amx_tile\n")
     (tmp_path / "plain").write_text("flags : fpu avx512f\n")
     old, new = (
-        uml_kernel.describe(_kernel(_folder(tmp_path / release), "VETH", release=release))
+        uml_kernel.describe(stand_in(_folder(tmp_path / release), "VETH", release=release))
         for release in ("6.1.7", "6.13.0")
     )
     assert uml_kernel.cpu_state_too_large(old, tmp_path / "amx")

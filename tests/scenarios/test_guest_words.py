@@ -1,0 +1,47 @@
+"""What is said of a command in a guest that gave no answer: its own words, not those of the guest's kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scenarios.engines import command_in_guest
+from testbed.errors import MachineError
+from testbed.vm.console import Console
+from testbed.vm.guest import GuestJob, GuestResult
+
+
+class _Ended:
+    """An engine whose command has printed ``said`` and ended with ``code``; then its kernel says farewell."""
+
+    name, slowness = "uml", 1
+
+    def __init__(self, code: int, *said: str) -> None:
+        self._code, self._said = code, said
+
+    def check(self) -> None:
+        """It can."""
+
+    def run(self, _job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
+        """As an engine does it."""
+        console = Console(on_line)
+        for line in self._said:
+            console.command(line)
+        console.kernel("reboot: Power down")
+        return GuestResult(self._code, console.tail, 1.0, 2.0, "6.1.7", console.last_line)
+
+
+@pytest.mark.parametrize(
+    ("engine", "text"),
+    [
+        (_Ended(137, "sending"), "uml: sending (the command was killed by signal 9 in the guest)"),
+        (_Ended(5), "uml: it said nothing (the command ended with code 5 in the guest)"),
+        (_Ended(3, "hpn: no BIRD; apt install bird2"), "uml: no BIRD; apt install bird2"),
+    ],
+)
+def test_a_command_without_an_answer_is_told_by_its_own_words(engine: _Ended, text: str, tmp_path: Path) -> None:
+    with pytest.raises(MachineError) as ended:
+        command_in_guest(("drill", "run"), tmp_path, engine, 10.0, lambda _line: None)
+    assert str(ended.value) == text

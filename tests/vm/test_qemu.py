@@ -105,7 +105,7 @@ def test_a_guest_lives_as_long_as_it_tells_so_and_is_ended_when_it_does_not(tmp_
     with pytest.raises(
         MachineError, match=r"silent for 15 s \(its clock stands at \d+\.\d s; it had 0 s of CPU"
     ) as ended:
-        engine.run(_job("sh", "-c", "echo first; sleep 20; echo second; sleep 1000"), stop)
+        engine.run(_job("sh", "-c", "echo first; sleep 20; echo second; sleep 1000", timeout_s=400), stop)
     if "starves" in str(ended.value):
         pytest.skip(f"the machine is overloaded: {ended.value}")
     assert lines == ["first", "second"]

@@ -158,14 +158,15 @@ class _InterruptOnce:
             self._pass_on(box)
 
     def __enter__(self) -> _InterruptOnce:
-        self._previous = [signal.signal(n, self._on_signal) for n in _ENDING]
+        heard = [n for n in _ENDING if signal.getsignal(n) != signal.SIG_IGN]  # nohup has SIGHUP ignored
+        self._previous = {n: signal.signal(n, self._on_signal) for n in heard}
         self._alarm = signal.signal(signal.SIGALRM, self._on_alarm)
         return self
 
     def __exit__(self, *_exception: object) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._alarm)
-        for number, handler in zip(_ENDING, self._previous, strict=True):
+        for number, handler in self._previous.items():
             signal.signal(number, handler)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:

@@ -1,10 +1,13 @@
-"""Processes of a sandbox, seen by its first process."""
+"""Processes of a sandbox, seen by its first process; signals of a command that has something to undo."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Container
+import signal
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 
 def own_pids() -> list[int]:
@@ -31,3 +34,19 @@ def reap_strangers(own: Container[int]) -> None:
         if found is None or found.si_pid in own:
             return
         os.waitpid(found.si_pid, 0)
+
+
+@contextmanager
+def interrupted_by_any_signal() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP act as Ctrl-C does: what was begun is undone. What nohup ignores stays ignored."""
+    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, _interrupt) for number in heard}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -38,6 +38,7 @@ from testbed.kernel.ns import (
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
 _MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _PR_SET_PDEATHSIG = 1
+_INTERRUPTED = 128 + signal.SIGINT
 _ENTER_ORDER = (("user", CLONE_NEWUSER), ("mnt", CLONE_NEWNS), ("net", CLONE_NEWNET), ("pid", CLONE_NEWPID))
 
 
@@ -75,10 +76,13 @@ def spawn(
     parent = os.getpid()
     warden = os.fork()
     if warden == 0:
-        os.close(reader)
-        if detach:
-            close_all_but({writer, *keep})
-        _be_warden(body, writer, with_user, None if detach else parent)
+        try:
+            os.close(reader)
+            if detach:
+                close_all_but({writer, *keep})
+            _be_warden(body, writer, with_user, None if detach else parent)
+        except KeyboardInterrupt:  # the caller has it too; what it would undo is not ours to undo a second time
+            os._exit(_INTERRUPTED)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read().decode(errors="replace")
@@ -216,6 +220,8 @@ def _be_first(body: Callable[[], int], go_reader: int, writer: int) -> NoReturn:
         code = body()
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else 1
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
     except BaseException:  # noqa: BLE001 - the edge of a process: nothing above it could report
         traceback.print_exc()
     finally:

@@ -72,6 +72,7 @@ def running() -> Iterator[tuple[LabFolder, LabRecord]]:
 def _living(found: LabFolder) -> LabRecord:
     """What is known of a lab whose lock is held: by its own record, and by who holds the lock."""
     record, holder = found.read() or _unknown(found), found.holder()
+    record = replace(record, reason=record.reason or found.last_words())  # a daemon that was lost, for one
     if holder is None:
         return replace(record, state=ENDING)
     return replace(record, first_pid=holder, state=ENDING if is_dying(holder) else record.state)

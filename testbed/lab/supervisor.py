@@ -9,17 +9,17 @@ import os
 import select
 import signal
 import socket
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import FrameType
 
 from testbed.errors import HpnError, InputError, MachineError
 from testbed.events import Event, EventKind
 from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
-from testbed.kernel.processes import reap_strangers
+from testbed.kernel.processes import interrupted_by_any_signal, reap_strangers
 from testbed.lab import byhand, control, inspect, preflight
 from testbed.lab.control import Emit, Json, JsonValue, SupervisorGone
 from testbed.lab.lab import Lab
@@ -48,7 +48,7 @@ def launch(request: Request, on_event: Callable[[Json], None]) -> LabRecord:
     """
     preflight.check(request.fabric)
     place = folder(request.name)
-    with _interrupted_by_any_signal():
+    with interrupted_by_any_signal():
         lock = place.claim()
         start = _Start(request, place, lock)
         try:
@@ -137,22 +137,6 @@ def _end_and_wait(box: sandbox.Sandbox) -> None:
     box.wait()
 
 
-@contextmanager
-def _interrupted_by_any_signal() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP act as Ctrl-C does: what was begun is undone. What nohup ignores stays ignored."""
-    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
-    previous = {number: signal.signal(number, _interrupt) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def stop(place: LabFolder, timeout_s: float = 20.0) -> None:
     """End a lab and verify that its process and lock are gone; idempotent. MachineError when it will not die."""
     holder = place.holder()
@@ -192,13 +176,14 @@ class _Supervisor:
         self._ready: asyncio.Future[None] | None = None
         self._lab: Lab | None = None
         self._end = asyncio.Event()
+        self._lost: str | None = None
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._end.set)
         self._ready = loop.create_future()
-        lab = self._lab = Lab(self._request.fabric, lambda _event: None)
+        lab = self._lab = Lab(self._request.fabric, self._note_loss)
         loop.add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
         server = control.ControlServer(
             {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "events": self._events,
@@ -229,6 +214,15 @@ class _Supervisor:
         finally:
             if not self._ready.done():
                 self._end.set()
+
+    def _note_loss(self, event: Event) -> None:
+        """Leave a line for ``hpn ls`` when a daemon of the lab is lost, and one when it runs again."""
+        if event.kind is not EventKind.DAEMON or self._lab is None or self._lab.lost == self._lost:
+            return
+        self._lost = self._lab.lost
+        way_out = f"start it anew: hpn break {event.node}, hpn mend {event.node}"
+        sys.stderr.write("every daemon runs again\n" if self._lost is None else f"{self._lost}; {way_out}\n")
+        sys.stderr.flush()
 
     def _on_tether(self) -> None:
         """The command that started us is content, or it died before it was: then nobody knows of this lab."""

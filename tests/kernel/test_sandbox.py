@@ -51,3 +51,13 @@ def test_killing_the_first_process_ends_every_process_in_the_sandbox() -> None:
 
 def test_exit_code_of_the_body_comes_back() -> None:
     assert sandbox.spawn(lambda: 7).wait() == 7
+
+
+def test_ctrl_c_in_a_sandbox_is_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    """The terminal tells every process of the group: ``hpn doctor``'s trials too."""
+
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    assert sandbox.spawn(interrupted).wait() == 128 + signal.SIGINT
+    assert capfd.readouterr().err == ""

@@ -19,7 +19,7 @@ from testbed.kernel.processes import own_pids
 from testbed.lab import supervisor
 from testbed.lab.lab import Lab
 from tests.product.chaos import Strike
-from tests.product.hpn import ROOT, Hpn, processes_of, skip_without_sandbox, until
+from tests.product.hpn import ROOT, Hpn, pids_of, processes_of, skip_without_sandbox, until
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,6 +97,26 @@ def test_what_nohup_ignores_does_not_end_a_lab_that_starts(tmp_path: Path) -> No
         assert (up.returncode, [lab["state"] for lab in hpn.labs()]) == (0, ["up"]), said
     finally:
         hpn.run("down", "--all")
+
+
+def test_a_lab_says_which_daemon_it_lost_and_how_to_start_it(tmp_path: Path) -> None:
+    hpn = Hpn(tmp_path)
+    hpn.run("up", "tiny")
+    try:
+        bird = next(pid for pid in pids_of(tmp_path, "bird") if "p0.s0.t0.0" in _command_line(pid))
+        os.kill(bird, signal.SIGKILL)
+        until(lambda: "p0.s0.t0.0: BIRD" in str(hpn.labs()[0]["reason"]), "ls names the daemon")
+        assert "killed by signal 9" in (said := hpn.run("ls"))
+        assert "hpn break p0.s0.t0.0, hpn mend p0.s0.t0.0" in said
+        hpn.run("break", "p0.s0.t0.0")
+        hpn.run("mend", "p0.s0.t0.0")
+        until(lambda: hpn.labs()[0]["reason"] == "every daemon runs again", "ls says that it runs again")
+    finally:
+        hpn.run("down", "--all")
+
+
+def _command_line(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
 
 
 class _Aborting(Lab):

@@ -157,6 +157,8 @@ class Phase:
     at_ns: int | None = None
     by: str = ""  # the event that ended it, 'node subject what'
     reason: str = ""
+    late_ms: float = 0.0  # at most so long after what it tells of that event was stamped, by the event itself
+    early_ms: float = 0.0  # ... and so long before
 
 
 @dataclass(frozen=True, slots=True)

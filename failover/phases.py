@@ -67,7 +67,13 @@ def _since(edge: Edge, events: Sequence[Event], reason: str) -> Phase:
     """The time from injection to the only event given, or None with the reason."""
     if not events:
         return Phase(None, reason=reason)
-    return Phase((events[0].at_ns - edge.inject_before_ns) / 1e6, events[0].at_ns, _name(events[0]))
+    first = events[0]
+    return Phase((first.at_ns - edge.inject_before_ns) / 1e6, first.at_ns, _name(first), "", *_stamped(first))
+
+
+def _stamped(event: Event) -> tuple[float, float]:
+    """At most how late and how early its source says that it was stamped, ms."""
+    return float(event.detail.get("late_ms", 0.0)), float(event.detail.get("early_ms", 0.0))
 
 
 def _name(event: Event) -> str:
@@ -104,7 +110,7 @@ def _switch(edge: Edge, events: Sequence[Event], detect: Phase) -> Phase:
     last = max(firsts, key=lambda event: event.at_ns)
     missing = len(hit) - len(firsts)
     reason = f"{missing} of {len(hit)} hit LAGs were not rewritten" if missing else ""
-    return Phase((last.at_ns - detect.at_ns) / 1e6, last.at_ns, _name(last), reason)
+    return Phase((last.at_ns - detect.at_ns) / 1e6, last.at_ns, _name(last), reason, *_stamped(last))
 
 
 def _first_rewrite(link: HitLink, rewrites: Iterable[Event]) -> Event | None:

@@ -13,7 +13,7 @@ class EventKind(StrEnum):
 
     LINK = "link"  # kernel link state: carrier-up, carrier-down, admin-up, admin-down
     LACP = "lacp"  # a machine's new state (testbed.lag.states), or partner-changed
-    LAG = "lag"  # a host's LAG datapath was rewritten: active (detail: ports)
+    LAG = "lag"  # a host's LAG datapath was rewritten: active (detail: ports; late_ms, early_ms where at_ns may be off)
     NEIGHBOUR = "neighbour"  # a ToR learned or lost a host: learned, lost
     ROUTE = "route"  # a switch's kernel FIB: host-route-added, host-route-removed
     BGP = "bgp"  # a session: established, down

@@ -4,7 +4,8 @@ The driver notifies the host's link monitor when a member becomes active or idle
 A member that loses its carrier or is put down it leaves out at once, before the kernel tells of the interface, and
 says so itself only at miimon's next look: what the interface says counts (``bond.MemberState``). For members that LACP
 takes in or out it rewrites its slave array in a work queued when its machines have run, as it tells of them: there
-the moment reported and the driver's are apart by what a work item waits, and by the event loop's lag.
+the moment reported and the driver's are apart by what a work item waits, and by the event loop's lag. Both want RTNL:
+while that is taken the array waits for a jiffy, the telling for the machines' next run. Such an event says so itself.
 It says nothing when LACP comes to terms over a port that it held active already, for want of a better one; so while
 a port with carrier does not distribute, the state is read at the pace of the driver's own machines.
 """
@@ -12,24 +13,28 @@ a port with carrier does not distribute, the state is read at the pace of the dr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Nic
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
-from testbed.lab.host_lag import OnActive
-from testbed.lag.kernel_datapath import KernelDatapath, Member
+from testbed.lag.kernel_datapath import BondPorts, KernelDatapath, Member
 from testbed.lag.states import Mux, Rx
+
+OnDecided = Callable[[tuple[str, ...], Mapping[str, float]], None]
+"""Told the active ports, and how far off the present moment may be from when the driver decided on them."""
 
 _MACHINES_S = 0.1
 """The driver runs its LACP machines ten times a second (AD_TIMER_INTERVAL)."""
+_JIFFY_MS = 10.0
+"""The longest there is (HZ=100): by so much the driver puts off rewriting its slave array when RTNL is taken."""
 
 
 class BondLag:
     """A bond that wiring made."""
 
-    def __init__(self, nic: Nic, space: NetNs, nft: Nft, sink: EventSink, on_active: OnActive) -> None:
+    def __init__(self, nic: Nic, space: NetNs, nft: Nft, sink: EventSink, on_active: OnDecided) -> None:
         self._host = nic.host
         self._sink = sink
         members = [Member(link.lower.name, link.lower.ifindex) for link in nic.links]
@@ -37,6 +42,7 @@ class BondLag:
         self._on_active = on_active
         self._active: tuple[str, ...] = ()
         self._machines: Mapping[str, tuple[Rx, Mux]] = {}
+        self._looked_ns = now_ns()
         self._again: asyncio.TimerHandle | None = None
         self._closed = False
         self.set_active = self._datapath.set_active
@@ -63,22 +69,27 @@ class BondLag:
         self._wait_no_more()
         if self._closed:
             return
+        looked_ns, self._looked_ns = self._looked_ns, now_ns()
         ports = self._datapath.ports()
+        # What its machines decided the driver tells in the same tick, in the next while RTNL is taken, or never.
+        late = {"late_ms": min((self._looked_ns - looked_ns) / 1e6, _MACHINES_S * 1e3)}
         if not ports.settled:
             self._again = asyncio.get_running_loop().call_later(_MACHINES_S, self.look)
         if ports.active != self._active:
+            by_lacp = ports.running.intersection(set(self._active) ^ set(ports.active))
             self._active = ports.active
-            self._on_active(ports.active)
-        self._tell(ports.machines)
+            self._on_active(ports.active, late | {"early_ms": _JIFFY_MS} if by_lacp else {})
+        self._tell(ports, late)
 
-    def _tell(self, machines: Mapping[str, tuple[Rx, Mux]]) -> None:
+    def _tell(self, ports: BondPorts, late: Mapping[str, float]) -> None:
         """Put on the timeline which LACP states changed since the last look; those in between are not seen."""
-        for port, states in machines.items():
+        for port, states in ports.machines.items():
             before = self._machines.get(port, ())
+            detail = late if port in ports.running else {}
             for state in states:
                 if state not in before:
-                    self._sink(Event(now_ns(), EventKind.LACP, self._host, port, state.value))
-        self._machines = machines
+                    self._sink(Event(now_ns(), EventKind.LACP, self._host, port, state.value, detail))
+        self._machines = ports.machines
 
     def _wait_no_more(self) -> None:
         if self._again is not None:

@@ -7,7 +7,8 @@ on recovery in 802.3ad mode), without asking whether anybody heard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Fabric, Nic
@@ -23,6 +24,8 @@ from testbed.lag.machine import PortStatus
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo
 from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
+
+_AS_STAMPED: Mapping[str, float] = MappingProxyType({})
 
 
 class HostNic:
@@ -113,14 +116,15 @@ class HostNic:
         """/proc/net/bonding of this NIC, evidence for a run folder; '' on the nft datapath."""
         return self._lag.driver_text()
 
-    def _set_active(self, ports: tuple[str, ...]) -> None:
+    def _set_active(self, ports: tuple[str, ...], stamped: Mapping[str, float] = _AS_STAMPED) -> None:
         grown = bool(set(ports) - set(self._active))
         seen_ns = now_ns()
         self._lag.set_active(ports)
         self._active = ports
         # The driver has moved by the time we see it; the nft datapath moves in set_active.
         at_ns = seen_ns if self._moves_itself else now_ns()
-        self._sink(Event(at_ns, EventKind.LAG, self.nic.host, self.nic.lag, "active", {"ports": ",".join(ports)}))
+        detail: dict[str, str | int | float] = {"ports": ",".join(ports), **stamped}
+        self._sink(Event(at_ns, EventKind.LAG, self.nic.host, self.nic.lag, "active", detail))
         if self._agent_io is not None:
             self._agent_io.perform(self._agent.set_active(ports, now_ns()))
         self.announcer.carry(len(ports), grown=grown)

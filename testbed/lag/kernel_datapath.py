@@ -32,9 +32,13 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class BondPorts:
-    """The driver's state: ``active`` ports collect and distribute; ``settled``: every port with carrier does."""
+    """The driver's state: ``active`` ports collect and distribute; ``settled``: every port with carrier does.
+
+    ``running`` ports have carrier and are up: LACP decides about them, about the others their carrier has.
+    """
 
     active: tuple[str, ...]
+    running: frozenset[str]
     settled: bool
     machines: Mapping[str, tuple[Rx, Mux]]
 
@@ -66,6 +70,7 @@ class KernelDatapath:
         ours = {name for name, state in states.items() if state.aggregator == aggregator}
         return BondPorts(
             active=tuple(name for name, state in states.items() if state.distributing and name in ours),
+            running=frozenset(name for name, state in states.items() if state.running),
             settled=all(state.settled for state in states.values()),
             machines={
                 name: (bond.receive_state(state.up, state.lacp), bond.mux_state(name in ours, state.lacp))

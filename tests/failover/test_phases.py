@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from failover.intervals import phase_interval
 from failover.metrics import analyse
-from failover.model import Edge, EdgeKind, HitLink, Phase, Phases, Settings
+from failover.model import DrillMetrics, Edge, EdgeKind, HitLink, Phase, Phases, Settings
 from failover.phases import phases_of
 from testbed.events import Event, EventKind
 from tests.failover.synthetic import HIT, MS, Dead, S, edge, flow, record
@@ -34,10 +39,13 @@ FAILURE = (
 
 
 def phases(*events: Event, at: Edge | None = None, outage_ms: int = 20) -> Phases:
+    return metrics(*events, at=at, outage_ms=outage_ms).edges[0].phases
+
+
+def metrics(*events: Event, at: Edge | None = None, outage_ms: int = 20) -> DrillMetrics:
     chosen = at or edge(AT, AT + S)
     records = record(flow(), 9 * S, [Dead(AT, AT + outage_ms * MS)])
-    metrics = analyse([flow()], records.sent, records.received, events, [chosen], (S, 3 * S), Settings(validation_s=1))
-    return metrics.edges[0].phases
+    return analyse([flow()], records.sent, records.received, events, [chosen], (S, 3 * S), Settings(validation_s=1))
 
 
 def test_a_failure_splits_into_its_phases() -> None:
@@ -48,6 +56,27 @@ def test_a_failure_splits_into_its_phases() -> None:
     assert (found.path_first.ms, found.path_last.ms) == (6.0, 8.0)
     assert found.recover.ms == 20.1
     assert found.recover.by == f"flow {flow().name}"
+
+
+def test_a_switch_that_lacp_decided_says_how_far_off_its_event_was_stamped() -> None:
+    """Linux bonding tells of what its machines decided up to one of their ticks late."""
+    detail: dict[str, str | int | float] = {"ports": "r0.1", "late_ms": 100.0, "early_ms": 10.0}
+    expired = event(2400, EventKind.LACP, TOR, "h0", "expired")
+    active = replace(event(2500, EventKind.LAG, HOST, "bond0", "active"), detail=detail)
+    measured = metrics(expired, active, at=edge(AT, AT + 3 * S))
+    found = measured.edges[0].phases
+    assert (found.switch.ms, found.switch.late_ms, found.switch.early_ms) == (100.0, 100.0, 10.0)
+    assert (found.detect.late_ms, found.detect.early_ms) == (0.0, 0.0)
+    assert phase_interval("switch", 100.0, measured.edges[0], measured) == pytest.approx((0.0, 110.0), abs=0.01)
+    assert phase_interval("detect", 2400.0, measured.edges[0], measured) == pytest.approx((2400, 2400), abs=0.2)
+
+
+def test_a_switch_that_is_its_own_detection_is_late_for_both_alike() -> None:
+    detail: dict[str, str | int | float] = {"ports": "r0.1", "late_ms": 100.0, "early_ms": 10.0}
+    active = replace(event(2500, EventKind.LAG, HOST, "bond0", "active"), detail=detail)
+    measured = metrics(active, at=edge(AT, AT + 3 * S))
+    assert phase_interval("switch", 0.0, measured.edges[0], measured) == pytest.approx((0.0, 10.0), abs=0.01)
+    assert phase_interval("detect", 2500.0, measured.edges[0], measured) == pytest.approx((2400, 2510), abs=0.2)
 
 
 def test_subjects_may_be_written_as_labels_and_events_come_in_any_order() -> None:

@@ -22,6 +22,7 @@ from tests.lab.running import Recorder, tiny, with_lab
 
 pytestmark = pytest.mark.kernel
 WAIT_S = 20.0
+_TICK_MS = 100
 
 
 def needs_bonding() -> None:
@@ -76,7 +77,7 @@ def test_carrier_loss_and_repair_take_a_port_out_of_the_aggregate_and_back() -> 
         await lab.wait_for(lambda: lab.nics[nic.name].status()[0].rx is Rx.PORT_DISABLED, WAIT_S)
         assert "Number of ports: 1" in _driver_text(lab, nic)
         told = events.after(start, EventKind.LAG, nic.host)
-        assert [event.detail["ports"] for event in told] == [nic.links[1].lower.name]
+        assert [event.detail for event in told] == [{"ports": nic.links[1].lower.name}], "the stamp is the driver's"
         lab.mend(nic.links[0])
         await lab.converged(WAIT_S)
         assert lab.nics[nic.name].active == (0, 1)
@@ -116,6 +117,8 @@ def test_a_tor_that_falls_silent_is_expired_then_defaulted_and_taken_back_when_i
         await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), WAIT_S)
         told = [event.what for event in events.after(start, EventKind.LACP, nic.host)]
         assert Rx.EXPIRED in told
+        (switched,) = events.after(start, EventKind.LAG, nic.host)
+        assert 0 < float(switched.detail["late_ms"]) <= _TICK_MS, "the driver's machines decided, at one of their ticks"
         defaulted = await _port_becomes(lab, nic, Rx.DEFAULTED, Mux.DETACHED)
         assert defaulted.partner.system != SHARED_SYSTEM_ID
         assert "Number of ports: 1" in _driver_text(lab, nic)

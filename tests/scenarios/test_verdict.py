@@ -168,6 +168,24 @@ def test_a_phase_is_told_no_better_than_the_event_loop_stamped_it(expectation: s
     assert check(expectation, replace(measured, host=late)).outcome is outcome
 
 
+@pytest.mark.parametrize(
+    ("expectation", "outcome"),
+    [
+        ("switch: {at_least: 2500 ms}", OPEN),  # 2,550 told, 100 late at most
+        ("switch: {at_least: 2440 ms}", PASS),
+        ("switch: {at_most: 2555 ms}", OPEN),  # the array may be rewritten 10 ms after the driver said so
+        ("switch: {at_most: 2565 ms}", PASS),
+    ],
+)
+def test_a_switch_that_lacp_decided_is_judged_by_what_linux_bonding_could_tell(
+    expectation: str, outcome: Outcome
+) -> None:
+    detect, switch = Phase(10.0, 1, "expired"), Phase(2550.0, 2, "active", "", late_ms=100.0, early_ms=10.0)
+    phases = Phases(detect, switch, *(NO_PHASE for _ in range(4)))
+    measured = metrics((FAILURE,), [replace(f, edges=f.edges[:1]) for f in link_down().flows], phases)
+    assert check(expectation, measured).outcome is outcome
+
+
 @pytest.mark.parametrize("limit_us", [100, 200, 300, 1100, 2700])
 def test_a_time_that_just_keeps_its_limit_keeps_it_whatever_its_digits(limit_us: int) -> None:
     phases = Phases(Phase(limit_us * 1000 / 1e6, 0, "x"), *(NO_PHASE for _ in range(5)))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pty
 import random
+import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,27 @@ def test_a_lab_holds_no_lock_of_the_command_that_started_it(tmp_path: Path) -> N
         assert [lab["state"] for lab in hpn.labs()] == ["up"]
         assert subprocess.run(["flock", "-n", held, "true"], check=False).returncode == 0, "the lab holds the lock"
     finally:
+        hpn.run("down", "--all")
+
+
+def test_up_says_on_a_terminal_what_is_still_to_come_and_nothing_in_a_log(tmp_path: Path) -> None:
+    hpn = Hpn(tmp_path)
+    terminal, stderr = pty.openpty()
+    environment = os.environ | {"HPN_STATE_DIR": str(tmp_path / "labs"), "TERM": "xterm"}
+    command, said = [sys.executable, str(ROOT / "cli.py"), "up", "tiny"], b""
+    try:
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=stderr) as process:
+            os.close(stderr)
+            with suppress(OSError):  # EIO: the command has ended, and the lab holds no terminal
+                while True:
+                    said += os.read(terminal, 1 << 16)
+        assert process.returncode == 0, said
+        assert b"tiny: starting 16 nodes" in said
+        assert re.search(rb"tiny: [1-9]\d* of 32 ends of BGP sessions up", said), said
+        hpn.run("down", "tiny")
+        assert "sessions" not in hpn.run("up", "tiny")
+    finally:
+        os.close(terminal)
         hpn.run("down", "--all")
 
 

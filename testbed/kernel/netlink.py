@@ -7,6 +7,7 @@ Layouts: linux/rtnetlink.h, linux/if_link.h, linux/neighbour.h, linux/pkt_sched.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -187,7 +188,11 @@ class Monitor:
         return self._socket.fileno()
 
     def read(self) -> list[LinkEvent | NeighbourEvent | RouteEvent]:
-        """Everything that is waiting, stamped on receipt. OverrunError when the kernel had to drop messages."""
+        """Everything that is waiting, stamped on receipt. OverrunError when the kernel had to drop messages.
+
+        Then what is waiting was sent before those that were dropped, and goes too: read anew after a loss, the state
+        is later than all of it, and told afterwards an old carrier or neighbour would stand as the latest.
+        """
         events: list[LinkEvent | NeighbourEvent | RouteEvent] = []
         while True:
             try:
@@ -195,7 +200,8 @@ class Monitor:
             except BlockingIOError:
                 return events
             except OSError as error:
-                if error.errno == 105:  # ENOBUFS
+                if error.errno == errno.ENOBUFS:
+                    self._discard()
                     raise OverrunError from error
                 raise
             at = now_ns()
@@ -203,6 +209,17 @@ class Monitor:
                 event = rtnl_events.parse_event(at, kind, body)
                 if event is not None:
                     events.append(event)
+
+    def _discard(self) -> None:
+        """Read on until nothing waits, however often the kernel drops more meanwhile."""
+        while True:
+            try:
+                self._socket.recv(_RECEIVE)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
 
     def close(self) -> None:
         """Close the socket."""

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from testbed.kernel import ns, rtnl, rtnl_events
-from testbed.kernel.netlink import Monitor, Netlink, NetlinkError
+from testbed.kernel.netlink import Monitor, Netlink, NetlinkError, OverrunError
 
 
 def _pair() -> tuple[ns.NetNs, ns.NetNs, Netlink, Netlink]:
@@ -150,3 +150,18 @@ def test_hostile_bytes_do_not_crash_the_decoders() -> None:
         rtnl.attributes(data)
 
     never_loops()
+
+
+@pytest.mark.kernel
+def test_what_waited_before_messages_were_lost_is_not_told_after_the_loss() -> None:
+    """Who reads everything anew after a loss would take an older carrier or neighbour for the latest."""
+    a, _, left, _ = _pair()
+    monitor = Monitor(a, link=True)
+    for _ in range(40):
+        left.run([rtnl.set_link(100, up=up) for up in (True, False) * 100])
+    with pytest.raises(OverrunError):
+        monitor.read()
+    assert monitor.read() == []
+    left.run([rtnl.set_link(100, up=True)])
+    assert [event.up for event in monitor.read() if isinstance(event, rtnl_events.LinkEvent)][-1:] == [True]
+    monitor.close()

@@ -197,7 +197,7 @@ def down(name: str | None, everything: bool) -> None:
         registry.check_name(name)
         labs = [found for found in labs if found[1].name == name]
     elif not everything and len(labs) > 1:
-        registry.find(None)
+        raise InputError(f"which lab? hpn down NAME, or --all; there are: {', '.join(r.name for _, r in labs)}")
     for place, record in labs:
         supervisor.stop(place)
         click.echo(f"lab {record.name} is down")

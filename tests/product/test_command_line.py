@@ -123,3 +123,16 @@ def test_lists_come_as_json(hpn: Hpn) -> None:
     assert isinstance(drills, list)
     assert "tiny" in {each["name"] for each in presets}
     assert "link-down" in {each["name"] for each in drills}
+
+
+def test_down_that_would_have_to_guess_says_how_to_tell_it(hpn: Hpn) -> None:
+    """``down`` takes a name, no --lab; labs that died count too."""
+    labs = hpn.state / "labs"
+    for name in ("a", "b"):
+        (labs / name).mkdir(parents=True)
+        (labs / name / "lock").touch()
+        (labs / name / "lab.log").write_text("Fatal Python error: Aborted\n")
+    labs.chmod(0o700)
+    assert "which lab? hpn down NAME, or --all; there are: a, b" in hpn.run("down", code=2)
+    assert "lab a is down\nlab b is down" in hpn.run("down", "--all")
+    assert list(labs.iterdir()) == []

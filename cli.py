@@ -6,10 +6,12 @@ import signal
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # until ``main`` runs, Ctrl-C just ends this process: no traceback
 
+import io
 import json
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -110,14 +112,24 @@ def main() -> None:
             sys.stdout.flush()
         except OSError:
             _drop_output()
+    except Exception:  # noqa: BLE001  # Python would end with 1, which says that the network failed
+        traceback.print_exc()
+        click.echo("hpn: this is a mistake of hpn itself, and says nothing of the network; please report it", err=True)
+        code = MachineError.exit_code
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _open_standard_streams() -> None:
-    """Give /dev/null to streams that the caller closed (``>&-``): no file of ours may get their numbers."""
+    """Give /dev/null to streams that the caller closed (``>&-``): no file of ours may get their numbers.
+
+    What the others cannot encode, they escape: a name from a drill file ends no command.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # for as long as we run
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:

@@ -55,7 +55,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
 
 def read_arrays(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Array]:
     """The arrays, which are just those ``wanted``. InputError when they are not, MachineError when too large."""
-    check_memory(sum(each.size for each in wanted.values()), f"{path}: records")
+    check_memory(path, sum(each.size for each in wanted.values()))
     try:
         with zipfile.ZipFile(path) as archive:
             found = sorted(archive.namelist())
@@ -68,11 +68,13 @@ def read_arrays(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Array]:
         raise _damaged(path, str(error)) from error
 
 
-def check_memory(needed: int, what: str) -> None:
-    """MachineError when ``needed`` bytes are more than one process should take here; ``what`` needs them."""
+def check_memory(path: Path, needed: int) -> None:
+    """MachineError when the records at ``path`` take ``needed`` bytes, and that is more than one process should."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory * _MEMORY_SHARE:
-        raise MachineError(f"{what} take {needed / 1e9:.1f} GB, more than {_MEMORY_SHARE:.0%} of this machine's memory")
+        raise MachineError(
+            f"{path}: {needed / 1e9:.1f} GB of records, more than {_MEMORY_SHARE:.0%} of this machine's memory"
+        )
 
 
 def _member(path: Path, archive: zipfile.ZipFile, name: str, wanted: Wanted) -> Array:

@@ -113,11 +113,10 @@ def kept(run: RunFolder) -> Kept:
     )
     if problem is None:
         arrays = read_arrays(place / _PACKETS, wanted)
-        packets = int(arrays["sent"]["count"].sum(dtype=np.uint64))
-        check_memory(packets * _PACKET_BYTES, f"{place}: {packets} packets")
         problem = next(_impossible_packets(found.facts, arrays), None)
     if problem is not None:
         raise InputError(f"{place} is damaged ({problem}); repeat the run")
+    check_memory(place / _PACKETS, int(arrays["sent"]["count"].sum(dtype=np.uint64)) * _PACKET_BYTES)
     ports = _sampled(found.ports, arrays["ports"]) if found.ports is not None else None
     return Kept(found.hpn, Measured(found.facts, run.events(), arrays["sent"], arrays["received"], ports))
 

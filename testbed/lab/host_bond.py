@@ -6,8 +6,9 @@ says so itself only at miimon's next look: what the interface says counts (``bon
 takes in or out it rewrites its slave array in a work queued when its machines have run, as it tells of them: there
 the moment reported and the driver's are apart by what a work item waits, and by the event loop's lag. Both want RTNL:
 while that is taken the array waits for a jiffy, the telling for the machines' next run. Such an event says so itself.
-It says nothing when LACP comes to terms over a port that it held active already, for want of a better one; so while
-a port with carrier does not distribute, the state is read at the pace of the driver's own machines.
+It says nothing when LACP comes to terms over a port that it held active already, for want of a better one, nor when
+its machines leave a port that lost its carrier; so while a port with carrier does not distribute, or one without still
+does, the state is read at the pace of the driver's own machines.
 """
 
 from __future__ import annotations

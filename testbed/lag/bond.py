@@ -49,8 +49,8 @@ class MemberState:
 
     @property
     def settled(self) -> bool:
-        """Nothing is awaited: it distributes, or is known to be down."""
-        return self.distributing or not self.up
+        """Nothing is awaited: it distributes, or is down and its machines, which run every 100 ms, have left it."""
+        return self.distributing if self.up else not self.lacp & _DISTRIBUTING
 
 
 def make(name: str, ifindex: int, members: Sequence[int], *, mac: str, mtu: int, fast: bool) -> list[bytes]:

@@ -32,7 +32,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class BondPorts:
-    """The driver's state: ``active`` ports collect and distribute; ``settled``: every port with carrier does.
+    """The driver's state: ``active`` ports collect and distribute; ``settled``: its machines have no more to do.
 
     ``running`` ports have carrier and are up: LACP decides about them, about the others their carrier has.
     """

@@ -60,6 +60,10 @@ def test_the_driver_s_answers_are_read() -> None:
     for flags in (0x1, 0x10000, 0):  # put down or without carrier, and miimon has not looked yet
         state = bond.member_state(link(attribute(5, told_late), flags))
         assert (state.up, state.running, state.distributing, state.settled) == (True, False, False, False)
+    for lacp, settled in ((0x3F, False), (0x0F, True)):  # miimon has looked: its machines leave the port at their tick
+        seen = attribute(1, b"\1") + attribute(2, b"\2") + attribute(6, b"\2\0") + attribute(7, bytes([lacp]))
+        state = bond.member_state(link(attribute(5, seen), 0x1))
+        assert (state.up, state.distributing, state.settled) == (False, False, settled)
 
 
 def test_a_port_whose_machines_have_not_run_yet_is_told_without_lacp_state() -> None:

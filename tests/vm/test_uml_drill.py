@@ -126,6 +126,9 @@ def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_
     failure = here.metrics().edges[0]
     assert failure.phases.switch.ms is not None
     assert failure.phases.switch.ms <= failure.worst_outage_plbm_ms + failure.resolution_ms, "as the packets have it"
+    attached = [e.at_ns for e in here.events() if (e.node, e.subject, e.what) == ("p0.s0.h0", "r0p0", "attached")]
+    late_ns = min(at_ns - failure.edge.inject_before_ns for at_ns in attached if at_ns > failure.edge.inject_before_ns)
+    assert late_ns <= 2 * 100_000_000 + 10_000_000, "the driver's tick, miimon's look, and ours at the driver's pace"
     assert analyse(here).differences == (), "the host makes the same of the guest's records, to the byte"
     _injections_are_when_they_were_made(here)
     assert here.verdict().outcome is Outcome.PASS

@@ -67,7 +67,7 @@ done
 exec > $port 2>&1 < /dev/null
 read _ _ kernel _ < /proc/version
 echo {ready} $kernel
-{{ trap '' TERM; while read up _ < /proc/uptime; do echo {beat} $up; sleep {beat_s:g}; done; }} > /dev/console 2>&1 &
+{{ trap : TERM; while read up _ < /proc/uptime; do echo {beat} $up; sleep {beat_s:g}; done; }} > /dev/console 2>&1 &
 beat=$!
 {command}
 code=$?

@@ -36,7 +36,7 @@ def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if not known:
         return Figure(None, found[0][1].reason if found else "the run has no such edge")
     worst_ms, edge, worst = max(known, key=lambda item: item[0])
-    unseen = [(edge, each) for edge, each in found if _unseen(expectation.metric, each)]
+    unseen = [(edge, each) for edge, each in found if _unseen(expectation.metric, edge, each)]
     broken = expectation.bound.is_upper and worst_ms > expectation.limit / 1e6
     if unseen and not broken:
         return Figure(None, f"{unseen[0][0].edge.label}: {unseen[0][1].reason}")
@@ -45,9 +45,11 @@ def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return Figure(worst_ms, evidence, *within)
 
 
-def _unseen(metric: Metric, phase: Phase) -> bool:
+def _unseen(metric: Metric, result: EdgeResult, phase: Phase) -> bool:
     """Whether the phase took longer than can be told: nobody noticed, or a LAG that is hit was not rewritten."""
-    return (phase.ms is None and metric is Metric.DETECT) or (phase.ms is not None and bool(phase.reason))
+    if phase.ms is not None:
+        return bool(phase.reason)
+    return metric is Metric.DETECT or (metric is Metric.SWITCH and any(link.lag for link in result.edge.links))
 
 
 def converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:

@@ -370,6 +370,20 @@ def test_a_lag_that_was_not_rewritten_is_not_hidden_by_one_that_was(limit: str, 
     assert check(f"switch: {{{limit}}}", metrics((FAILURE,), flows, phases)).outcome is outcome
 
 
+@pytest.mark.parametrize(("limit", "outcome"), [("below: 50 ms", OPEN), ("below: 3 ms", FAIL)])
+def test_an_edge_at_which_no_lag_was_rewritten_is_not_hidden_by_one_at_which_all_were(
+    limit: str, outcome: Outcome
+) -> None:
+    switch = Phases(NO_PHASE, Phase(3.5, 0, "p0.s0.h0 bond0 active"), *(NO_PHASE for _ in range(4)))
+    second = replace(edge(EdgeKind.FAILURE, 3000, 6000), index=1)
+    measured = metrics((FAILURE, second), [flow("tx", *(at_edge("tx", Relation.SENDER, 5) for _ in range(2)), src="n")])
+    first, last = measured.edges
+    seen = replace(measured, edges=(replace(first, phases=switch), last))
+    assert check(f"switch: {{{limit}, edge: failure}}", seen).outcome is outcome
+    above = replace(last, edge=replace(second, links=()))  # a fault above the ToRs: there is none to rewrite
+    assert check("switch: {below: 50 ms, edge: failure}", replace(seen, edges=(seen.edges[0], above))).outcome is PASS
+
+
 @pytest.mark.parametrize("metric", ["goodput_during", "goodput_after"])
 @pytest.mark.parametrize("window_ms", [200, 2_000, 9_000])
 def test_goodput_that_nothing_touched_is_all_of_it_within_its_interval(metric: str, window_ms: int) -> None:

@@ -51,6 +51,8 @@ def test_files_are_plain_json_with_units_in_the_names(tmp_path: Path) -> None:
         "at_ns": 4_000_500_000,
         "by": "p0.s0.h0 r0.0 carrier-down",
         "reason": "",
+        "late_ms": 0.0,
+        "early_ms": 0.0,
     }
 
 

@@ -7,7 +7,7 @@ Changes when the way a measured figure is held against a limit changes. Exit cod
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from results.statistic import Statistic
@@ -90,13 +90,8 @@ def at_most(
     the limit and values that break it, or when there is no figure.
     """
     bound = "below" if strict else "at_most"
-    if measured is None:
-        return _unmeasured(text, limit, unit, evidence, bound)
-    low, high = measured if low is None else low, measured if high is None else high
-    kept = high < limit if strict else high <= limit
-    broken = low >= limit if strict else low > limit
-    return Check(
-        text, _answer(kept, broken), measured, limit, limit - measured, unit, low, high, evidence=evidence, bound=bound
+    return _judged(
+        Check(text, Outcome.INCONCLUSIVE, measured, limit, None, unit, low, high, evidence, bound), 1, strict
     )
 
 
@@ -113,22 +108,23 @@ def at_least(
 ) -> Check:
     """Expect ``measured >= limit``, ``>`` when ``strict``: the mirror image of ``at_most``."""
     bound = "above" if strict else "at_least"
-    if measured is None:
-        return _unmeasured(text, limit, unit, evidence, bound)
-    low, high = measured if low is None else low, measured if high is None else high
-    kept = low > limit if strict else low >= limit
-    broken = high <= limit if strict else high < limit
-    return Check(
-        text, _answer(kept, broken), measured, limit, measured - limit, unit, low, high, evidence=evidence, bound=bound
+    return _judged(
+        Check(text, Outcome.INCONCLUSIVE, measured, limit, None, unit, low, high, evidence, bound), -1, strict
     )
 
 
-def _answer(kept: bool, broken: bool) -> Outcome:
-    return Outcome.PASS if kept else Outcome.FAIL if broken else Outcome.INCONCLUSIVE
-
-
-def _unmeasured(text: str, limit: float, unit: str, evidence: str, bound: str) -> Check:
-    return Check(text, Outcome.INCONCLUSIVE, None, limit, unit=unit, evidence=evidence, bound=bound)
+def _judged(check: Check, sign: int, strict: bool) -> Check:
+    """Held against its limit; ``sign`` is 1 for an upper one and -1 for a lower one, which is an upper one mirrored."""
+    if check.measured is None or check.limit is None:
+        return replace(check, low=None, high=None)
+    low = check.measured if check.low is None else check.low
+    high = check.measured if check.high is None else check.high
+    best, worst = sorted((sign * low, sign * high))
+    limit = sign * check.limit
+    kept = worst < limit if strict else worst <= limit
+    broken = best >= limit if strict else best > limit
+    outcome = Outcome.PASS if kept else Outcome.FAIL if broken else Outcome.INCONCLUSIVE
+    return replace(check, outcome=outcome, margin=limit - sign * check.measured, low=low, high=high)
 
 
 def holds(text: str, true: bool | None, *, evidence: str = "") -> Check:

@@ -11,7 +11,16 @@ from dataclasses import replace
 import numpy as np
 
 from failover.metrics_trace import Floats, FlowTrace
-from failover.model import Edge, FlowEdgeResult, FlowResult, Goodput, NicGoodput, Relation, Settings
+from failover.model import (
+    Edge,
+    FlowEdgeResult,
+    FlowResult,
+    Goodput,
+    NicGoodput,
+    Relation,
+    Settings,
+    settled_window_ns,
+)
 
 
 def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Settings) -> Goodput:
@@ -23,11 +32,6 @@ def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Set
     before_ns = max(inject_ns - wide_ns, not_before_ns, first_ns)
     settled_ns = end_ns - settled_window_ns(edge, settings)
     return Goodput(_bps(trace, before_ns, inject_ns), _bps(trace, inject_ns, end_ns), _bps(trace, settled_ns, end_ns))
-
-
-def settled_window_ns(edge: Edge, settings: Settings) -> int:
-    """How much of the end of an edge's window goodput 'after' is taken from."""
-    return min(int(settings.goodput_window_s * 1e9), (edge.window_end_ns - edge.inject_before_ns) // 2)
 
 
 def _bps(trace: FlowTrace, start_ns: int, end_ns: int) -> float:

@@ -252,3 +252,8 @@ class DrillMetrics:
         """The per-flow results of one edge, control group included."""
         at = self.edges.index(edge)
         return tuple(flow.edges[at] for flow in self.flows)
+
+
+def settled_window_ns(edge: Edge, settings: Settings) -> int:
+    """How much of the end of an edge's window goodput 'after' is taken from."""
+    return min(int(settings.goodput_window_s * 1e9), (edge.window_end_ns - edge.inject_before_ns) // 2)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from failover.budget import Interval, around, of_statistic
-from failover.metrics_goodput import settled_window_ns
-from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
+from failover.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation, settled_window_ns
 from scenarios.drill import At, Expectation, Flows, Metric
 from scenarios.figure import Figure, edges_of
 from scenarios.measure_impaired import AtEdge, impaired, packets_impaired, receive_gap

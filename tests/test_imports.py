@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,3 +72,13 @@ def test_a_module_imports_only_downwards(path: Path) -> None:
         assert ROOMS[there] < ROOMS[here], f"{module} ({here}) imports {imported} ({there})"
         if there == "testbed.lab" and here in LAB_FREE:
             assert module in ACT_ON_A_LAB, f"{module} must not know a running lab"
+
+
+def test_the_command_starts_without_threads_and_without_numpy() -> None:
+    """A process with threads can enter no sandbox (setns), so hpn exec and shell would fail; OpenBLAS starts one.
+
+    Numpy would also make every command wait a tenth of a second.
+    """
+    asked = "import os, sys, cli; print(len(os.listdir('/proc/self/task')), 'numpy' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["1", "False"]

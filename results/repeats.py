@@ -19,7 +19,7 @@ from results.binomial import rate_at_least, rate_at_most
 from results.bootstrap import median_interval
 from results.compare import nearest_rank
 from results.statistic import LEAST_RUNS, Statistic
-from results.terminal import value_text
+from results.terminal import rounded_up, value_text
 from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide
 
 _UPPER, _STRICT = {"below", "at_most"}, {"below", "above"}
@@ -50,6 +50,9 @@ class Estimate:
     p95: float | None = None
     low: float | None = None
     high: float | None = None
+    worst_low: float | None = None  # ends of the interval that the worst run's own figure has
+    worst_high: float | None = None
+    unseen: float | None = None  # what a run that measured 0 may have had at most and not seen, the worst of them
     interval: bool = False  # whether there is one: not of few runs
     too_few: str = ""  # why a statistic could not be judged on so few runs
 
@@ -181,10 +184,14 @@ def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Se
     sign = 1 if found.bound in _UPPER else -1
     ranked = [(check.outcome is Outcome.FAIL, sign * _value(check), -number) for number, check in told]
     worst = max(range(len(told)), key=ranked.__getitem__) if told else None
+    worst_check = None if worst is None else told[worst][1]
     return replace(
         found,
         worst=_finite(values[worst or 0]),
         worst_run=None if worst is None else told[worst][0],
+        worst_low=worst_check.low if worst_check else None,
+        worst_high=worst_check.high if worst_check else None,
+        unseen=max((check.high for _, check in told if check.measured == 0 and check.high), default=None),
         median=_finite(median(values)),
         p95=_finite(nearest_rank(values, 95)),
         low=_finite(low),
@@ -254,8 +261,8 @@ def _as_check(estimate: Estimate) -> Check:
         limit=estimate.limit,
         margin=margin,
         unit=estimate.unit,
-        low=estimate.low if is_median else None,
-        high=estimate.high if is_median else None,
+        low=estimate.low if is_median else estimate.worst_low,
+        high=estimate.high if is_median else estimate.worst_high,
         evidence=_evidence(estimate),
         bound=estimate.bound,
         over=estimate.over,
@@ -265,18 +272,27 @@ def _as_check(estimate: Estimate) -> Check:
 def _evidence(estimate: Estimate) -> str:
     said = [f"kept in {estimate.kept} of {estimate.runs} runs"]
     if estimate.worst_run is not None:
-        worst = f"worst {shown(estimate.worst, estimate.unit)} in run {estimate.worst_run}"
-        said = [worst, f"median {shown(estimate.median, estimate.unit)}", *said]
+        worst = f"worst {shown(estimate.worst, estimate)} in run {estimate.worst_run}"
+        said = [worst, f"median {shown(estimate.median, estimate)}", *said]
     if estimate.interval:
-        interval = f"{shown(estimate.low, estimate.unit)} to {shown(estimate.high, estimate.unit)}"
-        said.insert(2, f"its 95 % interval {interval}")
+        said.insert(2, f"its 95 % interval {' '.join(median_ends(estimate))}")
     said += [f"{estimate.left_out} left out"] if estimate.left_out else []
     return ", ".join([*said, estimate.too_few] if estimate.too_few else said)
 
 
-def shown(value: float | None, unit: str) -> str:
-    """A figure for people; 'never' for what did not come back."""
-    return "never" if value is None else value_text(value, unit)
+def shown(value: float | None, of: Estimate) -> str:
+    """A figure for people; 'never' for what did not come back, '< 0.84 ms' for what no run could have seen."""
+    if value is None:
+        return "never"
+    if value == 0 and of.unseen:
+        return f"< {value_text(rounded_up(of.unseen), of.unit)}"
+    return value_text(value, of.unit)
+
+
+def median_ends(of: Estimate) -> tuple[str, str]:
+    """The interval of the median for people, '0.00 ms' and 'to 0.83 ms'; its ends are bounds, 0 too."""
+    low, high = ("never" if end is None else value_text(end, of.unit) for end in (of.low, of.high))
+    return low, f"to {high}"
 
 
 def percent(rate: float) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from results.compare import PUBLISHABLE_REPEATS
-from results.repeats import Estimate, Repeated, shown
+from results.repeats import Estimate, Repeated, median_ends, shown
 from results.tables import table
 from results.terminal import value_text
 from results.verdict import Outcome
@@ -54,8 +54,8 @@ def _table(found: Repeated) -> Table:
 
 
 def _figures(each: Estimate) -> tuple[str, ...]:
-    worst, middle, p95 = (shown(value, each.unit) for value in (each.worst, each.median, each.p95))
-    ends = (shown(each.low, each.unit), f"to {shown(each.high, each.unit)}") if each.interval else ("", "")
+    worst, middle, p95 = (shown(value, each) for value in (each.worst, each.median, each.p95))
+    ends = median_ends(each) if each.interval else ("", "")
     return worst, "" if each.worst_run is None else f"#{each.worst_run}", middle, *ends, p95
 
 

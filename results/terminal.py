@@ -135,10 +135,10 @@ def _outage_interval(result: EdgeResult, bound: str) -> str:
 
 def outage_text(ms: float, interval: Interval) -> str:
     """'3.32'; an outage that was not seen is shorter than what would have been: '< 0.83'."""
-    return f"< {milliseconds(_rounded_up(interval.high))}" if ms == 0 and interval.high else milliseconds(ms)
+    return f"< {milliseconds(rounded_up(interval.high))}" if ms == 0 and interval.high else milliseconds(ms)
 
 
-def _rounded_up(value: float) -> float:
+def rounded_up(value: float) -> float:
     """To the digits that are shown: a bound that is rounded down is none."""
     steps = 10.0 ** _digits(value)
     return float(math.ceil(value * steps - 1e-6) / steps)
@@ -263,7 +263,7 @@ def measured_text(check: Check) -> str:
     if check.measured is None:
         return NONE
     if check.measured == 0 and check.low == 0 and check.high:
-        return f"< {value_text(_rounded_up(check.high), check.unit)}"
+        return f"< {value_text(rounded_up(check.high), check.unit)}"
     return value_text(check.measured, check.unit)
 
 

@@ -107,6 +107,9 @@ def _block(
             mistakes.add((*where, "engines", at), f"unknown engine {shorten(engine)}; {hint}")
     every = [(0, name) for name in library.names()] if block.drills == [EVERY] else None
     for at, name in every or enumerate(block.drills):
+        if name == EVERY:
+            mistakes.add((*where, "drills", at), f"{EVERY!r} is every drill of the library and stands alone: [{EVERY}]")
+            continue
         found = _drill(mistakes, (*where, "drills", at), name, base)
         if found is None:
             continue

@@ -51,6 +51,12 @@ def test_a_drill_file_is_found_beside_the_suite_and_known_by_its_own_name(tmp_pa
     assert (run.drill, run.file) == ("mine", tmp_path / "some.yaml")
 
 
+def test_every_drill_beside_one_of_them_is_told_to_stand_alone() -> None:
+    assert problems("suite: s\nruns:\n  - drills: [link-down, all]\n") == (
+        "ci.yaml:3: 'all' is every drill of the library and stands alone: [all]",
+    )
+
+
 def test_all_mistakes_are_told_at_once_with_their_lines() -> None:
     assert problems(
         "suite: nightly\nruns:\n  - drills: [healthy-baselin]\n    engines: [qemo]\n  - drills: [none.yaml]\n"

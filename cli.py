@@ -191,12 +191,18 @@ def up(topology: str, name: str | None, quiet: bool) -> None:
     started = time.monotonic()
     request = supervisor.Request(name or fabric.spec.name, topology, fabric)
     with LiveUp(Console(stderr=True, quiet=quiet), request.name, fabric) as listen:
-        launched = supervisor.launch(request, listen)
+        launched = supervisor.launch(request, listen, on_up=_see_it_through)
     if not quiet:
         click.echo(
             f"lab {launched.name}: {launched.nodes} nodes, {launched.links} links, LAG datapath {launched.datapath},"
             f" converged after {time.monotonic() - started:.2f} s"
         )
+
+
+def _see_it_through() -> None:
+    """Ignore what would end the command: its lab stays up from here on, so its exit code must say so."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 @commands.command()

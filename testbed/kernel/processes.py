@@ -38,14 +38,18 @@ def reap_strangers(own: Container[int]) -> None:
 
 @contextmanager
 def interrupted_by_any_signal() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP act as Ctrl-C does: what was begun is undone. What nohup ignores stays ignored."""
+    """Have SIGTERM and SIGHUP act as Ctrl-C does: what was begun is undone.
+
+    What nohup ignores stays ignored, and so does what is set to be ignored meanwhile, when nothing is to be undone.
+    """
     heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
     previous = {number: signal.signal(number, _interrupt) for number in heard}
     try:
         yield
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, handler)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -39,8 +39,8 @@ class Request:
     fabric: Fabric
 
 
-def launch(request: Request, on_event: Callable[[Json], None]) -> LabRecord:
-    """Start a detached lab and wait until it is converged; its record.
+def launch(request: Request, on_event: Callable[[Json], None], on_up: Callable[[], None] = lambda: None) -> LabRecord:
+    """Start a detached lab and wait until it is converged; its record. ``on_up`` is called just before it is let go.
 
     InputError when the name is taken, MachineError when the machine cannot carry it or it does not converge, or when
     its state cannot be written; then nothing of it is left. Nor is it when this process is killed before the end: the
@@ -52,7 +52,7 @@ def launch(request: Request, on_event: Callable[[Json], None]) -> LabRecord:
         lock = place.claim()
         start = _Start(request, place, lock)
         try:
-            return start.bring_up(on_event)
+            return start.bring_up(on_event, on_up)
         except OSError as error:
             raise unusable(place.path, error) from error
         finally:
@@ -70,7 +70,7 @@ class _Start:
         self._tethered, self._tether = os.pipe2(os.O_CLOEXEC)
         self._up = False
 
-    def bring_up(self, on_event: Callable[[Json], None]) -> LabRecord:
+    def bring_up(self, on_event: Callable[[Json], None], on_up: Callable[[], None]) -> LabRecord:
         """Spawn the lab and wait for it. OSError when its folder takes nothing."""
         place, fabric = self._place, self._request.fabric
         (place.path / "fabric.json").write_text(fabric.spec.model_dump_json())
@@ -94,6 +94,7 @@ class _Start:
             raise MachineError(f"the supervisor of lab {place.name} died while it started: {words}") from error
         record = replace(record, state=UP, datapath=str(datapath))
         place.write(record)
+        on_up()
         os.write(self._tether, b"up")
         self._up = True
         return record

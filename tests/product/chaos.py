@@ -65,7 +65,7 @@ class Strike:
         time.sleep(self.after_s)  # the moment is the test
         process.send_signal(self.number)
         out, _ = process.communicate(timeout=120)
-        if self.command == "up" and process.returncode == 0:  # too late: it was up
+        if self.command == "up" and (process.returncode == 0 or " converged after " in out):  # too late: it was up
             hpn.run("down")
         return [*_left(hpn), *(_stale(place, begun or bool(out)) if self.command == "drill" else [])]
 

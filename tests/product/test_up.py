@@ -176,3 +176,18 @@ def test_the_last_words_of_a_supervisor_outlive_it(tmp_path: Path, monkeypatch: 
         hpn.run("down", "tiny")
     assert hpn.labs() == []
     assert os.listdir(tmp_path / "labs") == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_after_a_lab_is_up_does_not_make_the_command_say_otherwise(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    hpn = Hpn(tmp_path)
+    process = hpn.start("up", "tiny")
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert (process.returncode, "converged after" in said) == (0, True)
+    assert [lab["state"] for lab in hpn.labs()] == ["up"]
+    hpn.run("down")

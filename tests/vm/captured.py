@@ -8,9 +8,11 @@ look: OUT/NAME is the run folder, OUT/NAME.captures has HOST.LAG.pcap for each L
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -56,10 +58,16 @@ def _lags() -> Iterator[tuple[Path, str]]:
 
 
 class _Dumpcap:
-    """One dumpcap, capturing when entered; told to end, and waited for, at the end."""
+    """One dumpcap, capturing when entered; told to end, and waited for, at the end.
+
+    It writes into the guest's own memory first: it gives up root's right to write into the folders of others, and the
+    guest's root is another user to the host's files when somebody other than root started the guest.
+    """
 
     def __init__(self, host: Path, lag: str, to: Path) -> None:
-        self._command = ("nsenter", f"--net={host}", "dumpcap", "-P", "-q", "-s", _HEADERS, "-i", lag, "-w", str(to))
+        self._to, self._own = to, Path(tempfile.gettempdir()) / to.name
+        capture = ("dumpcap", "-P", "-q", "-s", _HEADERS, "-i", lag, "-w", str(self._own))
+        self._command = ("nsenter", f"--net={host}", *capture)
 
     def __enter__(self) -> None:
         self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True)
@@ -72,6 +80,8 @@ class _Dumpcap:
     def __exit__(self, *_exception: object) -> None:
         self._process.send_signal(signal.SIGINT)
         _, said = self._process.communicate()
+        shutil.copyfile(self._own, self._to)
+        self._own.unlink()
         if re.search(r"dropped on interface .*: \d+/[1-9]", said):
             raise RuntimeError(f"dumpcap missed packets: {said}")
 

@@ -172,7 +172,7 @@ def _row(claim: Claim, evidence: Evidence, ran: Mapping[str, Ran]) -> Row:
 
 
 AGREEING = (Answer.AGREES, Answer.COMPUTED)
-_STRICTNESS = (Answer.NO_EVIDENCE, Answer.NOT_SHOWN, Answer.NOT_RUN)
+_STRICTNESS = (Answer.NO_EVIDENCE, Answer.NOT_SHOWN, Answer.NOT_TOLD, Answer.NOT_RUN)
 """Which answer stands when several things speak against having one, the first of them."""
 
 
@@ -212,6 +212,8 @@ def _answer(
     if problems:
         return min(problems, key=lambda each: _STRICTNESS.index(each[1]))
     finding = judge(evidence)
+    if finding.agrees is None:
+        return finding.ours, Answer.NOT_TOLD
     agrees = Answer.AGREES if claim.drills else Answer.COMPUTED
     return finding.ours, agrees if finding.agrees else Answer.DIFFERS
 
@@ -258,11 +260,11 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 
 def exit_code(rows: Iterable[Row]) -> int:
-    """1 when a claim has no evidence, is not shown, or differs and its entry does not say why; 4 when one was not run.
+    """1 when a claim has no evidence, is not shown, or differs and its entry does not say why; 4 when one is not told.
 
     Else 0: every claim got an answer. What nothing speaks to does not count.
     """
     answers = {row.answer for row in rows if not row.known}
     if answers & {Answer.DIFFERS, Answer.NOT_SHOWN, Answer.NO_EVIDENCE}:
         return 1
-    return 4 if Answer.NOT_RUN in answers else 0
+    return 4 if answers & {Answer.NOT_RUN, Answer.NOT_TOLD} else 0

@@ -22,6 +22,7 @@ class Answer(StrEnum):
     COMPUTED = "agrees, computed"  # arithmetic does: no packet was sent
     DIFFERS = "differs"
     NOT_SHOWN = "not shown"  # it agrees, but so does a network without what the paper gives the credit to
+    NOT_TOLD = "not told"  # the interval of a figure has its limit within, or there is no figure
     NO_EVIDENCE = "no evidence"  # a drill failed its own expectations: it did not measure what it was made for
     NOT_REPRODUCED = "not reproduced"  # nothing here speaks to it yet
     NOT_RUN = "not run"  # this machine could not, or the run was too noisy

@@ -10,9 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from failover.intervals import RECOVER, phase_interval
 from failover.model import DrillMetrics, EdgeKind, EdgeResult
 from failover.ports import PortResult
+from results.verdict import Check, Outcome, at_most
+from scenarios.drill import At, Bound, Expectation, Metric
 from scenarios.reproduce_paths import PathFigures
+from scenarios.verdict import RunFacts, judge_expectation
 from testbed.events import Event
 from testbed.fabric.inventory import Inventory
 from testbed.fabric.model import LinkKind, Role
@@ -42,19 +46,32 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Our side of a claim."""
+    """Our side of a claim. ``agrees`` is None where nobody can tell: no figure, or its limit lies in its interval."""
 
     ours: str
-    agrees: bool
+    agrees: bool | None
+
+
+_TOLD = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.INCONCLUSIVE: None}
 
 
 def _edges(metrics: DrillMetrics, kind: EdgeKind) -> list[EdgeResult]:
     return [result for result in metrics.edges if result.edge.kind is kind]
 
 
-def worst_ms(metrics: DrillMetrics, kind: EdgeKind) -> float:
-    """The longest outage of any flow over all edges of a kind, ms."""
-    return max(result.worst_outage_plbm_ms for result in _edges(metrics, kind))
+def worst_outage(metrics: DrillMetrics, at: At, bound: Bound, limit_ms: float) -> Check:
+    """The longest outage of any flow over all edges of a kind held against a limit, as an expectation of a drill is."""
+    return judge_expectation(Expectation(Metric.WORST_OUTAGE, bound, limit_ms * 1e6, edge=at), metrics, RunFacts())
+
+
+def _ms(check: Check, digits: str) -> str:
+    return f"untold ({check.evidence})" if check.measured is None else f"{check.measured:{digits}} ms"
+
+
+def every(*told: bool | Outcome | None) -> bool | None:
+    """Whether all of them hold: one that does not decides, else one that nobody can tell."""
+    found = [_TOLD.get(one, one) if isinstance(one, Outcome) else one for one in told]
+    return False if False in found else None if None in found else True
 
 
 def deaths(metrics: DrillMetrics) -> int:
@@ -101,15 +118,22 @@ def dual_tor_loses(found: Evidence) -> Finding:
 
 def back_at_once(found: Evidence) -> Finding:
     """Dual-ToR after a repair: nothing lost by it, every flow at work, and the port carries again soon."""
-    worst = worst_ms(found.drills["link-down"], EdgeKind.REPAIR)
+    worst = worst_outage(found.drills["link-down"], At.REPAIR, Bound.BELOW, NEGLIGIBLE_MS)
     back, hit = still(found.drills["link-down"])
-    phase = _edges(found.drills["link-down-full-load"], EdgeKind.REPAIR)[-1].phases.recover
-    again = "never" if phase.ms is None else f"after {phase.ms / 1000:.1f} s"
-    text = (
-        f"longest outage at the repair {worst:.1f} ms, {back} of {hit} flows hit go on; at 90 % load all fits {again}"
-    )
-    soon = phase.ms is not None and phase.ms < AT_ONCE_MS
-    return Finding(text, worst < NEGLIGIBLE_MS and back == hit > 0 and soon)
+    again, soon = _fits_again(found.drills["link-down-full-load"])
+    told = _ms(worst, ".1f")
+    text = f"longest outage at the repair {told}, {back} of {hit} flows hit go on; at 90 % load all fits {again}"
+    return Finding(text, every(worst.outcome, back == hit > 0, soon))
+
+
+def _fits_again(metrics: DrillMetrics) -> tuple[str, Outcome]:
+    """When, after the last repair, every flow gets through again, and whether that is at once."""
+    repair = _edges(metrics, EdgeKind.REPAIR)[-1]
+    ms = repair.phases.recover.ms
+    if ms is None:
+        return "never", Outcome.FAIL
+    low, high = phase_interval(RECOVER, ms, repair, metrics)
+    return f"after {ms / 1000:.1f} s", at_most("", ms, AT_ONCE_MS, low=low, high=high, strict=True).outcome
 
 
 def single_tor_halts(found: Evidence) -> Finding:
@@ -137,15 +161,18 @@ def flap_single_tor(found: Evidence) -> Finding:
     metrics = found.drills["link-flap-single-tor"]
     flaps = [each.edge for each in _edges(metrics, EdgeKind.FAILURE)]
     away_ms = (flaps[0].window_end_ns - flaps[0].inject_before_ns) / 1e6
-    worst = worst_ms(metrics, EdgeKind.FAILURE)
-    return Finding(f"halted {worst:.0f} ms by {len(flaps)} x {away_ms:.0f} ms without carrier", worst > HALT_MS)
+    worst = worst_outage(metrics, At.FAILURE, Bound.ABOVE, HALT_MS)
+    text = f"halted {_ms(worst, '.0f')} by {len(flaps)} x {away_ms:.0f} ms without carrier"
+    return Finding(text, every(worst.outcome))
 
 
 def flap_dual_tor(found: Evidence) -> Finding:
     """A flapping link with another port."""
-    hpn, clos = (worst_ms(found.drills[name], EdgeKind.FAILURE) for name in ("link-flap", "link-flap-clos"))
-    text = f"longest outage {hpn:.1f} ms (HPN), {clos:.1f} ms (Clos); negligible: below {NEGLIGIBLE_MS} ms"
-    return Finding(text, max(hpn, clos) < NEGLIGIBLE_MS)
+    names = ("link-flap", "link-flap-clos")
+    hpn, clos = (worst_outage(found.drills[name], At.FAILURE, Bound.BELOW, NEGLIGIBLE_MS) for name in names)
+    outages = f"{_ms(hpn, '.1f')} (HPN), {_ms(clos, '.1f')} (Clos)"
+    text = f"longest outage {outages}; negligible: below {NEGLIGIBLE_MS} ms"
+    return Finding(text, every(hpn.outcome, clos.outcome))
 
 
 def rack_gone(found: Evidence) -> Finding:

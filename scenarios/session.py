@@ -26,7 +26,7 @@ from scenarios.workload import flows_of
 from testbed.errors import HpnError, InputError, MachineError, error_for
 from testbed.fabric.build import build
 from testbed.kernel import sandbox
-from testbed.kernel.processes import is_stopped
+from testbed.kernel.processes import is_stopped, not_ignored
 from testbed.kernel.survivor import cleared_up
 from testbed.lab import preflight
 
@@ -158,8 +158,7 @@ class _InterruptOnce:
             self._pass_on(box)
 
     def __enter__(self) -> _InterruptOnce:
-        heard = [n for n in _ENDING if signal.getsignal(n) != signal.SIG_IGN]  # nohup has SIGHUP ignored
-        self._previous = {n: signal.signal(n, self._on_signal) for n in heard}
+        self._previous = {number: signal.signal(number, self._on_signal) for number in not_ignored(*_ENDING)}
         self._alarm = signal.signal(signal.SIGALRM, self._on_alarm)
         return self
 

@@ -42,14 +42,18 @@ def interrupted_by_any_signal() -> Iterator[None]:
 
     What nohup ignores stays ignored, and so does what is set to be ignored meanwhile, when nothing is to be undone.
     """
-    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
-    previous = {number: signal.signal(number, _interrupt) for number in heard}
+    previous = {number: signal.signal(number, _interrupt) for number in not_ignored(signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
         for number, handler in previous.items():
             if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, handler)
+
+
+def not_ignored(*signals: signal.Signals) -> list[signal.Signals]:
+    """Those of the signals that nobody has set to be ignored, as nohup does with SIGHUP."""
+    return [number for number in signals if signal.getsignal(number) != signal.SIG_IGN]
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -37,7 +37,7 @@ def _tried(boot: Callable[[], object]) -> str:
     try:
         boot()
     except MachineError:
-        return "a guest does not boot with this /dev/kvm"
+        return "a guest was not up in time with this /dev/kvm"
     return ""
 
 

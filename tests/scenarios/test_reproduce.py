@@ -84,13 +84,13 @@ def _rows(keys: Sequence[str], ran: dict[str, Ran]) -> list[Row]:
     return list(judge(choose(keys), ran, {}))
 
 
-def _answer(key: str, **drills: DrillMetrics) -> bool:
-    """Whether a claim holds for these drills; '_' in a name stands for '-', nobody shuts down."""
+def _answer(key: str, **drills: DrillMetrics) -> bool | None:
+    """Whether a claim holds for these drills, None: not told; '_' in a name stands for '-', nobody shuts down."""
     found = {name.replace("_", "-"): each for name, each in drills.items()}
     return _finding(key, found, {})
 
 
-def _finding(key: str, drills: dict[str, DrillMetrics], events: dict[str, list[Event]]) -> bool:
+def _finding(key: str, drills: dict[str, DrillMetrics], events: dict[str, list[Event]]) -> bool | None:
     return _found(key, drills, events).agrees
 
 
@@ -301,10 +301,31 @@ def _halted(lost_ms: int) -> DrillMetrics:
 
 def test_a_halt_is_nine_seconds_and_negligible_a_tenth_of_one() -> None:
     assert not _answer("single-tor-flap", link_flap_single_tor=_halted(4600))
-    assert _answer("single-tor-flap", link_flap_single_tor=_halted(9001))
-    assert _answer("dual-tor-flap", link_flap=_halted(99), link_flap_clos=_halted(0))
+    assert _answer("single-tor-flap", link_flap_single_tor=_halted(9100))
+    assert _answer("dual-tor-flap", link_flap=_halted(90), link_flap_clos=_halted(0))
     assert not _answer("dual-tor-flap", link_flap=_halted(0), link_flap_clos=_halted(400)), "a quarter of a halt is not"
     assert not _answer("dual-tor-flap", link_flap=_halted(400), link_flap_clos=_halted(0))
+
+
+def test_a_figure_whose_interval_has_the_limit_within_tells_nothing(tmp_path: Path) -> None:
+    assert _answer("dual-tor-flap", link_flap=_halted(99), link_flap_clos=_halted(0)) is None, "98 to 101 ms"
+    assert _answer("dual-tor-flap", link_flap=_halted(99), link_flap_clos=_halted(400)) is False, "one differs surely"
+    assert _answer("single-tor-flap", link_flap_single_tor=_halted(8990)) is None, "8989 to 9170 ms by time stamps"
+    early, late = _back(Phase(5000.5)), _back(Phase(4900.0))
+    assert _answer("dual-tor-repair", link_down=link_down(), link_down_full_load=early) is None, "a packet's period"
+    assert _answer("dual-tor-repair", link_down=link_down(), link_down_full_load=late) is True
+    (row,) = _rows(["dual-tor-flap"], _flaps(tmp_path, _halted(99)))
+    assert (row.answer, row.without[0].answer) == (Answer.NOT_TOLD, Answer.NOT_TOLD)
+    assert exit_code([row]) == 4
+
+
+def test_an_outage_of_queue_pairs_that_had_all_died_before_has_no_figure() -> None:
+    found = stalled(died=True)
+    gone = tuple(replace(f, edges=(f.edges[0], replace(f.edges[1], sent=0))) for f in found.flows)
+    drills = {"link-down": replace(found, flows=gone), "link-down-full-load": _back(Phase(100.0))}
+    told = _found("dual-tor-repair", drills)
+    assert told.ours.startswith("longest outage at the repair untold (all 1 queue pairs had died before), 0 of 1")
+    assert told.agrees is False
 
 
 def _back(recover: Phase) -> DrillMetrics:

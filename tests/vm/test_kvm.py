@@ -33,7 +33,7 @@ def test_a_guest_that_does_not_boot_is_tried_once_for_each_kernel(tmp_path: Path
         raise MachineError("hangs")
 
     answers = [kvm.problem(release, boot, _device(tmp_path)) for release in ("6.1", "6.1", "6.12")]
-    assert set(answers) == {"a guest does not boot with this /dev/kvm"}
+    assert set(answers) == {"a guest was not up in time with this /dev/kvm"}
     assert len(tried) == 2
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from failover.actions import Action, action
 from failover.edges import hit_links
-from failover.faults import Fault, SpareTakeover
+from failover.faults import Fault
+from failover.faults.levers import Action
+from failover.levers import LabLevers
 from failover.model import Edge, EdgeKind
 from failover.moments import Due, Moment
 from testbed.errors import HpnError
@@ -63,7 +64,7 @@ class Injector:
             together_with=tuple(ids)[1:],
             planes=planes,
             absent=self._job.absent if self._job is not None else (),
-            taken_over=tuple(due.planned.id for due in moment.due if isinstance(due.fault, SpareTakeover)),
+            taken_over=tuple(due.planned.id for due in moment.due if due.fault.takes_over is not None),
         )
         self.edges.append(done)
         return done
@@ -87,7 +88,8 @@ class Injector:
 
     def _break(self, due: tuple[Due, ...]) -> tuple[int, int]:
         """Do all of it. Everything that takes time, such as opening sockets, comes before the first clock reading."""
-        acts = {(one.planned.id, one.fault): action(one.fault, self._lab) for one in due}
+        levers = LabLevers.of(self._lab)
+        acts = {(one.planned.id, one.fault): one.fault.act(levers) for one in due}
         self._broken |= acts
         before = now_ns()
         for act in acts.values():

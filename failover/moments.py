@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from failover.faults import Fault, PlannedEdge, PlannedFault, SpareTakeover
+from failover.faults import Fault, PlannedEdge, PlannedFault
 from failover.model import EdgeKind
 
 
@@ -41,7 +41,7 @@ class Moment:
     @property
     def takeovers(self) -> Mapping[str, str]:
         """Dead hosts and the spares that take over from them now."""
-        return {fault.host: fault.spare for fault in self.faults if isinstance(fault, SpareTakeover)}
+        return dict(fault.takes_over for fault in self.faults if fault.takes_over is not None)
 
 
 def moments(faults: Iterable[PlannedFault]) -> tuple[Moment, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from failover.faults import HostReplaced, PlannedFault
+from failover.faults import FAULTS, PlannedFault
 from failover.faults.compose import clash
 from failover.model import EdgeKind, Relation
 from failover.moments import Moment, moments
@@ -196,16 +196,18 @@ def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], prof
     if not faults:
         return "the drill has no faults; add one under timeline.faults, or remove the expectation" if asks else ""
     chosen = [planned for planned in faults if expectation.fault in {None, planned.id}]
-    if expectation.metric is Metric.JOB_DOWNTIME and not any(isinstance(p.fault, HostReplaced) for p in chosen):
-        return f"no spare takes over from a host; add a fault {HostReplaced.KIND}, or name it"
+    if expectation.metric is Metric.JOB_DOWNTIME and not any(p.fault.REPLACES_HOST for p in chosen):
+        kinds = " or ".join(kind for kind, fault in FAULTS.items() if fault.REPLACES_HOST)
+        return f"no spare takes over from a host; add a fault {kinds}, or name it"
     if expectation.edge is At.REPAIR and not any(planned.repaired_at_ns for planned in chosen):
         return "no fault is repaired within the drill; add 'for' to it, or write edge: failure"
     if expectation.metric in {Metric.RECOVER, Metric.CONVERGED} and expectation.edge is At.FAILURE:
         short = [p for p in chosen if p.for_ns is not None and p.for_ns < profile.validation_ns]
-        short += [p for p in chosen if isinstance(p.fault, HostReplaced) and p.fault.after_ns < profile.validation_ns]
+        replaced = [(p, p.fault.replacement) for p in chosen]
+        short += [p for p, by in replaced if by is not None and by.after_ns < profile.validation_ns]
         if short:
             needed = format_duration(profile.validation_ns)
-            key = "after" if isinstance(short[0].fault, HostReplaced) else "for"
+            key = "after" if short[0].fault.REPLACES_HOST else "for"
             what = "a flow can be called recovered" if expectation.metric is Metric.RECOVER else "the lab can be quiet"
             return f"{short[0].id} is repaired before {what}; write {key}: {needed} or more"
     return ""

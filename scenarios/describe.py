@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from failover.faults import Fault, Parameter, SpareTakeover, Unit, parameters
+from failover.faults import Fault, Parameter, Told, Unit, parameters
 from failover.model import EdgeKind
 from failover.ports import Ports, Sampling
 from scenarios.drill import Drill
@@ -57,7 +57,7 @@ def _sample(sample: Sampling) -> str:
 def _what(fault: Fault) -> str:
     """The fault with its target and parameters."""
     words = [f"{p.key} {_value(p, getattr(fault, name))}" for name, p in parameters(type(fault)).items()]
-    if not fault.TAKES_CARRIER:
+    if fault.TELLS is not Told.CARRIER:
         words.append("carrier stays")
     return f"{fault.KIND} {fault.target}" + (f" ({', '.join(words)})" if words else "")
 
@@ -78,8 +78,9 @@ def _timeline(drill: Drill) -> list[tuple[int, str]]:
         for edge in planned.edges:
             what = _what(edge.part or planned.fault)
             repaired = f"{what} repaired" if edge.part is not None else "repaired"
-            if isinstance(edge.part, SpareTakeover):
-                repaired = f"{edge.part.spare} takes over from {edge.part.host}"
+            if edge.part is not None and edge.part.takes_over is not None:
+                host, spare = edge.part.takes_over
+                repaired = f"{spare} takes over from {host}"
             found.append((edge.at_ns, f"{planned.id}: {what if edge.kind is EdgeKind.FAILURE else repaired}"))
     validation = format_duration(drill.profile.validation_ns)
     found.append(

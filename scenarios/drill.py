@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from failover.faults import PlannedFault, RateDrop
+from failover.faults import PlannedFault
 from failover.marks import Mark
 from failover.model import QUICK, Settings
 from failover.ports import Sampling
@@ -283,17 +283,12 @@ class Timeline:
 
     def slowed(self, times: int) -> Timeline:
         """For a ``times``-th of the traffic: a link that turns slow has as much less left for it."""
-        return replace(self, faults=tuple(_slowed(planned, times) for planned in self.faults))
+        return replace(self, faults=tuple(replace(each, fault=each.fault.slowed(times)) for each in self.faults))
 
     @property
     def end_ns(self) -> int:
         """The end of traffic: ``settle_ns`` after the last edge, or after the healthy phase."""
         return max([self.healthy_ns, *(edge.at_ns for fault in self.faults for edge in fault.edges)]) + self.settle_ns
-
-
-def _slowed(planned: PlannedFault, times: int) -> PlannedFault:
-    fault = planned.fault
-    return replace(planned, fault=replace(fault, rate=fault.rate / times)) if isinstance(fault, RateDrop) else planned
 
 
 @dataclass(frozen=True, slots=True)

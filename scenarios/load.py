@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import cast
 
-from failover.faults import FAULTS, Fault, HostReplaced, PlannedFault, make, parameters, settled
+from failover.faults import FAULTS, Fault, PlannedFault, make, parameters, settled
 from failover.ports import Ports, Sampling
 from results.statistic import Statistic
 from scenarios.checks import Parts, check_drill
@@ -135,7 +135,8 @@ def _flows(
         mistakes.add_all(("workload", "pattern") if written else ("topology",), error, "workload: ")
         return ()
     planned = [fault for fault, _ in faults]
-    if any(isinstance(each.fault, HostReplaced) and not each.fault.spare for each in planned):
+    replacements = [each.fault.replacement for each in planned if each.fault.replacement is not None]
+    if any(not replacement.spare for replacement in replacements):
         return ()
     return (*flows, *chain.from_iterable(stand_ins(fabric, planned, flows)))
 
@@ -173,7 +174,8 @@ def _with_spares(
     found = assigned(fabric, [fault for fault, _ in faults])
     for at, problem in found.problems.items():
         planned, where = faults[at]
-        key = (*where, "spare" if isinstance(planned.fault, HostReplaced) and planned.fault.spare else "fault")
+        replacement = planned.fault.replacement
+        key = (*where, "spare" if replacement is not None and replacement.spare else "fault")
         mistakes.add(key, f"{dotted(where)}: {problem}")
     return [(fault, where) for fault, (_, where) in zip(found.faults, faults, strict=True)]
 

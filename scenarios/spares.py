@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from failover.faults import HostReplaced, PlannedFault, SpareTakeover
+from failover.faults import PlannedFault, Replacement
 from failover.moments import moments
 from scenarios.scope import place_of
 from testbed.fabric.model import Fabric, Nic, Node, Role
@@ -28,17 +28,17 @@ def assigned(fabric: Fabric, faults: Sequence[PlannedFault]) -> Assigned:
     """
     problems: dict[int, str] = {}
     chosen: dict[int, str] = {}
-    wanting = [(at, f) for at, planned in enumerate(faults) if isinstance(f := planned.fault, HostReplaced)]
-    for at, fault in sorted(wanting, key=lambda item: not item[1].spare):  # who names one is served first
-        if not _is_host(fabric, fault.host) or not (spares := _spares_beside(fabric, fault.host)):
+    wanting = [(at, r) for at, planned in enumerate(faults) if (r := planned.fault.replacement) is not None]
+    for at, wanted in sorted(wanting, key=lambda item: not item[1].spare):  # who names one is served first
+        if not _is_host(fabric, wanted.host) or not (spares := _spares_beside(fabric, wanted.host)):
             continue
         taken = {spare: faults[other].id for other, spare in chosen.items() if spare in spares}
         free = [spare for spare in spares if spare not in taken]
-        problem = _problem(fabric, fault, taken, free)
+        problem = _problem(fabric, wanted, taken, free)
         if problem:
             problems[at] = problem
         else:
-            chosen[at] = fault.spare or free[0]
+            chosen[at] = wanted.spare or free[0]
     return Assigned(tuple(_with_spare(planned, chosen.get(at, "")) for at, planned in enumerate(faults)), problems)
 
 
@@ -79,8 +79,8 @@ def idle(faults: Iterable[PlannedFault], flows: Iterable[FlowSpec]) -> tuple[str
     for moment in (moment for moment in moments(faults) if moment.takeovers):
         closes = roster.take_over(moment.takeovers).closes
         busy = {host for flow in closes for host in _ends(flow)}
-        steps = ((due.planned.id, due.fault) for due in moment.due)
-        found += [name for name, step in steps if isinstance(step, SpareTakeover) and step.host not in busy]
+        steps = ((due.planned.id, due.fault.takes_over) for due in moment.due)
+        found += [name for name, step in steps if step is not None and step[0] not in busy]
     return tuple(found)
 
 
@@ -135,18 +135,18 @@ def _spares_beside(fabric: Fabric, host: str) -> list[str]:
     return [node.name for node in beside if node.spare and node is not here]
 
 
-def _problem(fabric: Fabric, fault: HostReplaced, taken: Mapping[str, str], free: Sequence[str]) -> str:
-    """Why a fault cannot have the spare it names, or any; '' when it can."""
+def _problem(fabric: Fabric, wanted: Replacement, taken: Mapping[str, str], free: Sequence[str]) -> str:
+    """Why nobody can have the spare that is named, or any; '' when it can."""
     more = f"raise spare_hosts of the topology to {fabric.spec.spare_hosts + 1}"
     instead = f"write {' or '.join(free[:3])}" if free else more
-    here = _segment(fabric.node(fault.host))
-    if not fault.spare:
+    here = _segment(fabric.node(wanted.host))
+    if not wanted.spare:
         return "" if free else f"no spare host of {here} is left, {_takers(taken)}; {more}"
-    said = f"spare is {shorten(fault.spare)}"
-    if not _is_host(fabric, fault.spare):
+    said = f"spare is {shorten(wanted.spare)}"
+    if not _is_host(fabric, wanted.spare):
         return f"{said}, which is no host of this fabric; {instead}"
-    spare = fabric.node(fault.spare)
-    if spare.name == fault.host:
+    spare = fabric.node(wanted.spare)
+    if spare.name == wanted.host:
         return f"{said}, the very host that dies; {instead}"
     if not spare.spare:
         return f"{said}, which is no spare host but has work of its own; {instead}"
@@ -161,8 +161,7 @@ def _takers(taken: Mapping[str, str]) -> str:
 
 
 def _with_spare(planned: PlannedFault, spare: str) -> PlannedFault:
-    fault = planned.fault
-    return replace(planned, fault=replace(fault, spare=spare)) if isinstance(fault, HostReplaced) else planned
+    return replace(planned, fault=planned.fault.with_spare(spare))
 
 
 def _ends(flow: FlowSpec) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 
-from failover.faults import Fault, HostReplaced, TargetKind, settled
+from failover.faults import Fault, TargetKind, settled
 from failover.faults.area import ALL, planes
 from scenarios.spares import no_spare
 from testbed.errors import InputError
@@ -49,7 +49,7 @@ def target_problem(fabric: Fabric, fault: Fault) -> str:
     if target in accepted:
         if not fault.links_hit(fabric):
             return f"{target} has no link that {fault.KIND} would hit; choose another"
-        return no_spare(fabric, target) if isinstance(fault, HostReplaced) else ""
+        return no_spare(fabric, target) if fault.REPLACES_HOST else ""
     if not accepted:
         return f"this fabric has no {needed}, which {fault.KIND} needs; choose another fault or topology"
     what = _what(fabric, target)

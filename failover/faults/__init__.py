@@ -1,8 +1,9 @@
 """The fault catalogue: what can be broken, what host and switch see of it, and when its edges are due. Pure.
 
 A new fault is one frozen dataclass in a module here, listed in ``FAULTS``: its first field is the target, every
-other field a parameter of the drill file (``parameter`` carries its unit and range). How a fault is done to a running
-lab, and its inverse, is ``failover.actions``; which faults may overlap is ``failover.faults.compose``.
+other field a parameter of the drill file (``parameter`` carries its unit and range), and what ``Fault`` asks of every
+kind it says of itself: how it is done to a lab too, by the levers a lab has (``failover.faults.levers``). Which faults
+may overlap follows from what they say (``failover.faults.compose``).
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from failover.faults.base import (
     MS,
     Fault,
     Need,
-    Parameter,
     PlannedEdge,
     PlannedFault,
+    Replacement,
     TargetKind,
-    Unit,
+    Told,
+    lacks,
     nics_hit,
-    parameter,
-    parameters,
 )
 from failover.faults.control import BgpReset, TorControlHang, TorDrain, TorLeave
+from failover.faults.fields import Parameter, Unit, parameter, parameters
 from failover.faults.impair import ArpLoss, BitCorruption, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
 from failover.faults.link import AdminDown, End, LinkDown, LinkFlap
 from failover.faults.node import (
@@ -38,6 +39,7 @@ from failover.faults.node import (
 from failover.faults.replace import HostReplaced, SpareTakeover
 from failover.faults.stack import StackUpgrade
 from failover.faults.storm import FlapStorm
+from testbed.entries import Registry
 from testbed.fabric.model import Fabric
 
 __all__ = [
@@ -66,11 +68,13 @@ __all__ = [
     "PlannedEdge",
     "PlannedFault",
     "RateDrop",
+    "Replacement",
     "SilentDrop",
     "SpareTakeover",
     "StackUpgrade",
     "TargetKind",
     "Tier",
+    "Told",
     "TorControlHang",
     "TorCrash",
     "TorDataplaneDeath",
@@ -110,7 +114,10 @@ _ALL: tuple[type[Fault], ...] = (
     BgpReset,
 )
 
-FAULTS: Mapping[str, type[Fault]] = {fault.KIND: fault for fault in _ALL}
+FAULTS = Registry("fault", lambda fault: fault.KIND, _ALL, lacks)
+"""The kinds that a drill may name."""
+
+_STEPS = Registry[type[Fault]]("step of a fault", lambda fault: fault.KIND, (TorLeave, SpareTakeover), lacks)
 
 
 def make(kind: str, target: str, arguments: Mapping[str, int | float | str]) -> Fault:
@@ -122,4 +129,4 @@ def make(kind: str, target: str, arguments: Mapping[str, int | float | str]) -> 
 
 def settled(fault: Fault, fabric: Fabric) -> Fault:
     """The fault with what only the fabric can tell it: a storm's flaps, a plane's switches. InputError as they say."""
-    return fault.on(fabric) if isinstance(fault, FlapStorm | PlaneDown) else fault
+    return fault.on(fabric)

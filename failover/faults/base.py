@@ -1,19 +1,24 @@
-"""What every fault says about itself: target, parameters, links and nodes hit, edges. Pure.
+"""What every fault says about itself: target, parameters, what it hits, edges, whom it tells, what it hides. Pure.
 
-Changes when an analysis needs to know something more of every fault.
+Changes when somebody needs to know something more of every fault.
 """
 
 from __future__ import annotations
 
-import dataclasses
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from enum import Enum, StrEnum, auto
+from typing import ClassVar
 
+from failover.faults.levers import Action, Levers
+from failover.faults.streams import EVERYTHING, NOTHING, Stream
 from failover.model import EdgeKind
 from testbed.fabric.model import Fabric, Link, LinkKind
 
 MS = 1_000_000
+
+AS_OFTEN_AS_A_TOR = 0.00051
+"""Failures a month of a ToR (HPN, SIGCOMM 2024). Nothing is published for most other kinds, which count as often."""
 
 
 class TargetKind(StrEnum):
@@ -39,35 +44,6 @@ class Need(StrEnum):
     NETEM = "netem"
 
 
-class Unit(StrEnum):
-    """How a parameter is written in a drill file."""
-
-    DURATION = "duration"  # '400 ms', an int of nanoseconds here
-    PERCENT = "percent"  # '50 %', a float of 0..1 here
-    COUNT = "count"
-    CHOICE = "choice"  # one of a few words
-    NAME = "name"  # of something in the fabric
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a fault as a drill file gives it; ``low`` and ``high`` are inclusive, in the field's unit.
-
-    ``choices`` of a choice instead. A parameter with a ``default`` may be left out of the file.
-    """
-
-    key: str
-    unit: Unit
-    low: float = 0
-    high: float = 0
-    choices: type[StrEnum] | None = None
-    default: int | float | str | None = None
-
-    def of(self, value: int | float | str) -> int | float | str:
-        """The field's value for what a drill file gave."""
-        return self.choices(str(value)) if self.choices is not None else value
-
-
 @dataclass(frozen=True, slots=True)
 class PlannedEdge:
     """A moment at which a fault is to be injected or restored, relative to the start of traffic.
@@ -82,39 +58,129 @@ class PlannedEdge:
     part: Fault | None = None
 
 
-class Fault(Protocol):
-    """What every fault says about itself. ``REPAIRS_ITSELF``: its edges include the repair, ``for`` has no meaning."""
+class Told(Enum):
+    """Whom a fault tells that it is there."""
 
-    KIND: ClassVar[str]
-    TARGET: ClassVar[TargetKind]
-    REPAIRS_ITSELF: ClassVar[bool]
-    TAKES_CARRIER: ClassVar[bool]  # the ports that are hit see it at once; else only what crosses the link can tell
-    NEEDS: ClassVar[frozenset[Need]]  # of the kernel, beyond what every lab needs
+    CARRIER = auto()  # the ports that are hit: they lose carrier
+    NEIGHBOURS = auto()  # a switch says so while carrier stays
+    NOBODY = auto()  # only what is missed can tell
 
-    def __hash__(self) -> int:
-        """Equal faults are the same fault."""
 
-    @property
-    def target(self) -> str:
-        """Name of the link or node it acts on."""
+class SwitchPart(Enum):
+    """What of a switch stops working."""
 
-    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
-        """The links whose traffic it hits. InputError when the target is not in ``fabric``."""
-
-    def nodes_hit(self) -> tuple[str, ...]:
-        """Nodes that are hit as a whole."""
-
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Its failures and repairs in order when injected at ``at_ns`` and restored after ``for_ns`` (None: never)."""
+    NONE = auto()  # no switch is hit as a whole
+    WHOLE = auto()
+    CONTROL = auto()  # BGP, LACP, ARP to host routes; it forwards on
+    FORWARDING = auto()
 
 
 @dataclass(frozen=True, slots=True)
-class LinkFault:
+class Replacement:
+    """A spare host that goes on with the work of a dead one ``after_ns`` after its death; ``spare`` '': any."""
+
+    host: str
+    spare: str
+    after_ns: int
+
+
+class Fault(ABC):
+    """What every fault says about itself. Equal faults are the same fault, and hash alike.
+
+    What has neither a value here nor a body must be said by each kind or by the base it shares with others; the
+    catalogue (``failover.faults``) cannot be imported with one that does not.
+    """
+
+    __slots__ = ()
+
+    KIND: ClassVar[str]
+    TARGET: ClassVar[TargetKind]
+    TELLS: ClassVar[Told]
+    STEADY: ClassVar[bool]  # what it takes is away all the time, and does not come and go
+    PART: ClassVar[SwitchPart]  # of the switches that are hit as a whole
+    REPAIRS_ITSELF: ClassVar[bool]  # its edges include the repair, ``for`` has no meaning
+    SESSIONS_DOWN: ClassVar[bool]  # BGP sessions over its links may be down, or one end's daemon not listening
+    NEEDS: ClassVar[frozenset[Need]]  # of the kernel, beyond what every lab needs
+    PER_MONTH: ClassVar[float]  # failures of one element; campaigns draw by it
+    WANTS_SESSIONS: ClassVar[bool] = False  # it acts on a BGP session, which has to be up
+    REPLACES_HOST: ClassVar[bool] = False  # it has a ``replacement``
+
+    @property
+    @abstractmethod
+    def target(self) -> str:
+        """Name of the link or node it acts on."""
+
+    @abstractmethod
+    def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
+        """The links whose traffic it hits. InputError when the target is not in ``fabric``."""
+
+    @abstractmethod
+    def nodes_hit(self) -> tuple[str, ...]:
+        """Nodes that are hit as a whole."""
+
+    @abstractmethod
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Its failures and repairs in order when injected at ``at_ns`` and restored after ``for_ns`` (None: never)."""
+
+    @abstractmethod
+    def act(self, levers: Levers) -> Action:
+        """The way to do it to a lab, and its inverse. Nothing is done yet, and nothing is kept in the fault."""
+
+    @abstractmethod
+    def silences(self) -> frozenset[Stream]:
+        """What it leaves nothing of on its links: no other fault shows in that."""
+
+    @abstractmethod
+    def shows_in(self) -> frozenset[Stream]:
+        """By the fate of which frames alone it can be told; none when it also shows in something else."""
+
+    def on(self, fabric: Fabric) -> Fault:
+        """The same with what only the fabric can tell it. InputError when the fabric has no room for it."""
+        return self
+
+    def slowed(self, times: int) -> Fault:
+        """The same for a ``times``-th of the traffic."""
+        return self
+
+    def last_step(self, planned: PlannedFault) -> PlannedFault | None:
+        """What it becomes in the end, when planned so, that hides more than it does itself."""
+        return None
+
+    def bears(self, mine: PlannedFault, other: PlannedFault) -> bool:
+        """Whether it composes with another that hits the same switch as a whole; ``mine`` is itself as planned."""
+        return False
+
+    @property
+    def replacement(self) -> Replacement | None:
+        """Who goes on with the work of the host that it kills."""
+        return None
+
+    def with_spare(self, spare: str) -> Fault:
+        """The same with the spare of its replacement."""
+        return self
+
+    @property
+    def takes_over(self) -> tuple[str, str] | None:
+        """A dead host and the spare that takes over from it, when this is the step in which it does."""
+        return None
+
+
+def lacks(fault: type[Fault]) -> set[str]:
+    """What a kind of fault has not said of itself that every fault must."""
+    unsaid = {name for name in Fault.__annotations__ if not hasattr(fault, name)}
+    return unsaid | set(fault.__abstractmethods__)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFault(Fault):
     """What faults of one link have in common, unless they say otherwise: a carrier taken once and given back once."""
 
     TARGET: ClassVar[TargetKind] = TargetKind.LINK
+    TELLS: ClassVar[Told] = Told.CARRIER
+    STEADY: ClassVar[bool] = True
+    PART: ClassVar[SwitchPart] = SwitchPart.NONE
     REPAIRS_ITSELF: ClassVar[bool] = False
-    TAKES_CARRIER: ClassVar[bool] = True
+    SESSIONS_DOWN: ClassVar[bool] = True
     NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
     link: str
@@ -136,31 +202,13 @@ class LinkFault:
         """Done once, undone once."""
         return once(at_ns, for_ns)
 
+    def silences(self) -> frozenset[Stream]:
+        """All of it."""
+        return EVERYTHING
 
-def parameter(key: str, unit: Unit, low: float, high: float, default: float | None = None) -> Any:
-    """Declare a dataclass field as a parameter of the drill file."""
-    return _field(Parameter(key, unit, low, high, default=default))
-
-
-def choice(key: str, choices: type[StrEnum], default: StrEnum | None = None) -> Any:
-    """Declare a dataclass field as a choice of the drill file between the values of ``choices``."""
-    return _field(Parameter(key, Unit.CHOICE, choices=choices, default=default))
-
-
-def name(key: str) -> Any:
-    """Declare a dataclass field as a name that the drill file may give; '' when it does not."""
-    return _field(Parameter(key, Unit.NAME, default=""))
-
-
-def _field(declared: Parameter) -> Any:
-    default = dataclasses.MISSING if declared.default is None else declared.default
-    return dataclasses.field(default=default, metadata={"parameter": declared})
-
-
-def parameters(fault: type[Fault]) -> dict[str, Parameter]:
-    """The parameters of a fault class by field name, target left out."""
-    fields = dataclasses.fields(fault)  # type: ignore[arg-type]  # a protocol cannot say 'is a dataclass'
-    return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}
+    def shows_in(self) -> frozenset[Stream]:
+        """In carrier."""
+        return NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from failover.faults.base import MS, LinkFault, PlannedEdge, TargetKind, Unit, parameter
+from failover.faults.base import (
+    AS_OFTEN_AS_A_TOR,
+    MS,
+    LinkFault,
+    PlannedEdge,
+    PlannedFault,
+    SwitchPart,
+    TargetKind,
+    Told,
+)
+from failover.faults.fields import Unit, parameter
+from failover.faults.levers import Action, Levers
 from failover.faults.node import SwitchFault, TorCrash
+from failover.faults.streams import NOTHING, Direction, Frames, Stream, streams
 from failover.model import EdgeKind
 
 
@@ -21,7 +33,16 @@ class TorControlHang(SwitchFault):
 
     KIND: ClassVar[str] = "tor-control-hang"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    TAKES_CARRIER: ClassVar[bool] = False
+    TELLS: ClassVar[Told] = Told.NOBODY
+    PART: ClassVar[SwitchPart] = SwitchPart.CONTROL
+
+    def silences(self) -> frozenset[Stream]:
+        """LACP: none is sent, none is heard. ARP is answered by the kernel; BGP sessions stand until they time out."""
+        return streams(Direction, (Frames.LACP,))
+
+    def act(self, levers: Levers) -> Action:
+        """Its control plane."""
+        return levers.hang(levers.fabric.node(self.switch).name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +54,16 @@ class TorLeave(SwitchFault):
 
     KIND: ClassVar[str] = "tor-leave"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    TAKES_CARRIER: ClassVar[bool] = False
+    TELLS: ClassVar[Told] = Told.NEIGHBOURS
+    SESSIONS_DOWN: ClassVar[bool] = False
+
+    def silences(self) -> frozenset[Stream]:
+        """None: it forwards on."""
+        return NOTHING
+
+    def act(self, levers: Levers) -> Action:
+        """Its LACP."""
+        return levers.leave(levers.fabric.node(self.switch).name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +78,7 @@ class TorDrain(SwitchFault):
 
     KIND: ClassVar[str] = "tor-drain"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    TAKES_CARRIER: ClassVar[bool] = False
+    TELLS: ClassVar[Told] = Told.NEIGHBOURS
 
     grace_ns: int = parameter("grace", Unit.DURATION, 100 * MS, 600_000 * MS)
 
@@ -60,6 +90,29 @@ class TorDrain(SwitchFault):
             PlannedEdge(at_ns + self.grace_ns, EdgeKind.FAILURE, 2, TorCrash(self.switch)),
         )
         return steps if for_ns is None else (*steps, PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR))
+
+    def silences(self) -> frozenset[Stream]:
+        """None until it goes down."""
+        return NOTHING
+
+    def act(self, levers: Levers) -> Action:
+        """The first step, its host routes; the others are parts."""
+        return levers.withdraw(levers.fabric.node(self.switch).name)
+
+    def last_step(self, planned: PlannedFault) -> PlannedFault | None:
+        """The crash that it ends in."""
+        down_ns = planned.at_ns + self.grace_ns
+        for_ns = None if planned.for_ns is None else planned.for_ns - self.grace_ns
+        return PlannedFault(planned.id, TorCrash(self.switch), down_ns, for_ns)
+
+    def bears(self, mine: PlannedFault, other: PlannedFault) -> bool:
+        """A crash while it is drained, if the ToR is not back before its hour has come, or not within its downtime."""
+        if not isinstance(other.fault, TorCrash):
+            return False
+        down_ns = mine.at_ns + self.grace_ns
+        stays = other.over_at_ns is None or other.over_at_ns >= down_ns
+        hidden = other.at_ns >= down_ns and mine.covers(other)
+        return other.at_ns > mine.at_ns and stays and not hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +126,24 @@ class BgpReset(LinkFault):
 
     KIND: ClassVar[str] = "bgp-reset"
     TARGET: ClassVar[TargetKind] = TargetKind.UPLINK
+    TELLS: ClassVar[Told] = Told.NEIGHBOURS
     REPAIRS_ITSELF: ClassVar[bool] = True
-    TAKES_CARRIER: ClassVar[bool] = False
+    SESSIONS_DOWN: ClassVar[bool] = False
+    PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
+    WANTS_SESSIONS: ClassVar[bool] = True
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
         """Reset once; ``for_ns`` is ignored."""
         return (PlannedEdge(at_ns, EdgeKind.FAILURE),)
+
+    def silences(self) -> frozenset[Stream]:
+        """None: carrier and forwarding are untouched."""
+        return NOTHING
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In what the daemons say."""
+        return NOTHING
+
+    def act(self, levers: Levers) -> Action:
+        """The session."""
+        return levers.reset_session(levers.fabric.link(self.link))

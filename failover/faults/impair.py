@@ -8,26 +8,16 @@ makes an end that still hears everything stop, when its Mux has coupled control,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from failover.faults.base import MS, LinkFault, Need, TargetKind, Unit, choice, parameter
-
-
-class Direction(StrEnum):
-    """Which way frames go on a link."""
-
-    UP = "up"  # from the lower end, nearer to the hosts, to the upper
-    DOWN = "down"
-
-
-class Directions(StrEnum):
-    """One way, or both."""
-
-    BOTH = "both"
-    UP = "up"
-    DOWN = "down"
+from failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkFault, Need, TargetKind, Told
+from failover.faults.fields import Unit, choice, parameter
+from failover.faults.levers import Action, Levers, Lost
+from failover.faults.streams import EVERYTHING, NOTHING, Direction, Directions, Frames, Stream, streams
 
 
 class Dropped(StrEnum):
@@ -37,13 +27,35 @@ class Dropped(StrEnum):
     DATA = "data"
     NOT_CONTROL = "all-but-control"
 
+    @property
+    def frames(self) -> tuple[Frames, ...]:
+        """What is taken of each direction."""
+        return _DROPPED[self]
+
+
+_DROPPED: Mapping[Dropped, tuple[Frames, ...]] = {
+    Dropped.EVERYTHING: tuple(Frames),
+    Dropped.DATA: (Frames.DATA,),
+    Dropped.NOT_CONTROL: (Frames.ARP, Frames.DATA, Frames.OTHER),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class _Silent(LinkFault):
-    """What these faults share: nobody is told."""
+    """What these faults share: nobody is told. What it hides, and what hides it, is for each to say."""
 
-    TAKES_CARRIER: ClassVar[bool] = False
+    TELLS: ClassVar[Told] = Told.NOBODY
+    SESSIONS_DOWN: ClassVar[bool] = False
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_INGRESS})
+    PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
+
+    @abstractmethod
+    def silences(self) -> frozenset[Stream]:
+        """As ``Fault``."""
+
+    @abstractmethod
+    def shows_in(self) -> frozenset[Stream]:
+        """As ``Fault``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,18 @@ class OneWayLoss(_Silent):
 
     direction: Direction = choice("direction", Direction)  # noqa: RUF009 - a field
 
+    def silences(self) -> frozenset[Stream]:
+        """All that goes that way."""
+        return streams((self.direction,), Frames)
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In all that goes that way."""
+        return streams((self.direction,), Frames)
+
+    def act(self, levers: Levers) -> Action:
+        """Where that direction arrives."""
+        return levers.lose(self, levers.fabric.link(self.link), (self.direction,), Lost.EVERYTHING)
+
 
 @dataclass(frozen=True, slots=True)
 class SilentDrop(_Silent):
@@ -82,6 +106,20 @@ class SilentDrop(_Silent):
 
     share: float = parameter("share", Unit.PERCENT, 0.0001, 1.0, default=1.0)
     traffic: Dropped = choice("traffic", Dropped, default=Dropped.EVERYTHING)  # noqa: RUF009 - a field
+
+    def silences(self) -> frozenset[Stream]:
+        """What it takes, when it takes all of it."""
+        return streams(Direction, self.traffic.frames) if self.share == 1.0 else NOTHING
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In data; the little else that ``all-but-control`` takes is hardly ever sent."""
+        return EVERYTHING if self.traffic is Dropped.EVERYTHING else streams(Direction, (Frames.DATA,))
+
+    def act(self, levers: Levers) -> Action:
+        """At both ends."""
+        return levers.lose(
+            self, levers.fabric.link(self.link), Directions.BOTH.each, Lost(self.traffic.value), self.share
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +139,18 @@ class LacpLoss(_Silent):
 
     direction: Directions = choice("direction", Directions, default=Directions.BOTH)  # noqa: RUF009 - a field
 
+    def silences(self) -> frozenset[Stream]:
+        """LACPDUs."""
+        return streams(self.direction.each, (Frames.LACP,))
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In LACPDUs."""
+        return streams(self.direction.each, (Frames.LACP,))
+
+    def act(self, levers: Levers) -> Action:
+        """Where it arrives."""
+        return levers.lose(self, levers.fabric.link(self.link), self.direction.each, Lost.LACP)
+
 
 @dataclass(frozen=True, slots=True)
 class ArpLoss(_Silent):
@@ -118,6 +168,18 @@ class ArpLoss(_Silent):
 
     direction: Directions = choice("direction", Directions, default=Directions.BOTH)  # noqa: RUF009 - a field
 
+    def silences(self) -> frozenset[Stream]:
+        """ARP."""
+        return streams(self.direction.each, (Frames.ARP,))
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In ARP."""
+        return streams(self.direction.each, (Frames.ARP,))
+
+    def act(self, levers: Levers) -> Action:
+        """Where it arrives."""
+        return levers.lose(self, levers.fabric.link(self.link), self.direction.each, Lost.ARP)
+
 
 @dataclass(frozen=True, slots=True)
 class BitCorruption(_Silent):
@@ -132,6 +194,18 @@ class BitCorruption(_Silent):
     KIND: ClassVar[str] = "bit-corruption"
 
     share: float = parameter("share", Unit.PERCENT, 0.0001, 1.0)
+
+    def silences(self) -> frozenset[Stream]:
+        """None: what is corrupted still arrives, and is counted."""
+        return NOTHING
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In data."""
+        return streams(Direction, (Frames.DATA,))
+
+    def act(self, levers: Levers) -> Action:
+        """At both ends."""
+        return levers.corrupt(self, levers.fabric.link(self.link), self.share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +223,18 @@ class LinkDelay(_Silent):
     delay_ns: int = parameter("delay", Unit.DURATION, MS // 1000, 1000 * MS)
     jitter_ns: int = parameter("jitter", Unit.DURATION, 0, 1000 * MS, default=0)
 
+    def silences(self) -> frozenset[Stream]:
+        """None: all arrives, later."""
+        return NOTHING
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In every frame."""
+        return EVERYTHING
+
+    def act(self, levers: Levers) -> Action:
+        """At both ends."""
+        return levers.delay(self, levers.fabric.link(self.link), self.delay_ns, self.jitter_ns)
+
 
 @dataclass(frozen=True, slots=True)
 class RateDrop(_Silent):
@@ -163,3 +249,19 @@ class RateDrop(_Silent):
     NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
     rate: float = parameter("rate", Unit.PERCENT, 0.001, 0.99)
+
+    def silences(self) -> frozenset[Stream]:
+        """None: as much as fits arrives."""
+        return NOTHING
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In every frame: whatever goes there waits."""
+        return EVERYTHING
+
+    def slowed(self, times: int) -> RateDrop:
+        """A ``times``-th of the rate for a ``times``-th of the traffic."""
+        return replace(self, rate=self.rate / times)
+
+    def act(self, levers: Levers) -> Action:
+        """At both ends."""
+        return levers.slow(self, levers.fabric.link(self.link), self.rate)

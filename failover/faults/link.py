@@ -6,12 +6,24 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from failover.faults.base import MS, LinkFault, PlannedEdge, TargetKind, Unit, choice, parameter
+from failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkFault, PlannedEdge, TargetKind
+from failover.faults.fields import Unit, choice, parameter
+from failover.faults.levers import Action, Levers
 from failover.model import EdgeKind
 
 
 @dataclass(frozen=True, slots=True)
-class LinkDown(LinkFault):
+class _Cut(LinkFault):
+    """The lower end is taken down; the upper loses carrier with it."""
+
+    def act(self, levers: Levers) -> Action:
+        """One port."""
+        link = levers.fabric.link(self.link)
+        return levers.cut([(link, link.lower.node)])
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDown(_Cut):
     """A cable is cut: both ends lose carrier at once.
 
     Host: the port of the NIC loses carrier, the LAG drops it at once (no LACP timeout is needed). ToR: the port loses
@@ -20,6 +32,7 @@ class LinkDown(LinkFault):
     """
 
     KIND: ClassVar[str] = "link-down"
+    PER_MONTH: ClassVar[float] = 0.00057  # of NIC-ToR links: HPN, SIGCOMM 2024
 
 
 class End(StrEnum):
@@ -41,12 +54,18 @@ class AdminDown(LinkFault):
 
     KIND: ClassVar[str] = "admin-down"
     TARGET: ClassVar[TargetKind] = TargetKind.ACCESS_LINK
+    PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
 
     end: End = choice("end", End)  # noqa: RUF009 - a field
 
+    def act(self, levers: Levers) -> Action:
+        """The port at that end."""
+        link = levers.fabric.link(self.link)
+        return levers.cut([(link, (link.lower if self.end is End.HOST else link.upper).node)])
+
 
 @dataclass(frozen=True, slots=True)
-class LinkFlap(LinkFault):
+class LinkFlap(_Cut):
     """A link that goes down and up ``count`` times, down for ``duty`` of every ``period``.
 
     Host and ToR see what ``LinkDown`` shows them, again and again; a period shorter than LACP's or BGP's recovery means
@@ -54,7 +73,9 @@ class LinkFlap(LinkFault):
     """
 
     KIND: ClassVar[str] = "link-flap"
+    STEADY: ClassVar[bool] = False
     REPAIRS_ITSELF: ClassVar[bool] = True
+    PER_MONTH: ClassVar[float] = 30_000 * 30 / 30_720  # about the middle of the paper's flaps a day, on a pod's links
 
     period_ns: int = parameter("period", Unit.DURATION, 10 * MS, 60_000 * MS)
     duty: float = parameter("duty", Unit.PERCENT, 0.01, 0.99)

@@ -7,12 +7,40 @@ from enum import StrEnum
 from typing import ClassVar
 
 from failover.faults.area import links_of_any, switches_of
-from failover.faults.base import Need, PlannedEdge, TargetKind, choice, once
+from failover.faults.base import AS_OFTEN_AS_A_TOR, Fault, Need, PlannedEdge, SwitchPart, TargetKind, Told, once
+from failover.faults.fields import choice
+from failover.faults.levers import Action, Levers
+from failover.faults.streams import EVERYTHING, NOTHING, Direction, Frames, Stream, streams
 from testbed.fabric.model import Fabric, Link, Role
 
 
 @dataclass(frozen=True, slots=True)
-class NicDown:
+class CarrierFault(Fault):
+    """What faults share that take the carrier of many links at one instant and give it back at another."""
+
+    TELLS: ClassVar[Told] = Told.CARRIER
+    STEADY: ClassVar[bool] = True
+    PART: ClassVar[SwitchPart] = SwitchPart.NONE
+    REPAIRS_ITSELF: ClassVar[bool] = False
+    SESSIONS_DOWN: ClassVar[bool] = True
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+    PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Done once, undone once."""
+        return once(at_ns, for_ns)
+
+    def silences(self) -> frozenset[Stream]:
+        """All that these links carry."""
+        return EVERYTHING
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In carrier, or in more than one link's frames."""
+        return NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class NicDown(CarrierFault):
     """A NIC dies: its ports lose carrier at one instant.
 
     Host: the LAG has no port left; what the NIC's queue pairs send is dropped, nothing arrives. ToRs: each port loses
@@ -22,9 +50,6 @@ class NicDown:
 
     KIND: ClassVar[str] = "nic-down"
     TARGET: ClassVar[TargetKind] = TargetKind.NIC
-    REPAIRS_ITSELF: ClassVar[bool] = False
-    TAKES_CARRIER: ClassVar[bool] = True
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
     nic: str
 
@@ -37,17 +62,17 @@ class NicDown:
         """The link of each of its ports."""
         return fabric.nic(self.nic).links
 
+    def act(self, levers: Levers) -> Action:
+        """Its ports."""
+        return levers.cut([(link, link.lower.node) for link in self.links_hit(levers.fabric)])
+
     def nodes_hit(self) -> tuple[str, ...]:
         """None: the host lives on."""
         return ()
 
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Down once, up once."""
-        return once(at_ns, for_ns)
-
 
 @dataclass(frozen=True, slots=True)
-class HostDown:
+class HostDown(CarrierFault):
     """A host loses power: every port of every NIC loses carrier at one instant.
 
     ToRs see what ``NicDown`` shows them, for every rail. The host sends and receives nothing; who sends to it runs into
@@ -57,9 +82,6 @@ class HostDown:
 
     KIND: ClassVar[str] = "host-down"
     TARGET: ClassVar[TargetKind] = TargetKind.HOST
-    REPAIRS_ITSELF: ClassVar[bool] = False
-    TAKES_CARRIER: ClassVar[bool] = True
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
     host: str
 
@@ -72,22 +94,20 @@ class HostDown:
         """The link of each port of each NIC."""
         return fabric.links_of(fabric.node(self.host).name)
 
+    def act(self, levers: Levers) -> Action:
+        """All its ports."""
+        return levers.cut([(link, link.lower.node) for link in self.links_hit(levers.fabric)])
+
     def nodes_hit(self) -> tuple[str, ...]:
         """The host."""
         return (self.host,)
 
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Down once, up once."""
-        return once(at_ns, for_ns)
-
 
 @dataclass(frozen=True, slots=True)
-class SwitchFault:
+class SwitchFault(CarrierFault):
     """What faults of one whole switch have in common."""
 
-    REPAIRS_ITSELF: ClassVar[bool] = False
-    TAKES_CARRIER: ClassVar[bool] = True
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+    PART: ClassVar[SwitchPart] = SwitchPart.WHOLE
 
     switch: str
 
@@ -104,13 +124,18 @@ class SwitchFault:
         """The switch."""
         return (self.switch,)
 
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Done once, undone once."""
-        return once(at_ns, for_ns)
+
+@dataclass(frozen=True, slots=True)
+class _Crash(SwitchFault):
+    """It dies as a whole."""
+
+    def act(self, levers: Levers) -> Action:
+        """Its ports and daemons."""
+        return levers.crash((levers.fabric.node(self.switch).name,))
 
 
 @dataclass(frozen=True, slots=True)
-class TorCrash(SwitchFault):
+class TorCrash(_Crash):
     """A ToR dies: every one of its ports loses carrier in one batch, its BGP daemon and LACP speaker die with it.
 
     Hosts: the port towards it loses carrier. Aggs: the port towards it loses carrier, BGP drops the session at once.
@@ -123,7 +148,7 @@ class TorCrash(SwitchFault):
 
 
 @dataclass(frozen=True, slots=True)
-class AggCrash(SwitchFault):
+class AggCrash(_Crash):
     """An Agg dies: every one of its ports loses carrier in one batch, its BGP daemon dies with it.
 
     ToRs: one uplink loses carrier, ECMP goes on over the others at once, BGP drops the session. Cores: the same below.
@@ -135,7 +160,7 @@ class AggCrash(SwitchFault):
 
 
 @dataclass(frozen=True, slots=True)
-class CoreCrash(SwitchFault):
+class CoreCrash(_Crash):
     """A Core dies, as an Agg does; only traffic between pods can notice.
 
     Aggs: one uplink loses carrier, ECMP goes on over the others, BGP drops the session. Hosts and ToRs see nothing.
@@ -155,8 +180,18 @@ class TorDataplaneDeath(SwitchFault):
 
     KIND: ClassVar[str] = "tor-dataplane-death"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
-    TAKES_CARRIER: ClassVar[bool] = False
+    TELLS: ClassVar[Told] = Told.NOBODY
+    PART: ClassVar[SwitchPart] = SwitchPart.FORWARDING
+    SESSIONS_DOWN: ClassVar[bool] = False
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_FORWARD})
+
+    def silences(self) -> frozenset[Stream]:
+        """What goes through it, and is not for the ToR itself."""
+        return streams(Direction, (Frames.DATA,))
+
+    def act(self, levers: Levers) -> Action:
+        """Its forwarding."""
+        return levers.stop_forwarding(levers.fabric.node(self.switch).name)
 
 
 class Tier(StrEnum):
@@ -167,7 +202,7 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlaneDown:
+class PlaneDown(CarrierFault):
     """All Aggs of a plane die at once, or all its switches: each loses its ports in one batch, its daemons die.
 
     ``tier: aggs``: ToRs lose every uplink, hosts keep their port and LACP, so only path control can tell them that
@@ -176,9 +211,7 @@ class PlaneDown:
 
     KIND: ClassVar[str] = "plane-down"
     TARGET: ClassVar[TargetKind] = TargetKind.PLANE
-    REPAIRS_ITSELF: ClassVar[bool] = False
-    TAKES_CARRIER: ClassVar[bool] = True
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+    PART: ClassVar[SwitchPart] = SwitchPart.WHOLE
 
     plane: str
     tier: Tier = choice("tier", Tier)  # noqa: RUF009 - a field
@@ -206,6 +239,6 @@ class PlaneDown:
         """These switches; none before ``on``."""
         return self.switches
 
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Dead once, booted once."""
-        return once(at_ns, for_ns)
+    def act(self, levers: Levers) -> Action:
+        """All of them."""
+        return levers.crash(self.dying(levers.fabric))

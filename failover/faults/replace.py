@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from failover.faults.base import MS, Need, PlannedEdge, TargetKind, Unit, name, once, parameter
-from failover.faults.node import HostDown
+from failover.faults.base import MS, PlannedEdge, Replacement, TargetKind, Told
+from failover.faults.fields import Unit, name, parameter
+from failover.faults.levers import NO_ACTION, Action, Levers
+from failover.faults.node import CarrierFault, HostDown
+from failover.faults.streams import NOTHING, Stream
 from failover.model import EdgeKind
 from testbed.fabric.model import Fabric, Link
 
 
 @dataclass(frozen=True, slots=True)
-class SpareTakeover:
+class SpareTakeover(CarrierFault):
     """A spare host takes over the job of a dead one: nothing of the network changes, only who talks to whom.
 
     Every queue pair from or to the dead host is closed; for each a new one from or to the spare's NIC of the same rail
@@ -21,9 +24,9 @@ class SpareTakeover:
 
     KIND: ClassVar[str] = "spare-takeover"
     TARGET: ClassVar[TargetKind] = TargetKind.HOST
+    TELLS: ClassVar[Told] = Told.NOBODY
     REPAIRS_ITSELF: ClassVar[bool] = True
-    TAKES_CARRIER: ClassVar[bool] = False
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
+    SESSIONS_DOWN: ClassVar[bool] = False
 
     spare: str
     host: str
@@ -41,9 +44,18 @@ class SpareTakeover:
         """None: the spare lived before."""
         return ()
 
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Once."""
-        return once(at_ns, for_ns)
+    def silences(self) -> frozenset[Stream]:
+        """None: nothing of the network changes."""
+        return NOTHING
+
+    def act(self, levers: Levers) -> Action:
+        """Nothing: the traffic does it."""
+        return NO_ACTION
+
+    @property
+    def takes_over(self) -> tuple[str, str]:
+        """The dead host and its spare."""
+        return self.host, self.spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,7 @@ class HostReplaced(HostDown):
     """
 
     KIND: ClassVar[str] = "host-replaced"
+    REPLACES_HOST: ClassVar[bool] = True
 
     after_ns: int = parameter("after", Unit.DURATION, 10 * MS, 1_800_000 * MS)
     spare: str = name("spare")  # '' until ``scenarios.spares`` has found one
@@ -66,3 +79,12 @@ class HostReplaced(HostDown):
         takeover = PlannedEdge(at_ns + self.after_ns, EdgeKind.REPAIR, 0, SpareTakeover(self.spare, self.host))
         power = () if for_ns is None else (PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR, 1),)
         return (death, takeover, *power)
+
+    @property
+    def replacement(self) -> Replacement:
+        """By its spare."""
+        return Replacement(self.host, self.spare, self.after_ns)
+
+    def with_spare(self, spare: str) -> HostReplaced:
+        """The same with this spare."""
+        return replace(self, spare=spare)

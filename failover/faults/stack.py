@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from failover.faults.base import MS, TargetKind, Unit, parameter
+from failover.faults.base import MS, TargetKind
+from failover.faults.fields import Unit, parameter
+from failover.faults.levers import Action, Levers
 from failover.faults.node import SwitchFault
 
 
@@ -19,6 +21,11 @@ class StackUpgrade(SwitchFault):
 
     KIND: ClassVar[str] = "stack-upgrade"
     TARGET: ClassVar[TargetKind] = TargetKind.TOR
+    STEADY: ClassVar[bool] = False
 
     version: int = parameter("version", Unit.COUNT, 0, 9999)
     reload_ns: int = parameter("reload", Unit.DURATION, 10 * MS, 600_000 * MS)
+
+    def act(self, levers: Levers) -> Action:
+        """Its boot with that version."""
+        return levers.reload(levers.fabric.node(self.switch).name, str(self.version), self.reload_ns)

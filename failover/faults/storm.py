@@ -8,8 +8,11 @@ from hashlib import blake2b
 from typing import ClassVar
 
 from failover.faults.area import access_links
-from failover.faults.base import MS, Need, PlannedEdge, TargetKind, Unit, parameter
+from failover.faults.base import MS, PlannedEdge, TargetKind
+from failover.faults.fields import Unit, parameter
+from failover.faults.levers import NO_ACTION, Action, Levers
 from failover.faults.link import LinkDown
+from failover.faults.node import CarrierFault
 from failover.model import EdgeKind
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Link
@@ -26,7 +29,7 @@ class Flap:
 
 
 @dataclass(frozen=True, slots=True)
-class FlapStorm:
+class FlapStorm(CarrierFault):
     """Links flap at random for ``duration``: a Poisson process with a mean of ``every`` between two flaps.
 
     Each flap takes a link chosen evenly among those that are up, for ``down``; hosts and ToRs see of it what
@@ -39,9 +42,8 @@ class FlapStorm:
 
     KIND: ClassVar[str] = "flap-storm"
     TARGET: ClassVar[TargetKind] = TargetKind.AREA
+    STEADY: ClassVar[bool] = False
     REPAIRS_ITSELF: ClassVar[bool] = True
-    TAKES_CARRIER: ClassVar[bool] = True
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
     area: str
     every_ns: int = parameter("every", Unit.DURATION, 20 * MS, 60_000 * MS)
@@ -77,6 +79,10 @@ class FlapStorm:
             found.append(PlannedEdge(start_ns, EdgeKind.FAILURE, index, part))
             found.append(PlannedEdge(start_ns + self.down_ns, EdgeKind.REPAIR, index, part))
         return tuple(sorted(found, key=lambda edge: edge.at_ns))
+
+    def act(self, levers: Levers) -> Action:
+        """Nothing: its flaps are parts."""
+        return NO_ACTION
 
     def _drawn(self, fabric: Fabric) -> tuple[Flap, ...]:
         links = [link.name for link in self.links_hit(fabric)]

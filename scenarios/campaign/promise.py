@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from failover.faults import MS, Fault, PlannedFault
+from failover.faults import MS, Fault, PlannedFault, Told
 from failover.model import EdgeKind, Relation
 from scenarios.blast import relations
 from testbed.fabric.model import Fabric, Nic
@@ -19,9 +19,6 @@ from traffic.qp import RetryPolicy
 
 REJOIN_NS = 4000 * MS
 """How long after its repair a link may still be out of use: LACP has to agree, BGP to connect again."""
-
-_SAY_SO = frozenset({"bgp-reset", "tor-drain", "tor-leave"})
-"""Faults that keep carrier and still tell the neighbours."""
 
 _NEAR = 0.7  # of a queue pair's patience: other faults may have used the rest
 
@@ -51,7 +48,7 @@ def _outs(fabric: Fabric, planned: PlannedFault) -> Iterator[Out]:
         end_ns = repairs[0].at_ns if repairs else edge.at_ns if planned.fault.REPAIRS_ITSELF else None
         fault = edge.part or planned.fault
         links = frozenset(link.name for link in fault.links_hit(fabric))
-        yield Out(edge.at_ns, end_ns, links, fault, fault.TAKES_CARRIER or fault.KIND in _SAY_SO)
+        yield Out(edge.at_ns, end_ns, links, fault, fault.TELLS is not Told.NOBODY)
 
 
 def excuse(fabric: Fabric, faults: Sequence[PlannedFault], flow: FlowSpec) -> str:

@@ -1,8 +1,8 @@
 """How often each kind of fault is drawn, and how large its parameters get. PURE.
 
-Rates are failures per month and element of the fabric. HPN (SIGCOMM 2024) reports 0.057 % of NIC-ToR links and 0.051 %
-of ToRs a month, and 5,000 to 60,000 link flaps a day over its fleet; one pod has 30,720 NIC-ToR links. Nothing is
-published for the other kinds: they count as often as a ToR fails.
+Rates are failures per month and element of the fabric; each kind of fault says its own. HPN (SIGCOMM 2024) reports
+0.057 % of NIC-ToR links and 0.051 % of ToRs a month, and 5,000 to 60,000 link flaps a day over its fleet; one pod has
+30,720 NIC-ToR links. Nothing is published for the other kinds: they count as often as a ToR fails.
 
 Taken as they are, 9,999 of 10,000 sequences would be flaps. So a kind's weight is its rate in this fabric to the power
 ``TEMPER``: the order stays, and what is rare in a fleet is still met within a hundred sequences.
@@ -12,22 +12,10 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
 
-from failover.faults import MS, Parameter, Unit
+from failover.faults import FAULTS, MS, Parameter, Unit
 
 TEMPER = 0.2
-_DAYS = 30
-_FLAPS_A_DAY = 30_000  # of a pod's NIC-ToR links, about the middle of what is reported
-_POD_LINKS = 30_720
-_TOR = 0.00051
-
-PER_MONTH: Mapping[str, float] = {
-    "link-flap": _FLAPS_A_DAY * _DAYS / _POD_LINKS,
-    "link-down": 0.00057,
-    "tor-crash": _TOR,
-}
-"""Failures of one element a month, by kind of fault."""
 
 LONGEST_NS = 500 * MS
 MOST = 4
@@ -35,7 +23,7 @@ MOST = 4
 
 def weight(kind: str, elements: int) -> float:
     """How likely a kind is drawn in a fabric with that many possible targets; 0 without any."""
-    return float((PER_MONTH.get(kind, _TOR) * elements) ** TEMPER) if elements else 0.0
+    return float((FAULTS[kind].PER_MONTH * elements) ** TEMPER) if elements else 0.0
 
 
 def sample(draw: random.Random, parameter: Parameter) -> int | float | str:

@@ -32,7 +32,8 @@ from failover.faults import (
     TorDrain,
 )
 from failover.faults.compose import clash
-from failover.faults.impair import Direction, Dropped
+from failover.faults.impair import Dropped
+from failover.faults.streams import Direction
 from failover.inject import Injector
 from failover.model import EdgeKind
 from failover.moments import moments

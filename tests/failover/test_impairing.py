@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from typing import Any, cast
 
 import pytest
 
@@ -19,10 +20,12 @@ from failover.faults import (
     OneWayLoss,
     RateDrop,
     SilentDrop,
+    Told,
     make,
 )
-from failover.faults.impair import Direction, Directions, Dropped
-from failover.impairing import IMPAIRMENTS, impair
+from failover.faults.impair import Dropped
+from failover.faults.streams import Direction, Directions
+from failover.levers import LabLevers
 from testbed.errors import MachineError
 from testbed.fabric.build import build
 from testbed.fabric.model import Link, Port
@@ -44,6 +47,9 @@ class Noted(Impairments):
         self.leaving: list[tuple[Port, Slow | Delay]] = []
         self.keys: set[Hashable] = set()
 
+    def open(self, nodes: Iterable[str]) -> None:
+        assert tuple(nodes) == (HOST.node, TOR.node)
+
     def on_arrival(self, key: Hashable, port: Port, what: Drop | Corrupt) -> None:
         self.keys.add(key)
         self.arriving.append((port, what))
@@ -56,7 +62,10 @@ class Noted(Impairments):
 
 def done(fault: Fault) -> Noted:
     noted = Noted()
-    impair(fault, LINK, noted)
+    stub = cast("Any", None)  # no other lever is pulled
+    action = fault.act(LabLevers(FABRIC, stub, stub, noted))
+    assert not noted.keys, "nothing is done yet"
+    action.do()
     assert noted.keys == {fault}, "lifted by the fault itself"
     return noted
 
@@ -93,12 +102,11 @@ def test_delay_and_rate_are_done_where_frames_leave() -> None:
     assert done(RateDrop(LINK.name, 0.25)).leaving == [(HOST, Slow(0.25)), (TOR, Slow(0.25))]
 
 
-def test_every_impairment_leaves_the_carrier_and_stands_in_the_catalogue() -> None:
-    for kind in IMPAIRMENTS:
-        assert FAULTS[kind.KIND] is kind
-        assert not kind.TAKES_CARRIER
+def test_every_impairment_leaves_the_carrier() -> None:
+    for kind in (OneWayLoss, SilentDrop, LacpLoss, ArpLoss, BitCorruption, LinkDelay, RateDrop):
+        assert kind.TELLS is Told.NOBODY
         assert not kind.REPAIRS_ITSELF
-    assert LinkDown.TAKES_CARRIER
+    assert LinkDown.TELLS is Told.CARRIER
 
 
 def test_a_choice_in_a_file_becomes_the_choice_itself() -> None:

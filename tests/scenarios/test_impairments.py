@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from failover.faults import Fault, LacpLoss, LinkDelay, OneWayLoss, SilentDrop
-from failover.faults.impair import Direction, Directions, Dropped
+from failover.faults.impair import Dropped
+from failover.faults.streams import Direction, Directions
 from scenarios.describe import describe
 from scenarios.drill import Drill
 from scenarios.load import drill_from

@@ -1,0 +1,54 @@
+"""What goes over a link, as far as faults tell it apart: by direction and by kind of frame. Pure.
+
+Changes when a fault takes away a part of the traffic that no other does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, StrEnum, auto
+
+
+class Direction(StrEnum):
+    """Which way frames go on a link."""
+
+    UP = "up"  # from the lower end, nearer to the hosts, to the upper
+    DOWN = "down"
+
+
+class Directions(StrEnum):
+    """One way, or both."""
+
+    BOTH = "both"
+    UP = "up"
+    DOWN = "down"
+
+    @property
+    def each(self) -> tuple[Direction, ...]:
+        """The directions that are meant; of both, down first: it arrives at the lower end."""
+        return (Direction.DOWN, Direction.UP) if self is Directions.BOTH else (Direction(self.value),)
+
+
+class Frames(Enum):
+    """Kinds of frames."""
+
+    LACP = auto()
+    ARP = auto()
+    BGP = auto()
+    DATA = auto()  # RoCEv2, acknowledgements too
+    OTHER = auto()
+
+
+Stream = tuple[Direction, Frames]
+
+
+def streams(directions: Iterable[Direction], frames: Iterable[Frames]) -> frozenset[Stream]:
+    """These frames in these directions."""
+    kinds = tuple(frames)
+    return frozenset((direction, kind) for direction in directions for kind in kinds)
+
+
+EVERYTHING = streams(Direction, Frames)
+"""All that a link carries."""
+
+NOTHING: frozenset[Stream] = frozenset()

@@ -1,0 +1,48 @@
+"""The catalogue of faults takes no kind that leaves something unsaid which others would have to guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from failover.faults import FAULTS, Fault
+from failover.faults.base import LinkFault, lacks
+from testbed.entries import Registry
+
+SAID = ("KIND", "NEEDS", "PART", "PER_MONTH", "REPAIRS_ITSELF", "SESSIONS_DOWN", "STEADY", "TARGET", "TELLS")
+DONE = ("act", "edges", "links_hit", "nodes_hit", "shows_in", "silences", "target")
+
+
+class Forgetful(Fault):
+    """Says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frayed(LinkFault):
+    """A cable that says nothing of how often it frays; the rest is as for any link."""
+
+    KIND: ClassVar[str] = "frayed"
+
+
+_FRAYED: type[Fault] = Frayed  # type: ignore[type-abstract]  # what it lacks is the point
+
+
+def test_a_fault_must_say_whom_it_tells_what_it_hides_and_how_often_it_comes() -> None:
+    unsaid = lacks(Forgetful)  # type: ignore[type-abstract]  # that it is abstract is the point
+    assert sorted(unsaid) == sorted((*SAID, *DONE))
+
+
+def test_the_catalogue_cannot_be_made_with_a_fault_that_leaves_something_unsaid() -> None:
+    with pytest.raises(TypeError, match="fault Frayed does not say its PER_MONTH"):
+        Registry[type[Fault]]("fault", lambda fault: fault.KIND, (*FAULTS.values(), _FRAYED), lacks)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_what_a_fault_says_goes_together(kind: str) -> None:
+    fault = FAULTS[kind]
+    assert not lacks(fault)
+    assert fault.PER_MONTH > 0
+    if fault.WANTS_SESSIONS:
+        assert not fault.SESSIONS_DOWN, "it would hide itself"

@@ -1,0 +1,35 @@
+"""A registry is complete when it is made, or it cannot be made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from testbed.entries import Registry
+
+
+@dataclass(frozen=True)
+class Thing:
+    key: str
+    unit: str = ""
+
+
+def _lacks(thing: Thing) -> set[str]:
+    return set() if thing.unit else {"unit"}
+
+
+def test_entries_keep_their_order_and_are_found_by_key() -> None:
+    found = Registry("thing", lambda thing: thing.key, (Thing("b"), Thing("a")))
+    assert list(found) == ["b", "a"]
+    assert (found["a"], "c" in found, len(found)) == (Thing("a"), False, 2)
+
+
+def test_an_entry_that_does_not_say_what_every_entry_must_is_an_error_at_once() -> None:
+    with pytest.raises(TypeError, match=r"thing Thing\(key='b', unit=''\) does not say its unit"):
+        Registry("thing", lambda thing: thing.key, (Thing("a", "ms"), Thing("b")), _lacks)
+
+
+def test_two_entries_of_one_key_are_an_error_at_once() -> None:
+    with pytest.raises(TypeError, match="has the key 'a' of"):
+        Registry("thing", lambda thing: thing.key, (Thing("a"), Thing("a", "ms")))

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from functools import reduce
 
 from testbed.fabric.architectures import ARCHITECTURES
+from testbed.fabric.architectures.architecture import Problem
 from testbed.fabric.spec import FabricSpec
-
-Problem = tuple[tuple[str, ...], str]
-"""Where it stands (the keys from the top), and one line with the way out."""
 
 _DEFAULTS = FabricSpec()
 
 
 def contradictions(spec: FabricSpec) -> list[Problem]:
     """Everything wrong between the values of ``spec``; empty when it can be built. The architecture must exist."""
-    return [*_meaningless(spec), *_tiers(spec), *_timers(spec), *_lag(spec)]
+    of_its_own = ARCHITECTURES[spec.architecture].contradictions(spec)
+    return [*_meaningless(spec), *_tiers(spec), *of_its_own, *_timers(spec), *_lag(spec)]
 
 
 def _meaningless(spec: FabricSpec) -> Iterator[Problem]:
@@ -36,7 +35,7 @@ def _tiers(spec: FabricSpec) -> Iterator[Problem]:
         yield ("aggs",), f"aggs is 0 but there are {spec.segments} segments to connect; write at least 1"
     if spec.aggs == 0 and spec.uplinks > 1:
         yield ("uplinks",), f"uplinks is {spec.uplinks} but aggs is 0; write at least 1 Agg, or leave uplinks out"
-    multi_pod = "cores" not in ARCHITECTURES[spec.architecture].meaningless
+    multi_pod = ARCHITECTURES[spec.architecture].cores
     if spec.pods > 1 and spec.cores == 0 and multi_pod:
         yield ("cores",), f"cores is 0 but there are {spec.pods} pods to connect; write at least 1"
     if spec.cores > 0 and spec.aggs == 0 and spec.segments == 1:

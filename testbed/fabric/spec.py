@@ -161,7 +161,8 @@ class FabricSpec(Strict):
     cores: int = Field(default=0, ge=0, le=4096, description="Core switches per plane; 0 = no core tier")
     core_groups: int = Field(default=1, ge=1, le=1024, description="an Agg reaches only the Cores of its own group")
     core_ports: Literal["auto", CorePorts] = Field(
-        default="auto", description="how a Core picks a next hop; auto: preset per ingress port, in dcn-plus hash"
+        default="auto",
+        description="how a Core picks a next hop; auto: preset per ingress port, in dcn-plus and fat-tree hash",
     )
     nic_port_rate: Rate = 200 * 10**9
     uplink_rate: Rate = 400 * 10**9

@@ -11,6 +11,7 @@ from testbed.fabric.build import build
 from testbed.fabric.inventory import inventory
 from testbed.fabric.model import Fabric, LinkKind, Role
 from testbed.fabric.presets import PRESETS
+from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
 
 
@@ -36,6 +37,7 @@ def _networks(fabric: Fabric) -> list[set[str]]:
         ("tiny-stacked", 1, 1, True),
         ("tiny-dcn-plus", 1, 1, True),
         ("tiny-rail-only", 2, 1, False),
+        ("tiny-fat-tree", 1, 1, True),
     ],
 )
 def test_planes_and_rails_are_apart_where_they_are_said_to_be(
@@ -47,10 +49,59 @@ def test_planes_and_rails_are_apart_where_they_are_said_to_be(
 
 def test_every_architecture_has_a_preset_small_enough_for_a_lab_of_24_nodes() -> None:
     small = [build(preset.spec) for name, preset in PRESETS.items() if name.startswith("tiny")]
-    assert max(len(fabric.nodes) for fabric in small) <= 24
+    sizes = {fabric.spec.architecture: len(fabric.nodes) for fabric in small}
+    assert sizes.pop("fat-tree") == 36, "the least k with two ways up is 4"
+    assert max(sizes.values()) <= 24
     assert {fabric.spec.architecture for fabric in small} == set(ARCHITECTURES) - {"dual-tor-clos", "single-tor"}, (
         "those two are tiny with another architecture"
     )
+
+
+def test_a_fat_tree_of_four_pods_is_the_papers_figure() -> None:
+    found = inventory(_preset("tiny-fat-tree"))
+    assert (found.hosts, found.tors, found.aggs, found.cores) == (16, 8, 8, 4)
+    assert {kind: found.link_count(kind) for kind in (LinkKind.ACCESS, LinkKind.FABRIC, LinkKind.CORE)} == {
+        LinkKind.ACCESS: 16,
+        LinkKind.FABRIC: 16,
+        LinkKind.CORE: 16,
+    }
+    assert {(b.down_ports + b.up_ports, b.oversubscription) for b in found.budgets if b.role is not Role.CORE} == {
+        (4, 1)
+    }, "switches of four ports, one to one"
+
+
+def test_a_core_of_a_fat_tree_has_one_link_to_each_pod_and_two_aggs_of_a_pod_no_core_in_common() -> None:
+    fabric = _preset("tiny-fat-tree")
+    below: dict[str, list[int]] = {}
+    above: dict[str, set[str]] = {}
+    for link in fabric.links:
+        if link.kind is LinkKind.CORE:
+            below.setdefault(link.upper.node, []).append(fabric.node(link.lower.node).pod)
+            above.setdefault(link.lower.node, set()).add(link.upper.node)
+    assert [sorted(pods) for pods in below.values()] == [[0, 1, 2, 3]] * 4
+    assert all(above[f"p{pod}.a0.0"].isdisjoint(above[f"p{pod}.a0.1"]) for pod in range(4))
+    assert {link.rate_bps for link in fabric.links} == {400_000_000}
+
+
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        ({"pods": 3}, ["pods"]),
+        ({"cores": 3}, ["cores"]),
+        ({"hosts": 3, "rails": 2, "uplinks": 2, "spare_hosts": 1}, ["hosts", "rails", "spare_hosts", "uplinks"]),
+        ({"pods": 6}, ["aggs", "core_groups", "cores", "hosts", "segments"]),
+        ({"nic_port_rate": "100G"}, ["core_rate", "uplink_rate"]),
+    ],
+)
+def test_each_number_that_makes_no_fat_tree_is_named(change: dict[str, object], keys: list[str]) -> None:
+    spec = FabricSpec.model_validate({**PRESETS["tiny-fat-tree"].spec.model_dump(), **change})
+    found = {where[0] for where, _ in contradictions(spec)}
+    assert sorted(found) == keys
+
+
+def test_the_number_that_a_fat_tree_asks_for_makes_one() -> None:
+    spec = FabricSpec(architecture="fat-tree", pods=6, segments=3, hosts=3, aggs=3, cores=9, core_groups=3)
+    assert len(build(spec).hosts) == 6**3 // 4
 
 
 def test_a_stack_is_the_two_tors_of_a_set_with_one_peer_link_and_the_primary_at_port_0() -> None:

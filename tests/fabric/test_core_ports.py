@@ -84,11 +84,11 @@ def test_a_table_is_shared_by_the_ports_of_one_place_in_all_pods() -> None:
     assert [port.name for port in tables[1].ingress.values()] == ["p0a1", "p1a1", "p2a1"]
 
 
-@pytest.mark.parametrize("name", sorted(ARCHITECTURES.keys() - {"rail-only"}))
-def test_cores_preset_by_default_but_not_in_dcn_plus_and_the_plan_says_it(name: str) -> None:
-    spec = FabricSpec(architecture=name, pods=2, segments=1, cores=2)
-    expected = "hash" if name == "dcn-plus" else "preset"
-    fabric = build(spec)
+@pytest.mark.parametrize("name", sorted(name for name, architecture in ARCHITECTURES.items() if architecture.cores))
+def test_cores_preset_by_default_but_not_in_dcn_plus_or_a_fat_tree_and_the_plan_says_it(name: str) -> None:
+    pods = {"pods": 2, "segments": 1, "cores": 2} | ({"hosts": 1, "aggs": 1, "cores": 1} if name == "fat-tree" else {})
+    expected = "hash" if name in {"dcn-plus", "fat-tree"} else "preset"
+    fabric = build(FabricSpec.model_validate({"architecture": name, **pods}))
     assert fabric.core_ports == expected
     assert asdict(inventory(fabric))["core_ports"] == expected
     assert all(bool(preset_tables(fabric, core)) == (expected == "preset") for core in _cores(fabric))

@@ -6,18 +6,50 @@ hash: the paper gives preset ports to HPN's own core tier only.
 
 from __future__ import annotations
 
+from testbed.fabric.architectures.architecture import Architecture, Preset
 from testbed.fabric.architectures.wiring import NOT_STACKED, clos, racks
 from testbed.fabric.builder import Builder
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
 
-NAME = "dcn-plus"
-SUMMARY = "three-tier Clos without rails: all NICs of a host on the same two ToRs"
-MEANINGLESS = {"stack": NOT_STACKED}
+_DCN_PLUS_POD: dict[str, int] = {"segments": 4, "hosts": 16, "rails": 8, "aggs": 8, "uplinks": 8}
 
 
-def build(spec: FabricSpec) -> Fabric:
+def _build(spec: FabricSpec) -> Fabric:
     """Two ToRs per segment, both in one plane; ``rails`` is just the number of NICs of a host."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=2, planes=1, per_rail=False), planes=1)
     return builder.finish(planes=1, core_ports="hash")
+
+
+ARCHITECTURE = Architecture(
+    "dcn-plus",
+    "three-tier Clos without rails: all NICs of a host on the same two ToRs",
+    {"stack": NOT_STACKED},
+    _build,
+    presets=(
+        Preset(
+            "4 hosts x 2 NICs in 2 DCN+ pods of 2 segments: three tiers, no rails, parallel uplinks, in 20 nodes",
+            FabricSpec(
+                name="tiny-dcn-plus",
+                architecture="dcn-plus",
+                pods=2,
+                segments=2,
+                hosts=1,
+                rails=2,
+                aggs=2,
+                uplinks=2,
+                cores=4,
+                core_groups=2,
+            ),
+        ),
+        Preset(
+            "one DCN+ pod: 512 GPUs in 4 segments of 16 hosts on 2 ToRs, 8 Aggs, 1:1; for plan, not for up",
+            FabricSpec(name="dcn-plus-pod", architecture="dcn-plus", **_DCN_PLUS_POD),
+        ),
+        Preset(
+            "32 DCN+ pods: 16,384 GPUs below 128 Cores in two groups, 1:1 up to the top; for plan, not for up",
+            FabricSpec(name="dcn-plus", architecture="dcn-plus", pods=32, cores=128, core_groups=2, **_DCN_PLUS_POD),
+        ),
+    ),
+)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from testbed.fabric.architectures.architecture import Architecture
 from testbed.fabric.architectures.wiring import NOT_STACKED, clos, racks
 from testbed.fabric.builder import Builder
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
 
-NAME = "dual-tor-clos"
-SUMMARY = "non-stacked dual-ToR below a single plane: both ToRs of a set uplink to the same Aggs"
-MEANINGLESS = {"stack": NOT_STACKED}
 
-
-def build(spec: FabricSpec) -> Fabric:
+def _build(spec: FabricSpec) -> Fabric:
     """Two ToRs per segment and rail, every ToR linked to every Agg of the pod."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=2, planes=1), planes=1)
     return builder.finish(planes=1)
+
+
+ARCHITECTURE = Architecture(
+    "dual-tor-clos",
+    "non-stacked dual-ToR below a single plane: both ToRs of a set uplink to the same Aggs",
+    {"stack": NOT_STACKED},
+    _build,
+)

@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
+from testbed.fabric.architectures.architecture import Architecture, Preset
 from testbed.fabric.architectures.wiring import NOT_STACKED, clos, racks
 from testbed.fabric.builder import Builder
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
 
-NAME = "hpn"
-SUMMARY = "non-stacked dual-ToR, two planes that share nothing above the NIC"
-MEANINGLESS = {"stack": NOT_STACKED}
+_PRESETS = (
+    Preset(
+        "4 hosts x 2 rails in 2 segments: the smallest fabric with a permutation across segments; drills in seconds",
+        FabricSpec(name="tiny", segments=2, hosts=2, rails=2, aggs=2),
+    ),
+    Preset(
+        "tiny with a spare host in each segment: the smallest fabric in which a dead host is replaced",
+        FabricSpec(name="tiny-spare", segments=2, hosts=2, spare_hosts=1, rails=2, aggs=2),
+    ),
+    Preset(
+        "8 hosts x 2 rails in 2 segments, 4 Aggs per plane: enough paths for ECMP to matter",
+        FabricSpec(name="small", segments=2, hosts=4, rails=2, aggs=4),
+    ),
+    Preset(
+        "4 hosts in 2 HPN pods, 2 Cores per plane: the core tier in 20 nodes",
+        FabricSpec(name="tiny-pods", pods=2, segments=1, hosts=2, aggs=2, cores=2),
+    ),
+    Preset(
+        "132 hosts x 1 rail in 6 segments: 164 nodes and 384 links, the size of the bring-up benchmark",
+        FabricSpec(name="medium", segments=6, hosts=22, rails=1, aggs=10),
+    ),
+    Preset(
+        "64 GPUs in one segment with 16 ToRs and 16 Aggs: the inventory check against SimAI's generator",
+        FabricSpec(name="paper-64", segments=1, hosts=8, rails=8, aggs=8),
+    ),
+    Preset(
+        "one whole HPN segment: 1,024 GPUs on 128 hosts (+ 8 spare), 16 ToRs, 60 Aggs per plane",
+        FabricSpec(name="segment", segments=1, hosts=128, spare_hosts=8, rails=8, aggs=60),
+    ),
+    Preset(
+        "one whole HPN pod: 15 segments, 15,360 GPUs (+ 960 spare), 240 ToRs, 120 Aggs; for plan, not for up",
+        FabricSpec(name="pod", segments=15, hosts=128, spare_hosts=8, rails=8, aggs=60),
+    ),
+    Preset(
+        "two HPN pods under a core tier: 30,720 GPUs, Aggs 15:1 oversubscribed upwards; for plan, not for up",
+        FabricSpec(name="pods", pods=2, segments=15, hosts=128, spare_hosts=8, rails=8, aggs=60, cores=8),
+    ),
+)
 
 
-def build(spec: FabricSpec) -> Fabric:
+def _build(spec: FabricSpec) -> Fabric:
     """Two ToRs per segment and rail, one in each plane."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=2, planes=2), planes=2)
     return builder.finish(planes=2)
+
+
+ARCHITECTURE = Architecture(
+    "hpn",
+    "non-stacked dual-ToR, two planes that share nothing above the NIC",
+    {"stack": NOT_STACKED},
+    _build,
+    presets=_PRESETS,
+)

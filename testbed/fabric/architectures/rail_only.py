@@ -6,26 +6,16 @@ own. What must change rails does so inside a host.
 
 from __future__ import annotations
 
+from testbed.fabric.architectures.architecture import Architecture, Preset
 from testbed.fabric.architectures.wiring import NOT_STACKED, ONE_TOR, racks, up
 from testbed.fabric.builder import Builder
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
 
 _ONE_NETWORK = "a rail is one network with nothing above its Aggs; write more segments"
-NAME = "rail-only"
-SUMMARY = "each rail a network of its own, one ToR per segment and rail, one uplink per NIC"
-MEANINGLESS = {
-    "pods": _ONE_NETWORK,
-    "cores": _ONE_NETWORK,
-    "core_groups": _ONE_NETWORK,
-    "core_rate": _ONE_NETWORK,
-    "core_ports": _ONE_NETWORK,
-    "lacp.port_id_offset": ONE_TOR,
-    "stack": NOT_STACKED,
-}
 
 
-def build(spec: FabricSpec) -> Fabric:
+def _build(spec: FabricSpec) -> Fabric:
     """One ToR per segment and rail, and ``aggs`` Aggs for each rail alone."""
     builder = Builder(spec)
     sets = racks(builder, tors=1, planes=1)
@@ -33,3 +23,26 @@ def build(spec: FabricSpec) -> Fabric:
         aggs = [builder.rail_agg(0, rail, i) for i in range(spec.aggs)]
         up(builder, [tor for (tor,) in sets if tor.rail == rail], aggs)
     return builder.finish(planes=1, rails_meet=spec.rails == 1)
+
+
+ARCHITECTURE = Architecture(
+    "rail-only",
+    "each rail a network of its own, one ToR per segment and rail, one uplink per NIC",
+    {
+        "pods": _ONE_NETWORK,
+        "cores": _ONE_NETWORK,
+        "core_groups": _ONE_NETWORK,
+        "core_rate": _ONE_NETWORK,
+        "core_ports": _ONE_NETWORK,
+        "lacp.port_id_offset": ONE_TOR,
+        "stack": NOT_STACKED,
+    },
+    _build,
+    cores=False,
+    presets=(
+        Preset(
+            "4 hosts x 2 rails, each rail 2 ToRs and 2 Aggs of its own: no way between the rails",
+            FabricSpec(name="tiny-rail-only", architecture="rail-only", segments=2, hosts=2, rails=2, aggs=2),
+        ),
+    ),
+)

@@ -5,19 +5,14 @@ What a stack costs is here too: the peer link takes a port of each ToR.
 
 from __future__ import annotations
 
+from testbed.fabric.architectures.architecture import Architecture, Preset
 from testbed.fabric.architectures.wiring import clos, racks
 from testbed.fabric.builder import Builder, scaled
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
 
-NAME = "stacked-dual-tor"
-SUMMARY = "stacked dual-ToR below a single plane: a primary, a secondary and a peer link per set"
-MEANINGLESS = {
-    "lacp.tor_system_ids": "a stack is one LACP speaker; write lacp.system_id, or architecture: dual-tor-clos",
-}
 
-
-def build(spec: FabricSpec) -> Fabric:
+def _build(spec: FabricSpec) -> Fabric:
     """Two ToRs per segment and rail; the one at port 0 of each NIC is the primary."""
     builder = Builder(spec)
     sets = racks(builder, tors=2, planes=1)
@@ -25,3 +20,19 @@ def build(spec: FabricSpec) -> Fabric:
     for primary, secondary in sets:
         builder.stack(primary, secondary, scaled(spec.uplink_rate, spec))
     return builder.finish(planes=1)
+
+
+ARCHITECTURE = Architecture(
+    "stacked-dual-tor",
+    "stacked dual-ToR below a single plane: a primary, a secondary and a peer link per set",
+    {
+        "lacp.tor_system_ids": "a stack is one LACP speaker; write lacp.system_id, or architecture: dual-tor-clos",
+    },
+    _build,
+    presets=(
+        Preset(
+            "tiny with stacked ToRs: primary, secondary and peer link per set, below one plane",
+            FabricSpec(name="tiny-stacked", architecture="stacked-dual-tor", segments=2, hosts=2, rails=2, aggs=2),
+        ),
+    ),
+)

@@ -24,13 +24,13 @@ from results.ci import ci_document, ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.compare import compare, spread_table
 from results.engines import Difference, engine_tables, side_by_side
-from results.folder import RunFolder, prepare, run_document
-from results.folder import load as load_run
 from results.ground_truth import ground_truth_table, paused_table
 from results.junit import Judged, junit_xml
 from results.junit import check_place as check_junit
-from results.live import LiveSteps, LiveUp, LiveView
-from results.tables import (
+from results.run.folder import RunFolder, prepare, run_document
+from results.run.folder import load as load_run
+from results.text.live import LiveSteps, LiveUp, LiveView
+from results.text.tables import (
     calibration_line,
     change_lines,
     doctor_table,
@@ -39,24 +39,29 @@ from results.tables import (
     rows_table,
     table,
 )
-from results.terminal import summary
+from results.text.terminal import summary
 from results.verdict import Outcome, worst_exit_code
-from scenarios import calibrate, ci_run, engines, ground_truth_run, library, repeats, reproduce, session
 from scenarios.bench import figures
 from scenarios.campaign import campaign as campaigns
 from scenarios.campaign import report as campaign_report
-from scenarios.campaign.engines import pool_for
-from scenarios.campaign.state import load as load_campaign
-from scenarios.ci import load_suite
-from scenarios.describe import describe
-from scenarios.order import Batch, Order
+from scenarios.campaign.journal import load as load_campaign
+from scenarios.campaign.pools import pool_for
+from scenarios.drill import catalogue
+from scenarios.drill.describe import describe
+from scenarios.paper import reproduce
+from scenarios.run import calibrate, engines, repeats, session
+from scenarios.run.order import Batch, Order
+from scenarios.selftest import start
+from scenarios.suite import schedule
+from scenarios.suite import slots as engine_slots
+from scenarios.suite.suite import load_suite
 from testbed.doctor import examine
 from testbed.errors import HpnError, InputError, MachineError, NoisyError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
 from testbed.fabric.presets import PRESETS
-from testbed.lab import attach, control, registry, supervisor
-from testbed.lab.inspect import SECTIONS
+from testbed.lab.service import attach, control, registry, supervisor
+from testbed.lab.service.inspect import SECTIONS
 from testbed.vm import kernel_build, repeatable
 from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
@@ -361,16 +366,16 @@ def drill() -> None:
 def drill_ls(as_json: bool) -> None:
     """List the drills that come with hpn."""
     if as_json:
-        click.echo(json.dumps([{"name": d.name, "summary": d.summary} for d in library.ls()], indent=2))
+        click.echo(json.dumps([{"name": d.name, "summary": d.summary} for d in catalogue.ls()], indent=2))
         return
-    show(table("drills", ("name", "what happens"), ((d.name, d.summary) for d in library.ls())))
+    show(table("drills", ("name", "what happens"), ((d.name, d.summary) for d in catalogue.ls())))
 
 
 @drill.command("show")
 @click.argument("name")
 def drill_show(name: str) -> None:
     """Explain a drill: what happens in hardware, what is emulated, its timeline and expectations."""
-    for line in describe(library.load(name)):
+    for line in describe(catalogue.load(name)):
         click.echo(line)
 
 
@@ -381,7 +386,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
     problems: list[str] = []
     for name in names:
         try:
-            library.load(name)
+            catalogue.load(name)
             click.echo(f"{name}: good")
         except InputError as error:
             problems.extend(error.problems)
@@ -439,7 +444,7 @@ def drill_run(
     wanted = engine_name(engine, virtual_time)
     if everything == bool(names):
         raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
-    drills = [library.load(name) for name in names or [each.name for each in library.ls()]]
+    drills = [catalogue.load(name) for name in names or [each.name for each in catalogue.ls()]]
     if slow:
         drills = [chosen.slowed(slow) for chosen in drills]
     if junit is not None:
@@ -494,7 +499,7 @@ def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
     The exit code is the verdict's; 2 when the folder holds other metrics or another verdict than its records give,
     unless --out takes the new ones.
     """
-    from scenarios.analyse import analyse  # numpy, which a drill loads after its measurement only
+    from scenarios.run.analyse import analyse  # numpy, which a drill loads after its measurement only
 
     page, found = Page(as_json), analyse(load_run(run))
     page.show(summary(found.manifest, found.metrics, found.verdict))
@@ -520,9 +525,9 @@ def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
 def selftest(engine: str, virtual_time: bool, as_json: bool, folder: Path | None, as_engine: str) -> int:
     """Inject outages of exactly known length and check that what is measured of them is true."""
     if folder is not None:
-        return ground_truth_run.run_here(as_engine, folder).outcome.exit_code
+        return start.run_here(as_engine, folder).outcome.exit_code
     page = Page(as_json)
-    found = ground_truth_run.run(engine_name(engine, virtual_time), page.tell)
+    found = start.run(engine_name(engine, virtual_time), page.tell)
     page.show(ground_truth_table(found), paused_table(found))
     for reason in found.reasons():
         page.tell(reason)
@@ -550,15 +555,15 @@ def ci_run_(suite: Path, out: Path, jobs: int | None, as_json: bool) -> int:
     prepare(out)
     runs = []
     try:
-        started = ci_run.run_suite(
-            wanted, engines.slots(), out, lambda run: page.tell(f"starting {run.title}"), jobs=jobs
+        started = schedule.run_suite(
+            wanted, engine_slots.slots(), out, lambda run: page.tell(f"starting {run.title}"), jobs=jobs
         )
         for run in started:
             runs.append(run)
             page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
     finally:
-        groups = grouped(ci_run.in_order(wanted, runs))
-        ci_run.write_reports(out, wanted, groups)
+        groups = grouped(schedule.in_order(wanted, runs))
+        schedule.write_reports(out, wanted, groups)
     page.show(ci_table(groups))
     page.end(lambda: ci_document(groups))
     return ci_exit_code(groups)
@@ -572,7 +577,7 @@ def drill_compare(name: str, out: Path | None, as_json: bool) -> int:
     """Run one drill on the host, in QEMU, in UML and in virtual time; put the failover times side by side."""
     place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     page, runs = Page(as_json), []
-    for engine, found in engines.run_everywhere(library.load(name), place, tuple(sys.argv[1:]), page.tell):
+    for engine, found in engines.run_everywhere(catalogue.load(name), place, tuple(sys.argv[1:]), page.tell):
         if isinstance(found, MachineError | NoisyError):
             click.echo(f"left out: {engine}: {found}", err=True)
             continue

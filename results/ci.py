@@ -1,6 +1,6 @@
 """What a suite of runs adds up to: the verdict of each drill, exit code, one JUnit report, one summary. Pure.
 
-Changes when a CI system should be told something else. How repeats are judged is ``results.repeats``, as everywhere.
+Changes when a CI system should be told something else. Repeats are judged by ``results.repeats.together``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from junitparser import Error, JUnitXml, Skipped, TestCase, TestSuite
 from rich.table import Table
 
 from results.junit import Judged, as_xml, junit_xml, repeats_suite
-from results.tables import table
-from results.terminal import describe
+from results.text.tables import table
+from results.text.terminal import describe
 from results.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from results.repeats import Repeated
+    from results.repeats.together import Repeated
 
 CANNOT_RUN = "error"
 _ANSWERS = {0: "pass", 1: "fail", 3: CANNOT_RUN, 4: "inconclusive"}
@@ -106,7 +106,7 @@ class Repeats:
 
 
 def grouped(runs: Iterable[CiRun]) -> tuple[Repeats, ...]:
-    """By drill and engine, in the order of their first run; repeats judged by the rule of ``results.repeats``."""
+    """By drill and engine, in the order of their first run; judged as ``results.repeats.together`` does."""
     groups: dict[tuple[str, str], list[CiRun]] = {}
     for run in runs:
         groups.setdefault((run.drill, run.engine), []).append(run)
@@ -117,7 +117,7 @@ def _together(group: Repeats) -> Repeats:
     made = {run.repeat: run.judged.verdict for run in group.runs if run.judged is not None}
     if group.runs[0].repeats == 1 or not made:
         return group
-    from results.repeats import judge_repeats  # imports numpy, which no other command of the suite needs
+    from results.repeats.together import judge_repeats  # imports numpy, which no other command of the suite needs
 
     return replace(group, together=judge_repeats(group.title, tuple(made.values()), tuple(made)))
 

@@ -13,12 +13,12 @@ from typing import TypeGuard
 
 from rich.table import Table
 
-from failover.budget import Interval
-from failover.intervals import RECOVER, phase_interval
-from failover.model import DrillMetrics, EdgeResult, Settings
-from failover.phases import converged
-from results.tables import table
-from results.terminal import milliseconds
+from failover.analysis.budget import Interval
+from failover.analysis.intervals import RECOVER, phase_interval
+from failover.analysis.model import DrillMetrics, EdgeResult, Settings
+from failover.analysis.phases import converged
+from results.text.tables import table
+from results.text.terminal import milliseconds
 
 PUBLISHABLE_REPEATS = 10
 

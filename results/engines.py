@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from failover.model import DrillMetrics, EdgeKind
+from failover.analysis.model import DrillMetrics, EdgeKind
 from results.compare import FIGURES, Spread, compare
-from results.manifest import Manifest
-from results.tables import table
-from results.terminal import milliseconds
+from results.run.manifest import Manifest
+from results.text.tables import table
+from results.text.terminal import milliseconds
 
 VIRTUAL_TIME = "virtual-time"
 """Part of an engine's name when its clock stands still while anything computes."""

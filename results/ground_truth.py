@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 from rich.table import Table
 
-from failover.budget import Interval, around
-from results.tables import table
+from failover.analysis.budget import Interval, around
+from results.text.tables import table
 from results.verdict import Outcome
 from testbed.errors import MachineError
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from results.manifest import Manifest
-from results.terminal import describe
+from results.run.manifest import Manifest
+from results.text.terminal import describe
 from results.verdict import Check, Outcome, Verdict
 from testbed.errors import InputError
 
 if TYPE_CHECKING:
-    from results.repeats import Repeated
+    from results.repeats.together import Repeated
 
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that no XML 1.0 document may hold, not even escaped."""

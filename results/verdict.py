@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from results.statistic import Statistic
+from results.repeats.statistic import Statistic
 
 
 class Outcome(StrEnum):
@@ -136,8 +136,8 @@ def holds(text: str, true: bool | None, *, evidence: str = "") -> Check:
 def decide(checks: Sequence[Check], reasons: Sequence[str] = ()) -> Verdict:
     """Add checks up: any reason makes the run inconclusive, else a failed check fails it, else an unsure one.
 
-    ``reasons`` come from the measurement (``DrillMetrics.inconclusive``) and the host (``failover.host.is_starved``):
-    a starved run is never a pass or a fail.
+    ``reasons`` come from the measurement (``DrillMetrics.inconclusive``) and from the host, when it was starved
+    (``failover.analysis.hostload``): a starved run is never a pass or a fail.
     """
     found = tuple(reasons) if checks else (*reasons, "nothing was checked: the drill has no expectations")
     outcomes = {check.outcome for check in checks}

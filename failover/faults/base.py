@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import ClassVar
 
+from failover.analysis.model import EdgeKind
 from failover.faults.levers import Action, Levers
 from failover.faults.streams import EVERYTHING, NOTHING, Stream
-from failover.model import EdgeKind
 from testbed.fabric.model import Fabric, Link, LinkKind
 
 MS = 1_000_000
@@ -37,7 +37,7 @@ class TargetKind(StrEnum):
 
 
 class Need(StrEnum):
-    """A kernel feature that some faults cannot do without (``failover.needs`` finds out)."""
+    """A kernel feature that some faults cannot do without (``failover.inject.needs`` finds out)."""
 
     NFT_INGRESS = "nftables at a port's ingress"
     NFT_FORWARD = "nftables where packets are forwarded"

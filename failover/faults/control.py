@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from failover.analysis.model import EdgeKind
 from failover.faults.base import (
     AS_OFTEN_AS_A_TOR,
     MS,
@@ -19,7 +20,6 @@ from failover.faults.fields import Unit, parameter
 from failover.faults.levers import Action, Levers
 from failover.faults.node import SwitchFault, TorCrash
 from failover.faults.streams import NOTHING, Direction, Frames, Stream, streams
-from failover.model import EdgeKind
 
 
 @dataclass(frozen=True, slots=True)

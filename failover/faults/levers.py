@@ -1,6 +1,6 @@
 """What can be done to a lab, as faults see it; done, it is undone by what comes with it. Pure.
 
-Changes when a fault needs to take hold of something that none did before; ``failover.levers`` does it to a lab.
+Changes when a fault needs to take hold of something that none did before; ``failover.inject.levers`` does it to a lab.
 """
 
 from __future__ import annotations

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from failover.analysis.model import EdgeKind
 from failover.faults.base import MS, PlannedEdge, Replacement, TargetKind, Told
 from failover.faults.fields import Unit, name, parameter
 from failover.faults.levers import NO_ACTION, Action, Levers
 from failover.faults.node import CarrierFault, HostDown
 from failover.faults.streams import NOTHING, Stream
-from failover.model import EdgeKind
 from testbed.fabric.model import Fabric, Link
 
 
@@ -71,7 +71,7 @@ class HostReplaced(HostDown):
     REPLACES_HOST: ClassVar[bool] = True
 
     after_ns: int = parameter("after", Unit.DURATION, 10 * MS, 1_800_000 * MS)
-    spare: str = name("spare")  # '' until ``scenarios.spares`` has found one
+    spare: str = name("spare")  # '' until ``scenarios.drill.spares`` has found one
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
         """Death, takeover, power."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import ClassVar
 
+from failover.analysis.model import EdgeKind
 from failover.faults.area import access_links
 from failover.faults.base import MS, PlannedEdge, TargetKind
 from failover.faults.fields import Unit, parameter
 from failover.faults.levers import NO_ACTION, Action, Levers
 from failover.faults.link import LinkDown
 from failover.faults.node import CarrierFault
-from failover.model import EdgeKind
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Link
 

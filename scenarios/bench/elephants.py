@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from scenarios.bench.figures import Measured, elephant_spec
-from scenarios.traffic_on_lab import LabTraffic
+from scenarios.run.traffic_on_lab import LabTraffic
 from testbed.events import now_ns
 from testbed.fabric.build import build
 from testbed.lab.lab import Lab

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
-from results.figure import Figure
+from results.text.figure import Figure
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.fabric.build import build
@@ -25,8 +25,8 @@ from testbed.fabric.spec import FabricSpec
 from testbed.kernel import programs, rtnl, sandbox
 from testbed.kernel.netlink import Monitor, Netlink
 from testbed.kernel.rtnl_events import LinkEvent
-from testbed.lab import preflight
 from testbed.lab.lab import Lab
+from testbed.lab.service import preflight
 from testbed.lab.wire import wire
 
 Measured = dict[str, float]

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from results.figure import Figure
-from scenarios.calibrate import packets_per_s
-from scenarios.engines import ENGINES, run_in_guest
-from scenarios.load import load_drill
-from scenarios.order import Order
+from results.text.figure import Figure
+from scenarios.drill.load import load_drill
+from scenarios.run.calibrate import packets_per_s
+from scenarios.run.engines import ENGINES, run_in_guest
+from scenarios.run.order import Order
 from testbed.errors import MachineError
 from testbed.vm import kernel_cache
 from testbed.vm.guest import Engine, GuestJob

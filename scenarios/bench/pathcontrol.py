@@ -15,7 +15,7 @@ from socket import inet_aton
 from statistics import median
 from typing import TypeVar
 
-from results.figure import Figure
+from results.text.figure import Figure
 from testbed.fabric.spec import PathControlSpec
 from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
 from testbed.kernel.rtnl_events import LinkEvent, RouteEvent

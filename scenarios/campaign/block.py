@@ -16,14 +16,14 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from scenarios.campaign.bench import bench_on
 from scenarios.campaign.result import Job, Report, Result
+from scenarios.campaign.sequences import bench_on
 from testbed.errors import HpnError
 from testbed.fabric.build import build
 from testbed.kernel import sandbox
 from testbed.kernel.processes import reap_strangers
-from testbed.lab import preflight
 from testbed.lab.lab import Lab
+from testbed.lab.service import preflight
 from testbed.vm import repeatable
 
 _JOB = TypeAdapter(Job)

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from failover import needs
 from failover.faults import FAULTS, Need
+from failover.inject import needs
 from scenarios.campaign import drillfile
-from scenarios.campaign.engines import Pool
+from scenarios.campaign.journal import DRILLS, PLAN, Entry, Journal, Shrunk, load, opened
 from scenarios.campaign.plan import Choice, FaultSequence, Plan, choices, draw, example, joined
+from scenarios.campaign.pools import Pool
 from scenarios.campaign.promise import excuse
 from scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
 from scenarios.campaign.shrink import MOST_TRIES, shrink
-from scenarios.campaign.state import DRILLS, PLAN, Entry, Journal, Shrunk, load, opened
-from scenarios.engines import HOST, VIRTUAL_TIME
-from scenarios.workload import flows_of
+from scenarios.drill.workload import flows_of
+from scenarios.run.engines import HOST, VIRTUAL_TIME
 from testbed.errors import InputError, MachineError, error_for
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric

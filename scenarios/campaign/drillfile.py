@@ -12,13 +12,13 @@ import yaml
 
 from failover.faults import FAULTS, Parameter, Unit, parameters
 from scenarios.campaign.plan import HEALTHY_NS, FaultSequence, Plan, Step, Value
-from scenarios.drill import Drill, Workload
-from scenarios.load import drill_from
-from scenarios.units import format_duration, format_percent
+from scenarios.drill.load import drill_from
+from scenarios.drill.model import Drill, Workload
 from testbed.errors import InputError
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
-from testbed.yamlfile import Document, Plain
+from testbed.files.document import Document, Plain
+from testbed.files.units import format_duration, format_percent
 
 LOAD = 0.02
 TICK_MS = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from failover.model import Edge, EdgeKind
+from failover.analysis.model import Edge, EdgeKind
 from testbed.events import Event, EventKind
 from testbed.fabric.model import Fabric, Link, Nic
 from testbed.lag.states import Mux

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations
 from pathlib import Path
 
-from failover.model import DrillMetrics, Edge, FlowResult, Relation
+from failover.analysis.model import DrillMetrics, Edge, FlowResult, Relation
 from scenarios.campaign import hostroutes
 from scenarios.campaign.promise import excuse
 from scenarios.campaign.result import Invariant, Violation
-from scenarios.drill import Drill
+from scenarios.drill.model import Drill
 from testbed.events import Event
 from testbed.fabric.model import Fabric
 from testbed.kernel.nft import Nft

@@ -16,9 +16,9 @@ import distributed
 from dask.typing import Key
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from scenarios import engines as guests
-from scenarios.campaign.engines import Done, kill, run_job
+from scenarios.campaign.pools import Done, kill, run_job
 from scenarios.campaign.result import Job, Report
+from scenarios.run import engines as guests
 from testbed.errors import HpnError, MachineError, exit_code_of
 
 _ROOT = Path(__file__).resolve().parent.parent.parent

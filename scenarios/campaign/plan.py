@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from failover.faults import FAULTS, MS, Fault, Unit, make, parameters
 from scenarios.campaign.rates import sample, weight
-from scenarios.targets import target_problem
+from scenarios.drill.targets import target_problem
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from failover.analysis.model import EdgeKind, Relation
 from failover.faults import MS, Fault, PlannedFault, Told
-from failover.model import EdgeKind, Relation
-from scenarios.blast import relations
+from scenarios.drill.blast import relations
 from testbed.fabric.model import Fabric, Nic
 from traffic.flow import FlowSpec
 from traffic.qp import RetryPolicy

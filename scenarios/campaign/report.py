@@ -8,10 +8,10 @@ from itertools import pairwise
 
 from rich.table import Table
 
-from results.tables import table
+from results.text.tables import table
+from scenarios.campaign.journal import Done, Entry, Shrunk
 from scenarios.campaign.plan import LONG_NS, Plan
 from scenarios.campaign.result import Outcome, Result
-from scenarios.campaign.state import Done, Entry, Shrunk
 from testbed.errors import HpnError, NoisyError
 
 _MANY = 0.1  # of the sequences: more inconclusive ones and the campaign says nothing

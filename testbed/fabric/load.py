@@ -15,8 +15,8 @@ from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
-from testbed.yamlcheck import Mistakes, did_you_mean, dotted
-from testbed.yamlfile import Plain, Where, read, shorten
+from testbed.files.check import Mistakes, did_you_mean, dotted
+from testbed.files.document import Plain, Where, read, shorten
 
 
 class _TopologyFile(FabricSpec):

@@ -16,10 +16,10 @@ from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lab.announce import Announcer
-from testbed.lab.host_bond import BondLag
-from testbed.lab.host_lag import HostLag, NftLag
 from testbed.lab.watch import Message
 from testbed.lag.datapath import UDP
+from testbed.lag.host_bond import BondLag
+from testbed.lag.host_lag import HostLag, NftLag
 from testbed.lag.machine import PortStatus
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo

@@ -19,10 +19,10 @@ from testbed.kernel.nft import Nft
 from testbed.kernel.nft import slot as nft_slot
 from testbed.kernel.packet import finish_closing
 from testbed.kernel.rtnl_events import LinkEvent
-from testbed.lab.breakage import Breakage
+from testbed.lab.breaking.breakage import Breakage
+from testbed.lab.breaking.impair import Impairments
 from testbed.lab.convergence import Gap, expected_presets, expected_routes, gaps
 from testbed.lab.host_nic import HostNic
-from testbed.lab.impair import Impairments
 from testbed.lab.stack import Stacks
 from testbed.lab.tor import Tor
 from testbed.lab.watch import Listeners, Message, Watcher

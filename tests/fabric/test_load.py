@@ -13,8 +13,8 @@ from testbed.fabric.load import load_fabric, load_topology, topology_from
 from testbed.fabric.model import LinkKind
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
-from testbed.yamlcheck import Mistakes
-from testbed.yamlfile import parse
+from testbed.files.check import Mistakes
+from testbed.files.document import parse
 
 
 def problems(path: Path, text: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from failover.model import Edge, EdgeKind, HitLink
+from failover.analysis.model import Edge, EdgeKind, HitLink
 from traffic.flow import FlowSpec
 from traffic.records import RECEIVED, SENT
 

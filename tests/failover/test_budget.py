@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.budget import Interval, around, late_by, of_statistic, outage_budget
-from failover.metrics import analyse
-from failover.model import QUICK, EdgeKind, FlowEdgeResult
+from failover.analysis.budget import Interval, around, late_by, of_statistic, outage_budget
+from failover.analysis.metrics.analyse import analyse
+from failover.analysis.model import QUICK, EdgeKind, FlowEdgeResult
 from tests.failover.synthetic import MS, Dead, S, edge, flow, record
 from traffic.pacing import Schedule
 from traffic.records import RECEIVED, SENT

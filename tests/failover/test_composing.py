@@ -12,6 +12,7 @@ from functools import partial
 
 import pytest
 
+from failover.analysis.model import EdgeKind
 from failover.faults import (
     AdminDown,
     AggCrash,
@@ -33,14 +34,13 @@ from failover.faults import (
 )
 from failover.faults.compose import clash
 from failover.faults.impair import Dropped
+from failover.faults.moments import moments
 from failover.faults.streams import Direction
-from failover.inject import Injector
-from failover.model import EdgeKind
-from failover.moments import moments
+from failover.inject.injector import Injector
 from testbed.events import EventKind, now_ns
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
-from testbed.lab.impair_ingress import probe
+from testbed.lab.breaking.impair_ingress import probe
 from testbed.lab.lab import Lab
 from testbed.lab.state import differences, state
 from tests.lab.running import Recorder, has_carrier, tiny, whole_again, with_lab

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from failover.edges import hit_links, relation_of, with_windows
-from failover.model import EdgeKind, HitLink, Relation
+from failover.analysis.edges import hit_links, relation_of, with_windows
+from failover.analysis.model import EdgeKind, HitLink, Relation
 from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.model import LinkKind

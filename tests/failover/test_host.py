@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from failover.host import HostSampler, take_sample
-from failover.hostload import HostLoad, OwnTime, Sample, is_starved, summarise
+from failover.analysis.hostload import HostLoad, OwnTime, Sample, is_starved, summarise
+from failover.sampling.host import HostSampler, take_sample
 from testbed.events import now_ns
 
 QUIET = HostLoad(

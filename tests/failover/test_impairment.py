@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.metrics import analyse
-from failover.model import DrillMetrics, EdgeKind, FlowEdgeResult, Settings
-from failover.settings import QUICK
-from results.impairment import impairment_table
+from failover.analysis.metrics.analyse import analyse
+from failover.analysis.model import DrillMetrics, EdgeKind, FlowEdgeResult, Settings
+from failover.analysis.settings import QUICK
+from results.text.impairment import impairment_table
 from results.verdict import Check, Outcome
-from scenarios.load import drill_from
-from scenarios.verdict import RunFacts, judge
-from testbed.yamlfile import parse
+from scenarios.drill.load import drill_from
+from scenarios.expect.verdict import RunFacts, judge
+from testbed.files.document import parse
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from tests.scenarios.measured import drill
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from failover.analysis.model import EdgeKind
 from failover.faults import (
     AdminDown,
     End,
@@ -17,9 +18,8 @@ from failover.faults import (
     TorDataplaneDeath,
     TorDrain,
 )
-from failover.inject import Injector
-from failover.model import EdgeKind
-from failover.moments import moments
+from failover.faults.moments import moments
+from failover.inject.injector import Injector
 from testbed.events import EventKind
 from testbed.lab.lab import Lab
 from testbed.lab.state import state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failover.marks import Mark, Marked, mark_of, marks_between
+from failover.analysis.marks import Mark, Marked, mark_of, marks_between
 from testbed.events import Event, EventKind
 
 MS = 10**6

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failover.metrics import analyse
-from failover.metrics_goodput import goodput_series
-from failover.metrics_trace import build_traces, read_records
-from failover.model import DrillMetrics, Edge, EdgeKind, Relation, Settings
+from failover.analysis.metrics.analyse import analyse
+from failover.analysis.metrics.goodput import goodput_series
+from failover.analysis.metrics.trace import build_traces, read_records
+from failover.analysis.model import DrillMetrics, Edge, EdgeKind, Relation, Settings
 from testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from traffic.flow import FlowSpec

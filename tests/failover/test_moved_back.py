@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failover.moved_back import Connections, strays
+from failover.analysis.moved_back import Connections, strays
 from testbed.events import Event, EventKind
 from traffic.flow import FlowSpec
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.metrics import analyse
-from failover.metrics_outage import find_outages, pattern_of, recovery_index
-from failover.metrics_trace import FlowTrace, build_traces
-from failover.model import DrillMetrics, EdgeKind, FlowEdgeResult, LossPattern, Settings
+from failover.analysis.metrics.analyse import analyse
+from failover.analysis.metrics.outage import find_outages, pattern_of, recovery_index
+from failover.analysis.metrics.trace import FlowTrace, build_traces
+from failover.analysis.model import DrillMetrics, EdgeKind, FlowEdgeResult, LossPattern, Settings
 from testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from failover.intervals import phase_interval
-from failover.metrics import analyse
-from failover.model import DrillMetrics, Edge, EdgeKind, HitLink, Phase, Phases, Settings
-from failover.phases import phases_of
+from failover.analysis.intervals import phase_interval
+from failover.analysis.metrics.analyse import analyse
+from failover.analysis.model import DrillMetrics, Edge, EdgeKind, HitLink, Phase, Phases, Settings
+from failover.analysis.phases import phases_of
 from testbed.events import Event, EventKind
 from tests.failover.synthetic import HIT, MS, Dead, S, edge, flow, record
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from failover.ports import PortMetrics, Ports, Sampled, Sampling, Series, Watched, port_metrics, watched
+from failover.analysis.ports import PortMetrics, Ports, Sampled, Sampling, Series, Watched, port_metrics, watched
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from failover.ports import PortResult, Ports, Sampling, port_metrics
-from failover.portsampler import PortSampler
+from failover.analysis.ports import PortResult, Ports, Sampling, port_metrics
+from failover.sampling.ports import PortSampler
 from testbed.errors import MachineError
 from testbed.events import now_ns
 from testbed.fabric.model import Fabric, Link

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from failover.downtime import Downtime
-from failover.metrics import analyse
-from failover.model import DrillMetrics, Edge, EdgeKind, HitLink, Relation, Settings
+from failover.analysis.downtime import Downtime
+from failover.analysis.metrics.analyse import analyse
+from failover.analysis.model import DrillMetrics, Edge, EdgeKind, HitLink, Relation, Settings
 from testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, Records, S, flow, record
 from traffic.flow import FlowSpec

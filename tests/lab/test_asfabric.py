@@ -10,7 +10,7 @@ from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
 from testbed.lab.asfabric import contradictions, deviations, expected
-from testbed.lab.impair import Delay, Slow
+from testbed.lab.breaking.impair import Delay, Slow
 from testbed.lab.lab import Lab
 from tests.lab.running import Recorder, tiny, with_lab
 

@@ -11,7 +11,7 @@ import pytest
 from testbed.events import EventKind, now_ns
 from testbed.fabric.model import Role
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
-from testbed.lab.impair import Drop, Traffic
+from testbed.lab.breaking.impair import Drop, Traffic
 from testbed.lab.lab import Lab
 from testbed.lab.state import state
 from testbed.routing.trace import Flow

@@ -6,9 +6,9 @@ import pytest
 
 from testbed.errors import InputError
 from testbed.fabric.build import build
-from testbed.lab.byhand import break_part, mend_part
-from testbed.lab.inspect import report
 from testbed.lab.lab import Lab
+from testbed.lab.service.byhand import break_part, mend_part
+from testbed.lab.service.inspect import report
 from testbed.lab.state import state
 from tests.lab.running import Recorder, has_carrier, tiny, whole_again, with_lab
 

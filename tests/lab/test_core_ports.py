@@ -7,8 +7,8 @@ import pytest
 from testbed.fabric.model import Link, LinkKind, Role
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
-from testbed.lab.inspect import report
 from testbed.lab.lab import Lab
+from testbed.lab.service.inspect import report
 from testbed.lab.state import differences, state
 from testbed.routing.trace import Flow
 from testbed.routing.trace import Path as FlowPath

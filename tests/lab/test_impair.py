@@ -19,8 +19,8 @@ from testbed.fabric.model import Port
 from testbed.kernel.nft import Nft, NftError
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
-from testbed.lab.impair import Corrupt, Drop, Traffic
-from testbed.lab.impair_ingress import LAST_BYTE, IngressChains, probe
+from testbed.lab.breaking.impair import Corrupt, Drop, Traffic
+from testbed.lab.breaking.impair_ingress import LAST_BYTE, IngressChains, probe
 from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
 from tests.traffic.nets import A_IP, B_IF, B_IP, Net, chain
 from traffic import wire

@@ -14,8 +14,8 @@ from testbed.events import EventKind, now_ns
 from testbed.fabric.model import Link, Port
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
-from testbed.lab.impair import Delay, Drop, Slow, Traffic
-from testbed.lab.impair_ingress import probe
+from testbed.lab.breaking.impair import Delay, Drop, Slow, Traffic
+from testbed.lab.breaking.impair_ingress import probe
 from testbed.lab.lab import Lab
 from testbed.lab.state import state
 from testbed.lag.states import Rx

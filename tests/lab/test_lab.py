@@ -15,11 +15,11 @@ from testbed.fabric.build import build
 from testbed.fabric.model import Nic, Port
 from testbed.kernel.packet import PacketSocket
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
-from testbed.lab.control import JsonValue
+from testbed.lab.breaking.impair import Drop
 from testbed.lab.host_nic import HostNic
-from testbed.lab.impair import Drop
-from testbed.lab.inspect import report
 from testbed.lab.lab import Lab
+from testbed.lab.service.control import JsonValue
+from testbed.lab.service.inspect import report
 from testbed.lab.state import state
 from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
 from testbed.lag.machine import PortStatus

@@ -17,9 +17,9 @@ import pytest
 from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
-from testbed.lab import control, registry
 from testbed.lab.lab import Lab
-from testbed.lab.labfolder import hold_as_first
+from testbed.lab.service import control, registry
+from testbed.lab.service.labfolder import hold_as_first
 from testbed.routing.trace import Flow
 
 

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.folder import create, load
+from results.run.folder import create, load
 from tests.product.hpn import Hpn, processes_of, until
 from tests.results.sample import MANIFEST, metrics, verdict
 

@@ -91,8 +91,8 @@ def test_a_reader_that_goes_away_is_no_answer(tmp_path: Path, arguments: str) ->
 
 @pytest.mark.parametrize("name", ["[bold]x", "x[/]", "[/red]"])
 def test_brackets_in_a_path_are_brackets(tmp_path: Path, name: str) -> None:
-    from results.live import LiveView
-    from results.progress import Progress
+    from results.run.progress import Progress
+    from results.text.live import LiveView
 
     shown = io.StringIO()
     monkeypatched, sys.stdout = sys.stdout, shown

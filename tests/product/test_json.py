@@ -13,11 +13,12 @@ import click
 import pytest
 
 import cli
-from results.folder import RunFolder, create
-from scenarios import calibrate, engines, library, session
-from scenarios.ci import Run
-from scenarios.ci_run import EngineSlot
-from scenarios.verdict import RunFacts, judge
+from results.run.folder import RunFolder, create
+from scenarios.drill import catalogue
+from scenarios.expect.verdict import RunFacts, judge
+from scenarios.run import calibrate, engines, session
+from scenarios.suite.schedule import EngineSlot
+from scenarios.suite.suite import Run
 from testbed.errors import MachineError
 from tests.product.hpn import Hpn
 from tests.results.sample import MANIFEST
@@ -110,7 +111,7 @@ def test_ci_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         return made
 
     (tmp_path / "cut.yaml").write_text(DRILL)
-    drill_file = library.load(str(tmp_path / "cut.yaml"))
+    drill_file = catalogue.load(str(tmp_path / "cut.yaml"))
     monkeypatch.setattr(engines, "slots", lambda: {"host": EngineSlot(1, run)})
     (tmp_path / "suite.yaml").write_text("suite: s\nruns: [{drills: [cut.yaml], engines: [host], repeats: 2}]\n")
     found = _document(capsys, "ci", "run", str(tmp_path / "suite.yaml"), "--out", str(tmp_path / "ci"), code=1)

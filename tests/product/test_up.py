@@ -19,8 +19,8 @@ from testbed.errors import MachineError
 from testbed.fabric.load import load_fabric
 from testbed.kernel import sandbox
 from testbed.kernel.processes import own_pids
-from testbed.lab import supervisor
 from testbed.lab.lab import Lab
+from testbed.lab.service import supervisor
 from tests.product.chaos import Strike
 from tests.product.hpn import ROOT, Hpn, pids_of, processes_of, skip_without_sandbox, until
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from failover.budget import around
-from failover.hostload import HostLoad
-from failover.metrics import analyse
-from failover.model import DrillMetrics, EdgeKind, Settings
-from failover.ports import NicBalance, PortMetrics, PortResult, Ports
-from results.manifest import Manifest
+from failover.analysis.budget import around
+from failover.analysis.hostload import HostLoad
+from failover.analysis.metrics.analyse import analyse
+from failover.analysis.model import DrillMetrics, EdgeKind, Settings
+from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports
+from results.run.manifest import Manifest
 from results.verdict import Verdict, at_least, at_most, decide, holds
 from testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, S, edge, flow, record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from results.compare import compare, nearest_rank, spread_table
-from results.terminal import as_text
+from results.text.terminal import as_text
 from tests.results.sample import metrics, other_run
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from failover.model import DrillMetrics
+from failover.analysis.model import DrillMetrics
 from results.engines import CPU_COST, LACP_WAIT, MIIMON, UNEXPLAINED, Difference, engine_tables, side_by_side
-from results.manifest import Manifest
-from results.terminal import as_text
+from results.run.manifest import Manifest
+from results.text.terminal import as_text
 from tests.results.sample import MANIFEST, metrics, other_run
 
 KERNEL = replace(MANIFEST, engine="qemu", datapath="kernel")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.tables import rows_table, table
-from results.terminal import as_text, summary
+from results.text.tables import rows_table, table
+from results.text.terminal import as_text, summary
 from tests.results.sample import MANIFEST, metrics, verdict
 
 _MAC = "02:01:00:00:00:01"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from results.folder import Series, create, load, prepare
-from results.runplace import drop_raw
+from results.run.folder import Series, create, load, prepare
+from results.run.place import drop_raw
 from testbed.errors import InputError
 from tests.results.sample import EVENTS, MANIFEST, metrics, ports, verdict
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from failover.budget import around
+from failover.analysis.budget import around
 from results.junit import Judged, junit_xml
-from results.repeats import Repeated, judge_repeats, repeats_from, repeats_json
-from results.repeats_view import repeats_summary
-from results.statistic import Statistic
-from results.terminal import as_text
+from results.repeats.statistic import Statistic
+from results.repeats.together import Repeated, judge_repeats, repeats_from, repeats_json
+from results.repeats.view import repeats_summary
+from results.text.terminal import as_text
 from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
 from tests.results.sample import MANIFEST
 from tests.results.test_terminal import check_golden

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from results.tables import inventory_tables, table
+from results.text.tables import inventory_tables, table
 from testbed.fabric.build import build
 from testbed.fabric.inventory import inventory
 from testbed.fabric.presets import PRESETS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from failover.downtime import Downtime
-from results.terminal import as_text, describe, milliseconds, summary
+from failover.analysis.downtime import Downtime
+from results.text.terminal import as_text, describe, milliseconds, summary
 from results.verdict import at_most, decide, holds
 from tests.results.sample import MANIFEST, metrics, ports, verdict
 

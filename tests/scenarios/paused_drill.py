@@ -10,14 +10,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from failover.inject import Injector
-from failover.model import Edge, EdgeKind
-from failover.moments import Moment
-from scenarios import session
-from scenarios.load import drill_from
-from scenarios.order import Order
-from scenarios.traffic_on_lab import LabTraffic
-from testbed.yamlfile import parse
+from failover.analysis.model import Edge, EdgeKind
+from failover.faults.moments import Moment
+from failover.inject.injector import Injector
+from scenarios.drill.load import drill_from
+from scenarios.run import session
+from scenarios.run.order import Order
+from scenarios.run.traffic_on_lab import LabTraffic
+from testbed.files.document import parse
 
 _carry_out = Injector.carry_out
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failover.model import QUICK, EdgeKind
-from failover.ports import Sampled, Sampling, Series, Watched
-from results.folder import RunFolder, load
+from failover.analysis.model import QUICK, EdgeKind
+from failover.analysis.ports import Sampled, Sampling, Series, Watched
+from results.run.folder import RunFolder, load
 from results.verdict import Outcome, Verdict
-from scenarios.analyse import analyse
-from scenarios.judgement import judge_measured
-from scenarios.kept import FOLDER, keep, kept
-from scenarios.measured import Facts, Measured
+from scenarios.run.analyse import analyse
+from scenarios.run.judgement import judge_measured
+from scenarios.run.kept import FOLDER, keep, kept
+from scenarios.run.measured import Facts, Measured
 from testbed.errors import InputError, MachineError
 from testbed.kernel.qdisc import BucketReading
 from tests.failover.synthetic import MS, Dead, S, edge, flow, record

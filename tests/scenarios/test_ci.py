@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios import library
-from scenarios.ci import Suite, load_suite, suite_from
+from scenarios.drill import catalogue
+from scenarios.suite.suite import Suite, load_suite, suite_from
 from testbed.errors import InputError
-from testbed.yamlfile import parse
+from testbed.files.document import parse
 
 ENGINES = ("host", "qemu", "uml", "virtual-time")
 
@@ -44,7 +44,7 @@ def test_a_block_is_drills_by_engines_by_repeats() -> None:
 
 
 def test_a_drill_file_is_found_beside_the_suite_and_known_by_its_own_name(tmp_path: Path) -> None:
-    text = library.find("link-down").read_text().replace("drill: link-down", "drill: mine")
+    text = catalogue.find("link-down").read_text().replace("drill: link-down", "drill: mine")
     (tmp_path / "some.yaml").write_text(text)
     (tmp_path / "suite.yaml").write_text("suite: s\nruns: [{drills: [some.yaml]}]\n")
     (run,) = load_suite(tmp_path / "suite.yaml", ENGINES).runs

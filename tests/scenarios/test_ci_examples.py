@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scenarios import engines, library
-from scenarios.ci import load_suite
+from scenarios.drill import catalogue
+from scenarios.run import engines
+from scenarios.suite.suite import load_suite
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "ci"
@@ -27,7 +28,7 @@ def test_the_smoke_suite_needs_no_guest() -> None:
 def test_the_phases_suite_runs_every_drill_at_ten_phases_in_virtual_time() -> None:
     runs = load_suite(EXAMPLES / "phases.yaml", engines.NAMES).runs
     assert {(run.drill, run.engine, run.repeat) for run in runs} == {
-        (name, "uml-virtual-time", repeat) for name in library.names() for repeat in range(1, 11)
+        (name, "uml-virtual-time", repeat) for name in catalogue.names() for repeat in range(1, 11)
     }
 
 

@@ -13,12 +13,12 @@ import pytest
 from pydantic import TypeAdapter
 
 from results.ci import CiRun, exit_code, grouped
-from results.folder import RunFolder, create
-from results.manifest import Manifest
-from results.repeats import judge_repeats
+from results.repeats.together import judge_repeats
+from results.run.folder import RunFolder, create
+from results.run.manifest import Manifest
 from results.verdict import Outcome, at_most, decide, holds
-from scenarios.ci import Run, Suite
-from scenarios.ci_run import EngineSlot, command_engine, in_order, run_suite, write_reports
+from scenarios.suite.schedule import EngineSlot, command_engine, in_order, run_suite, write_reports
+from scenarios.suite.suite import Run, Suite
 from testbed.errors import MachineError
 from tests.results.sample import MANIFEST
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from failover.analysis.marks import Mark
 from failover.faults import FAULTS, parameters
-from failover.marks import Mark
-from scenarios.drill import At, Bound, Flows, Metric
-from scenarios.load import drill_from
-from scenarios.schema import (
+from scenarios.drill.load import drill_from
+from scenarios.drill.schema import (
     DrillFile,
     GoodputExpectation,
     OrderExpectation,
@@ -21,7 +20,8 @@ from scenarios.schema import (
     UntouchedExpectation,
     WorkloadSection,
 )
-from testbed.yamlfile import parse
+from scenarios.expect.expectation import At, Bound, Flows, Metric
+from testbed.files.document import parse
 
 TEXT = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
 MODELS = (

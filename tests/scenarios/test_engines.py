@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from results.folder import RunFolder
+from results.run.folder import RunFolder
 from results.verdict import decide, holds
-from scenarios.engines import run_in_guest
-from scenarios.order import Order
+from scenarios.run.engines import run_in_guest
+from scenarios.run.order import Order
 from testbed.errors import HpnError, InputError, MachineError, NoisyError
 from testbed.vm.guest import GuestJob, GuestResult
 from tests.results.sample import MANIFEST

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from failover.analysis.model import EdgeKind, Relation
 from failover.faults import (
     AggCrash,
     BgpReset,
@@ -28,9 +29,8 @@ from failover.faults import (
     nics_hit,
     settled,
 )
-from failover.model import EdgeKind, Relation
-from failover.moments import moments
-from scenarios.blast import relations, transit_flows
+from failover.faults.moments import moments
+from scenarios.drill.blast import relations, transit_flows
 from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, LinkKind

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from failover.analysis.model import EdgeKind, Relation
 from failover.faults import LinkDown, LinkFlap, PlannedEdge, PlannedFault, TorCrash, nics_hit
-from failover.model import EdgeKind, Relation
-from scenarios.blast import relations, transit_flows
+from scenarios.drill.blast import relations, transit_flows
 from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric

@@ -11,11 +11,11 @@ import pytest
 
 from results.ground_truth import GroundTruth, from_json, ground_truth_table
 from results.verdict import Outcome
-from scenarios import ground_truth_run
-from scenarios.engines import HOST
-from scenarios.ground_truth import analyse_truth
-from scenarios.ground_truth_lab import DOWN, UP, Observed, Span, flows
-from scenarios.ground_truth_plan import Pause, Plan
+from scenarios.run.engines import HOST
+from scenarios.selftest import start
+from scenarios.selftest.ground_truth import analyse_truth
+from scenarios.selftest.sizes import Pause, Plan
+from scenarios.selftest.truths import DOWN, UP, Observed, Span, flows
 from testbed.errors import MachineError
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
@@ -161,7 +161,7 @@ def test_the_result_survives_its_file_and_has_a_row_for_each_rate_direction_and_
 
 
 def test_outages_of_every_engine_are_far_enough_apart_to_be_told_apart() -> None:
-    for plan in ground_truth_run.PLANS.values():
+    for plan in start.PLANS.values():
         cuts = list(plan.cuts())
         assert len(cuts) == plan.phases * len(plan.outages_us) + 4 * len(plan.pauses_us)
         gaps_ns = [later.at_ns - earlier.at_ns - earlier.for_ns for earlier, later in pairwise(cuts)]
@@ -172,7 +172,7 @@ def _tries(folder: Path) -> Iterator[GroundTruth]:
     for number in range(HOST_TRIES):
         place = folder / str(number)
         place.mkdir()
-        yield ground_truth_run.run_here(HOST, place)
+        yield start.run_here(HOST, place)
 
 
 @pytest.mark.kernel

@@ -8,7 +8,7 @@ import pytest
 
 from results.ground_truth import GroundTruth
 from results.verdict import Outcome
-from scenarios import ground_truth_run
+from scenarios.selftest import start
 from testbed.errors import MachineError
 from testbed.vm.uml import Uml
 
@@ -22,7 +22,7 @@ def _run() -> GroundTruth:
         Uml(virtual_time=True).check()
     except MachineError as error:
         pytest.skip(str(error))
-    return ground_truth_run.run(ENGINE, lambda _line: None)
+    return start.run(ENGINE, lambda _line: None)
 
 
 def test_measured_is_true_to_one_packet_in_both_directions_and_every_run_says_the_same() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.engines import command_in_guest
+from scenarios.run.engines import command_in_guest
 from testbed.errors import MachineError
 from testbed.vm.console import Console
 from testbed.vm.guest import GuestJob, GuestResult

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from failover.analysis.model import EdgeKind
 from failover.faults import MS, HostReplaced, PlannedFault
-from failover.inject import Injector
-from failover.model import EdgeKind
-from failover.moments import moments
-from scenarios.drill import Workload
-from scenarios.spares import assigned, stand_ins
-from scenarios.traffic_on_lab import LabTraffic
-from scenarios.workload import flows_of
+from failover.faults.moments import moments
+from failover.inject.injector import Injector
+from scenarios.drill.model import Workload
+from scenarios.drill.spares import assigned, stand_ins
+from scenarios.drill.workload import flows_of
+from scenarios.run.traffic_on_lab import LabTraffic
 from testbed.events import EventKind, now_ns
 from testbed.lab.lab import Lab
 from testbed.lab.state import differences, state

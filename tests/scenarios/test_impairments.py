@@ -7,10 +7,10 @@ from pathlib import Path
 from failover.faults import Fault, LacpLoss, LinkDelay, OneWayLoss, SilentDrop
 from failover.faults.impair import Dropped
 from failover.faults.streams import Direction, Directions
-from scenarios.describe import describe
-from scenarios.drill import Drill
-from scenarios.load import drill_from
-from testbed.yamlfile import parse
+from scenarios.drill.describe import describe
+from scenarios.drill.load import drill_from
+from scenarios.drill.model import Drill
+from testbed.files.document import parse
 
 LINK = "p0.s0.h0.r0.0"
 MS = 10**6

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from failover.faults import FAULTS
-from scenarios.describe import describe
-from scenarios.drill import Metric
-from scenarios.library import LIBRARY, find, load, ls, names
-from scenarios.workload import flows_of
+from scenarios.drill.catalogue import LIBRARY, find, load, ls, names
+from scenarios.drill.describe import describe
+from scenarios.drill.workload import flows_of
+from scenarios.expect.expectation import Metric
 from testbed.errors import InputError
 from testbed.fabric.build import build
 

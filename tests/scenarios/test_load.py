@@ -27,12 +27,13 @@ from failover.faults import (
     Unit,
     parameters,
 )
-from scenarios import library
-from scenarios.drill import At, Bound, Drill, Flows, Metric, Profile
-from scenarios.load import drill_from, load_drill
-from scenarios.units import format_duration, format_percent
+from scenarios.drill import catalogue
+from scenarios.drill.load import drill_from, load_drill
+from scenarios.drill.model import Drill, Profile
+from scenarios.expect.expectation import At, Bound, Flows, Metric
 from testbed.errors import InputError
-from testbed.yamlfile import parse
+from testbed.files.document import parse
+from testbed.files.units import format_duration, format_percent
 
 GOLDEN = Path(__file__).parent / "golden"
 MS = 10**6
@@ -269,12 +270,12 @@ def test_counts_are_asked_in_proportion_to_what_is_sent(metric: str, written: st
 
 
 def test_a_link_that_turns_slow_leaves_as_much_less_when_less_is_sent() -> None:
-    drill = library.load("rate-drop").slowed(4)
-    (planned,), (written,) = drill.timeline.faults, library.load("rate-drop").timeline.faults
+    drill = catalogue.load("rate-drop").slowed(4)
+    (planned,), (written,) = drill.timeline.faults, catalogue.load("rate-drop").timeline.faults
     assert isinstance(planned.fault, RateDrop)
     assert isinstance(written.fault, RateDrop)
     assert planned.fault.rate == written.fault.rate / 4
-    assert drill.workload.load == library.load("rate-drop").workload.load / 4
+    assert drill.workload.load == catalogue.load("rate-drop").workload.load / 4
 
 
 @pytest.mark.parametrize("key", ["summary", "description"])

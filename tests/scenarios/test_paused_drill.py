@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from results.folder import load
+from results.run.folder import load
 from results.verdict import Check, Outcome, Verdict
 from testbed.errors import MachineError
 from testbed.vm.guest import GuestJob

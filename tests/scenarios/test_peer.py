@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from failover.model import DrillMetrics, Relation
-from scenarios.load import drill_from
-from scenarios.scope import Scope, peer_of
-from scenarios.verdict import RunFacts, judge
+from failover.analysis.model import DrillMetrics, Relation
+from scenarios.drill.load import drill_from
+from scenarios.expect.scope import Scope, peer_of
+from scenarios.expect.verdict import RunFacts, judge
 from testbed.errors import InputError
-from testbed.yamlfile import parse
+from testbed.files.document import parse
 
 from .measured import FAILURE, at_edge, flow, metrics
 

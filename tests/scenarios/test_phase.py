@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 import cli
-from results.folder import RunFolder, create
-from scenarios import calibrate, library, session
-from scenarios.order import Order
-from scenarios.phase import in_phase, phase_of, span_ns
-from scenarios.workload import flows_of
+from results.run.folder import RunFolder, create
+from scenarios.drill import catalogue
+from scenarios.drill.workload import flows_of
+from scenarios.run import calibrate, session
+from scenarios.run.order import Order
+from scenarios.run.phase import in_phase, phase_of, span_ns
 from testbed.fabric.build import build
 from testbed.fabric.spec import BgpSpec, FabricSpec, LacpSpec
 from tests.results.sample import MANIFEST, metrics, verdict
@@ -22,13 +23,13 @@ SPEC = FabricSpec()
 
 
 def test_the_first_repeat_is_the_drill_as_its_file_has_it() -> None:
-    for drill in library.ls():
+    for drill in catalogue.ls():
         assert in_phase(drill, 1) is drill
 
 
-@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize("name", catalogue.names())
 def test_a_repeat_shifts_every_fault_alike_and_keeps_traffic_and_limits(name: str) -> None:
-    drill = library.load(name)
+    drill = catalogue.load(name)
     for number in range(2, 5):
         phase, found = phase_of(drill.topology, number), in_phase(drill, number)
         shifts = {b.at_ns - a.at_ns for a, b in zip(drill.timeline.faults, found.timeline.faults, strict=True)}

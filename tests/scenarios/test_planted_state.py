@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from results.verdict import Check, Outcome
-from scenarios import session
-from scenarios.load import drill_from
-from scenarios.order import Order
+from scenarios.drill.load import drill_from
+from scenarios.run import session
+from scenarios.run.order import Order
 from testbed.fabric.model import Fabric, Link
-from testbed.lab.impair_egress import EgressShapers
+from testbed.files.document import parse
+from testbed.lab.breaking.impair_egress import EgressShapers
 from testbed.lab.tor import Tor
 from testbed.lag.speaker import Speaker
 from testbed.routing import ecmp
 from testbed.routing.pathcontrol.actions import Action
 from testbed.routing.pathcontrol.host_agent import HostAgent
-from testbed.yamlfile import parse
 
 _DRILL = """
 drill: planted

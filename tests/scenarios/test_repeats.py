@@ -10,15 +10,16 @@ import pytest
 from junitparser import JUnitXml
 
 import cli
-from failover.model import DrillMetrics, Relation
-from results.folder import RunFolder, create
-from results.progress import Progress
-from results.repeats import repeats_from
+from failover.analysis.model import DrillMetrics, Relation
+from results.repeats.together import repeats_from
+from results.run.folder import RunFolder, create
+from results.run.progress import Progress
 from results.verdict import Outcome
-from scenarios import calibrate, engines, library, repeats, session
-from scenarios.ci import load_suite
-from scenarios.order import Batch, Order
-from scenarios.verdict import RunFacts, judge
+from scenarios.drill import catalogue
+from scenarios.expect.verdict import RunFacts, judge
+from scenarios.run import calibrate, engines, repeats, session
+from scenarios.run.order import Batch, Order
+from scenarios.suite.suite import load_suite
 from testbed.errors import InputError
 from tests.results.sample import MANIFEST
 
@@ -168,7 +169,7 @@ def test_one_run_is_judged_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_runs_made_before_an_interrupt_are_judged_too(tmp_path: Path) -> None:
-    drills = [library.load("link-down"), library.load("link-flap")]
+    drills = [catalogue.load("link-down"), catalogue.load("link-flap")]
     batch = Batch(drills, 3, tmp_path, ("hpn",))
     run = runner([link_down()] * 4, [RunFacts(state_differences=())] * 4)
     made = [run(order, lambda _news: None) for order, _ in zip(batch.orders(), range(4), strict=False)]

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from failover.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
-from failover.ports import NicBalance, PortMetrics, PortResult, Ports
-from results.folder import RunFolder, create
-from results.terminal import as_text
+from failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
+from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports
+from results.run.folder import RunFolder, create
+from results.text.terminal import as_text
 from results.verdict import Check, Outcome, Verdict
-from scenarios.calibrate import packets_per_s
-from scenarios.load import load_drill
-from scenarios.order import Order
-from scenarios.reproduce import (
+from scenarios.drill.load import load_drill
+from scenarios.paper.claims import CLAIMS, Answer, Claim
+from scenarios.paper.judges import Evidence, Finding
+from scenarios.paper.placement import QUEUE_PAIRS, SPEC, PathFigures, figures
+from scenarios.paper.reproduce import (
     FOLDER,
     Ran,
     Row,
@@ -29,9 +30,8 @@ from scenarios.reproduce import (
     markdown,
     reproduce,
 )
-from scenarios.reproduce_claims import CLAIMS, Answer, Claim
-from scenarios.reproduce_judges import Evidence, Finding
-from scenarios.reproduce_paths import QUEUE_PAIRS, SPEC, PathFigures, figures
+from scenarios.run.calibrate import packets_per_s
+from scenarios.run.order import Order
 from testbed.errors import InputError, NoisyError
 from testbed.events import Event, EventKind
 from testbed.fabric.build import build
@@ -184,7 +184,7 @@ def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, m
         folder.write_verdict(Verdict(Outcome.FAIL, (Check("state restored", Outcome.FAIL, None, 0),)))
         return folder
 
-    monkeypatch.setattr("scenarios.session.run", run)
+    monkeypatch.setattr("scenarios.run.session.run", run)
     (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None)
     assert (row.answer, row.ours) == (Answer.NO_EVIDENCE, "link-down-single-tor: failed: state restored")
     assert json.loads((tmp_path / "reproduction.json").read_text())["claims"][0]["answer"] == "no evidence"
@@ -410,7 +410,7 @@ def test_a_run_too_noisy_to_say_anything_leaves_its_claim_open_and_the_others_an
     def run(_order: Order, _on_progress: object) -> RunFolder:
         raise NoisyError("every queue pair died before the first fault")
 
-    monkeypatch.setattr("scenarios.session.run", run)
+    monkeypatch.setattr("scenarios.run.session.run", run)
     (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None)
     assert row.answer is Answer.NOT_RUN
     assert "every queue pair died" in row.ours

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from failover.ports import NicBalance, PortMetrics, PortResult, Ports, Sampling
+from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports, Sampling
 from results.verdict import Check, Outcome
-from scenarios.describe import describe
-from scenarios.drill import Drill, Metric
-from scenarios.load import drill_from
-from scenarios.schema import WorkloadSection
-from scenarios.verdict import RunFacts, judge_expectation
+from scenarios.drill.describe import describe
+from scenarios.drill.load import drill_from
+from scenarios.drill.model import Drill
+from scenarios.drill.schema import WorkloadSection
+from scenarios.expect.expectation import Metric
+from scenarios.expect.verdict import RunFacts, judge_expectation
 from testbed.errors import InputError
-from testbed.yamlfile import parse
+from testbed.files.document import parse
 from tests.scenarios.measured import metrics
 from traffic.paths import CHOICES, DISJOINT
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from failover.hostload import HostLoad
-from failover.marks import Mark, Marked
-from failover.model import DrillMetrics, FlowEdgeResult, FlowResult, Goodput, Relation
+from failover.analysis.hostload import HostLoad
+from failover.analysis.marks import Mark, Marked
+from failover.analysis.model import DrillMetrics, FlowEdgeResult, FlowResult, Goodput, Relation
 from results.verdict import Check, Outcome
-from scenarios.scope import EVERYWHERE, Scope, place_of
-from scenarios.verdict import RunFacts, judge
+from scenarios.expect.scope import EVERYWHERE, Scope, place_of
+from scenarios.expect.verdict import RunFacts, judge
 
 from .measured import CALM, FAILURE, MS, REPAIR, at_edge, drill, flow, metrics
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from scenarios import session
+from scenarios.run import session
 
 
 def test_what_nohup_ignores_does_not_end_a_drill() -> None:

@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from failover.downtime import Downtime
+from failover.analysis.downtime import Downtime
+from failover.analysis.model import DrillMetrics, EdgeKind, Goodput, Relation
 from failover.faults import MS, HostReplaced, PlannedEdge, PlannedFault, SpareTakeover
-from failover.model import DrillMetrics, EdgeKind, Goodput, Relation
 from results.verdict import Outcome
-from scenarios.describe import describe
-from scenarios.drill import Drill
-from scenarios.load import drill_from
-from scenarios.spares import Roster, assigned, stand_ins
-from scenarios.verdict import RunFacts, judge
-from scenarios.workload import flows_of
+from scenarios.drill.describe import describe
+from scenarios.drill.load import drill_from
+from scenarios.drill.model import Drill
+from scenarios.drill.spares import Roster, assigned, stand_ins
+from scenarios.drill.workload import flows_of
+from scenarios.expect.verdict import RunFacts, judge
 from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
-from testbed.yamlfile import parse
+from testbed.files.document import parse
 from traffic.flow import FlowSpec
 
 from .measured import FAILURE, REPAIR, at_edge, flow, metrics

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from failover.inject import Injector
-from results.folder import RunFolder
+from failover.inject.injector import Injector
+from results.run.folder import RunFolder
 from results.verdict import Outcome
-from scenarios import session
-from scenarios.load import drill_from
-from scenarios.order import Order
+from scenarios.drill.load import drill_from
+from scenarios.run import session
+from scenarios.run.order import Order
 from testbed.errors import InputError
 from testbed.events import EventKind
-from testbed.yamlfile import parse
+from testbed.files.document import parse
 
 pytestmark = pytest.mark.kernel
 

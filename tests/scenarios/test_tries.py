@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from results.folder import RunFolder, create
-from results.manifest import Manifest
+from results.run.folder import RunFolder, create
+from results.run.manifest import Manifest
 from results.verdict import Check, Outcome, Verdict, at_most
-from scenarios.tries import tried
+from scenarios.run.tries import tried
 from testbed.errors import InputError
 
 STARVED = Verdict(Outcome.INCONCLUSIVE, (), ("the host was starved",))

@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.units import (
-    duration,
-    format_duration,
-    format_percent,
-    parse_duration,
-    parse_percent,
-    percent,
-)
+from testbed.files.units import duration, format_duration, format_percent, parse_duration, parse_percent, percent
 
 
 @given(st.integers(0, 10**15))

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from failover.hostload import HostLoad
-from failover.metrics import analyse
-from failover.metrics_doubts import unexplained_losses
-from failover.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
-from failover.settings import QUICK
+from failover.analysis.hostload import HostLoad
+from failover.analysis.metrics.analyse import analyse
+from failover.analysis.metrics.doubts import unexplained_losses
+from failover.analysis.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
+from failover.analysis.settings import QUICK
 from results.verdict import Check, Outcome, Verdict
-from scenarios.library import load
-from scenarios.verdict import RunFacts, judge
+from scenarios.drill.catalogue import load
+from scenarios.expect.verdict import RunFacts, judge
 from tests.failover import synthetic
 
 from .measured import FAILURE, NO_PHASE, REPAIR, at_edge, drill, edge, flow, link_down, metrics, stalled

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.errors import InputError
-from testbed.yamlfile import DEPTH_LIMIT, SIZE_LIMIT, Document, parse, read
+from testbed.files.document import DEPTH_LIMIT, SIZE_LIMIT, Document, parse, read
 
 
 def problems(text: str) -> list[str]:

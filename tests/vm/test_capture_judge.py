@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results import folder
-from results.folder import RunFolder
-from scenarios.kept import kept
-from scenarios.library import LIBRARY
+from results.run import folder
+from results.run.folder import RunFolder
+from scenarios.drill.catalogue import LIBRARY
+from scenarios.run.kept import kept
 from testbed.errors import MachineError
 from testbed.vm.guest import GuestJob
 from testbed.vm.uml import Uml

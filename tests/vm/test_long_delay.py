@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from results import folder
+from results.run import folder
 from testbed.errors import MachineError
 from testbed.vm.uml import Uml
 from tests.product.hpn import ROOT

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from results import folder
-from results.folder import RunFolder
+from results.run import folder
+from results.run.folder import RunFolder
 from results.verdict import Outcome
-from scenarios.analyse import analyse
+from scenarios.run.analyse import analyse
 from testbed.errors import MachineError
 from testbed.vm.guest import GuestJob
 from testbed.vm.uml import Uml

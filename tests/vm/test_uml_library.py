@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from results import folder
+from results.run import folder
 from results.verdict import Outcome
 from testbed.errors import MachineError
 from testbed.vm.uml import Uml

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from results import folder
-from results.folder import RunFolder
+from results.run import folder
+from results.run.folder import RunFolder
 from testbed.errors import MachineError
 from testbed.events import EventKind
 from testbed.vm.uml import Uml

@@ -12,10 +12,10 @@ import pytest
 from scenarios.campaign import report
 from scenarios.campaign.campaign import carry_out, plan_for
 from scenarios.campaign.drillfile import is_valid
+from scenarios.campaign.journal import Shrunk, load, opened
 from scenarios.campaign.plan import FaultSequence, choices, draw
 from scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
-from scenarios.campaign.state import Shrunk, load, opened
-from scenarios.load import load_drill
+from scenarios.drill.load import load_drill
 from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
 from tests.scenarios.campaign.samples import PLAN, TINY, result

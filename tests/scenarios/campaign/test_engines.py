@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from scenarios.campaign import engines
+from scenarios.campaign import pools
 from scenarios.campaign.block import read_report
-from scenarios.campaign.engines import Processes, last_words, pool_for, run_job
+from scenarios.campaign.pools import Processes, last_words, pool_for, run_job
 from scenarios.campaign.result import Job, Report, Result
 from testbed.errors import InputError, MachineError
 from tests.scenarios.campaign.samples import CUT, PLAN, sequence
 
-ROOT = Path(engines.__file__).resolve().parents[2]
+ROOT = Path(pools.__file__).resolve().parents[2]
 
 
 def jobs(count: int) -> list[Job]:
@@ -25,7 +25,7 @@ def jobs(count: int) -> list[Job]:
 
 
 def test_every_job_comes_back_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "run_job", lambda job, *_rest: Report(error=str(job.sequences[0].index), exit_code=3))
+    monkeypatch.setattr(pools, "run_job", lambda job, *_rest: Report(error=str(job.sequences[0].index), exit_code=3))
     found = list(Processes(3, tmp_path / "work").run(iter(jobs(7))))
     assert sorted(int(report.error) for _job, report in found) == list(range(7))
     assert all(int(report.error) == job.sequences[0].index for job, report in found)
@@ -33,7 +33,7 @@ def test_every_job_comes_back_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_a_killed_campaign_left_is_cleared_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "run_job", lambda *_all: Report())
+    monkeypatch.setattr(pools, "run_job", lambda *_all: Report())
     (tmp_path / "work" / "hpn-campaign-old").mkdir(parents=True)
     list(Processes(1, tmp_path / "work").run(jobs(1)))
     assert list(tmp_path.iterdir()) == []
@@ -48,7 +48,7 @@ def test_a_guest_s_clock_does_not_time_a_campaign(monkeypatch: pytest.MonkeyPatc
         report.write_text("".join(json.dumps({"result": each}) + "\n" for each in ended))
         return ""
 
-    monkeypatch.setattr(engines, "_guest", guest)
+    monkeypatch.setattr(pools, "_guest", guest)
     before = time.time()
     results = run_job(Job(PLAN, tuple(steps)), "uml-virtual-time").results
     times = [moment for result in results for moment in (result.started_at, result.ended_at)]
@@ -59,13 +59,13 @@ def test_a_guest_s_clock_does_not_time_a_campaign(monkeypatch: pytest.MonkeyPatc
 def test_a_traceback_is_told_in_one_line_with_its_place() -> None:
     lines = [
         "Traceback (most recent call last):",
-        f'  File "{ROOT}/failover/metrics_edge.py", line 172, in _share',
+        f'  File "{ROOT}/failover/analysis/metrics/edge.py", line 172, in _share',
         "    return plbm.max()",
         '  File "/usr/lib/python3/site-packages/numpy/_methods.py", line 43, in _amax',
         "ValueError: zero-size array",
         "",
     ]
-    assert last_words(lines) == "ValueError: zero-size array (at failover/metrics_edge.py:172, in _share)"
+    assert last_words(lines) == "ValueError: zero-size array (at failover/analysis/metrics/edge.py:172, in _share)"
     assert last_words(["no more memory"]) == "no more memory"
     assert last_words([]) == "it said nothing"
 

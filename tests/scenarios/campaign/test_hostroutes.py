@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failover.model import Edge, EdgeKind, HitLink
+from failover.analysis.model import Edge, EdgeKind, HitLink
 from scenarios.campaign import invariants
 from scenarios.campaign.hostroutes import WITHIN_NS, Without, without
 from scenarios.campaign.result import Invariant

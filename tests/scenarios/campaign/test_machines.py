@@ -12,7 +12,7 @@ from pathlib import Path
 import distributed
 import pytest
 
-from scenarios.campaign import engines, machines
+from scenarios.campaign import machines, pools
 from scenarios.campaign.machines import Machines
 from scenarios.campaign.result import Job
 from testbed.errors import MachineError
@@ -38,7 +38,7 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
 
 @pytest.mark.timeout(120)
 def test_a_job_on_a_worker_comes_back(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_process", lambda *_all: "code 1: planted")
+    monkeypatch.setattr(pools, "_process", lambda *_all: "code 1: planted")
     assert pool.width == pool.examine() == 1
     ((job, report),) = pool.run([JOB])
     assert (job, report.crash) == (JOB, "code 1: planted")

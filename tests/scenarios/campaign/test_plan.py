@@ -14,11 +14,11 @@ from failover.faults import FAULTS
 from scenarios.campaign.drillfile import Note, drill_of, is_valid, text_of
 from scenarios.campaign.plan import LONG_NS, Choice, FaultSequence, Plan, choices, draw
 from scenarios.campaign.rates import weight
-from scenarios.load import drill_from, load_drill
+from scenarios.drill.load import drill_from, load_drill
 from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
-from testbed.yamlfile import parse
+from testbed.files.document import parse
 from tests.scenarios.campaign.samples import CUT, FLAP, PLAN, sequence
 
 FABRICS = ("tiny", "tiny-spare", "small", "tiny-pods", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only")

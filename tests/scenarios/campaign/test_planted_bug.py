@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from results.verdict import Outcome
-from scenarios import session
 from scenarios.campaign import report
 from scenarios.campaign.campaign import carry_out
 from scenarios.campaign.drillfile import is_valid
-from scenarios.campaign.engines import InThisProcess
+from scenarios.campaign.journal import Shrunk, load
 from scenarios.campaign.plan import choices, draw
+from scenarios.campaign.pools import InThisProcess
 from scenarios.campaign.result import Invariant
-from scenarios.campaign.state import Shrunk, load
-from scenarios.load import load_drill
-from scenarios.order import Order
+from scenarios.drill.load import load_drill
+from scenarios.run import session
+from scenarios.run.order import Order
 from testbed.fabric.build import build
 from testbed.routing.hostroutes import HostRouteDaemon
 from tests.scenarios.campaign.samples import PLAN, TINY

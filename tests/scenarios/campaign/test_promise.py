@@ -10,7 +10,7 @@ from failover.faults import MS
 from scenarios.campaign.drillfile import WORKLOAD, drill_of
 from scenarios.campaign.plan import Plan, Step
 from scenarios.campaign.promise import excuse
-from scenarios.workload import flows_of
+from scenarios.drill.workload import flows_of
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
 from tests.scenarios.campaign.samples import CUT, PLAN, TINY, sequence

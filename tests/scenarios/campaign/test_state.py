@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from scenarios.campaign.campaign import plan_for
+from scenarios.campaign.journal import JOURNAL, Shrunk, load, opened
 from scenarios.campaign.result import Invariant, Outcome
-from scenarios.campaign.state import JOURNAL, Shrunk, load, opened
 from testbed.errors import InputError
 from tests.scenarios.campaign.samples import CRASH, CUT, FLAP, PLAN, result, sequence
 

@@ -1,0 +1,1 @@
+"""From records and events to figures: outages, phases, noise, ports. Pure."""

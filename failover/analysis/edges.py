@@ -1,0 +1,49 @@
+"""Edges of faults seen from the flows: which links a fault hits, how a flow stands to it, where its window ends.
+
+Changes when a fault hits something new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from failover.analysis.model import Edge, HitLink, Relation
+from testbed.fabric.model import Fabric, LinkKind
+from traffic.flow import FlowSpec
+
+
+def hit_links(fabric: Fabric, links: Iterable[str]) -> tuple[HitLink, ...]:
+    """The links of these names with all that analysis wants to know of them. InputError on an unknown name."""
+    found = []
+    for name in links:
+        link = fabric.link(name)
+        hit = HitLink(name, link.lower.label, link.upper.label)
+        if link.kind is LinkKind.ACCESS:
+            nic = fabric.nic_of_link(name)
+            hit = replace(hit, nic=nic.name, host=nic.host, lag=nic.lag, ip=nic.ip)
+        found.append(hit)
+    return tuple(found)
+
+
+def relation_of(flow: FlowSpec, edge: Edge) -> Relation:
+    """How ``flow`` stands to the fault of ``edge``."""
+    if flow.id in edge.absent:
+        return Relation.ABSENT
+    sends, receives = flow.src_nic in edge.nics, flow.dst_nic in edge.nics
+    if sends and receives:
+        return Relation.BOTH
+    if sends:
+        return Relation.SENDER
+    if receives:
+        return Relation.RECEIVER
+    return Relation.TRANSIT if flow.id in edge.transit_flows else Relation.NONE
+
+
+def with_windows(edges: Iterable[Edge], end_ns: int) -> tuple[Edge, ...]:
+    """The edges in order of time, each window reaching to the next injection, the last to ``end_ns``."""
+    ordered: Sequence[Edge] = sorted(edges, key=lambda edge: edge.inject_before_ns)
+    if not ordered:
+        return ()
+    ends = [edge.inject_before_ns for edge in ordered[1:]] + [end_ns]
+    return tuple(replace(edge, window_end_ns=end) for edge, end in zip(ordered, ends, strict=True))

@@ -1,0 +1,1 @@
+"""The figures of a run, computed from its records. Imports numpy."""

@@ -1,0 +1,41 @@
+"""The budget of an outage from a flow's packets: those around it, or those between which it would have gone unseen.
+
+Changes when other packets say more of an outage. The rule itself: ``failover.analysis.budget``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from failover.analysis.budget import OutageBudget, outage_budget
+from failover.analysis.metrics.outage import stopped_ns
+from failover.analysis.metrics.trace import FlowTrace
+
+NS_PER_MS = 1e6
+
+
+def lossy(
+    certain_ns: float, possible_ns: float, methods_ns: Sequence[float], noise_ms: float, clock_ms: float
+) -> OutageBudget:
+    """Of outages that took packets; the bounds are those of ``outage``, the methods PLBM and TBM."""
+    methods_ms = [value / NS_PER_MS for value in methods_ns]
+    return outage_budget(certain_ns / NS_PER_MS, possible_ns / NS_PER_MS, methods_ms, noise_ms, clock_ms)
+
+
+def lossless(
+    trace: FlowTrace, start_ns: int, end_ns: int, noise_ms: float, clock_ms: float, *, died: bool
+) -> OutageBudget:
+    """Of a flow that lost nothing sent in [start, end): an outage may hide in the largest gap between its packets.
+
+    One that begins in the window lasts no longer than to the packet behind it: were that lost, it would be the next
+    edge's. A queue pair that has ``died`` sends no more; another that falls silent could hide all the rest.
+    """
+    first, last = np.searchsorted(trace.received_sent_ns, (start_ns, end_ns))
+    behind = trace.sent_ns[np.searchsorted(trace.sent_ns, end_ns) :][:1]
+    ends = () if died and last == len(trace.received_sent_ns) else behind if len(behind) else (end_ns,)
+    stamped = trace.received_sent_ns[first:last]
+    left = stamped + stopped_ns(trace, np.flatnonzero(trace.received)[first:last])
+    gaps = np.concatenate([left, ends]) - np.concatenate([[start_ns], stamped])[: len(left) + len(ends)]
+    return outage_budget(0.0, float(gaps.max(initial=0)) / NS_PER_MS, (0.0,), noise_ms, clock_ms)

@@ -1,0 +1,85 @@
+"""Goodput: payload bits per second by send time, per flow, per NIC and in all; bins for plots only.
+
+Changes when a window or a grouping of goodput changes. Send-time windows keep queueing out of the figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from failover.analysis.metrics.trace import Floats, FlowTrace
+from failover.analysis.model import (
+    Edge,
+    FlowEdgeResult,
+    FlowResult,
+    Goodput,
+    NicGoodput,
+    Relation,
+    Settings,
+    settled_window_ns,
+)
+
+
+def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Settings) -> Goodput:
+    """Goodput of one flow around ``edge``; 'before' does not reach beyond ``not_before_ns``, the previous edge."""
+    inject_ns, end_ns = edge.inject_before_ns, edge.window_end_ns
+    wide_ns = int(settings.goodput_window_s * 1e9)
+    # From half a period after the first packet: from that packet itself on it would be half a packet too much.
+    first_ns = int(trace.burst_ns[0] + trace.period_ns / 2) if len(trace.burst_ns) else inject_ns
+    before_ns = max(inject_ns - wide_ns, not_before_ns, first_ns)
+    settled_ns = end_ns - settled_window_ns(edge, settings)
+    return Goodput(_bps(trace, before_ns, inject_ns), _bps(trace, inject_ns, end_ns), _bps(trace, settled_ns, end_ns))
+
+
+def _bps(trace: FlowTrace, start_ns: int, end_ns: int) -> float:
+    if end_ns <= start_ns:
+        return 0.0
+    return trace.received_between(start_ns, end_ns) * trace.spec.path_mtu * 8 / ((end_ns - start_ns) / 1e9)
+
+
+def add(goodputs: Sequence[Goodput]) -> Goodput:
+    """Sum of goodputs over the same windows."""
+    return Goodput(
+        sum(g.before_bps for g in goodputs), sum(g.during_bps for g in goodputs), sum(g.after_bps for g in goodputs)
+    )
+
+
+def inherited(old: FlowResult, new: FlowResult) -> FlowResult:
+    """A stand-in with the goodput of before that the flow it replaces had, up to the edge at which it begins."""
+    begins = next((at for at, edge in enumerate(new.edges) if edge.relation is not Relation.ABSENT), len(new.edges))
+    edges = [
+        replace(edge, goodput=replace(edge.goodput, before_bps=old.edges[at].goodput.before_bps))
+        if at <= begins
+        else edge
+        for at, edge in enumerate(new.edges)
+    ]
+    return replace(new, edges=tuple(edges))
+
+
+def per_nic(traces: Sequence[FlowTrace], results: Sequence[FlowEdgeResult]) -> tuple[NicGoodput, ...]:
+    """Goodput of every NIC and direction at one edge, of flows that were there."""
+    groups: dict[tuple[str, str], list[Goodput]] = {}
+    for trace, result in zip(traces, results, strict=True):
+        if result.relation is Relation.ABSENT:
+            continue
+        groups.setdefault((trace.spec.src_nic, "up"), []).append(result.goodput)
+        groups.setdefault((trace.spec.dst_nic, "down"), []).append(result.goodput)
+    return tuple(NicGoodput(nic, direction, add(found)) for (nic, direction), found in sorted(groups.items()))
+
+
+def goodput_series(
+    traces: Sequence[FlowTrace], start_ns: int, end_ns: int, bin_ms: float = 10.0
+) -> Mapping[str, Floats]:
+    """Goodput in bins of ``bin_ms`` from ``start_ns``, for plots: 'total', and 'NIC up' / 'NIC down' of each NIC."""
+    bin_ns = int(bin_ms * 1e6)
+    edges_ns = np.arange(start_ns, end_ns + 1, bin_ns)
+    series: dict[str, Floats] = {"total": np.zeros(max(len(edges_ns) - 1, 0))}
+    for trace in traces:
+        counts = np.diff(np.searchsorted(trace.received_sent_ns, edges_ns, "left"))
+        bps = counts * (trace.spec.path_mtu * 8 / (bin_ns / 1e9))
+        for name in ("total", f"{trace.spec.src_nic} up", f"{trace.spec.dst_nic} down"):
+            series[name] = series.get(name, np.zeros(len(bps))) + bps
+    return series

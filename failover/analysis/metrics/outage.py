@@ -1,0 +1,188 @@
+"""Missing packets grouped into outages, each with its length by both methods of RFC 6414.
+
+Changes when the definition of an outage changes. Packet-loss based (PLBM) = missing / rate is the headline;
+timestamp based (TBM) stands beside it as the check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from failover.analysis.metrics.trace import Flags, Floats, FlowTrace, Ints
+from failover.analysis.model import LossPattern, Outage
+
+
+@dataclass(frozen=True)
+class OutageTable:
+    """The outages of one flow in order of time, one array element each (a flow with random loss has thousands).
+
+    ``first`` and ``last`` are packet indices of the first and last missing packet.
+    """
+
+    trace: FlowTrace
+    first: Ints
+    last: Ints
+    packets: Ints
+    holes: Ints
+    longest_hole: Ints
+    open: Flags
+    certain_ns: Floats  # from the first to the last missing packet of each hole, by send time, summed
+    possible_ns: Floats  # between the received packets around each hole, summed; of an open one what is certain
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def first_ns(self) -> Ints:
+        """Send time of the first missing packet."""
+        return self.trace.sent_ns[self.first]
+
+    @cached_property
+    def last_ns(self) -> Ints:
+        """Send time of the last missing packet."""
+        return self.trace.sent_ns[self.last]
+
+    @cached_property
+    def plbm_ns(self) -> Floats:
+        """Missing / rate."""
+        return self.packets.astype(np.float64) * self.trace.period_ns
+
+    @cached_property
+    def tbm_ns(self) -> Floats:
+        """First received after minus last received before, by send time, minus the periods that are no outage."""
+        period, sent_ns = self.trace.period_ns, self.trace.sent_ns
+        before = np.where(self.first > 0, sent_ns[np.maximum(self.first - 1, 0)], sent_ns[self.first] - period)
+        inside = self.last - self.first + 1 - self.packets
+        return self.resumed_sent_ns - before - (inside + 1) * period
+
+    @cached_property
+    def resumed_sent_ns(self) -> Floats:
+        """Send time of the first packet received after; where there is none, the least it could have been."""
+        after = self.trace.sent_ns[np.minimum(self.last + 1, len(self.trace.sent_ns) - 1)]
+        return np.where(self.open, self.last_ns + self.trace.period_ns, after.astype(np.float64))
+
+    def outage(self, at: int) -> Outage:
+        """One outage as plain data."""
+        is_open = bool(self.open[at])
+        return Outage(
+            first_loss_at_ns=int(self.first_ns[at]),
+            last_loss_at_ns=int(self.last_ns[at]),
+            resumed_at_ns=None if is_open else int(self.trace.arrival_ns[self.last[at] + 1]),
+            packets=int(self.packets[at]),
+            holes=int(self.holes[at]),
+            plbm_ms=float(self.plbm_ns[at]) / 1e6,
+            tbm_ms=float(self.tbm_ns[at]) / 1e6,
+            open=is_open,
+            certain_ms=float(self.certain_ns[at]) / 1e6,
+            possible_ms=float(self.possible_ns[at]) / 1e6,
+        )
+
+    def longest(self, count: int) -> tuple[Outage, ...]:
+        """The ``count`` longest, in order of time."""
+        chosen = np.sort(np.argsort(self.packets, kind="stable")[::-1][:count])
+        return tuple(self.outage(int(at)) for at in chosen)
+
+
+def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
+    """Group missing packets; what ends an outage is ``merge_packets`` received in order, as for recovery."""
+    missing = trace.missing
+    broken = np.flatnonzero(~trace.received | trace.reordered)
+    run = np.cumsum(np.diff(broken, prepend=-1 - merge_packets) > merge_packets)  # 1, 2, ...: which each belongs to
+    run_of_missing = run[np.searchsorted(broken, missing)]
+    starts_hole = np.diff(missing, prepend=-2) > 1
+    hole_at = np.flatnonzero(starts_hole)
+    hole_size = np.diff(hole_at, append=len(missing))
+    starts = np.flatnonzero(np.diff(run_of_missing, prepend=0))
+    ends = np.append(starts[1:], len(missing)) - 1 if len(starts) else starts
+    first, last = missing[starts], missing[ends]
+    group_of_hole = np.searchsorted(hole_at, starts)
+    resumed = np.append(trace.received, False)  # index one past the end: nothing follows
+    certain, possible = _hole_bounds_ns(trace, missing, hole_at, hole_size)
+    return OutageTable(
+        trace=trace,
+        first=first,
+        last=last,
+        packets=ends - starts + 1,
+        holes=np.diff(group_of_hole, append=len(hole_at)),
+        longest_hole=np.maximum.reduceat(hole_size, group_of_hole) if len(starts) else hole_size,
+        open=~resumed[last + 1],
+        certain_ns=np.add.reduceat(certain, group_of_hole) if len(starts) else certain,
+        possible_ns=np.add.reduceat(possible, group_of_hole) if len(starts) else possible,
+    )
+
+
+def bounds_since(trace: FlowTrace, missing: Ints, since_ns: int) -> tuple[float, float]:
+    """The least and the most that the holes made of ``missing`` (some) lasted after ``since_ns``, ns."""
+    hole_at = np.flatnonzero(np.diff(missing, prepend=-2) > 1)
+    certain, possible = _hole_bounds_ns(trace, missing, hole_at, np.diff(hole_at, append=len(missing)), since_ns)
+    return float(certain.sum()), float(possible.sum())
+
+
+def _hole_bounds_ns(
+    trace: FlowTrace, missing: Ints, hole_at: Ints, hole_size: Ints, since_ns: int = 0
+) -> tuple[Floats, Floats]:
+    """The least and the most that each hole can have lasted (``failover.analysis.budget``); its packets are neighbours.
+
+    A packet is stamped just before it is sent. A sender that is stopped in between stamps too early: the first packet
+    received after shows it by its delay, the first missing one by the time to the next burst; what is shorter than two
+    usual gaps is left to the noise floor.
+    """
+    if not len(missing):
+        return np.empty(0), np.empty(0)
+    first = missing[hole_at]
+    last = first + hole_size - 1
+    begun, ended = trace.sent_ns[first], trace.sent_ns[last]
+    stopped = np.maximum(_next_burst_ns(trace, begun) - begun - 2 * trace.resolution_ns, 0.0)
+    certain = np.maximum(ended - begun - stopped, 0.0)
+    before = np.where(first > 0, trace.sent_ns[np.maximum(first - 1, 0)], begun - trace.period_ns)
+    follower = np.minimum(last + 1, len(trace.sent_ns) - 1)
+    after = np.where(last + 1 < len(trace.sent_ns), trace.sent_ns[follower] + stopped_ns(trace, follower), ended)
+    return certain, (after - np.maximum(before, since_ns)).astype(np.float64)
+
+
+def _next_burst_ns(trace: FlowTrace, sent_ns: Ints) -> Ints:
+    """When the burst after the one at each of ``sent_ns`` left; the last has none."""
+    at = np.searchsorted(trace.burst_ns, sent_ns, "right")
+    return np.where(at < len(trace.burst_ns), trace.burst_ns[np.minimum(at, len(trace.burst_ns) - 1)], sent_ns)
+
+
+def stopped_ns(trace: FlowTrace, packets: Ints) -> Floats:
+    """How long the sender stood still between stamp and system call of each packet, at most; 0 for one that was lost.
+
+    Its delay beyond what is usual for the flow, no longer than until the next burst: the network's delay is no stop.
+    """
+    usual = float(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0.0
+    sent_ns = trace.sent_ns[packets]
+    excess = np.minimum(trace.arrival_ns[packets] - sent_ns - usual, _next_burst_ns(trace, sent_ns) - sent_ns)
+    return np.where(trace.received[packets], np.maximum(excess, 0.0), 0.0)
+
+
+def recovery_index(table: OutageTable, at: int, packets: int) -> int | None:
+    """First of ``packets`` received in order after outage ``at`` and before the next; None without such a run.
+
+    Where the record ends sooner, fewer will do, at least one: else random loss would seem never to end.
+    """
+    trace = table.trace
+    position = int(table.last[at]) + 1
+    is_last = at + 1 == len(table)
+    limit = int(np.flatnonzero(trace.received).max(initial=-1)) + 1 if is_last else int(table.first[at + 1])
+    while position + (1 if is_last else packets) <= limit:
+        run = slice(position, min(position + packets, limit))
+        bad = np.flatnonzero(~trace.received[run] | trace.reordered[run])
+        if not len(bad):
+            return position
+        position += int(bad[-1]) + 1
+    return None
+
+
+def pattern_of(packets: Ints) -> LossPattern:
+    """The shape of a loss, from the sizes of its outages."""
+    if not len(packets):
+        return LossPattern.NONE
+    share = float(packets.max()) / float(packets.sum())
+    if share >= 0.9:
+        return LossPattern.HOLE
+    return LossPattern.SCATTERED if len(packets) > 3 and share < 0.5 else LossPattern.HOLES

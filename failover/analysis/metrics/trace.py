@@ -1,0 +1,208 @@
+"""Packet records turned into one array per flow: which packets were sent when, and what became of each.
+
+Changes when the record format or the classes of packets change. Everything is vectorised: five million records
+take a few seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from failover.analysis.model import Settings
+from traffic.flow import FlowSpec
+from traffic.records import FLAG_BAD_ICRC
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Records = npt.NDArray[np.void]
+
+NEVER = np.int64(-1)
+
+
+def read_records(paths: Sequence[Path], dtype: np.dtype[np.void]) -> Records:
+    """All records of one kind; a half-written last record of a killed process is left out."""
+    return np.concatenate([np.fromfile(path, dtype=dtype) for path in paths] or [np.empty(0, dtype)])
+
+
+@dataclass(frozen=True)
+class FlowTrace:
+    """One flow, indexed by packet in the order of its sequence numbers.
+
+    ``arrival_ns`` is the receive time of the first unharmed copy, or NEVER. ``undecided`` packets were sent too near
+    to the end of the record to tell. ``copies`` holds the indices of duplicates. ``burst_ns`` and ``burst_size`` (in
+    packets) are per burst.
+    """
+
+    spec: FlowSpec
+    sent_ns: Ints
+    arrival_ns: Ints
+    undecided: Flags
+    reordered: Flags
+    corrupted: Flags  # no unharmed copy, but one with a wrong ICRC
+    copies: Ints
+    burst_ns: Ints
+    burst_size: Ints
+    unknown: int
+
+    @property
+    def period_ns(self) -> float:
+        """Nominal time from packet to packet."""
+        return 1e9 / self.spec.rate_pps
+
+    @cached_property
+    def received(self) -> Flags:
+        """Packets of which an unharmed copy arrived."""
+        return np.not_equal(self.arrival_ns, NEVER)
+
+    @cached_property
+    def missing(self) -> Ints:
+        """Indices of packets that never arrived unharmed."""
+        return np.flatnonzero(~self.received & ~self.undecided)
+
+    @cached_property
+    def received_sent_ns(self) -> Ints:
+        """Send times of the received packets."""
+        return self.sent_ns[self.received]
+
+    @cached_property
+    def delay_ns(self) -> Ints:
+        """Receive minus send time of the received packets."""
+        return self.arrival_ns[self.received] - self.received_sent_ns
+
+    @cached_property
+    def burst_gap_ns(self) -> Ints:
+        """Time from each burst to the next."""
+        return np.diff(self.burst_ns)
+
+    @cached_property
+    def resolution_ns(self) -> float:
+        """One packet period, times the usual number of packets sent at once: nothing shorter can be seen."""
+        usual = float(np.median(self.burst_size)) if len(self.burst_size) else 1.0
+        return max(1.0, usual) * self.period_ns
+
+    @property
+    def sent_rate_pps(self) -> float:
+        """Packets per second really sent, from the first burst to the last."""
+        span_ns = int(self.burst_ns[-1] - self.burst_ns[0]) if len(self.burst_ns) else 0
+        return int(self.burst_size[:-1].sum()) / (span_ns / 1e9) if span_ns else 0.0
+
+    def span(self, start_ns: int, end_ns: int) -> slice:
+        """Indices of the packets sent in [start, end)."""
+        first, last = np.searchsorted(self.sent_ns, (start_ns, max(start_ns, end_ns)), "left")
+        return slice(int(first), int(last))
+
+    def received_between(self, start_ns: int, end_ns: int) -> int:
+        """Number of packets sent in [start, end) that arrived unharmed."""
+        first, last = np.searchsorted(self.received_sent_ns, (start_ns, max(start_ns, end_ns)), "left")
+        return int(last - first)
+
+    def largest_gap_ns(self, start_ns: int, end_ns: int) -> int:
+        """The longest time without a burst among the gaps that touch [start, end]."""
+        first = max(int(np.searchsorted(self.burst_ns, start_ns, "right")) - 1, 0)
+        last = int(np.searchsorted(self.burst_ns, end_ns, "left"))
+        gaps = self.burst_gap_ns[first:last]
+        return int(gaps.max()) if len(gaps) else 0
+
+
+def build_traces(
+    flows: Sequence[FlowSpec],
+    sent: Records,
+    received: Records,
+    settings: Settings,
+    record_end_ns: int | None = None,
+) -> tuple[FlowTrace, ...]:
+    """One trace per flow, in the order of ``flows``.
+
+    ``record_end_ns`` is when the receivers stopped listening; by default the last time in the records.
+    """
+    if record_end_ns is None:
+        record_end_ns = max(int(times.max(initial=0)) for times in (sent["sent_ns"], received["received_ns"]))
+    deadline_ns = record_end_ns - int(settings.drain_ms * 1e6)
+    sent_of, received_of = _by_flow(sent), _by_flow(received)
+    return tuple(
+        _trace(flow, sent_of.get(flow.id, sent[:0]), received_of.get(flow.id, received[:0]), deadline_ns)
+        for flow in flows
+    )
+
+
+def _by_flow(records: Records) -> Mapping[int, Records]:
+    if not len(records):
+        return {}
+    ids = records["flow"]
+    # 16-bit keys get numpy's radix sort, ten times faster than comparing
+    keys = ids.astype(np.uint16) if int(ids.max()) < 2**16 else ids
+    order = np.argsort(keys, kind="stable")
+    present, starts = np.unique(ids[order], return_index=True)
+    parts = np.split(order, starts[1:])
+    return {int(flow): records[part] for flow, part in zip(present, parts, strict=True)}
+
+
+def _trace(spec: FlowSpec, sent: Records, received: Records, deadline_ns: int) -> FlowTrace:
+    sent = sent[np.argsort(sent["seq"], kind="stable")]
+    counts = sent["count"].astype(np.int64)
+    sent_ns = np.repeat(sent["sent_ns"].astype(np.int64), counts)
+    received = received[np.argsort(received["received_ns"], kind="stable")]
+    index = _positions(sent, counts, received["seq"].astype(np.int64))
+    known = index >= 0
+    broken = (received["flags"] & FLAG_BAD_ICRC) != 0
+    index_good = index[known & ~broken]
+    first = _first_place(len(sent_ns), index_good)
+    got = first >= 0
+    arrival_ns = np.full(len(sent_ns), NEVER)
+    arrival_ns[got] = received["received_ns"].astype(np.int64)[known & ~broken][first[got]]
+    corrupted = np.zeros(len(sent_ns), np.bool_)
+    corrupted[index[known & broken]] = True
+    is_copy = np.ones(len(index_good), np.bool_)
+    is_copy[first[got]] = False
+    came = np.flatnonzero(got | corrupted)
+    undecided = ~got & (sent_ns > deadline_ns)
+    undecided[: came.max(initial=-1) + 1] = False  # it or a later packet came, unharmed or not: its fate is known
+    return FlowTrace(
+        spec=spec,
+        sent_ns=sent_ns,
+        arrival_ns=arrival_ns,
+        undecided=undecided,
+        reordered=_reordered(len(sent_ns), index_good[~is_copy]),
+        corrupted=corrupted & ~got,
+        copies=np.sort(index_good[is_copy]),
+        burst_ns=sent["sent_ns"].astype(np.int64),
+        burst_size=counts,
+        unknown=int(np.count_nonzero(~known & ~broken)),  # a broken packet's numbers mean nothing
+    )
+
+
+def _positions(sent: Records, counts: Ints, seqs: Ints) -> Ints:
+    """Index of each sequence number among the sent packets, -1 where it was never sent."""
+    if not len(sent) or not len(seqs):
+        return np.full(len(seqs), -1, np.int64)
+    starts = sent["seq"].astype(np.int64)
+    before = np.cumsum(counts) - counts
+    if np.array_equal(starts - starts[0], before):  # no holes in the numbering, the usual case
+        index = seqs - starts[0]
+        return np.where((index >= 0) & (index < before[-1] + counts[-1]), index, -1)
+    burst = np.searchsorted(starts, seqs, "right") - 1
+    offset = seqs - starts[burst]
+    return np.where((burst >= 0) & (offset < counts[burst]), before[burst] + offset, -1)
+
+
+def _first_place(size: int, index: Ints) -> Ints:
+    """Where in order of arrival each packet first appears, -1 if nowhere."""
+    place = np.full(size, -1, np.int64)
+    place[index[::-1]] = np.arange(len(index) - 1, -1, -1)  # the last assignment, the earliest arrival, stays
+    return place
+
+
+def _reordered(size: int, arrivals: Ints) -> Flags:
+    """RFC 4737 Type-P-Reordered: a larger sequence number had arrived before."""
+    flags = np.zeros(size, np.bool_)
+    if len(arrivals):
+        highest = np.maximum.accumulate(arrivals)
+        flags[arrivals[arrivals < highest]] = True
+    return flags

@@ -1,0 +1,80 @@
+"""The noise floor: what the method reports when nothing is wrong, printed next to every figure.
+
+Changes when the way an outage is measured changes, because the floor is measured in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from failover.analysis.metrics.trace import FlowTrace
+from failover.analysis.model import NoiseFloor
+
+PSEUDO_EDGE_SPACING_S = 0.25
+
+
+def noise_floor(
+    traces: Sequence[FlowTrace],
+    start_ns: int,
+    end_ns: int,
+    spacing_s: float = PSEUDO_EDGE_SPACING_S,
+    tick_ns: float = 0.0,
+) -> NoiseFloor:
+    """Measure the healthy phase [start, end) as if an edge were injected every ``spacing_s``.
+
+    At each pseudo-edge and for each flow the outage is what PLBM counts and the longest hole TBM sees up to the next
+    pseudo-edge; the floor is the largest of them all. A hole that ``tick_ns`` of pacing alone makes is resolution, not
+    noise.
+    """
+    gaps = [_gaps_within(trace.burst_ns, start_ns, end_ns) for trace in traces]
+    sender = np.concatenate(gaps) if gaps else np.empty(0)
+    spacing_ns = int(spacing_s * 1e9)
+    starts = range(start_ns, end_ns, spacing_ns)
+    outages = [
+        _pseudo_outage_ns(trace, start_ns, at, min(at + spacing_ns, end_ns), tick_ns)
+        for at in starts
+        for trace in traces
+    ]
+    delays = [trace.delay_ns[_within(trace.received_sent_ns, start_ns, end_ns)] for trace in traces]
+    return NoiseFloor(
+        noise_floor_ms=max(outages, default=0.0) / 1e6,
+        send_gap_max_ms=float(sender.max()) / 1e6 if len(sender) else 0.0,
+        send_gap_p99_ms=float(np.percentile(sender, 99)) / 1e6 if len(sender) else 0.0,
+        delay_variation_ms=max((float(np.ptp(delay)) for delay in delays if len(delay)), default=0.0) / 1e6,
+        lost=sum(_missing_within(trace, start_ns, end_ns) for trace in traces),
+        pseudo_edges=len(starts),
+        window_s=max(end_ns - start_ns, 0) / 1e9,
+    )
+
+
+def _within(times: np.typing.NDArray[np.int64], start_ns: int, end_ns: int) -> slice:
+    first, last = np.searchsorted(times, (start_ns, end_ns), "left")
+    return slice(int(first), int(last))
+
+
+def _gaps_within(times: np.typing.NDArray[np.int64], start_ns: int, end_ns: int) -> np.typing.NDArray[np.int64]:
+    return np.diff(times[_within(times, start_ns, end_ns)])
+
+
+def _missing_within(trace: FlowTrace, start_ns: int, end_ns: int) -> int:
+    span = trace.span(start_ns, end_ns)
+    first, last = np.searchsorted(trace.missing, (span.start, span.stop), "left")
+    return int(last - first)
+
+
+def _pseudo_outage_ns(trace: FlowTrace, healthy_ns: int, start_ns: int, end_ns: int, tick_ns: float) -> float:
+    """At the pseudo-edge at ``start_ns``; a hole that was open then counts whole."""
+    by_loss = _missing_within(trace, start_ns, end_ns) * trace.period_ns
+    seen = _within(trace.received_sent_ns, start_ns, end_ns)
+    earliest = _within(trace.received_sent_ns, healthy_ns, end_ns).start
+    gaps = np.diff(trace.received_sent_ns[max(seen.start - 1, earliest) : seen.stop])
+    by_time = float(gaps.max()) - _paced_gap_ns(trace.period_ns, tick_ns) if len(gaps) else 0.0
+    return max(by_loss, by_time, 0.0)
+
+
+def _paced_gap_ns(period_ns: float, tick_ns: float) -> float:
+    """The largest send gap when a packet leaves at the first tick after it is due."""
+    return math.ceil(period_ns / tick_ns) * tick_ns if tick_ns else period_ns

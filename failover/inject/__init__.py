@@ -1,0 +1,1 @@
+"""Faults done to a running lab, and undone. The only room of failover that acts on one."""

@@ -1,0 +1,116 @@
+"""The injector: does planned faults to a running lab and undoes them, with the clock read before and after.
+
+Every break registers its undo first (DESIGN rule 9), so that ``heal`` restores the lab from wherever a drill stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from failover.analysis.edges import hit_links
+from failover.analysis.model import Edge, EdgeKind
+from failover.faults import Fault
+from failover.faults.levers import Action
+from failover.faults.moments import Due, Moment
+from failover.inject.levers import LabLevers
+from testbed.errors import HpnError
+from testbed.events import Event, EventKind, now_ns
+from testbed.lab.lab import Lab
+
+
+class Job(Protocol):
+    """The traffic, as far as a fault reaches into it: hosts of a job are replaced."""
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """Ids of flows that are not there now."""
+
+    async def take_over(self, dead: Collection[str]) -> None:
+        """The spares of these hosts begin in their place."""
+
+
+class Injector:
+    """Carries out moments; remembers what is broken. Without a ``job`` nobody takes over from a host."""
+
+    def __init__(self, lab: Lab, job: Job | None = None) -> None:
+        self._lab = lab
+        self._job = job
+        self._broken: dict[tuple[str, Fault], Action] = {}  # fault id and what was done, oldest first
+        self.edges: list[Edge] = []
+
+    async def carry_out(
+        self, moment: Moment, transit_flows: tuple[int, ...], planes: tuple[tuple[int, int], ...] = ()
+    ) -> Edge:
+        """Do the edges of one instant now, one right after the other; their record (window end still open)."""
+        failing = moment.kind is EdgeKind.FAILURE
+        before, after = self._break(moment.due) if failing else await self._repair(moment)
+        for due in moment.due:
+            self._say(before, due, "inject" if failing else "restore")
+            self._say(after, due, "injected" if failing else "restored")
+        fabric = self._lab.fabric
+        links = dict.fromkeys(link.name for due in moment.due for link in due.fault.links_hit(fabric))
+        ids = dict.fromkeys(due.planned.id for due in moment.due)
+        done = Edge(
+            fault=next(iter(ids)),
+            kind=moment.kind,
+            index=moment.due[0].edge.index,
+            inject_before_ns=before,
+            inject_after_ns=after,
+            window_end_ns=after,
+            links=hit_links(fabric, links),
+            nodes=tuple(dict.fromkeys(node for due in moment.due for node in due.fault.nodes_hit())),
+            transit_flows=transit_flows,
+            together_with=tuple(ids)[1:],
+            planes=planes,
+            absent=self._job.absent if self._job is not None else (),
+            taken_over=tuple(due.planned.id for due in moment.due if due.fault.takes_over is not None),
+        )
+        self.edges.append(done)
+        return done
+
+    async def heal(self) -> None:
+        """Undo whatever is still broken, last first. What cannot be undone keeps nothing else broken; then it is told.
+
+        OSError or HpnError of the first that the kernel or the lab refused.
+        """
+        refused: OSError | HpnError | None = None
+        while self._broken:
+            (name, _fault), act = self._broken.popitem()
+            try:
+                await act.undo()
+            except (OSError, HpnError) as error:
+                refused = refused or error
+            else:
+                self._lab.emit(Event(now_ns(), EventKind.FAULT, "", name, "healed"))
+        if refused is not None:
+            raise refused
+
+    def _break(self, due: tuple[Due, ...]) -> tuple[int, int]:
+        """Do all of it. Everything that takes time, such as opening sockets, comes before the first clock reading."""
+        levers = LabLevers.of(self._lab)
+        acts = {(one.planned.id, one.fault): one.fault.act(levers) for one in due}
+        self._broken |= acts
+        before = now_ns()
+        for act in acts.values():
+            act.do()
+        return before, now_ns()
+
+    async def _repair(self, moment: Moment) -> tuple[int, int]:
+        before = now_ns()
+        if self._job is not None and moment.takeovers:
+            await self._job.take_over(moment.takeovers)
+        for one in moment.due:
+            for key in reversed([key for key in self._broken if _is_about(one, key)]):
+                await self._broken[key].undo()
+                del self._broken[key]
+        return before, now_ns()
+
+    def _say(self, at_ns: int, due: Due, what: str) -> None:
+        detail = {"fault": due.fault.KIND, "target": due.fault.target}
+        self._lab.emit(Event(at_ns, EventKind.FAULT, due.fault.target, due.planned.id, what, detail))
+
+
+def _is_about(repair: Due, broken: tuple[str, Fault]) -> bool:
+    """Whether a repair undoes what was done under that key: its part of the fault, or all of it."""
+    return broken[0] == repair.planned.id and repair.edge.part in (None, broken[1])

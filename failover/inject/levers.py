@@ -1,0 +1,121 @@
+"""How a running lab is taken hold of: the levers that faults pull (``failover.faults.levers``), each with its inverse.
+
+Loss and corruption are done where frames arrive, delay and rate where they leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from failover.faults.levers import Action, LinkEnd, Lost
+from failover.faults.streams import Direction
+from testbed.fabric.model import Fabric, Link, Port
+from testbed.lab.breaking.breakage import Breakage
+from testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
+from testbed.lab.lab import Lab
+from testbed.lab.stack import Stacks
+from traffic.framing import BTH_BYTES
+
+_CORRUPTED_BYTE = BTH_BYTES + 100
+"""In the UDP payload: behind every header, in every path MTU and no acknowledgement; the ICRC covers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabLevers:
+    """The levers of one lab."""
+
+    fabric: Fabric
+    breakage: Breakage
+    stacks: Stacks
+    impairments: Impairments
+
+    @classmethod
+    def of(cls, lab: Lab) -> LabLevers:
+        """Those of a lab that has been started."""
+        assert lab.impairments is not None
+        return cls(lab.fabric, lab.breakage, lab.stacks, lab.impairments)
+
+    def cut(self, ends: Sequence[LinkEnd]) -> Action:
+        """As ``Levers``."""
+        by = object()  # others may hold the same ports, and faults that are equal too
+        self.breakage.prepare(node for _link, node in ends)
+        return Action(lambda: self.breakage.ports_down(ends, by), _soon(lambda: self.breakage.ports_up(ends, by)))
+
+    def crash(self, switches: Sequence[str]) -> Action:
+        """As ``Levers``."""
+        by = object()
+        self.breakage.prepare(switches)
+        return Action(lambda: self.breakage.crash(switches, by), lambda: self.breakage.boot(switches, by))
+
+    def hang(self, tor: str) -> Action:
+        """As ``Levers``."""
+        return Action(lambda: self.breakage.hang(tor), _soon(lambda: self.breakage.resume(tor)))
+
+    def withdraw(self, tor: str) -> Action:
+        """As ``Levers``."""
+        return Action(lambda: self.breakage.withdraw(tor), _soon(lambda: self.breakage.announce(tor)))
+
+    def leave(self, tor: str) -> Action:
+        """As ``Levers``."""
+        return Action(lambda: self.breakage.leave(tor), _soon(lambda: self.breakage.rejoin(tor)))
+
+    def stop_forwarding(self, tor: str) -> Action:
+        """As ``Levers``."""
+        self.breakage.prepare_forwarding(tor)
+        return Action(lambda: self.breakage.stop_forwarding(tor), _soon(lambda: self.breakage.start_forwarding(tor)))
+
+    def reload(self, tor: str, version: str, for_ns: int) -> Action:
+        """As ``Levers``."""
+        self.breakage.prepare([tor])
+        return Action(lambda: self.stacks.reload(tor, version, for_ns), lambda: self.stacks.restore(tor))
+
+    def reset_session(self, link: Link) -> Action:
+        """As ``Levers``."""
+        return Action(lambda: self.breakage.reset_session(link), _soon(lambda: None))
+
+    def lose(self, key: Hashable, link: Link, going: Iterable[Direction], what: Lost, share: float = 1.0) -> Action:
+        """As ``Levers``."""
+        ports = tuple(_arrives_at(link, direction) for direction in going)
+        return self._on_arrival(key, link, ports, Drop(Traffic(what.value), share))
+
+    def corrupt(self, key: Hashable, link: Link, share: float) -> Action:
+        """As ``Levers``."""
+        return self._on_arrival(key, link, (link.lower, link.upper), Corrupt(share, _CORRUPTED_BYTE))
+
+    def delay(self, key: Hashable, link: Link, delay_ns: int, jitter_ns: int) -> Action:
+        """As ``Levers``."""
+        return self._on_departure(key, link, Delay(delay_ns, jitter_ns))
+
+    def slow(self, key: Hashable, link: Link, share: float) -> Action:
+        """As ``Levers``."""
+        return self._on_departure(key, link, Slow(share))
+
+    def _on_arrival(self, key: Hashable, link: Link, ports: Iterable[Port], what: Drop | Corrupt) -> Action:
+        self.impairments.open((link.lower.node, link.upper.node))
+
+        def do() -> None:
+            for port in ports:
+                self.impairments.on_arrival(key, port, what)
+
+        return Action(do, lambda: self.impairments.lift(key))
+
+    def _on_departure(self, key: Hashable, link: Link, what: Delay | Slow) -> Action:
+        def do() -> None:
+            for port in (link.lower, link.upper):
+                self.impairments.on_departure(key, link, port, what)
+
+        return Action(do, lambda: self.impairments.lift(key))
+
+
+def _arrives_at(link: Link, direction: Direction) -> Port:
+    return link.upper if direction is Direction.UP else link.lower
+
+
+def _soon(undo: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    """An undo that does not wait for anything."""
+
+    async def undone() -> None:
+        undo()
+
+    return undone

@@ -1,0 +1,68 @@
+"""What the faults of a drill need of the kernel, found out before anything starts (exit 3).
+
+A new need is one member of ``Need`` and one entry here: how it is probed, and which engine has it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from failover.faults import Fault, Need
+from testbed.doctor import probe_kernel
+from testbed.errors import MachineError
+from testbed.kernel import ns, sandbox
+from testbed.kernel.ns import NetNs
+from testbed.lab.breaking import breakage, impair_ingress
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    problem: Callable[[], str | None]  # None: it is there
+    way_out: str
+
+
+def check(faults: Iterable[Fault]) -> None:
+    """MachineError that names each fault this kernel cannot do and where it can be done. Call it outside a sandbox."""
+    wanting: dict[Need, list[str]] = {}
+    for fault in faults:
+        for need in fault.NEEDS:
+            wanting.setdefault(need, []).append(fault.KIND)
+    lines = []
+    for need, kinds in sorted(wanting.items()):
+        problem = _PROBES[need].problem()
+        if problem is not None:
+            which = " and ".join(sorted(set(kinds)))
+            lines.append(f"{which}: no {need.value} in this kernel ({problem}); {_PROBES[need].way_out}")
+    if lines:
+        raise MachineError("\n".join(lines))
+
+
+def _netem_problem() -> str | None:
+    return None if probe_kernel()[Need.NETEM] else "no sch_netem"
+
+
+def _problem(probe: Callable[[NetNs], str | None]) -> Callable[[], str | None]:
+    """What ``probe`` says in a throw-away namespace."""
+
+    def tried() -> str | None:
+        space = ns.create("probe")
+        try:
+            return probe(space)
+        except MachineError as error:
+            return str(error)
+        finally:
+            os.close(space.fd)
+
+    return lambda: None if (found := sandbox.ask(tried)) is None else str(found)
+
+
+_NFT = "apt install libnftables1, modprobe nf_tables, or run it with --engine qemu or --engine uml --virtual-time"
+
+
+_PROBES: Mapping[Need, _Probe] = {
+    Need.NETEM: _Probe(_netem_problem, "modprobe sch_netem, or run it with --engine qemu or --engine uml"),
+    Need.NFT_INGRESS: _Probe(_problem(impair_ingress.probe), _NFT),
+    Need.NFT_FORWARD: _Probe(_problem(breakage.probe), _NFT),
+}

@@ -1,0 +1,1 @@
+"""What is read of host and ports while a drill runs."""

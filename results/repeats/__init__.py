@@ -1,0 +1,1 @@
+"""Several runs of one drill judged as one."""

@@ -1,0 +1,311 @@
+"""Repeats of one drill judged as one: every run must keep every limit, unless a statistic is asked for. Pure.
+
+Changes when the rule of judging repeats changes. It is: a limit that one trusted run breaks is broken; one that a run
+is too near to tell is inconclusive. An expectation that names a statistic is judged on that: the median by both ends
+of its interval, the p95 by the number of runs that keep the limit. Runs that cannot be trusted, or cannot tell a
+figure, are left out and counted; with more than a third left out nothing passes. Imports numpy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from pydantic import TypeAdapter
+
+from results.compare import nearest_rank
+from results.repeats.binomial import rate_at_least, rate_at_most
+from results.repeats.bootstrap import median_interval
+from results.repeats.statistic import LEAST_RUNS, Statistic
+from results.text.terminal import rounded_up, value_text
+from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide
+
+_UPPER, _STRICT = {"below", "at_most"}, {"below", "above"}
+_BEYOND_P95 = 0.05
+_SAYS_NOTHING = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One expectation over all runs. None stands for 'never came back' in a figure, for 'no figure' in all of them.
+
+    ``low`` and ``high`` are the ends of the 95 % bootstrap interval of the median, each run standing for its own
+    interval. A fact (state restored) has no limit and no figures.
+    """
+
+    text: str
+    outcome: Outcome
+    runs: int  # that it is judged on
+    left_out: int  # that could not tell
+    kept: int  # of ``runs``, how many kept it by themselves
+    unit: str = ""
+    bound: str = ""
+    over: Statistic = Statistic.EVERY
+    limit: float | None = None
+    worst: float | None = None
+    worst_run: int | None = None  # number of the run that fares worst
+    median: float | None = None
+    p95: float | None = None
+    low: float | None = None
+    high: float | None = None
+    worst_low: float | None = None  # ends of the interval that the worst run's own figure has
+    worst_high: float | None = None
+    unseen: float | None = None  # what a run that measured 0 may have had at most and not seen, the worst of them
+    interval: bool = False  # whether there is one: not of few runs
+    too_few: str = ""  # why a statistic could not be judged on so few runs
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """All repeats of one drill. ``left_out`` counts runs that cannot be trusted, ``answers`` are the runs' own.
+
+    ``rate_below``: of such runs no larger share fails, at 95 % confidence; 1.0 when that cannot be said.
+    """
+
+    drill: str
+    answers: tuple[Outcome, ...]
+    left_out: int
+    unstable: bool  # some runs pass and some fail
+    outcome: Outcome
+    reasons: tuple[str, ...]
+    estimates: tuple[Estimate, ...]
+    rate_below: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """'link-down over 5 repeats'."""
+        return f"{self.drill} over {len(self.answers)} repeats"
+
+    @property
+    def verdict(self) -> Verdict:
+        """The same in the shape of a run's verdict; its exit code is that of all repeats.
+
+        What a trusted run broke is broken, whatever may be said of the others: then no reason stands before it.
+        """
+        reasons = () if self.outcome is Outcome.FAIL else self.reasons
+        return Verdict(self.outcome, tuple(_as_check(each) for each in self.estimates), reasons)
+
+    @property
+    def proof(self) -> str:
+        """'10 of 10 trusted runs pass: failure rate below 26 % at 95 % confidence'; '' when nothing follows."""
+        trusted, passed = len(self.answers) - self.left_out, self.answers.count(Outcome.PASS)
+        if self.rate_below > _SAYS_NOTHING:
+            return ""
+        return (
+            f"{passed} of {trusted} trusted runs pass: failure rate below {percent(self.rate_below)} at 95 % confidence"
+        )
+
+
+_REPEATED = TypeAdapter(tuple[Repeated, ...])
+
+
+def judge_repeats(drill: str, verdicts: Sequence[Verdict], numbers: Sequence[int] = ()) -> Repeated:
+    """The verdict over all runs of one drill; every run's own verdict stays as it is.
+
+    ``numbers`` are those of the runs, from 1 when not given.
+    """
+    called = numbers or range(1, len(verdicts) + 1)
+    trusted = [(number, verdict) for number, verdict in zip(called, verdicts, strict=True) if not verdict.reasons]
+    left_out = len(verdicts) - len(trusted)
+    texts = dict.fromkeys(check.text for _, verdict in trusted for check in verdict.checks)
+    estimates = tuple(_estimate(text, trusted, len(verdicts)) for text in texts)
+    reasons = []
+    if 3 * left_out > len(verdicts):
+        first = next(verdict.reasons[0] for verdict in verdicts if verdict.reasons)
+        reasons.append(f"{left_out} of {len(verdicts)} runs cannot be trusted, more than a third; first: {first}")
+    elif not verdicts:
+        reasons.append("no run was made")
+    answers = tuple(verdict.outcome for verdict in verdicts)
+    outcome = decide([Check(each.text, each.outcome) for each in estimates], reasons).outcome
+    if any(each.outcome is Outcome.FAIL for each in estimates):
+        outcome = Outcome.FAIL
+    return Repeated(
+        drill=drill,
+        answers=answers,
+        left_out=left_out,
+        unstable={Outcome.PASS, Outcome.FAIL} <= set(answers),
+        outcome=outcome,
+        reasons=tuple(reasons),
+        estimates=estimates,
+        rate_below=rate_at_most(len(trusted) - answers.count(Outcome.PASS), len(trusted)),
+    )
+
+
+def _estimate(text: str, trusted: Sequence[tuple[int, Verdict]], total: int) -> Estimate:
+    stated = [(number, check) for number, verdict in trusted for check in verdict.checks if check.text == text]
+    unstated = len(trusted) - len(stated)  # a verdict states some checks only when they are broken
+    told = [(number, check) for number, check in stated if _tells(check)]
+    first = stated[0][1]
+    runs = len(told) + unstated
+    answers = [check.outcome for _, check in told] + [Outcome.PASS] * unstated
+    if first.limit is None:
+        return Estimate(text, _gate(answers, total), runs, total - runs, answers.count(Outcome.PASS))
+    found = Estimate(
+        text=text,
+        outcome=_gate(answers, total),
+        runs=runs,
+        left_out=total - runs,
+        kept=answers.count(Outcome.PASS),
+        unit=first.unit,
+        bound=first.bound,
+        over=first.over,
+        limit=first.limit,
+    )
+    values = [_value(check) for _, check in told] + [first.limit] * unstated
+    return _over_statistic(_with_figures(found, told, values), told, total) if values else found
+
+
+def _tells(check: Check) -> bool:
+    """Whether a run could tell: a figure, however near to its limit, or an answer."""
+    return check.measured is not None or check.outcome is not Outcome.INCONCLUSIVE
+
+
+def _gate(answers: Sequence[Outcome], total: int) -> Outcome:
+    """Of those that could tell none may break it, none be too near, and no more than a third be missing."""
+    if Outcome.FAIL in answers:
+        return Outcome.FAIL
+    missing = 3 * (total - len(answers)) > total or not answers
+    return Outcome.INCONCLUSIVE if missing or Outcome.INCONCLUSIVE in answers else Outcome.PASS
+
+
+def _value(check: Check) -> float:
+    """What a run measured; beyond every limit when what it waited for never came."""
+    upper = check.bound in _UPPER
+    if check.measured is None or (check.open_ended and upper):
+        return math.inf if upper else -math.inf
+    return check.measured
+
+
+def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Sequence[float]) -> Estimate:
+    """``values``: of ``told``, then of the runs that state nothing because nothing was broken."""
+    low, high = _interval(told, values) if len(values) >= LEAST_RUNS[Statistic.MEDIAN] else (math.nan, math.nan)
+    sign = 1 if found.bound in _UPPER else -1
+    ranked = [(check.outcome is Outcome.FAIL, sign * _value(check), -number) for number, check in told]
+    worst = max(range(len(told)), key=ranked.__getitem__) if told else None
+    worst_check = None if worst is None else told[worst][1]
+    return replace(
+        found,
+        worst=_finite(values[worst or 0]),
+        worst_run=None if worst is None else told[worst][0],
+        worst_low=worst_check.low if worst_check else None,
+        worst_high=worst_check.high if worst_check else None,
+        unseen=max((check.high for _, check in told if check.measured == 0 and check.high), default=None),
+        median=_finite(median(values)),
+        p95=_finite(nearest_rank(values, 95)),
+        low=_finite(low),
+        high=_finite(high),
+        interval=len(values) >= LEAST_RUNS[Statistic.MEDIAN],
+    )
+
+
+def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tuple[float, float]:
+    """From the low end of the median of the runs' low ends to the high end of that of their high ends."""
+    ends = [
+        (value, value) if check.low is None or check.high is None or math.isinf(value) else (check.low, check.high)
+        for (_, check), value in zip(told, values[: len(told)], strict=True)
+    ]
+    ends += [(value, value) for value in values[len(told) :]]
+    return median_interval([low for low, _ in ends])[0], median_interval([high for _, high in ends])[1]
+
+
+def _over_statistic(found: Estimate, told: Sequence[tuple[int, Check]], total: int) -> Estimate:
+    """Judged on the statistic that was asked for, where one was."""
+    if found.over is Statistic.EVERY:
+        return found
+    if found.runs < (least := LEAST_RUNS[found.over]):
+        why = f"{found.runs} runs tell nothing of the {found.over} at 95 % confidence; {least} are needed"
+        return replace(found, outcome=Outcome.INCONCLUSIVE, too_few=why)
+    outcome = _judge_median(found) if found.over is Statistic.MEDIAN else _judge_share(found, told)
+    return replace(found, outcome=Outcome.INCONCLUSIVE if 3 * found.left_out > total else outcome)
+
+
+def _judge_median(found: Estimate) -> Outcome:
+    """Pass when the far end of the interval keeps the limit, fail when the near end breaks it."""
+    upper = found.bound in _UPPER
+    low, high = (_or_inf(found.low, upper), _or_inf(found.high, upper))
+    assert found.limit is not None
+    judged = at_most if upper else at_least
+    return judged("", 0.0, found.limit, low=low, high=high, strict=found.bound in _STRICT).outcome
+
+
+def _or_inf(value: float | None, upper: bool) -> float:
+    return value if value is not None else math.inf if upper else -math.inf
+
+
+def _judge_share(found: Estimate, told: Sequence[tuple[int, Check]]) -> Outcome:
+    """Whether 95 % of such runs keep the limit, by exact binomial bounds; a run too near to tell may be either."""
+    broken = sum(check.outcome is Outcome.FAIL for _, check in told)
+    if rate_at_most(found.runs - found.kept, found.runs) <= _BEYOND_P95:
+        return Outcome.PASS
+    return Outcome.FAIL if rate_at_least(broken, found.runs) > _BEYOND_P95 else Outcome.INCONCLUSIVE
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _as_check(estimate: Estimate) -> Check:
+    """For reports that show checks: the worst run stands for what was measured, or the median where that is judged."""
+    is_median = estimate.over is Statistic.MEDIAN
+    measured = estimate.median if is_median else estimate.worst
+    margin = None
+    if measured is not None and estimate.limit is not None:
+        room = estimate.limit - measured
+        margin = room if estimate.bound in _UPPER else -room
+    return Check(
+        text=estimate.text,
+        outcome=estimate.outcome,
+        measured=measured,
+        limit=estimate.limit,
+        margin=margin,
+        unit=estimate.unit,
+        low=estimate.low if is_median else estimate.worst_low,
+        high=estimate.high if is_median else estimate.worst_high,
+        evidence=_evidence(estimate),
+        bound=estimate.bound,
+        over=estimate.over,
+    )
+
+
+def _evidence(estimate: Estimate) -> str:
+    said = [f"kept in {estimate.kept} of {estimate.runs} runs"]
+    if estimate.worst_run is not None:
+        worst = f"worst {shown(estimate.worst, estimate)} in run {estimate.worst_run}"
+        said = [worst, f"median {shown(estimate.median, estimate)}", *said]
+    if estimate.interval:
+        said.insert(2, f"its 95 % interval {' '.join(median_ends(estimate))}")
+    said += [f"{estimate.left_out} left out"] if estimate.left_out else []
+    return ", ".join([*said, estimate.too_few] if estimate.too_few else said)
+
+
+def shown(value: float | None, of: Estimate) -> str:
+    """A figure for people; 'never' for what did not come back, '< 0.84 ms' for what no run could have seen."""
+    if value is None:
+        return "never"
+    if value == 0 and of.unseen:
+        return f"< {value_text(rounded_up(of.unseen), of.unit)}"
+    return value_text(value, of.unit)
+
+
+def median_ends(of: Estimate) -> tuple[str, str]:
+    """The interval of the median for people, '0.00 ms' and 'to 0.83 ms'; its ends are bounds, 0 too."""
+    low, high = ("never" if end is None else value_text(end, of.unit) for end in (of.low, of.high))
+    return low, f"to {high}"
+
+
+def percent(rate: float) -> str:
+    """A bound on a rate, rounded up so that it still holds: '26 %', '2.96 %'."""
+    digits = 0 if rate >= 0.1 else 2
+    return f"{math.ceil(rate * 100 * 10**digits) / 10**digits:.{digits}f} %"
+
+
+def repeats_json(found: Iterable[Repeated]) -> bytes:
+    """``repeats.json``: one object per drill."""
+    return _REPEATED.dump_json(tuple(found), indent=2)
+
+
+def repeats_from(content: bytes) -> tuple[Repeated, ...]:
+    """What ``repeats_json`` wrote. pydantic.ValidationError when it is something else."""
+    return _REPEATED.validate_json(content)

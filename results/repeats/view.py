@@ -1,0 +1,69 @@
+"""The judgement over repeats for the terminal: headline, what it proves, a row for every expectation. Pure.
+
+Changes when its presentation changes. The rule of judging is ``results.repeats.together``.
+"""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from results.compare import PUBLISHABLE_REPEATS
+from results.repeats.together import Estimate, Repeated, median_ends, shown
+from results.text.tables import table
+from results.text.terminal import value_text
+from results.verdict import Outcome
+
+
+def repeats_summary(found: Repeated) -> Group:
+    """Headline, reasons, what so many runs can prove, and the table."""
+    parts: list[RenderableType] = [Text(_headline(found), style="bold")]
+    parts += [Text(f"  because {reason}") for reason in found.reasons]
+    parts += [Text(f"  because {each.text}: {each.too_few}") for each in found.estimates if each.too_few]
+    parts += [Text(f"  {found.proof} (one-sided exact binomial)")] if found.proof else []
+    return Group(*parts, *([_table(found)] if found.estimates else []))
+
+
+def _table(found: Repeated) -> Table:
+    columns = (
+        "",
+        "expectation",
+        ">worst",
+        "run",
+        ">median",
+        ">95 % interval",
+        "",
+        ">p95",
+        ">limit",
+        ">kept",
+        ">left out",
+    )
+    rows = [
+        (
+            each.outcome.value,
+            each.text,
+            *([""] * 6 if each.limit is None or not each.runs else _figures(each)),
+            "" if each.limit is None else value_text(each.limit, each.unit),
+            f"{each.kept} of {each.runs}",
+            str(each.left_out) if each.left_out else "",
+        )
+        for each in found.estimates
+    ]
+    return table("expectations over all runs", columns, rows)
+
+
+def _figures(each: Estimate) -> tuple[str, ...]:
+    worst, middle, p95 = (shown(value, each) for value in (each.worst, each.median, each.p95))
+    ends = median_ends(each) if each.interval else ("", "")
+    return worst, "" if each.worst_run is None else f"#{each.worst_run}", middle, *ends, p95
+
+
+def _headline(found: Repeated) -> str:
+    counts = [f"{found.answers.count(answer)} {answer}" for answer in Outcome if answer in found.answers]
+    said = [f"{found.outcome.value.upper()}  {found.name}: {', '.join(counts)}"]
+    said += [f"{found.left_out} left out"] if found.left_out else []
+    said += ["UNSTABLE: runs pass and fail"] if found.unstable else []
+    if len(found.answers) < PUBLISHABLE_REPEATS:
+        said += [f"fewer than the {PUBLISHABLE_REPEATS} repeats of a published figure"]
+    return "; ".join(said)

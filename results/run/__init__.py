@@ -1,0 +1,1 @@
+"""The folder of one run: its files, their place, their formats."""

@@ -1,0 +1,52 @@
+"""What was sampled at ports, for the terminal: loads and queues, and the NIC whose ports differ most. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean, median
+
+from rich.table import Table
+
+from failover.analysis.ports import PortMetrics, PortResult
+from results.text.tables import table
+
+_COLUMNS = ("ports", ">count", ">load", ">most", ">queue", ">p99", ">worst", ">bytes", "of port", ">dropped")
+
+
+def ports_table(found: PortMetrics) -> Table:
+    """One line per tier: mean and largest load, mean queue, and the p99 and longest queue of any port."""
+    tiers: dict[str, list[PortResult]] = {}
+    for port in found.ports:
+        tiers.setdefault(port.tier, []).append(port)
+    title = (
+        f"ports (load of the port's rate; queue in ms at that rate, read every {found.period_ms:g} ms, pauses up to "
+        f"{found.longest_pause_ms:.3g} ms)"
+    )
+    return table(title, _COLUMNS, (_row(tier, ports) for tier, ports in tiers.items()))
+
+
+def _row(tier: str, ports: Sequence[PortResult]) -> Sequence[str]:
+    worst = max(ports, key=lambda port: port.queue_max_ms)
+    return (
+        tier,
+        str(len(ports)),
+        f"{fmean(port.load for port in ports):.1%}",
+        f"{max(port.load for port in ports):.1%}",
+        f"{fmean(port.queue_mean_ms for port in ports):.2f}",
+        f"{max(port.queue_p99_ms for port in ports):.2f}",
+        f"{worst.queue_max_ms:.2f}",
+        f"{worst.queue_max_bytes:,}",
+        worst.port,
+        f"{sum(port.drops for port in ports):,}",
+    )
+
+
+def balance_lines(found: PortMetrics) -> Iterable[str]:
+    """How unlike the ports towards one NIC are loaded, and what sampling cost."""
+    ratios = [(nic.ratio, nic.nic) for nic in found.balance if nic.ratio is not None]
+    if ratios:
+        ratio, nic = max(ratios, key=lambda found: found[0])
+        middle = median(ratio for ratio, _ in ratios)
+        yield f"ports towards one NIC before the first fault: {ratio:.3f} x at most ({nic}), median {middle:.3f} x"
+    if found.cpu_ms_per_sample:
+        yield f"sampling: {found.cpu_ms_per_sample:.3g} ms of CPU for one reading of {len(found.ports)} ports"

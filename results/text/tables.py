@@ -1,0 +1,162 @@
+"""Tables for the terminal: inventory, labs, nodes, protocol state. Pure functions of data; the command prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from rich.table import Table
+from rich.text import Text
+
+from results.text.figure import Figure
+from results.text.fitting import FittingTable
+from testbed.doctor import Capability
+from testbed.fabric.inventory import Inventory
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A plain table; a column whose name starts with '>' is right-aligned. Text is shown as it is, never as markup."""
+    made = FittingTable(title=Text(title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        made.add_column(
+            Text(column.lstrip(">")), justify="right" if column.startswith(">") else "left", overflow="fold"
+        )
+    for row in rows:
+        made.add_row(*(Text(str(cell)) for cell in row))
+    return made
+
+
+def rate(bps: float) -> str:
+    """'200G', '1.2T', '200M' bits per second."""
+    for factor, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if bps >= factor:
+            return f"{bps / factor:.4g}{unit}"
+    return f"{bps:g}"
+
+
+def inventory_tables(found: Inventory) -> list[Table]:
+    """What ``hpn plan`` shows: nodes, links by tier, port budgets."""
+    nodes = [
+        ("GPUs (one per rail)", f"{found.gpus:,}", f"{found.spare_gpus:,}"),
+        ("hosts", f"{found.hosts:,}", f"{found.spare_hosts:,}"),
+        ("ToR switches", f"{found.tors:,}", ""),
+        ("Agg switches", f"{found.aggs:,}", ""),
+        ("Core switches", f"{found.cores:,}", ""),
+        ("planes", f"{found.planes:,}", ""),
+    ]
+    if found.core_ports is not None:
+        nodes.append(("next hop at a Core", "preset port" if found.core_ports == "preset" else "hash", ""))
+    links = [
+        (
+            f"{count.kind.value}{' (spare hosts)' if count.spare else ''}",
+            f"{count.count:,}",
+            rate(count.rate_bps),
+            rate(count.rate_bps / found.scale),
+        )
+        for count in found.links
+    ]
+    budgets = [
+        (
+            budget.role.value,
+            f"{budget.switches:,}",
+            f"{budget.down_ports}",
+            f"{budget.spare_ports}",
+            f"{budget.up_ports}",
+            f"{rate(budget.used_bps)} of {rate(budget.capacity_bps)}",
+            "-" if budget.oversubscription is None else f"{budget.oversubscription:.4g}:1",
+        )
+        for budget in found.budgets
+    ]
+    return [
+        table(f"{found.architecture}", ("", ">active", ">spare"), nodes),
+        table("links", ("tier", ">count", ">rate", ">emulated"), links),
+        table(
+            "ports per switch",
+            ("role", ">switches", ">down", ">spare", ">up", ">capacity used", ">oversubscription"),
+            budgets,
+        ),
+    ]
+
+
+def rows_table(title: str, rows: object) -> Table:
+    """A table of JSON rows that share their keys; the keys are the columns, those without any text left out."""
+    found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
+    columns = [name for name in found[0] if any(row.get(name) != "" for row in found)] if found else ["nothing"]
+    return table(title, columns, ([_cell(row.get(column)) for column in columns] for row in found))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return " ".join(str(item) for item in value)
+    return str(value)
+
+
+def change_lines(change: Mapping[str, object], direction: str) -> Iterator[str]:
+    """What ``hpn break`` ('down') or ``hpn mend`` ('up') changed in a lab, as names of links and switches."""
+    changed, still = change.get(direction), change.get("still_down")
+    yield f"{direction}: {_cell(changed)}" if changed else f"nothing changed: it was {direction} already"
+    if still:
+        yield f"still down: {_cell(still)}"
+
+
+def doctor_table(found: Iterable[Capability]) -> Table:
+    """What ``hpn doctor`` shows."""
+    rows = [
+        (
+            c.name,
+            "yes" if c.present else "NO" if c.needed else "no",
+            c.detail,
+            "" if c.present else c.instead,
+            c.provide,
+        )
+        for c in found
+    ]
+    return table("this machine", ("capability", "here", "detail", "used instead", "provided by"), rows)
+
+
+def figure_line(figure: Figure) -> str:
+    """One figure of the bench beside its target."""
+    bound = "" if figure.target is None else f"target {'>=' if figure.at_least else '<='} {figure.target:g}"
+    verdict = {True: "met", False: "MISSED", None: ""}[figure.met]
+    return f"{figure.name:45} {figure.value:10.3f} {figure.unit:7} {bound:16} {verdict:7} {figure.note}".rstrip()
+
+
+class CalibrationStep(Protocol):
+    """One load tried by ``hpn doctor --calibrate``."""
+
+    @property
+    def load(self) -> float:
+        """Share of each NIC's rate."""
+
+    @property
+    def packets_per_s(self) -> float:
+        """Over all flows."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether a drill at this rate could be judged."""
+
+    @property
+    def noise_floor_ms(self) -> float:
+        """What the method reports when nothing is wrong."""
+
+    @property
+    def send_gap_ms(self) -> float:
+        """Largest pause of a sender."""
+
+    @property
+    def reason(self) -> str:
+        """Why it was not clean."""
+
+
+def calibration_line(step: CalibrationStep) -> str:
+    """One load tried."""
+    verdict = "clean" if step.clean else f"not clean: {step.reason}"
+    return (
+        f"load {step.load:4.0%}  {step.packets_per_s:9,.0f} packets/s  noise floor {step.noise_floor_ms:6.2f} ms"
+        f"  largest sender pause {step.send_gap_ms:6.2f} ms  {verdict}"
+    )

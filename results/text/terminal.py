@@ -1,0 +1,284 @@
+"""The terminal summary of a run: verdict, outages and phases per edge, expectations with their margins. Pure.
+
+Changes when what a reader sees first changes. Every outage stands beside its resolution and the noise floor.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from failover.analysis.budget import Interval
+from failover.analysis.intervals import downtime_interval, loop_lag_ms
+from failover.analysis.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
+from failover.analysis.phases import converged
+from results.run.manifest import HOST, Manifest
+from results.text.impairment import impairment_table
+from results.text.ports import balance_lines, ports_table
+from results.text.tables import rate, table
+from results.verdict import Check, Outcome, Verdict
+
+_STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
+NONE = "-"
+_CONVERGED = "converged"
+_WAY_OUT = (
+    "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml --virtual-time (CPU load cannot touch it)"
+)
+
+
+def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) -> Group:
+    """Everything worth reading about one run; ``metrics`` is None when it never got to measure."""
+    parts: list[RenderableType] = [_headline(manifest, verdict)]
+    parts += [Text(f"  because {reason}") for reason in verdict.reasons]
+    parts += [Text(_WAY_OUT)] if verdict.doubts and manifest.engine == HOST else []
+    parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
+    if metrics is not None and metrics.edges:
+        delays = impairment_table(metrics)
+        parts += [Text(), _outages(metrics)]
+        parts += [] if delays is None else [Text(), delays]
+        parts += [Text(), _phases(metrics), *_notes(metrics)]
+        parts += _downtimes(metrics)
+    if metrics is not None and metrics.ports is not None:
+        parts += [Text(), ports_table(metrics.ports), *map(Text, balance_lines(metrics.ports))]
+    if verdict.checks:
+        parts += [Text(), _checks(verdict.checks)]
+    if metrics is not None:
+        parts += [Text(), *(Text(line) for line in _method(metrics))]
+    return Group(*parts)
+
+
+def as_text(rendered: RenderableType, width: int = 160) -> str:
+    """The same as plain text without colour, for logs and files."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    with console.capture() as capture:
+        console.print(rendered)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def describe(check: Check) -> str:
+    """One line: measured, limit, margin, evidence."""
+    said = []
+    if check.measured is not None:
+        said.append(f"measured {measured_text(check)}")
+    if check.limit is not None:
+        said.append(f"limit {value_text(check.limit, check.unit)}")
+    if check.margin is not None:
+        said.append(f"margin {value_text(check.margin, check.unit)}")
+    if within := interval_text(check):
+        said.append(f"interval {within}")
+    if check.evidence:
+        said.append(check.evidence)
+    return ", ".join(said) or check.outcome.value
+
+
+def _headline(manifest: Manifest, verdict: Verdict) -> Text:
+    line = Text(verdict.outcome.value.upper(), style=_STYLE[verdict.outcome])
+    repeat = f" #{manifest.repeat}" if manifest.repeat else ""
+    repeat += f" (try {manifest.attempt})" if manifest.attempt > 1 else ""
+    facts = [f"{manifest.datapath} datapath", f"{manifest.engine} engine", manifest.accelerator]
+    facts += [f"Linux {manifest.kernel}", f"{manifest.profile} profile" if manifest.profile else ""]
+    facts += [f"phase {manifest.phase}: faults {manifest.phase_ms:.0f} ms later"] if manifest.phase > 1 else []
+    line.append(f"  {manifest.drill}{repeat} on {manifest.fabric} ({', '.join(filter(None, facts))})", style="default")
+    return line
+
+
+def _outages(metrics: DrillMetrics) -> Table:
+    columns = (
+        "edge",
+        ">flows hit",
+        ">lossy",
+        ">worst",
+        ">TBM",
+        ">interval",
+        ">median",
+        ">TBM",
+        ">noise",
+        ">lost",
+        ">goodput before",
+        ">during",
+        ">after",
+    )
+    rows = [_outage_row(result, metrics.noise) for result in metrics.edges]
+    return table("outage in ms = missing / rate (TBM: by time stamps); goodput in bit/s", columns, rows)
+
+
+def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
+    bound = ">=" if result.flows_unrecovered else ""
+    return (
+        result.edge.label,
+        str(result.flows_hit),
+        str(result.flows_lossy),
+        bound + outage_text(result.worst_outage_plbm_ms, result.worst_outage_interval_ms),
+        bound + milliseconds(result.worst_outage_tbm_ms) if result.flows_lossy else NONE,
+        _outage_interval(result, bound),
+        outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms),
+        milliseconds(result.median_outage_tbm_ms) if result.flows_lossy else NONE,
+        milliseconds(noise.noise_floor_ms),
+        str(result.lost),
+        rate(result.goodput.before_bps),
+        rate(result.goodput.during_bps),
+        rate(result.goodput.after_bps),
+    )
+
+
+def _outage_interval(result: EdgeResult, bound: str) -> str:
+    """Of the worst outage; the figure itself says it of one that was not seen, and one without end has none."""
+    if bound or not result.worst_outage_plbm_ms:
+        return NONE
+    return result.worst_outage_interval_ms.text
+
+
+def outage_text(ms: float, interval: Interval) -> str:
+    """'3.32'; an outage that was not seen is shorter than what would have been: '< 0.83'."""
+    return f"< {milliseconds(rounded_up(interval.high))}" if ms == 0 and interval.high else milliseconds(ms)
+
+
+def rounded_up(value: float) -> float:
+    """To the digits that are shown: a bound that is rounded down is none."""
+    steps = 10.0 ** _digits(value)
+    return float(math.ceil(value * steps - 1e-6) / steps)
+
+
+def _phases(metrics: DrillMetrics) -> Table:
+    columns = ("edge", ">detect", ">switch", ">converge", ">path first", ">path last", ">recover", ">converged")
+    rows = [(result.edge.label, *(_phase(*named) for named in _named(result, metrics))) for result in metrics.edges]
+    return table("phases in ms since the injection (switch: since detect; converged: the whole lab)", columns, rows)
+
+
+def _phase(name: str, phase: Phase) -> str:
+    bound = ">=" if name == _CONVERGED and phase.ms is not None and phase.reason else ""
+    return bound + milliseconds(phase.ms)
+
+
+def _named(result: EdgeResult, metrics: DrillMetrics) -> Sequence[tuple[str, Phase]]:
+    phases = result.phases
+    return (
+        ("detect", phases.detect),
+        ("switch", phases.switch),
+        ("converge", phases.converge),
+        ("path first", phases.path_first),
+        ("path last", phases.path_last),
+        ("recover", phases.recover),
+        (_CONVERGED, converged(result, metrics.settings.validation_s)),
+    )
+
+
+def _notes(metrics: DrillMetrics) -> Iterable[Text]:
+    """Why phases are missing or partial, each reason once, with the first edge it holds for."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for result in metrics.edges:
+        names: dict[str, list[str]] = {}
+        for name, phase in _named(result, metrics):
+            if phase.reason:
+                names.setdefault(phase.reason, []).append(name)
+        for reason, phases in names.items():
+            found.setdefault((", ".join(phases), reason), []).append(result.edge.label)
+    for (phase_names, reason), labels in found.items():
+        more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+        yield Text(f"  {phase_names}: {reason} ({labels[0]}{more})", style="dim")
+
+
+def _downtimes(metrics: DrillMetrics) -> Iterable[Text]:
+    """How long jobs stood still for hosts that were replaced."""
+    for result in metrics.edges:
+        found = result.downtime
+        if found is None:
+            continue
+        if found.ms is None:
+            yield Text(f"  job downtime: it did not go on, {found.reason} ({result.edge.label})")
+            continue
+        yield Text(
+            f"  job downtime {milliseconds(found.ms)} ms ({downtime_interval(found.ms, found, metrics).text}): death"
+            f" to {metrics.settings.recovery_packets} packets in order of the last of {found.stand_ins} stand-ins "
+            f"({result.edge.label})"
+        )
+
+
+def _checks(checks: Iterable[Check]) -> Table:
+    rows = [
+        (
+            check.outcome.value,
+            check.text,
+            measured_text(check),
+            interval_text(check),
+            NONE if check.limit is None else value_text(check.limit, check.unit),
+            NONE if check.margin is None else value_text(check.margin, check.unit),
+            check.evidence,
+        )
+        for check in checks
+    ]
+    columns = ("", "expectation", ">measured", ">interval", ">limit", ">margin", "evidence")
+    return table("expectations", columns, rows)
+
+
+def _method(metrics: DrillMetrics) -> Iterable[str]:
+    settings, noise = metrics.settings, metrics.noise
+    yield (
+        f"noise floor {milliseconds(noise.noise_floor_ms)} ms ({noise.pseudo_edges} pseudo-edges in "
+        f"{noise.window_s:g} s without a fault, {noise.lost} packets lost), resolution "
+        f"{milliseconds(metrics.resolution_ms)} ms, largest sender pause {milliseconds(noise.send_gap_max_ms)} ms then,"
+        f" {milliseconds(max((edge.send_gap_ms for edge in metrics.edges), default=0.0))} ms at an edge"
+    )
+    skew_ms = max((edge.edge.skew_ms for edge in metrics.edges), default=0.0)
+    yield (
+        "intervals: an outage lay between the packets around it, give or take noise floor and clock; events are stamped"
+        f" late by up to {milliseconds(loop_lag_ms(metrics))} ms (event loop), injections took up to "
+        f"{milliseconds(skew_ms)} ms"
+    )
+    few = " (fewer than the 16 that RFC 6414 asks for)" if metrics.few_flows else ""
+    later = sum(flow.replaces is not None for flow in metrics.flows)
+    stand_ins = f" and {later} stand-ins" if later else ""
+    yield (
+        f"{metrics.flow_count} flows{stand_ins}{few}; recovered = {settings.recovery_packets} packets in order, then "
+        f"{settings.validation_s:g} s without loss; holes without {settings.merge_packets} in order between them "
+        "are one outage"
+    )
+    host = metrics.host
+    if host is not None:
+        waited = "" if host.run_delay_mean_pct is None else f", own processes waited {host.run_delay_mean_pct:.1f} %"
+        yield (
+            f"host: {host.idle_mean_pct:.0f} % idle, {host.steal_mean_pct:.1f} % stolen{waited}, "
+            f"worst event-loop lag {milliseconds(host.loop_lag_max_ms)} ms"
+        )
+
+
+def milliseconds(value: float | None) -> str:
+    """Three significant digits or whole milliseconds; '-' for None."""
+    if value is None:
+        return NONE
+    return f"{value:.{_digits(value)}f}"
+
+
+def _digits(value: float) -> int:
+    return 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+
+
+def measured_text(check: Check) -> str:
+    """'20.0 ms', '45', '-'; what was not seen is shorter than anything that would have been: '< 0.83 ms'."""
+    if check.measured is None:
+        return NONE
+    if check.measured == 0 and check.low == 0 and check.high:
+        return f"< {value_text(rounded_up(check.high), check.unit)}"
+    return value_text(check.measured, check.unit)
+
+
+def interval_text(check: Check) -> str:
+    """The interval of what was measured, '19.2 to 20.8 ms'; '' where the figure itself says it."""
+    if not check.uncertainty or check.measured == 0 == check.low or check.low is None or check.high is None:
+        return ""
+    low = value_text(check.low, check.unit).removesuffix(f" {check.unit}")
+    return f"{low} to {value_text(check.high, check.unit)}"
+
+
+def value_text(value: float, unit: str) -> str:
+    """A figure with its unit: '20.0 ms', '96 %', '45'."""
+    if unit == "ms":
+        return f"{milliseconds(value)} ms"
+    if unit in ("bps", "bit/s"):
+        return f"{rate(value)}bit/s"
+    return f"{value:.4g} {unit}".rstrip()

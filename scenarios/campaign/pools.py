@@ -1,0 +1,199 @@
+"""Where jobs of a campaign are run: in this process, in processes beside it, in guests; ``machines`` has others.
+
+Everywhere the very same command is run (``scenarios.campaign.block``), so that an engine is only a way to get a job
+there and its report back.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from scenarios.campaign import block
+from scenarios.campaign.result import Job, Report, Result
+from scenarios.run import engines as guests
+from testbed.errors import InputError, MachineError
+from testbed.vm.guest import GuestJob
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+_START_S, _SEQUENCE_S = 90.0, 60.0
+_GUEST_SLOWNESS = 20.0
+_GUEST_MB = 1536
+SCRATCH = "work"
+
+Done = tuple[Job, Report]
+
+
+class Pool(Protocol):
+    """Runs jobs, several at a time; ``width`` is how many it likes to have."""
+
+    @property
+    def width(self) -> int:
+        """How many jobs run side by side."""
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
+        """Every job with its report, in the order they end. Closed early, it ends what runs."""
+
+
+def here(job: Job) -> Report:
+    """Run a job in a sandbox of this very process: what is patched here is patched there."""
+    with tempfile.TemporaryDirectory(prefix="hpn-campaign-") as made:
+        code = block.run(job, Path(made) / "report", Path(made))
+        report = block.read_report(Path(made) / "report")
+    return replace(report, crash=f"the lab's process ended with code {code}") if code else report
+
+
+class InThisProcess:
+    """One job after the other, by ``here``."""
+
+    width = 1
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
+        """See ``Pool``."""
+        for job in jobs:
+            yield job, here(job)
+
+
+class Processes:
+    """Jobs in processes beside this one, ``width`` at a time. They die with it, however it dies."""
+
+    def __init__(self, width: int, scratch: Path, engine: str = guests.HOST) -> None:
+        """``scratch`` is a folder of its own, made when needed and removed; outside /tmp for guests."""
+        self.width = width
+        self._scratch = scratch.absolute()
+        self._engine = engine
+        self._running: set[int] = set()
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
+        """See ``Pool``."""
+        shutil.rmtree(self._scratch, ignore_errors=True)  # what a killed campaign left
+        self._scratch.mkdir(parents=True)
+        waiting = iter(jobs)
+        running: dict[Future[Report], Job] = {}
+        with ThreadPoolExecutor(self.width) as threads:
+            try:
+                while True:
+                    while len(running) < self.width and (job := next(waiting, None)) is not None:
+                        run = partial(run_job, job, self._engine, self._scratch, self._running)
+                        running[threads.submit(run)] = job
+                    if not running:
+                        return
+                    ended, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for future in ended:
+                        yield running.pop(future), future.result()
+            finally:
+                for future in running:
+                    future.cancel()
+                for pid in list(self._running):
+                    kill(pid)
+                wait(running)
+                shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def pool_for(engine: str, folder: Path, jobs: int | None, scheduler: str | None) -> Pool:
+    """The pool that was asked for: ``jobs`` (None: one per core) processes here, or the workers of a scheduler.
+
+    MachineError when dask.distributed is not installed or no scheduler with workers answers.
+    """
+    if scheduler is not None:
+        if jobs is not None:
+            raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
+        try:
+            from scenarios.campaign.machines import Machines
+        except ImportError:
+            raise MachineError("--scheduler needs dask.distributed: pip install 'hpn[campaign]'") from None
+        return Machines(scheduler, engine)
+    return Processes(jobs or len(os.sched_getaffinity(0)), folder / SCRATCH, engine)
+
+
+def run_job(job: Job, engine: str, scratch: Path | None = None, running: set[int] | None = None) -> Report:
+    """Run a job by its command, on this machine or in a guest; its report.
+
+    Files are kept in ``scratch`` meanwhile, or where the machine keeps such; process IDs are noted in ``running``.
+    """
+    with tempfile.TemporaryDirectory(prefix="hpn-campaign-", dir=scratch) as made:
+        order, report = Path(made) / "job.json", Path(made) / "report.jsonl"
+        block.write_job(job, order)
+        begun = time.time()
+        crash = _process(job, order, report, running) if engine == guests.HOST else _guest(job, engine, order, report)
+        found = block.read_report(report)
+        if engine != guests.HOST:
+            found = replace(found, results=_by_our_clock(found.results, begun, time.time()))
+        return found if found.error else replace(found, crash=crash)
+
+
+def _by_our_clock(results: Sequence[Result], begun: float, ended: float) -> tuple[Result, ...]:
+    """Results of a guest, whose clock may run at another pace, as if each sequence had taken the same time here."""
+    each = (ended - begun) / max(len(results), 1)
+    return tuple(
+        replace(result, started_at=begun + at * each, ended_at=begun + (at + 1) * each)
+        for at, result in enumerate(results)
+    )
+
+
+def _process(job: Job, order: Path, report: Path, running: set[int] | None) -> str:
+    """How the process died that ran the job; '' when it did not."""
+    words = order.with_name("output.txt")
+    with words.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scenarios.campaign.block", str(order), str(report), str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+            start_new_session=True,  # Ctrl-C is for the campaign, which ends what it runs
+        )
+    noted = running if running is not None else set()
+    noted.add(process.pid)
+    try:
+        code = process.wait(_START_S + _SEQUENCE_S * len(job.sequences))
+    except subprocess.TimeoutExpired:
+        kill(process.pid)
+        process.wait()
+        return "it hung, and was ended"
+    finally:
+        noted.discard(process.pid)
+    return f"code {code}: {last_words(words.read_text(errors='replace').splitlines())}" if code else ""
+
+
+def last_words(lines: Sequence[str]) -> str:
+    """What a process said last, and the place in this product where a traceback came from."""
+    said = [line.strip() for line in lines if line.strip()]
+    places = [line for line in said if line.startswith(f'File "{_ROOT}') and "/site-packages/" not in line]
+    place = places[-1].removeprefix(f'File "{_ROOT}/').replace('", line ', ":") if places else ""
+    last = said[-1] if said else "it said nothing"
+    return f"{last} (at {place})" if place else last
+
+
+def _guest(job: Job, engine: str, order: Path, report: Path) -> str:
+    guest = guests.ENGINES[engine]()
+    wanted = GuestJob(
+        command=(sys.executable, "-B", "-m", "scenarios.campaign.block", str(order), str(report)),
+        cwd=_ROOT,
+        writable=(order.parent,),
+        environment={"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state", "PYTHONPATH": str(_ROOT)},
+        memory_mb=_GUEST_MB,
+        cpus=1,
+        timeout_s=(_START_S + _SEQUENCE_S * len(job.sequences)) * _GUEST_SLOWNESS,
+    )
+    ended = guest.run(wanted, lambda _line: None)
+    words = last_words((*ended.console_tail, ended.last_line))  # after the kernel's farewell
+    return f"code {ended.exit_code}: {words}" if ended.exit_code else ""
+
+
+def kill(pid: int) -> None:
+    """End a process that was noted as running; its lab dies with it."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)

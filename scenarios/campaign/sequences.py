@@ -1,0 +1,204 @@
+"""One lab, and one sequence after the other on it: traffic, faults, heal, wait, ask every invariant.
+
+Runs in the first process of a sandbox. A drill with a verdict is ``scenarios.run.runner``; here nothing is measured
+to the millisecond and nothing is kept, so that several labs may share two cores.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from failover.analysis.model import DrillMetrics
+from failover.faults.moments import moments
+from failover.inject.injector import Injector
+from failover.sampling.host import HostSampler
+from scenarios.campaign import invariants
+from scenarios.campaign.drillfile import drill_of
+from scenarios.campaign.plan import FaultSequence, Plan
+from scenarios.campaign.result import Invariant, Result, Violation
+from scenarios.drill.blast import transit_flows
+from scenarios.drill.model import Drill
+from scenarios.drill.spares import stand_ins
+from scenarios.drill.workload import flows_of
+from scenarios.run.runner import Observed
+from scenarios.run.traffic_on_lab import LabTraffic
+from testbed.errors import MachineError
+from testbed.events import Event, now_ns
+from testbed.kernel.processes import own_pids
+from testbed.lab.asfabric import deviations
+from testbed.lab.lab import Lab
+from testbed.lab.state import differences, state
+from testbed.routing.trace import Flow
+
+_LEAD_NS = 150_000_000
+_CONVERGE_S = 25.0
+_AS_BEFORE_S = 5.0
+_TAIL_NS = 600_000_000
+_STILL_MS = 120.0
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run before analysis. ``converged_ns`` is None when the lab did not converge in time."""
+
+    observed: Observed
+    converged_ns: int | None
+    found: tuple[Violation, ...]
+
+
+class Bench:
+    """A converged lab that sequences are run on. ``scratch`` is for records, which are gone after each sequence."""
+
+    def __init__(self, plan: Plan, lab: Lab, scratch: Path) -> None:
+        """The lab must be healthy: what it is like now is what it must be like after every sequence."""
+        self._plan = plan
+        self._lab = lab
+        self._scratch = scratch
+        self._paths: tuple[Flow, ...] = invariants.delivered(lab, invariants.paths_to_ask(lab.fabric))
+        self._state = state(lab)
+        self._inventory = invariants.inventory(lab)
+        self._before: tuple[int, ...] = ()
+
+    async def run(self, sequence: FaultSequence) -> Result:
+        """Run one sequence. MachineError when the machine, not the lab, gives up."""
+        started_at = time.time()
+        drill = drill_of(self._plan, sequence)
+        events: list[Event] = []
+        forget = self._lab.subscribe(events.append)
+        try:
+            run = await self._carry_out(drill)
+        finally:
+            forget()
+        violations, doubts = self._judge(drill, run, events)
+        before = self._before
+        self._before = (*before, sequence.index)
+        return Result(sequence, violations, doubts, before, started_at, time.time())
+
+    async def _carry_out(self, drill: Drill) -> _Run:
+        lab = self._lab
+        flows = flows_of(drill.workload, lab.fabric)
+        later = stand_ins(lab.fabric, drill.timeline.faults, flows)
+        traffic = LabTraffic(lab, flows, self._scratch, drill.workload.tick_ns, later)
+        injector, sampler = Injector(lab, traffic), HostSampler(own_pids)
+        try:
+            await traffic.start()
+            sampler.start()
+            start_ns = now_ns() + _LEAD_NS
+            traffic.engine.begin(start_ns)
+            await _timeline(lab, drill, traffic, injector, start_ns)
+            await injector.heal()
+            failed = await self._converge()
+            converged_ns = None if failed else now_ns()
+            await traffic.until(now_ns() + _TAIL_NS)
+            end_ns = now_ns()
+            report = await traffic.finish()
+        finally:
+            sampler.stop()
+            await injector.heal()
+            await traffic.engine.close()
+        found = tuple(self._ask(await self._differences(), failed))
+        load = sampler.load(start_ns, end_ns)
+        observed = Observed(traffic.flows, report, tuple(injector.edges), start_ns, end_ns, load, ())
+        return _Run(observed, converged_ns, found)
+
+    async def _converge(self) -> str:
+        """Wait for the lab; what it says when it does not converge, otherwise ''."""
+        try:
+            await self._lab.converged(_CONVERGE_S)
+        except MachineError as error:
+            return str(error)
+        return ""
+
+    async def _differences(self) -> tuple[str, ...]:
+        """What is not as it was in the healthy lab or as the fabric decides, when even waiting does not help."""
+        try:
+            await self._lab.wait_for(lambda: state(self._lab) == self._state, _AS_BEFORE_S)
+        except TimeoutError:
+            return (*differences(self._state, state(self._lab)), *deviations(self._lab))
+        return deviations(self._lab)
+
+    def _ask(self, changed: tuple[str, ...], failed: str) -> Iterator[Violation]:
+        if failed:
+            yield Violation(Invariant.CONVERGENCE, failed)
+        yield from invariants.restored(changed)
+        yield from invariants.forwarding(self._lab, self._paths)
+        yield from invariants.leaks(self._inventory, invariants.inventory(self._lab))
+
+    def _judge(self, drill: Drill, run: _Run, events: list[Event]) -> tuple[tuple[Violation, ...], tuple[str, ...]]:
+        """What did not hold, and what may have been the machine's doing instead."""
+        from scenarios.run.judgement import (  # numpy comes in here, outside all measurement
+            judge_measured,
+            moved_wrongly,
+        )
+        from scenarios.run.measured import measured_of
+
+        observed = run.observed
+        try:
+            told = measured_of(drill, observed, events)
+            metrics, _verdict = judge_measured(told)
+            last = _last_arrivals(observed)
+        finally:
+            for path in (*observed.report.sent_files, *observed.report.received_files):
+                Path(path).unlink(missing_ok=True)
+        moved = moved_wrongly(told, metrics)
+        measured = [*self._measured(drill, metrics, run, last, events), *invariants.moves(moved)]
+        why = (*_machine(observed, metrics), *(metrics.inconclusive if _only_loss(measured) else ()))
+        if not why:
+            return (*run.found, *measured), ()
+        return run.found, tuple(f"{each.invariant}: {each.text}; but {why[0]}" for each in measured)
+
+    def _measured(
+        self, drill: Drill, metrics: DrillMetrics, run: _Run, last: Mapping[int, int], events: list[Event]
+    ) -> Iterator[Violation]:
+        flows, edges, end_ns = run.observed.flows, run.observed.edges, run.observed.end_ns
+        yield from invariants.host_routes(self._lab.fabric, events, edges, end_ns)
+        yield from invariants.queue_pairs(drill, metrics, self._lab.fabric, flows)
+        yield from invariants.control_group(metrics)
+        if run.converged_ns is not None:
+            yield from invariants.going_on(metrics, last, run.converged_ns, _TAIL_NS)
+
+
+async def _timeline(lab: Lab, drill: Drill, traffic: LabTraffic, injector: Injector, start_ns: int) -> None:
+    for moment in moments(drill.timeline.faults):
+        crossing = transit_flows(lab.fabric, moment.faults, traffic.flows)
+        await traffic.until(start_ns + moment.at_ns)
+        await injector.carry_out(moment, crossing)
+    await traffic.until(start_ns + drill.timeline.end_ns)
+
+
+def _machine(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
+    """Why the machine, not the fabric, may have lost packets or let a queue pair die.
+
+    A busy machine does neither: it takes one that stands still for a good part of a queue pair's patience.
+    """
+    if observed.report.machine_drops:
+        yield f"the machine itself dropped {observed.report.machine_drops} packets"
+    still_ms = max((flow.largest_send_gap_ms for flow in metrics.flows), default=0.0)
+    if observed.host is not None:
+        still_ms = max(still_ms, observed.host.loop_lag_max_ms)
+    if still_ms > _STILL_MS:
+        yield f"the machine stood still for {still_ms:.0f} ms (limit {_STILL_MS:g} ms)"
+
+
+def _only_loss(found: list[Violation]) -> bool:
+    """Whether nothing is in question but single packets, which less than a standstill can lose."""
+    return {violation.invariant for violation in found} == {Invariant.CONTROL}
+
+
+def _last_arrivals(observed: Observed) -> Mapping[int, int]:
+    """Flow id to when its newest packet arrived."""
+    from failover.analysis.metrics.trace import read_records
+    from traffic.records import RECEIVED
+
+    records = read_records([Path(path) for path in observed.report.received_files], RECEIVED)
+    return {flow.id: int(records["received_ns"][records["flow"] == flow.id].max(initial=0)) for flow in observed.flows}
+
+
+async def bench_on(plan: Plan, lab: Lab, scratch: Path) -> Bench:
+    """Start ``lab``, wait until it stands, and make it a bench. MachineError when the machine refuses."""
+    lab.start()
+    await lab.converged()
+    return Bench(plan, lab, scratch)

@@ -1,0 +1,1 @@
+"""From a drill file to a ``Drill``: schema, load, checks."""

@@ -1,0 +1,48 @@
+"""The blast radius of a planned fault: how each flow stands to it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from failover.analysis.edges import hit_links, relation_of
+from failover.analysis.model import Edge, EdgeKind, Relation
+from failover.faults import Fault
+from testbed.fabric.model import Fabric, LinkKind, Nic
+from traffic.flow import FlowSpec
+
+
+def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowSpec]) -> tuple[int, ...]:
+    """Ids of flows that may cross a link above the ToRs which faults of one instant hit.
+
+    A link above a ToR is crossed by what leaves or enters that ToR's rack upwards, one above an Agg by what leaves or
+    enters its pod. Flows between NICs on the same ToRs stay below.
+    """
+    links = [link for fault in faults for link in fault.links_hit(fabric)]
+    tors = {link.lower.node for link in links if link.kind is LinkKind.FABRIC}
+    pods = {fabric.node(link.lower.node).pod for link in links if link.kind is LinkKind.CORE}
+
+    def may_cross(flow: FlowSpec) -> bool:
+        ends = [fabric.nic(flow.src_nic), fabric.nic(flow.dst_nic)]
+        racks = [_tors_of(nic) for nic in ends]
+        of_pods = {fabric.node(nic.host).pod for nic in ends}
+        leaves_rack = racks[0] != racks[1] and any(rack & tors for rack in racks)
+        return leaves_rack or (len(of_pods) == 2 and bool(of_pods & pods))
+
+    return tuple(flow.id for flow in flows if may_cross(flow)) if tors or pods else ()
+
+
+def relations(
+    fabric: Fabric, faults: Sequence[Fault], flows: Sequence[FlowSpec], absent: tuple[int, ...] = ()
+) -> Mapping[int, Relation]:
+    """Flow id to its relation to faults of one instant; ``absent`` are flows that are not there.
+
+    InputError when a target is not in ``fabric``.
+    """
+    links = hit_links(fabric, [link.name for fault in faults for link in fault.links_hit(fabric)])
+    transit = transit_flows(fabric, faults, flows)
+    edge = Edge("", EdgeKind.FAILURE, 0, 0, 0, 0, links, transit_flows=transit, absent=absent)
+    return {flow.id: relation_of(flow, edge) for flow in flows}
+
+
+def _tors_of(nic: Nic) -> frozenset[str]:
+    return frozenset(link.upper.node for link in nic.links)

@@ -1,0 +1,39 @@
+"""The drills that come with the product, and finding one by name or path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scenarios.drill.load import load_drill
+from scenarios.drill.model import Drill
+from testbed.errors import InputError
+from testbed.files.check import did_you_mean
+from testbed.files.document import shorten
+
+LIBRARY = Path(__file__).parent.parent / "library"
+
+
+def names() -> list[str]:
+    """The names of the library's drills, in order."""
+    return sorted(path.stem for path in LIBRARY.glob("*.yaml"))
+
+
+def ls() -> list[Drill]:
+    """Every drill of the library, read and checked."""
+    return [load_drill(LIBRARY / f"{name}.yaml") for name in names()]
+
+
+def find(name: str) -> Path:
+    """The file of a library drill, or the path given. InputError with near names when there is no such drill."""
+    if "/" in name or name.endswith((".yaml", ".yml")):
+        return Path(name)
+    if name in names():
+        return LIBRARY / f"{name}.yaml"
+    raise InputError(
+        f"no drill {shorten(name)} in the library; {did_you_mean(name, names(), 'it has')} (a file ends in .yaml)"
+    )
+
+
+def load(name: str) -> Drill:
+    """The drill of that name or path. InputError with every mistake."""
+    return load_drill(find(name))

@@ -1,0 +1,308 @@
+"""What the sections of a drill file mean together: faults that exist and fit in time, expectations that can be judged.
+
+Every check is one function that notes its mistakes; parts that could not be read are None and skip the checks they
+are needed for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from failover.analysis.model import EdgeKind, Relation
+from failover.analysis.ports import Sampling
+from failover.faults import FAULTS, PlannedFault
+from failover.faults.compose import clash
+from failover.faults.moments import Moment, moments
+from scenarios.drill.blast import relations
+from scenarios.drill.checks_sample import expectation_problem, period_problem
+from scenarios.drill.checks_scope import may_have, scope_problem
+from scenarios.drill.model import Profile, Timeline, Workload
+from scenarios.drill.spares import Roster, idle
+from scenarios.drill.targets import settling_problem, target_problem
+from scenarios.drill.workload import PATH_MTUS, mtu_needed, packet_period_ns
+from scenarios.expect.expectation import OUTAGES, At, Expectation, Flows, Metric
+from scenarios.expect.measure import RELATIONS, is_about_whole_record
+from testbed.fabric.model import Fabric
+from testbed.files.check import Mistakes, did_you_mean, dotted
+from testbed.files.document import Where, shorten
+from testbed.files.units import format_duration
+from traffic.flow import FlowSpec
+
+LONGEST_NS = 3600 * 10**9
+
+Found = Iterator[tuple[Where, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The sections of a drill file, as far as they could be read; faults and expectations with where they stand."""
+
+    fabric: Fabric | None
+    workload: Workload | None
+    profile: Profile
+    timeline: Timeline | None
+    faults: Sequence[tuple[PlannedFault, Where]]
+    expectations: Sequence[tuple[Expectation, Where]]
+    faults_complete: bool  # no fault of the file was refused
+    flows: tuple[FlowSpec, ...]  # empty when they could not be worked out
+    line: Callable[[Where], int]  # of a place in the file
+    sample: Sampling | None
+
+
+def check_drill(mistakes: Mistakes, parts: Parts) -> None:
+    """Note everything that is wrong between the sections."""
+    for check in _CHECKS:
+        for where, text in check(parts):
+            written = where[0] in mistakes.document.data  # a section left out is right by itself: blame the fabric
+            mistakes.add(where if written else ("topology",), text)
+    if not mistakes:  # flows can only be worked out for a drill that is right so far
+        for where, text in _selections(parts):
+            mistakes.add(where, text)
+
+
+def _sample(parts: Parts) -> Found:
+    if parts.fabric is None:
+        return
+    for expectation, where in parts.expectations:
+        problem = expectation_problem(expectation, parts.fabric, parts.sample)
+        if problem:
+            yield where[:3], f"{dotted(where[:3])} can never be judged: {problem}"
+    if parts.sample is not None and parts.timeline is not None:
+        problem = period_problem(parts.fabric, parts.sample, parts.timeline.end_ns)
+        if problem:
+            yield ("sample", "queues"), f"sample.queues {problem}"
+
+
+def _targets(parts: Parts) -> Found:
+    if parts.fabric is None:
+        return
+    for planned, where in parts.faults:
+        problem = target_problem(parts.fabric, planned.fault)
+        if problem:
+            yield (*where, "target"), f"{dotted((*where, 'target'))}: {problem}"
+        elif problem := settling_problem(parts.fabric, planned.fault):
+            yield where, f"{dotted(where)}: {problem}"
+
+
+def _ids(parts: Parts) -> Found:
+    seen: dict[str, Where] = {}
+    for planned, where in parts.faults:
+        if planned.id in seen:
+            yield (
+                (*where, "id"),
+                f"{dotted(where)} has id {planned.id!r}, as {dotted(seen[planned.id])} has; choose another",
+            )
+        seen.setdefault(planned.id, where)
+
+
+def _timing(parts: Parts) -> Found:
+    timeline, needed_ns = parts.timeline, parts.profile.validation_ns
+    if timeline is None:
+        return
+    needed = format_duration(needed_ns)
+    for planned, where in parts.faults:
+        if planned.at_ns < timeline.healthy_ns:
+            healthy = format_duration(timeline.healthy_ns)
+            yield (
+                (*where, "at"),
+                f"{dotted((*where, 'at'))} is {format_duration(planned.at_ns)}, before the healthy phase ends;"
+                f" write {healthy} or later, or shorten timeline.healthy",
+            )
+    if parts.faults and timeline.settle_ns < needed_ns:
+        yield (
+            ("timeline", "settle"),
+            f"timeline.settle is {format_duration(timeline.settle_ns)}, but the {parts.profile} profile needs {needed}"
+            f" without loss to call a flow recovered; write settle: {needed} or more",
+        )
+    if timeline.end_ns > LONGEST_NS:
+        text = f"traffic would run for {format_duration(timeline.end_ns)}; write times that add up to at most"
+        yield ("timeline",), f"{text} {format_duration(LONGEST_NS)}"
+
+
+def _steps(parts: Parts) -> Found:
+    """A fault of several steps must not be repaired before its last."""
+    for planned, where in parts.faults:
+        if planned.for_ns is None:
+            continue
+        steps = (edge.at_ns for edge in planned.edges if edge.kind is EdgeKind.FAILURE or edge.part is not None)
+        last_ns = max(steps)
+        if planned.at_ns + planned.for_ns <= last_ns:
+            needed = format_duration(last_ns - planned.at_ns)
+            yield (
+                (*where, "for"),
+                f"{dotted((*where, 'for'))} ends {planned.id} before its last step, {needed} after the first;"
+                f" write for: more than {needed}",
+            )
+
+
+def _overlaps(parts: Parts) -> Found:
+    """Faults that contradict each other at one time and place; others may overlap."""
+    if parts.fabric is None:
+        return
+    held: list[tuple[PlannedFault, Where]] = []
+    for planned, where in parts.faults:
+        if target_problem(parts.fabric, planned.fault):
+            continue
+        for other, other_where in held:
+            why = clash(other, planned, parts.fabric)
+            if why:
+                what = f"{dotted(where)} ({planned.fault.KIND} of {planned.fault.target})"
+                shown = f"{dotted(other_where)} in line {parts.line(other_where)}"
+                yield where, f"{what} overlaps {shown}: {why}; {_way_out(planned, other)}"
+                break
+        held.append((planned, where))
+
+
+def _way_out(one: PlannedFault, other: PlannedFault) -> str:
+    first, second = sorted((one, other), key=lambda fault: fault.at_ns)
+    end_ns = first.over_at_ns
+    later = f"give {first.id} a 'for'" if end_ns is None else f"start {second.id} after {format_duration(end_ns)}"
+    return f"{later} or choose another target"
+
+
+def _workload(parts: Parts) -> Found:
+    if parts.fabric is None or parts.workload is None:
+        return
+    needed = mtu_needed(parts.workload.path_mtu)
+    if parts.fabric.spec.mtu < needed:
+        smaller = [size for size in PATH_MTUS if mtu_needed(size) <= parts.fabric.spec.mtu]
+        way_out = f"write path_mtu: {smaller[-1]} or mtu: {needed}" if smaller else f"write mtu: {needed} or more"
+        text = f"workload.path_mtu {parts.workload.path_mtu} needs an mtu of {needed}"
+        yield ("workload", "path_mtu"), f"{text}, the topology has {parts.fabric.spec.mtu}; {way_out}"
+
+
+def _known_faults(parts: Parts) -> Found:
+    if not parts.faults_complete:
+        return
+    ids = list(dict.fromkeys(planned.id for planned, _ in parts.faults))
+    for expectation, where in parts.expectations:
+        if expectation.fault is not None and expectation.fault not in ids:
+            hint = did_you_mean(expectation.fault, ids, "write one of") if ids else "the timeline has no faults"
+            yield (*where[:-1], "fault"), f"{dotted(where[:-1])} is about fault {shorten(expectation.fault)}; {hint}"
+
+
+def _edges(parts: Parts) -> Found:
+    if not parts.faults_complete:
+        return
+    for expectation, where in parts.expectations:
+        problem = _edge_problem(expectation, [planned for planned, _ in parts.faults], parts.profile)
+        if problem:
+            yield where, f"{dotted(where[:3])} can never be judged: {problem}"
+
+
+def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], profile: Profile) -> str:
+    asks = expectation.edge is not At.ANY or expectation.metric.needs_fault
+    asks = asks or expectation.flows not in {Flows.ALL, Flows.OTHERS}
+    if not faults:
+        return "the drill has no faults; add one under timeline.faults, or remove the expectation" if asks else ""
+    chosen = [planned for planned in faults if expectation.fault in {None, planned.id}]
+    if expectation.metric is Metric.JOB_DOWNTIME and not any(p.fault.REPLACES_HOST for p in chosen):
+        kinds = " or ".join(kind for kind, fault in FAULTS.items() if fault.REPLACES_HOST)
+        return f"no spare takes over from a host; add a fault {kinds}, or name it"
+    if expectation.edge is At.REPAIR and not any(planned.repaired_at_ns for planned in chosen):
+        return "no fault is repaired within the drill; add 'for' to it, or write edge: failure"
+    if expectation.metric in {Metric.RECOVER, Metric.CONVERGED} and expectation.edge is At.FAILURE:
+        short = [p for p in chosen if p.for_ns is not None and p.for_ns < profile.validation_ns]
+        replaced = [(p, p.fault.replacement) for p in chosen]
+        short += [p for p, by in replaced if by is not None and by.after_ns < profile.validation_ns]
+        if short:
+            needed = format_duration(profile.validation_ns)
+            key = "after" if short[0].fault.REPLACES_HOST else "for"
+            what = "a flow can be called recovered" if expectation.metric is Metric.RECOVER else "the lab can be quiet"
+            return f"{short[0].id} is repaired before {what}; write {key}: {needed} or more"
+    return ""
+
+
+def _resolution(parts: Parts) -> Found:
+    period_ns = packet_period_ns(parts.flows)
+    for expectation, where in parts.expectations:
+        if expectation.metric not in OUTAGES:
+            continue
+        if expectation.bound.is_upper and expectation.limit < period_ns:
+            text = f"a queue pair sends one packet every {period_ns / 1e6:.3g} ms and nothing shorter can be seen"
+            way_out = f"write at least {-(-period_ns // 10**6)} ms, raise workload.load, or expect packets_lost"
+            yield where, f"{dotted(where)} is {expectation.limit_text}, but {text}; {way_out}"
+
+
+def _scopes(parts: Parts) -> Found:
+    if parts.fabric is None:
+        return
+    for expectation, where in parts.expectations:
+        key, problem = scope_problem(parts.fabric, parts.flows, bool(parts.faults), expectation)
+        if problem:
+            yield (*where[:3], key), f"{dotted((*where[:3], key))} {problem}"
+
+
+def _selections(parts: Parts) -> Found:
+    if parts.fabric is None or not parts.flows or not parts.faults:
+        return
+    by_id = {planned.id: (planned, where) for planned, where in parts.faults}
+    for planned, where in (by_id[name] for name in idle((planned for planned, _ in parts.faults), parts.flows)):
+        yield (
+            (*where, "target"),
+            f"{dotted((*where, 'target'))}: no queue pair is left at {planned.fault.target} when its spare takes over;"
+            " choose a host that carries traffic",
+        )
+    due = moments(planned for planned, _ in parts.faults)
+    stands = list(_stands(parts.fabric, parts.flows, due))
+    for expectation, where in parts.expectations:
+        inside = {flow.id for flow in parts.flows if may_have(expectation.scope, flow)}
+        scoped = [{flow: stand[flow] for flow in stand if flow in inside} for stand in stands]
+        if expectation.metric.by_flow and not _has_flows(expectation, due, scoped):
+            anywhere = _has_flows(expectation, due, stands)
+            why = _nobody_there(expectation) if anywhere else _nobody(expectation.flows)
+            yield (*where[:-1], "flows"), f"{dotted(where[:-1])} can never be judged: {why}"
+
+
+def _stands(fabric: Fabric, flows: Sequence[FlowSpec], due: Sequence[Moment]) -> Iterator[Mapping[int, Relation]]:
+    """How every flow stands to each moment."""
+    roster = Roster(flows)
+    for moment in due:
+        roster.take_over(moment.takeovers)
+        yield relations(fabric, moment.faults, flows, roster.absent)
+
+
+def _has_flows(expectation: Expectation, due: Sequence[Moment], stands: Sequence[Mapping[int, Relation]]) -> bool:
+    """Whether the expectation is about any flow; ``stands`` is how every flow stands to each moment of ``due``."""
+    chosen = [at for at, moment in enumerate(due) if _is_about(expectation, moment)]
+    wanted = RELATIONS[expectation.flows]
+    if expectation.flows is not Flows.OTHERS:
+        return any(relation in wanted for at in chosen for relation in stands[at].values())
+    upto = len(due) if is_about_whole_record(expectation) else min(chosen, default=0) + 1
+    return any(all(stand[flow] in wanted for stand in stands[:upto]) for flow in stands[0])
+
+
+def _is_about(expectation: Expectation, moment: Moment) -> bool:
+    ids = {due.planned.id for due in moment.due}
+    return expectation.fault in {None, *ids} and expectation.edge in {At.ANY, At(moment.kind.value)}
+
+
+def _nobody_there(expectation: Expectation) -> str:
+    where = ", ".join(expectation.scope.words)
+    if expectation.flows is Flows.ALL:  # its flows are closed by then, or have not begun
+        return f"no flow of {where} is there at such an edge; write another part or edge"
+    return f"no {expectation.flows} flow in {where}; write another part, or flows: all"
+
+
+def _nobody(flows: Flows) -> str:
+    if flows is Flows.OTHERS:
+        return "every flow is inside the blast radius; write flows: hit, or take a larger topology"
+    if flows is Flows.TRANSIT:
+        return "no fault is above the ToRs, or all flows are hit themselves; write flows: hit"
+    return f"no {flows} flow: the faults hit no NIC that carries traffic; write another target or flows: all"
+
+
+_CHECKS = (
+    _targets,
+    _ids,
+    _timing,
+    _steps,
+    _overlaps,
+    _workload,
+    _known_faults,
+    _edges,
+    _resolution,
+    _scopes,
+    _sample,
+)

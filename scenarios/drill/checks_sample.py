@@ -1,0 +1,35 @@
+"""Whether what a drill wants to know of ports can be sampled on its fabric; ``scenarios.drill.checks`` asks."""
+
+from __future__ import annotations
+
+from failover.analysis.ports import Sampling, watched
+from scenarios.expect.expectation import OF_PORTS, Expectation, Metric
+from testbed.fabric.model import Fabric
+from testbed.files.units import format_duration
+
+MOST_READINGS = 4_000_000
+"""Of all ports in one run: 190 MB of memory."""
+
+_MS = 10**6
+
+
+def expectation_problem(expectation: Expectation, fabric: Fabric, sample: Sampling | None) -> str:
+    """Why an expectation of ports can never be judged, with the way out; '' when it can, or is of something else."""
+    if expectation.metric not in OF_PORTS:
+        return ""
+    if sample is None:
+        return "nothing is sampled; add sample: {queues: 10 ms}"
+    if expectation.metric is Metric.PORT_IMBALANCE and all(len(nic.links) < 2 for nic in fabric.nics):
+        return "every NIC has one port; take a dual-ToR architecture, or remove the expectation"
+    return ""
+
+
+def period_problem(fabric: Fabric, sample: Sampling, end_ns: int) -> str:
+    """Why so many readings are too many, with the way out; '' when they are not."""
+    ports = len(watched(fabric, sample.ports))
+    readings = ports * (end_ns // sample.period_ns + 1)
+    if readings <= MOST_READINGS:
+        return ""
+    least_ns = -(-end_ns * ports // (MOST_READINGS - ports) // _MS) * _MS
+    way_out = f"write {format_duration(least_ns)} or more, or a shorter timeline"
+    return f"makes {readings:,} readings of {ports} ports, at most {MOST_READINGS:,} fit; {way_out}"

@@ -1,0 +1,73 @@
+"""Whether the parts of a fabric that an expectation names are there and carry traffic. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from scenarios.expect.expectation import Expectation, Metric
+from scenarios.expect.scope import Scope
+from testbed.fabric.model import Fabric
+from testbed.files.check import did_you_mean
+from testbed.files.document import shorten
+from traffic.flow import FlowSpec
+
+
+def may_have(scope: Scope, flow: FlowSpec) -> bool:
+    """Whether a flow can come to be in a scope; which plane it takes is not known ahead."""
+    return replace(scope, planes=()).has_flow(flow.src_nic, flow.dst_nic, None)
+
+
+def scope_problem(
+    fabric: Fabric, flows: Sequence[FlowSpec], has_faults: bool, expectation: Expectation
+) -> tuple[str, str]:
+    """The key that is wrong and why, with the way out; two empty texts when nothing is.
+
+    ``flows`` may be empty because they could not be worked out.
+    """
+    scope, many = expectation.scope, expectation.metric is Metric.UNTOUCHED
+    for key, problem in _unknown(fabric, scope):
+        return f"{key}s" if many else key, problem
+    if scope.planes and not has_faults:
+        return (
+            "planes" if many else "plane",
+            "needs a fault: a flow's plane is noted when one comes; remove it",
+        )
+    if flows and many:
+        for key, part in _parts(scope):
+            if not any(part.touches(flow.src_nic, flow.dst_nic, None) for flow in flows):
+                return f"{key}s", f"names {part.words[0]}, which carries no traffic; write another"
+    elif flows and not any(may_have(scope, flow) for flow in flows):
+        if scope.peer and any(may_have(replace(scope, peer=""), flow) for flow in flows):
+            stays = "stays within a segment" if scope.peer == "local" else "leaves its segment"
+            return "peer", f"is {scope.peer}, but no such flow {stays}; see across_segments of the workload"
+        key = "nic" if scope.nics else "rail"
+        return key, f"leaves no flow: {' and '.join(scope.words)} carries no traffic; write another"
+    return "", ""
+
+
+def _parts(scope: Scope) -> Iterator[tuple[str, Scope]]:
+    """Every single part that is about NICs."""
+    yield from (("rail", Scope(rails=(rail,))) for rail in scope.rails)
+    yield from (("nic", Scope(nics=(nic,))) for nic in scope.nics)
+    yield from (("host", Scope(hosts=(host,))) for host in scope.hosts)
+
+
+def _unknown(fabric: Fabric, scope: Scope) -> Iterator[tuple[str, str]]:
+    for plane in scope.planes:
+        if fabric.planes == 1:
+            yield "plane", f"is {plane}, but this fabric has one plane; remove it, or take a topology of several"
+        elif not 0 <= plane < fabric.planes:
+            yield "plane", f"is {plane}, but this fabric has planes 0 to {fabric.planes - 1}; write one of them"
+    rails = sorted({nic.rail for nic in fabric.nics})
+    for rail in scope.rails:
+        if rail not in rails:
+            has = f"rails 0 to {rails[-1]}; write one of them" if rails[1:] else "only rail 0; write 0"
+            yield "rail", f"is {rail}, but this fabric has {has}"
+    for nic in scope.nics:
+        if nic not in fabric.nic_by_name:
+            yield "nic", f"is {shorten(nic)}; {did_you_mean(nic, list(fabric.nic_by_name)[:200], 'NICs are')}"
+    hosts = [host.name for host in fabric.hosts]
+    for host in scope.hosts:
+        if host not in hosts:
+            yield "host", f"is {shorten(host)}; {did_you_mean(host, hosts[:200], 'hosts are')}"

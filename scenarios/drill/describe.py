@@ -1,0 +1,89 @@
+"""A drill in words, as ``hpn drill show`` prints it. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from failover.analysis.model import EdgeKind
+from failover.analysis.ports import Ports, Sampling
+from failover.faults import Fault, Parameter, Told, Unit, parameters
+from scenarios.drill.model import Drill
+from scenarios.drill.workload import flows_of, packet_period_ns
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
+from testbed.files.units import format_duration, format_percent
+
+
+def describe(drill: Drill) -> list[str]:
+    """Lines of text: what it is, the fabric, the traffic, the timeline, what is expected."""
+    fabric = build(drill.topology)
+    lines = [f"{drill.name}: {drill.summary}", f"file: {drill.source}", ""]
+    lines += [*drill.description.splitlines(), ""] if drill.description else []
+    lines += [f"fabric    {_fabric(fabric)}", *(f"traffic   {line}" for line in _traffic(drill, fabric))]
+    lines += [f"samples   {_sample(drill.sample)}"] if drill.sample else []
+    lines += [f"late      a packet that takes longer than {format_duration(drill.delay_threshold_ns)}"]
+    lines += ["timeline"]
+    lines += [f"  {format_duration(at_ns):>8}  {what}" for at_ns, what in _timeline(drill)]
+    return [*lines, "expects", *(f"  {expectation.text}" for expectation in drill.expectations)]
+
+
+def _fabric(fabric: Fabric) -> str:
+    roles = Counter(node.role.value for node in fabric.nodes)
+    nodes = ", ".join(f"{n} {role}{'s' if n > 1 else ''}" for role, n in roles.items())
+    control = "" if fabric.planes == 1 else f", path control {'on' if fabric.spec.path_control.enabled else 'off'}"
+    return f"{fabric.spec.name} ({fabric.spec.architecture}): {nodes}, {len(fabric.links)} links{control}"
+
+
+def _traffic(drill: Drill, fabric: Fabric) -> list[str]:
+    workload, flows = drill.workload, flows_of(drill.workload, fabric)
+    total = sum(flow.goodput_bps for flow in flows) / 1e6
+    deadly_ns = 4096 * 2**workload.ib_timeout * (workload.retry_count + 1)
+    period_ms = packet_period_ns(flows) / 1e6
+    load = format_percent(workload.load)
+    return [
+        f"{workload.pattern}: {len(flows)} queue pairs, {load} of every NIC, {total:.0f} Mbit/s,"
+        f" source ports {workload.source_ports}",
+        f"one packet every {period_ms:.3g} ms per queue pair: no shorter outage can be seen",
+        f"a queue pair dies after {deadly_ns / 1e9:.3g} s without an acknowledgement (timeout {workload.ib_timeout},"
+        f" {workload.retry_count} retries)",
+    ]
+
+
+def _sample(sample: Sampling) -> str:
+    which = {Ports.TOR_DOWN: "ports of ToRs towards NICs", Ports.SWITCHES: "ports of all switches"}[sample.ports]
+    return f"loads and queues of the {which}, every {format_duration(sample.period_ns)}"
+
+
+def _what(fault: Fault) -> str:
+    """The fault with its target and parameters."""
+    words = [f"{p.key} {_value(p, getattr(fault, name))}" for name, p in parameters(type(fault)).items()]
+    if fault.TELLS is not Told.CARRIER:
+        words.append("carrier stays")
+    return f"{fault.KIND} {fault.target}" + (f" ({', '.join(words)})" if words else "")
+
+
+def _value(p: Parameter, value: float) -> str:
+    match p.unit:
+        case Unit.DURATION:
+            return format_duration(int(value))
+        case Unit.PERCENT:
+            return format_percent(value)
+    return str(value)
+
+
+def _timeline(drill: Drill) -> list[tuple[int, str]]:
+    timeline = drill.timeline
+    found = [(0, "traffic starts; healthy phase")]
+    for planned in timeline.faults:
+        for edge in planned.edges:
+            what = _what(edge.part or planned.fault)
+            repaired = f"{what} repaired" if edge.part is not None else "repaired"
+            if edge.part is not None and edge.part.takes_over is not None:
+                host, spare = edge.part.takes_over
+                repaired = f"{spare} takes over from {host}"
+            found.append((edge.at_ns, f"{planned.id}: {what if edge.kind is EdgeKind.FAILURE else repaired}"))
+    validation = format_duration(drill.profile.validation_ns)
+    found.append(
+        (timeline.end_ns, f"traffic ends ({drill.profile} profile: recovered means {validation} without loss)")
+    )
+    return sorted(found, key=lambda item: item[0])

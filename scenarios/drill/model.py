@@ -1,0 +1,104 @@
+"""What a drill is once its file has been read: pure, frozen, complete; made by ``scenarios.drill.load``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from failover.analysis.model import QUICK, Settings
+from failover.analysis.ports import Sampling
+from failover.faults import PlannedFault
+from scenarios.expect.expectation import VERY_SLOW, Expectation
+from testbed.fabric.spec import FabricSpec
+
+
+class Profile(StrEnum):
+    """How long a flow must stay quiet to count as recovered: RFC 6412's 5 s, or 1 s."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+    @property
+    def settings(self) -> Settings:
+        """The constants of the measurement."""
+        return QUICK if self is Profile.QUICK else Settings()
+
+    @property
+    def validation_ns(self) -> int:
+        """The validation time."""
+        return int(self.settings.validation_s * 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The traffic of a drill. ``load``: share of each NIC's whole rate that its wire traffic fills."""
+
+    pattern: str = "permutation"
+    queue_pairs: int = 2  # per NIC and destination
+    across_segments: bool = True
+    load: float = 0.4
+    path_mtu: int = 4096
+    ib_timeout: int = 14
+    retry_count: int = 7
+    tick_ns: int = 1_000_000  # how often senders look at their schedule
+    source_ports: str = "disjoint"  # how they are chosen: traffic.paths.CHOICES
+    seed: int | None = None  # of the pattern; None: the fabric's
+
+    def slowed(self, times: int) -> Workload:
+        """For a kernel on which packets cost ``times`` as much: less load, longer ticks, and from 20 times on half the
+        queue pairs, so that what each of them sends stays dense enough to see an outage in."""
+        if times <= 1:
+            return self
+        queue_pairs = self.queue_pairs if times < VERY_SLOW else max(1, self.queue_pairs // 2)
+        tick_ns = max(self.tick_ns, min(times * 500_000, 20_000_000))
+        return replace(self, load=self.load / times, queue_pairs=queue_pairs, tick_ns=tick_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """When what happens, in nanoseconds from the start of traffic."""
+
+    healthy_ns: int
+    faults: tuple[PlannedFault, ...]
+    settle_ns: int
+
+    def slowed(self, times: int) -> Timeline:
+        """For a ``times``-th of the traffic: a link that turns slow has as much less left for it."""
+        return replace(self, faults=tuple(replace(each, fault=each.fault.slowed(times)) for each in self.faults))
+
+    @property
+    def end_ns(self) -> int:
+        """The end of traffic: ``settle_ns`` after the last edge, or after the healthy phase."""
+        return max([self.healthy_ns, *(edge.at_ns for fault in self.faults for edge in fault.edges)]) + self.settle_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """One drill file, checked."""
+
+    name: str
+    summary: str
+    description: str
+    topology: FabricSpec
+    workload: Workload
+    profile: Profile
+    timeline: Timeline
+    expectations: tuple[Expectation, ...]
+    source: str  # the file it came from
+    sample: Sampling | None = None  # ports whose loads and queues are sampled
+    delay_threshold_ns: int = 100_000_000  # a packet that takes longer is late, and impaired (RFC 6412)
+
+    @property
+    def settings(self) -> Settings:
+        """The constants of the measurement."""
+        return replace(self.profile.settings, forwarding_delay_threshold_ms=self.delay_threshold_ns / 1e6)
+
+    def slowed(self, times: int) -> Drill:
+        """The same drill for a slow kernel: the traffic it can carry (``Workload.slowed``), and what can be expected of
+        that; from 20 times on, where daemons and drivers are an order of magnitude slower too, in more time."""
+        workload = self.workload.slowed(times)
+        queue_pairs = workload.queue_pairs / self.workload.queue_pairs
+        expectations = tuple(each.slowed(times, queue_pairs) for each in self.expectations)
+        sample = self.sample.slowed(times) if self.sample else None
+        timeline = self.timeline.slowed(times)
+        return replace(self, workload=workload, timeline=timeline, expectations=expectations, sample=sample)

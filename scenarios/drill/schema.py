@@ -1,0 +1,265 @@
+"""The shape of a drill file: one pydantic model per section, the keys in the field's own terms.
+
+Each section is checked by itself (``scenarios.drill.load``), so a mistake in one does not hide those in another. What a
+fault or an expectation takes depends on its kind: see ``fault_model`` and ``expectation_model``.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, create_model
+
+from failover.faults import FAULTS, Parameter, parameters
+from failover.faults import Unit as ParameterUnit
+from scenarios.expect.expectation import PHASES, Metric, Unit
+from testbed.fabric.spec import Strict
+from testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent
+
+NAME = r"^[a-z][a-z0-9-]{0,47}$"
+Plain = dict[str, object]
+
+
+def _one_line(text: str) -> str:
+    if "\n" in text.strip():
+        raise ValueError("has several lines; keep the summary to one and move the rest to description")
+    return text.strip()
+
+
+def _plain_text(text: str) -> str:
+    """Text goes to terminals and reports, which control characters would steer."""
+    bad = next((c for c in text if c not in "\n\t" and unicodedata.category(c) in {"Cc", "Cs"}), None)
+    if bad is not None:
+        raise ValueError(f"holds the control character {bad!r}; remove it")
+    return text
+
+
+PlainText = Annotated[str, AfterValidator(_plain_text)]
+
+
+class DrillFile(Strict):
+    """The top of a drill file; sections are checked by their own models."""
+
+    drill: str = Field(pattern=NAME, examples=["link-down"])
+    summary: Annotated[PlainText, AfterValidator(_one_line)] = Field(
+        min_length=1, max_length=160, examples=["one line that says what it shows"]
+    )
+    description: PlainText = ""
+    topology: object = Field(examples=["tiny"])
+    workload: Plain = Field(default_factory=dict)
+    profile: Literal["quick", "full"] = "quick"
+    delay_threshold: Annotated[int, duration("1 ms", "10 s")] = 100_000_000
+    sample: Plain = Field(default_factory=dict)
+    timeline: Plain = Field(default_factory=dict)
+    expect: list[Plain] = Field(
+        min_length=1, examples=["one '- metric: {limit}' entry or more, such as '- packets_lost: {at_most: 0}'"]
+    )
+
+
+class WorkloadSection(Strict):
+    """``workload:``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
+    pattern: Literal["permutation", "pairs", "incast"] = "permutation"  # traffic.patterns.PATTERNS
+    across_segments: bool = True
+    queue_pairs: int = Field(default=2, ge=1, le=64, description="per NIC and destination")
+    load: Annotated[float, percent("0.1 %", "100 %")] = 0.4
+    path_mtu: Literal[1024, 2048, 4096] = 4096
+    ib_timeout: int = Field(default=14, ge=1, le=31, description="4.096 us x 2^n per try")
+    retry_count: int = Field(default=7, ge=0, le=7)
+    tick_ns: Annotated[int, duration("250 us", "50 ms")] = Field(
+        default=1_000_000, alias="tick", description="how often senders look at their schedule"
+    )
+
+    source_ports: Literal["disjoint", "in-turn", "hash"] = Field(  # traffic.paths.CHOICES
+        default="disjoint", description="how a queue pair's path is chosen"
+    )
+
+
+class SampleSection(Strict):
+    """``sample:``; what is read of ports through the run, nothing without it."""
+
+    queues: Annotated[int, duration("1 ms", "1 s")] = Field(description="one reading in each", examples=["10 ms"])
+    ports: Literal["tor-down", "switches"] = "tor-down"  # failover.analysis.ports.Ports
+
+
+class TimelineSection(Strict):
+    """``timeline:``; ``settle``, when not given: validation time and a second more; 0 without faults."""
+
+    healthy: Annotated[int, duration("500 ms", "10 min")] = 10**9
+    faults: list[Plain] = Field(default_factory=list)
+    settle: Annotated[int, duration("0 ms", "10 min")] | None = None
+
+
+class FaultEntry(Strict):
+    """What every fault takes; ``fault_model`` adds the rest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
+    id: str | None = Field(default=None, pattern=NAME, examples=["cut"])
+    fault: str
+    target: str = Field(examples=["p0.s0.h0.r0.0"])
+    at: Duration = Field(examples=["1 s"])
+
+
+class RestoredFaultEntry(FaultEntry):
+    """A fault that is undone ``for`` after it was done; without it, at the end of the drill."""
+
+    for_ns: Annotated[int, duration("10 ms", "30 min")] | None = Field(default=None, alias="for")
+
+
+_EXAMPLES: Mapping[ParameterUnit, str | int] = {
+    ParameterUnit.DURATION: "400 ms",
+    ParameterUnit.PERCENT: "50 %",
+    ParameterUnit.COUNT: 3,
+}
+
+
+@cache
+def fault_model(kind: str) -> type[FaultEntry]:
+    """The model of one kind of fault: the common keys and the parameters its dataclass declares."""
+    fault = FAULTS[kind]
+    base = FaultEntry if fault.REPAIRS_ITSELF else RestoredFaultEntry
+    fields: dict[str, Any] = {p.key: (_parameter_type(p), _written(p)) for p in parameters(fault).values()}
+    return create_model(f"{kind} entry", __base__=base, **fields)
+
+
+def _parameter_type(p: Parameter) -> object:
+    if p.unit is ParameterUnit.DURATION:
+        return Annotated[int, duration(format_duration(int(p.low)), format_duration(int(p.high)))]
+    if p.unit is ParameterUnit.PERCENT:
+        return Annotated[float, percent(format_percent(p.low), format_percent(p.high))]
+    if p.choices is not None:
+        return Literal[tuple(each.value for each in p.choices)]
+    if p.unit is ParameterUnit.NAME:
+        return Annotated[str, Field(min_length=1, examples=["p0.s0.h2"])]
+    return Annotated[int, Field(ge=int(p.low), le=int(p.high))]
+
+
+def _written(p: Parameter) -> Any:
+    """The field of a parameter: required, with an example, unless it has a default."""
+    if p.default is not None:
+        return Field(default=p.default)
+    if p.choices is not None:
+        return Field(examples=[next(iter(p.choices)).value])
+    return Field(examples=[_EXAMPLES[p.unit]])
+
+
+class _Edges(Strict):
+    edge: Literal["failure", "repair", "any"] = "any"
+    fault: str | None = None
+
+
+class _Flows(_Edges):
+    flows: Literal["all", "hit", "sender", "receiver", "transit", "others"] = "all"
+    plane: int | None = Field(default=None, ge=0)
+    rail: int | None = Field(default=None, ge=0)
+    nic: str | None = None
+    peer: Literal["local", "remote"] | None = None
+
+
+OverRepeats = Literal["every", "median", "p95"]  # results.repeats.statistic.Statistic
+
+
+class _DurationBounds(Strict):
+    below: Duration | None = Field(default=None, examples=["50 ms"])
+    at_most: Duration | None = None
+    above: Duration | None = None
+    at_least: Duration | None = None
+    over_repeats: OverRepeats = "every"
+
+
+class _CountBounds(Strict):
+    at_most: int | None = Field(default=None, ge=0, examples=[0])
+    at_least: int | None = Field(default=None, ge=0)
+    below: int | None = Field(default=None, ge=1)
+    above: int | None = Field(default=None, ge=0)
+    over_repeats: OverRepeats = "every"
+
+
+class _ShareBounds(Strict):
+    at_least: Percent | None = Field(default=None, examples=["95 %"])
+    at_most: Percent | None = None
+    below: Percent | None = None
+    above: Percent | None = None
+    over_repeats: OverRepeats = "every"
+
+
+class _RatioBounds(Strict):
+    at_most: float | None = Field(default=None, ge=1, le=1e6, examples=[1.1])
+    at_least: float | None = Field(default=None, ge=1, le=1e6)
+    below: float | None = Field(default=None, ge=1, le=1e6)
+    above: float | None = Field(default=None, ge=1, le=1e6)
+    over_repeats: OverRepeats = "every"
+
+
+class WholeRunExpectation(_DurationBounds):
+    """``noise_floor:``, ``queue_p99:``, ``queue_worst:``."""
+
+
+class RatioExpectation(_RatioBounds):
+    """``port_imbalance:``."""
+
+
+class PhaseExpectation(_Edges, _DurationBounds):
+    """``detect:``, ``switch:``, ``converge:``, ``recover:``, ``converged:``."""
+
+
+class OutageExpectation(_Flows, _DurationBounds):
+    """``worst_outage:``, ``median_outage:``, ``outage_p95:``, ``worst_impairment:``, ``worst_receive_gap:``."""
+
+
+class CountExpectation(_Flows, _CountBounds):
+    """``packets_lost:``, ``queue_pair_deaths:`` and other counts."""
+
+
+class GoodputExpectation(_Flows, _ShareBounds):
+    """``goodput_during:``, ``goodput_after:``."""
+
+    of: Literal["before"] = "before"
+
+
+class UntouchedExpectation(_Edges):
+    """``untouched:``; each part named must feel nothing."""
+
+    planes: list[int] = Field(default_factory=list)
+    rails: list[int] = Field(default_factory=list)
+    nics: list[str] = Field(default_factory=list)
+    hosts: list[str] = Field(default_factory=list)
+
+
+class DowntimeExpectation(_DurationBounds):
+    """``job_downtime:``."""
+
+    fault: str | None = None
+
+
+class OrderExpectation(Strict):
+    """``order:``; ``events`` by the names of ``failover.analysis.marks.Mark``."""
+
+    events: list[str] = Field(examples=["[carrier, lag]"])
+    fault: str | None = None
+    edge: Literal["failure", "repair"] = "failure"
+
+
+_BY_UNIT: Mapping[Unit, type[Strict]] = {
+    Unit.MS: OutageExpectation,
+    Unit.COUNT: CountExpectation,
+    Unit.SHARE: GoodputExpectation,
+    Unit.RATIO: RatioExpectation,
+}
+
+
+def expectation_model(metric: Metric) -> type[Strict]:
+    """The model of what stands after a metric's name (``state_restored`` takes yes or no instead)."""
+    if metric in {Metric.NOISE_FLOOR, Metric.QUEUE_P99, Metric.QUEUE_WORST}:
+        return WholeRunExpectation
+    if metric in {Metric.UNTOUCHED, Metric.ORDER}:
+        return UntouchedExpectation if metric is Metric.UNTOUCHED else OrderExpectation
+    if metric is Metric.JOB_DOWNTIME:
+        return DowntimeExpectation
+    return PhaseExpectation if metric in {*PHASES, Metric.CONVERGED} else _BY_UNIT[metric.unit]

@@ -1,0 +1,192 @@
+"""Spare hosts that take over from dead ones: which spare for which fault, and the queue pairs that stand in. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from failover.faults import PlannedFault, Replacement
+from failover.faults.moments import moments
+from scenarios.expect.scope import place_of
+from testbed.fabric.model import Fabric, Nic, Node, Role
+from testbed.files.document import shorten
+from traffic.flow import FlowSpec, default_sports
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Planned faults with their spares, and why one has none, by position."""
+
+    faults: tuple[PlannedFault, ...]
+    problems: Mapping[int, str]
+
+
+def assigned(fabric: Fabric, faults: Sequence[PlannedFault]) -> Assigned:
+    """Give every replaced host its spare: the one its fault names, else the first of its segment that none has taken.
+
+    A host whose segment has no spare at all keeps none; ``no_spare`` says why.
+    """
+    problems: dict[int, str] = {}
+    chosen: dict[int, str] = {}
+    wanting = [(at, r) for at, planned in enumerate(faults) if (r := planned.fault.replacement) is not None]
+    for at, wanted in sorted(wanting, key=lambda item: not item[1].spare):  # who names one is served first
+        if not _is_host(fabric, wanted.host) or not (spares := _spares_beside(fabric, wanted.host)):
+            continue
+        taken = {spare: faults[other].id for other, spare in chosen.items() if spare in spares}
+        free = [spare for spare in spares if spare not in taken]
+        problem = _problem(fabric, wanted, taken, free)
+        if problem:
+            problems[at] = problem
+        else:
+            chosen[at] = wanted.spare or free[0]
+    return Assigned(tuple(_with_spare(planned, chosen.get(at, "")) for at, planned in enumerate(faults)), problems)
+
+
+def no_spare(fabric: Fabric, host: str) -> str:
+    """Why the segment of ``host`` has no spare for it, with the way out; '' when it has."""
+    if _spares_beside(fabric, host):
+        return ""
+    where = f"{_segment(fabric.node(host))} has no {'other ' if fabric.node(host).spare else ''}spare host"
+    raised = fabric.spec.spare_hosts + 1
+    way_out = f"write spare_hosts: {raised} in the topology" + (
+        ", or take the preset tiny-spare" if raised == 1 else ""
+    )
+    return f"{where} to take over from {host}; {way_out}"
+
+
+def stand_ins(
+    fabric: Fabric, faults: Iterable[PlannedFault], flows: Sequence[FlowSpec]
+) -> tuple[tuple[FlowSpec, ...], ...]:
+    """For each instant at which spares take over, the flows that begin then; each says which one it replaces.
+
+    A stand-in has the rate and patience of the flow it replaces, and an end at the spare's NIC of the same rail.
+    """
+    present, next_id = list(flows), max((flow.id for flow in flows), default=-1) + 1
+    found = []
+    for spares in (moment.takeovers for moment in moments(faults) if moment.takeovers):
+        replaced = [flow for flow in present if _ends(flow) & spares.keys()]
+        begun = [_stand_in(fabric, flow, next_id + at, spares) for at, flow in enumerate(replaced)]
+        next_id += len(begun)
+        present = [flow for flow in present if flow not in replaced] + begun
+        found.append(tuple(begun))
+    return tuple(found)
+
+
+def idle(faults: Iterable[PlannedFault], flows: Iterable[FlowSpec]) -> tuple[str, ...]:
+    """Ids of the faults whose host carries no queue pair when its spare takes over; ``flows`` with their stand-ins."""
+    roster = Roster(flows)
+    found = []
+    for moment in (moment for moment in moments(faults) if moment.takeovers):
+        closes = roster.take_over(moment.takeovers).closes
+        busy = {host for flow in closes for host in _ends(flow)}
+        steps = ((due.planned.id, due.fault.takes_over) for due in moment.due)
+        found += [name for name, step in steps if step is not None and step[0] not in busy]
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a takeover does: flows whose queue pairs are closed, and those that stand in for them, in the same order."""
+
+    closes: tuple[FlowSpec, ...]
+    starts: tuple[FlowSpec, ...]
+
+
+class Roster:
+    """Which flows are there now. Use: ``take_over`` at each instant, in order of time."""
+
+    def __init__(self, flows: Iterable[FlowSpec]) -> None:
+        self._flows = tuple(flows)
+        self._stand_in = {flow.replaces: flow for flow in self._flows if flow.replaces is not None}
+        self._present = {flow.id: flow for flow in self._flows if flow.replaces is None}
+
+    @property
+    def present(self) -> tuple[FlowSpec, ...]:
+        """Flows that have begun and are not closed."""
+        return tuple(self._present.values())
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """Ids of the others."""
+        return tuple(flow.id for flow in self._flows if flow.id not in self._present)
+
+    def take_over(self, dead: Collection[str]) -> Change:
+        """The spares of these hosts begin."""
+        closes = [f for f in self.present if f.id in self._stand_in and _ends(f) & set(dead)]
+        starts = [self._stand_in[flow.id] for flow in closes]
+        for flow in closes:
+            del self._present[flow.id]
+        self._present.update((flow.id, flow) for flow in starts)
+        return Change(tuple(closes), tuple(starts))
+
+
+def _is_host(fabric: Fabric, name: str) -> bool:
+    return name in fabric.node_by_name and fabric.node(name).role is Role.HOST
+
+
+def _segment(host: Node) -> str:
+    return f"segment p{host.pod}.s{host.segment}"
+
+
+def _spares_beside(fabric: Fabric, host: str) -> list[str]:
+    """The spare hosts of a host's segment but itself."""
+    here = fabric.node(host)
+    beside = (node for node in fabric.hosts if (node.pod, node.segment) == (here.pod, here.segment))
+    return [node.name for node in beside if node.spare and node is not here]
+
+
+def _problem(fabric: Fabric, wanted: Replacement, taken: Mapping[str, str], free: Sequence[str]) -> str:
+    """Why nobody can have the spare that is named, or any; '' when it can."""
+    more = f"raise spare_hosts of the topology to {fabric.spec.spare_hosts + 1}"
+    instead = f"write {' or '.join(free[:3])}" if free else more
+    here = _segment(fabric.node(wanted.host))
+    if not wanted.spare:
+        return "" if free else f"no spare host of {here} is left, {_takers(taken)}; {more}"
+    said = f"spare is {shorten(wanted.spare)}"
+    if not _is_host(fabric, wanted.spare):
+        return f"{said}, which is no host of this fabric; {instead}"
+    spare = fabric.node(wanted.spare)
+    if spare.name == wanted.host:
+        return f"{said}, the very host that dies; {instead}"
+    if not spare.spare:
+        return f"{said}, which is no spare host but has work of its own; {instead}"
+    if _segment(spare) != here:
+        return f"{said} of {_segment(spare)}, but a spare takes over within its segment, here {here}; {instead}"
+    return f"{said}, which {taken[spare.name]} has taken; {instead}" if spare.name in taken else ""
+
+
+def _takers(taken: Mapping[str, str]) -> str:
+    """'p0.s0.h2 is taken by a'."""
+    return ", ".join(f"{spare} is taken by {fault}" for spare, fault in taken.items())
+
+
+def _with_spare(planned: PlannedFault, spare: str) -> PlannedFault:
+    return replace(planned, fault=planned.fault.with_spare(spare))
+
+
+def _ends(flow: FlowSpec) -> set[str]:
+    """The hosts of a flow."""
+    return {place_of(flow.src_nic)[0], place_of(flow.dst_nic)[0]}
+
+
+def _stand_in(fabric: Fabric, flow: FlowSpec, number: int, spares: Mapping[str, str]) -> FlowSpec:
+    src, dst = (_nic_after(fabric, nic, spares) for nic in (flow.src_nic, flow.dst_nic))
+    sport, ack_sport = default_sports(number)
+    return replace(
+        flow,
+        id=number,
+        name=f"{src.name}>{dst.name}#{flow.name.rpartition('#')[2]}",
+        src_nic=src.name,
+        dst_nic=dst.name,
+        src_ip=src.ip,
+        dst_ip=dst.ip,
+        sport=sport,
+        ack_sport=ack_sport,
+        replaces=flow.id,
+    )
+
+
+def _nic_after(fabric: Fabric, name: str, spares: Mapping[str, str]) -> Nic:
+    """The NIC that does a NIC's work once the spares have taken over: its own, or the spare's of the same rail."""
+    nic = fabric.nic(name)
+    return next((each for each in fabric.nics_of(spares.get(nic.host, "")) if each.rail == nic.rail), nic)

@@ -1,0 +1,37 @@
+"""A drill's workload on a fabric: the flows of its pattern and what they need. Pure, and without numpy."""
+
+from __future__ import annotations
+
+from scenarios.drill.model import Workload
+from testbed.fabric.model import Fabric
+from traffic.flow import FlowSpec
+from traffic.framing import ETHERNET_BYTES, wire_bytes
+from traffic.patterns import flows_for
+
+PATH_MTUS = (1024, 2048, 4096)
+
+
+def mtu_needed(path_mtu: int) -> int:
+    """The interface MTU that data packets of that path MTU need: IP to ICRC."""
+    return wire_bytes(path_mtu) - ETHERNET_BYTES
+
+
+def flows_of(workload: Workload, fabric: Fabric) -> tuple[FlowSpec, ...]:
+    """The flows of the workload. InputError when the pattern does not fit the fabric."""
+    flows = flows_for(
+        fabric,
+        workload.pattern,
+        load=workload.load,
+        queue_pairs=workload.queue_pairs,
+        path_mtu=workload.path_mtu,
+        seed=workload.seed,
+        across_segments=workload.across_segments,
+        ib_timeout=workload.ib_timeout,
+        retry_count=workload.retry_count,
+    )
+    return tuple(flows)
+
+
+def packet_period_ns(flows: tuple[FlowSpec, ...]) -> int:
+    """Time from one packet of the slowest queue pair to its next: the finest outage that can be seen in all of them."""
+    return max((round(1e9 / flow.rate_pps) for flow in flows), default=0)

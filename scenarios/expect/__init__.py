@@ -1,0 +1,1 @@
+"""What can be expected of a run, how it is measured and judged. Pure."""

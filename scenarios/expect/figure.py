@@ -1,0 +1,29 @@
+"""What a measured expectation is: the figure, and the edges it was taken from. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
+from scenarios.expect.expectation import At, Expectation
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measured value in the metric's unit; None when it could not be told, and ``evidence`` says why.
+
+    ``low`` and ``high`` are the ends of its interval (``failover.analysis.budget``); None: ``value`` is exact.
+    """
+
+    value: float | None
+    evidence: str
+    low: float | None = None
+    high: float | None = None
+    open_ended: bool = False  # the true value is larger: something never came back
+    never: bool = False  # what was expected did not happen at all: no limit is kept
+
+
+def edges_of(expectation: Expectation, metrics: DrillMetrics) -> list[EdgeResult]:
+    """The edges an expectation is about."""
+    kinds = {At.FAILURE: {EdgeKind.FAILURE}, At.REPAIR: {EdgeKind.REPAIR}, At.ANY: set(EdgeKind)}[expectation.edge]
+    return [e for e in metrics.edges if e.edge.kind in kinds and expectation.fault in {None, *e.edge.faults}]

@@ -1,0 +1,47 @@
+"""Figures about ports: queues and the balance of the ports towards a NIC. One function per metric. Pure."""
+
+from __future__ import annotations
+
+from failover.analysis.budget import around
+from failover.analysis.model import DrillMetrics
+from failover.analysis.ports import NicBalance
+from scenarios.expect.expectation import Expectation
+from scenarios.expect.figure import Figure
+
+_NO_SAMPLES = Figure(None, "no port was sampled")
+
+
+def queue_p99(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """The 99th percentile of the readings of a port's queue, ms at its rate, at the port where it is longest."""
+    if metrics.ports is None or not metrics.ports.ports:
+        return _NO_SAMPLES
+    worst = max(metrics.ports.ports, key=lambda port: port.queue_p99_ms)
+    within = around(worst.queue_p99_ms, worst.p99_uncertainty_ms)
+    return Figure(worst.queue_p99_ms, f"{worst.port}: {worst.readings} readings", *within)
+
+
+def queue_worst(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """The longest queue that was read, ms at its port's rate; between two readings it may have been longer.
+
+    A queue drains by 1 ms in 1 ms: what it was before a reading is less than the reading and the time up to it.
+    """
+    if metrics.ports is None or not metrics.ports.ports:
+        return _NO_SAMPLES
+    worst = max(metrics.ports.ports, key=lambda port: port.queue_max_ms)
+    dropped = f", {worst.drops} packets dropped" if worst.drops else ""
+    evidence = f"{worst.port}: {worst.queue_max_bytes} bytes{dropped}"
+    return Figure(worst.queue_max_ms, evidence, worst.queue_max_ms, worst.queue_max_ms + metrics.ports.longest_pause_ms)
+
+
+def port_imbalance(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """The busiest port towards a NIC over the least busy one, for the NIC where they differ most."""
+    balance = metrics.ports.balance if metrics.ports is not None else ()
+    if not balance:
+        return _NO_SAMPLES
+    idle = [nic for nic in balance if nic.ratio is None]
+    known: list[tuple[float, NicBalance]] = [(nic.ratio, nic) for nic in balance if nic.ratio is not None]
+    ratio, worst = max(known, key=lambda found: found[0], default=(1.0, idle[0] if idle else balance[0]))
+    if idle:
+        return Figure(ratio, f"{idle[0].nic}: a port sent nothing", open_ended=True)
+    loads = " and ".join(f"{bps / 1e6:.4g} Mbit/s" for bps in worst.bps)
+    return Figure(ratio, f"{worst.nic}: {loads}", *around(ratio, worst.uncertainty))

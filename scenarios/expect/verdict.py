@@ -1,0 +1,133 @@
+"""From a run's metrics to its verdict: every expectation judged with margin and evidence. Pure.
+
+Four rules stand above the expectations (DESIGN rules 7 and 8): a starved host or a damaged measurement is never a
+pass or a fail; the two methods of measuring an outage must agree; flows that no fault touches must lose nothing; the
+healthy lab is what the fabric decides, and path control moves what it must, and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from failover.analysis.model import DrillMetrics
+from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
+from scenarios.expect.expectation import Bound, Expectation, Flows, Metric, Unit
+from scenarios.expect.measure import measure
+
+
+def _limit(expectation: Expectation) -> float:
+    """In the unit of the measured figure; a time divided as that was, so that equal ones are equal to the last bit."""
+    unit = expectation.metric.unit
+    return expectation.limit / 1e6 if unit is Unit.MS else expectation.limit * (100.0 if unit is Unit.SHARE else 1.0)
+
+
+class Expecting(Protocol):
+    """A drill, or what is kept of one."""
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """What a run of it is held against."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What the runner knows of a run besides its metrics."""
+
+    host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.analysis.hostload), one line each
+    machine_drops: int = 0  # packets the machine itself dropped: full socket buffers, full backlogs
+    state_differences: tuple[str, ...] | None = None
+    """The lab after the faults against before, and against what the fabric decides; None: not compared."""
+    deviations: tuple[str, ...] = ()  # of the lab before any fault from what the fabric decides
+    strays: tuple[str, ...] = ()  # moves of queue pairs without a reason, and those that did not return
+
+
+def judge(drill: Expecting, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
+    """The verdict of one run of ``drill``."""
+    checks = [judge_expectation(expectation, metrics, facts) for expectation in drill.expectations]
+    checks += list(_control_group(drill, metrics, tuple(checks)))
+    checks += list(_never_asked(facts))
+    return decide(checks, list(dict.fromkeys((*facts.host_reasons, *_doubts(metrics, facts)))))
+
+
+def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: RunFacts) -> Check:
+    """One expectation held against the run."""
+    if expectation.metric is Metric.STATE_RESTORED:
+        return _state_restored(expectation, facts)
+    figure = measure(expectation, metrics)
+    unit = expectation.metric.unit
+    judged = (at_most if expectation.bound.is_upper else at_least)(
+        expectation.text,
+        figure.value,
+        _limit(expectation),
+        unit=unit.value,
+        low=figure.low,
+        high=figure.high,
+        evidence=figure.evidence,
+        strict=expectation.bound in {Bound.BELOW, Bound.ABOVE},
+    )
+    check = replace(judged, open_ended=figure.open_ended, over=expectation.over)
+    if figure.never:
+        return replace(check, outcome=Outcome.FAIL)
+    if figure.value is not None and figure.open_ended:
+        return replace(check, outcome=_judge_open(check, expectation.bound.is_upper))
+    return check
+
+
+def _judge_open(check: Check, upper: bool) -> Outcome:
+    """Of a figure that is only a lower bound, because something never came back."""
+    if upper:
+        return Outcome.FAIL
+    return Outcome.PASS if check.outcome is Outcome.PASS else Outcome.INCONCLUSIVE
+
+
+def _state_restored(expectation: Expectation, facts: RunFacts) -> Check:
+    differences = facts.state_differences
+    if differences is None:
+        return holds(expectation.text, None, evidence="the state before and after was not compared")
+    evidence = _first(differences) if differences else "links, LACP, BGP and routes as before"
+    return holds(expectation.text, (not differences) == bool(expectation.limit), evidence=evidence)
+
+
+def _never_asked(facts: RunFacts) -> Iterator[Check]:
+    """What holds in every drill and is only worth a line when it does not."""
+    if facts.deviations:
+        yield holds("the lab as the fabric decides, before any fault", False, evidence=_first(facts.deviations))
+    if facts.strays:
+        yield holds("queue pairs leave for a reason and return", False, evidence=_first(facts.strays))
+
+
+def _first(found: Sequence[str]) -> str:
+    return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else found[0]
+
+
+def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Check]) -> Iterator[Check]:
+    """What no drill needs to ask for: flows that no fault touches lose nothing, nor does any before the first fault.
+
+    Of ``checks``, those of the expectations, one may say so already; one about some of them says nothing of the rest.
+    """
+    if not metrics.edges:
+        return
+    asked = [
+        check
+        for check, e in zip(checks, drill.expectations, strict=True)
+        if e.metric is Metric.PACKETS_LOST and e.flows is Flows.OTHERS
+    ]
+    edges = [edge for edge in metrics.edges if not edge.edge.control_exempt]
+    lost = sum(edge.control_lost for edge in edges)
+    if not asked or (lost and all(check.outcome is not Outcome.FAIL for check in asked)):
+        worst = max(edges, key=lambda edge: edge.control_lost, default=None)
+        where = f"most at {worst.edge.label}" if worst is not None and lost else ""
+        yield at_most("packets lost of other flows at most 0 (control group)", lost, 0, evidence=where)
+    if metrics.unexplained_lost:
+        names = [flow.name for flow in metrics.flows if flow.unexplained_lost]
+        yield at_most("packets lost outside fault windows at most 0", metrics.unexplained_lost, 0, evidence=names[0])
+
+
+def _doubts(metrics: DrillMetrics, facts: RunFacts) -> Iterator[str]:
+    """Why nothing can be said. Loss that no fault explains is the fabric's (a check) unless the machine dropped any."""
+    if facts.machine_drops:
+        yield f"the machine itself dropped {facts.machine_drops} packets: loss figures are not the fabric's"
+        yield from metrics.unexplained
+    yield from metrics.inconclusive

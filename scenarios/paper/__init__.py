@@ -1,0 +1,1 @@
+"""The claims of the HPN paper, held against runs."""

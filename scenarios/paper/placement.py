@@ -1,0 +1,114 @@
+"""Where queue pairs go on healthy fabrics, by the kernel's own hash: a second opinion on what drills measure.
+
+Labs are brought up and asked for exact paths (``Lab.path``); no packet is sent, so neither clock nor load matters, and
+this runs on the host whatever the drills run on. The loads that follow are arithmetic: each queue pair sends its share
+of its NIC's whole rate over the path it was given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter
+
+from scenarios.run.traffic_on_lab import LabRouter
+from testbed.errors import HpnError, error_for
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
+from testbed.fabric.spec import FabricSpec
+from testbed.kernel import sandbox
+from testbed.kernel.processes import reap_strangers
+from testbed.lab.lab import Lab
+from testbed.lab.service import preflight
+from traffic.flow import FlowSpec
+from traffic.paths import Router, hashed, in_turn, spread
+from traffic.patterns import flows_for
+
+QUEUE_PAIRS = 16
+"""Per NIC; the paper speaks of tens to hundreds of connections per GPU."""
+
+SPEC = FabricSpec(name="paths", segments=2, hosts=8, rails=1, aggs=4)
+"""16 hosts below ToRs that are 1:1 (8 x 200G down, 4 x 400G up), as the paper's nearly are (1.067:1)."""
+
+ARCHITECTURES = ("hpn", "dual-tor-clos")
+
+
+@dataclass(frozen=True, slots=True)
+class PathFigures:
+    """What one architecture does with a permutation at full rate.
+
+    ``ratios``: per receiving NIC the load of its busier port over the other's, when hosts send by both ports in turn.
+    Load of the most loaded link as a share of its rate: ``hashed_worst`` with the source ports that a RoCE stack draws,
+    ``turns_worst`` with both ports in turn and hashes behind them, ``chosen_worst`` with path selection.
+    """
+
+    architecture: str
+    queue_pairs: int
+    ratios: tuple[float, ...]
+    hashed_worst: float
+    turns_worst: float
+    chosen_worst: float
+
+    @property
+    def worst_ratio(self) -> float:
+        """Over all receiving NICs."""
+        return max(self.ratios)
+
+
+_FIGURES = TypeAdapter(PathFigures)
+
+
+def measure() -> Mapping[str, PathFigures]:
+    """Figures by architecture. MachineError when no lab can run on this host."""
+    return {name: _measured(SPEC.model_copy(update={"architecture": name})) for name in ARCHITECTURES}
+
+
+def _measured(spec: FabricSpec) -> PathFigures:
+    fabric = build(spec)
+    preflight.check(fabric)
+    answer = sandbox.ask(lambda: _answer(fabric))
+    assert isinstance(answer, dict)
+    if "error" in answer:
+        raise error_for(answer["exit_code"], answer["error"])
+    return _FIGURES.validate_python(answer)
+
+
+def _answer(fabric: Fabric) -> object:
+    try:
+        return _FIGURES.dump_python(asyncio.run(_on_lab(fabric)), mode="json")
+    except HpnError as error:
+        return {"error": str(error), "exit_code": error.exit_code}
+
+
+async def _on_lab(fabric: Fabric) -> PathFigures:
+    lab = Lab(fabric, lambda _event: None)
+    lab.start()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
+    await lab.converged()
+    found = figures(fabric, LabRouter(lab))
+    lab.close()
+    return found
+
+
+def figures(fabric: Fabric, router: Router) -> PathFigures:
+    """The figures of a fabric whose paths ``router`` knows."""
+    flows = flows_for(fabric, "permutation", load=1.0, queue_pairs=QUEUE_PAIRS)
+    hash_only, turned, chosen = hashed(flows, router), in_turn(flows, router), spread(flows, router)
+    ports = port_loads(turned.flows, router)
+    ratios = tuple(max(loads) / min(loads) if min(loads) else float(QUEUE_PAIRS) for loads in ports.values())
+    worst = [each.worst_load for each in (hash_only, turned, chosen)]
+    return PathFigures(fabric.spec.architecture, QUEUE_PAIRS, ratios, *worst)
+
+
+def port_loads(flows: Sequence[FlowSpec], router: Router) -> Mapping[str, tuple[float, float]]:
+    """Load of the links into each receiving NIC with two ports, the busier first; bits per second."""
+    found: dict[str, Counter[str]] = {}
+    for flow in flows:
+        last = router.links(flow.src_nic, flow.dst_nic, flow.sport)[-1]
+        found.setdefault(flow.dst_nic, Counter())[last] += int(flow.goodput_bps)
+    loads = {nic: sorted(by_link.values(), reverse=True) for nic, by_link in found.items()}
+    return {nic: (busy[0], busy[1] if len(busy) > 1 else 0.0) for nic, busy in loads.items()}

@@ -1,0 +1,271 @@
+"""``hpn reproduce``: every claim of the paper a testbed can speak to, held against runs made now.
+
+The claims are ``scenarios.paper.claims``; here drills are run, paths computed, and the answers written down. A
+claim that also holds in a network without what it is about is not shown, and a drill that fails is no evidence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from rich.table import Table
+
+from results.run.folder import RunFolder
+from results.text.tables import table
+from results.verdict import Outcome
+from scenarios.drill import catalogue
+from scenarios.drill.load import load_drill
+from scenarios.paper.claims import CLAIMS, Answer, Claim, Without
+from scenarios.paper.judges import Evidence, Finding
+from scenarios.paper.placement import PathFigures, measure
+from scenarios.run import engines, session
+from scenarios.run.order import Order
+from testbed.errors import InputError, MachineError, NoisyError
+from testbed.fabric.inventory import inventory
+from testbed.fabric.load import load_fabric
+from testbed.files.check import did_you_mean
+
+FOLDER = Path(__file__).parent / "drills"
+"""Drills that only speak to a claim; the library's are used where it has one."""
+
+JSON, MARKDOWN = "reproduction.json", "reproduction.md"
+_COLUMNS = ("claim", "paper", "ours", "answer", "without", "by", "why ours differs")
+_WITHOUT_COLUMNS = ("claim", "network without", "by", "found", "answer")
+VIRTUAL = "uml-virtual-time"
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRow:
+    """What the judge of a claim says of a network without what the claim is about: it must not agree."""
+
+    what: str
+    ours: str
+    answer: Answer
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table. ``agrees`` with the paper is an answer about the statement, not about every digit.
+
+    ``known``: it differs and the entry says why.
+    """
+
+    key: str
+    claim: str
+    paper: str
+    ours: str
+    answer: Answer
+    by: str
+    why: str
+    without: tuple[WithoutRow, ...] = ()
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What became of a drill: its run folder, or why it cannot be used; ``failed``: it broke its own expectations."""
+
+    run: RunFolder | None
+    problem: str = ""
+    failed: bool = False
+
+    @property
+    def answer(self) -> Answer:
+        """Of a claim that needs this run, when there is a problem with it."""
+        return Answer.NO_EVIDENCE if self.failed else Answer.NOT_RUN
+
+
+def choose(keys: Sequence[str]) -> tuple[Claim, ...]:
+    """The claims of these keys, all of them without any. InputError for an unknown one."""
+    known = {claim.key: claim for claim in CLAIMS}
+    for key in keys:
+        if key not in known:
+            raise InputError(f"no claim {key!r}; {did_you_mean(key, list(known), 'claims are')}")
+    return tuple(known[key] for key in keys) or CLAIMS
+
+
+def default_engine() -> str:
+    """Virtual time where its kernel is, else the host."""
+    try:
+        engines.ENGINES[VIRTUAL]().check()
+    except MachineError:
+        return engines.HOST
+    return VIRTUAL
+
+
+def drill_file(name: str) -> Path:
+    """The file of a drill that a claim names."""
+    own = FOLDER / f"{name}.yaml"
+    return own if own.is_file() else catalogue.find(name)
+
+
+def reproduce(
+    claims: Sequence[Claim], engine: str, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]
+) -> tuple[Row, ...]:
+    """Run what the claims need on ``engine``, one drill after the other into OUT/DRILL, and judge every claim.
+
+    A drill that this machine cannot run leaves its claims unanswered. JSON and Markdown are written to ``out``.
+    """
+    names = dict.fromkeys(name for claim in claims for name in claim.runs)
+    ran = {name: _run(name, engine, out / name, command, on_line) for name in names}
+    paths: Mapping[str, PathFigures] = {}
+    if any(claim.paths for claim in claims):
+        on_line("paths: two labs on the host")
+        try:
+            paths = measure()
+        except MachineError as error:
+            on_line(f"paths: {error}")
+    rows = tuple(judge(claims, ran, paths))
+    out.mkdir(parents=True, exist_ok=True)
+    (out / JSON).write_text(json.dumps(document(rows, engine), indent=2) + "\n")
+    (out / MARKDOWN).write_text(markdown(rows, engine))
+    return rows
+
+
+def _run(name: str, engine: str, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]) -> Ran:
+    on_line(f"{name}: on {engine}")
+    order = Order(load_drill(drill_file(name)), out, command)
+    try:
+        if engine == engines.HOST:
+            run = session.run(order, lambda _news: None)
+        else:
+            run = engines.run_in_guest(order, engines.ENGINES[engine](), lambda _line: None)
+    except (MachineError, NoisyError) as error:
+        return Ran(None, str(error).splitlines()[0])
+    verdict = run.verdict()
+    on_line(f"{name}: {verdict.outcome}")
+    if verdict.outcome is Outcome.FAIL:
+        broken = (check.text for check in verdict.checks if check.outcome is Outcome.FAIL)
+        return Ran(run, f"failed: {', '.join(broken)}", failed=True)
+    noisy = verdict.outcome is Outcome.INCONCLUSIVE
+    return Ran(run, f"inconclusive: {(verdict.doubts or ('a limit was too near',))[0]}" if noisy else "")
+
+
+def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, PathFigures]) -> Iterator[Row]:
+    """A row for each claim. Evidence that is missing leaves a claim without an answer, never with one."""
+    runs = {name: each.run for name, each in ran.items() if each.run is not None and not each.problem}
+    evidence = Evidence(
+        {name: run.metrics() for name, run in runs.items()},
+        {name: run.events() for name, run in runs.items()},
+        paths,
+        inventory(load_fabric("pod")),
+    )
+    for claim in claims:
+        yield _row(claim, evidence, ran)
+
+
+def _row(claim: Claim, evidence: Evidence, ran: Mapping[str, Ran]) -> Row:
+    by = ", ".join(claim.drills) or claim.by or "nothing yet"
+    why = f"{claim.shortfall}; {claim.why}" if claim.shortfall else claim.why
+    if claim.judge is None:
+        return Row(claim.key, claim.claim, claim.paper, "-", Answer.NOT_REPRODUCED, by, why)
+    ours, answer = _answer(claim, claim.judge, evidence, ran, claim.drills)
+    without = tuple(_without(claim, claim.judge, each, evidence, ran) for each in claim.without)
+    doubts = [doubt for each in without if (doubt := _doubt(each)) is not None]
+    if answer in AGREEING and doubts:
+        answer = min(doubts, key=_STRICTNESS.index)
+    known = answer is Answer.DIFFERS and bool(claim.shortfall)
+    return Row(claim.key, claim.claim, claim.paper, ours, answer, by, why, without, known)
+
+
+AGREEING = (Answer.AGREES, Answer.COMPUTED)
+_STRICTNESS = (Answer.NO_EVIDENCE, Answer.NOT_SHOWN, Answer.NOT_TOLD, Answer.NOT_RUN)
+"""Which answer stands when several things speak against having one, the first of them."""
+
+
+def _doubt(without: WithoutRow) -> Answer | None:
+    """What a network without the feature makes of a claim that agrees; None when it differs there, as it must."""
+    if without.answer in AGREEING:
+        return Answer.NOT_SHOWN
+    return None if without.answer is Answer.DIFFERS else without.answer
+
+
+def _without(
+    claim: Claim, judge: Callable[[Evidence], Finding], without: Without, evidence: Evidence, ran: Mapping[str, Ran]
+) -> WithoutRow:
+    """The claim's own judge on evidence in which runs, or the pod, are those of a network without the feature."""
+    names = tuple(without.instead.get(name, name) for name in claim.drills)
+    by = ", ".join(without.instead.values()) or f"hpn plan {without.pod}"
+    others = {name: other for name, other in without.instead.items() if other in evidence.drills}
+    swapped = replace(
+        evidence,
+        drills={**evidence.drills, **{name: evidence.drills[other] for name, other in others.items()}},
+        events={**evidence.events, **{name: evidence.events[other] for name, other in others.items()}},
+        paths={},
+        pod=inventory(load_fabric(without.pod)) if without.pod else evidence.pod,
+    )
+    return WithoutRow(without.what, *_answer(claim, judge, swapped, ran, names), by)
+
+
+def _answer(
+    claim: Claim,
+    judge: Callable[[Evidence], Finding],
+    evidence: Evidence,
+    ran: Mapping[str, Ran],
+    names: Iterable[str],
+) -> tuple[str, Answer]:
+    """Our side and the answer, where every one of the runs ``names`` can be used; else what is the matter with one."""
+    problems = [(f"{name}: {ran[name].problem}", ran[name].answer) for name in names if ran[name].problem]
+    if problems:
+        return min(problems, key=lambda each: _STRICTNESS.index(each[1]))
+    finding = judge(evidence)
+    if finding.agrees is None:
+        return finding.ours, Answer.NOT_TOLD
+    agrees = Answer.AGREES if claim.drills else Answer.COMPUTED
+    return finding.ours, agrees if finding.agrees else Answer.DIFFERS
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    without = "; ".join(f"{each.what}: {each.answer.value}" for each in row.without) or "-"
+    return row.claim, row.paper, row.ours, row.answer.value, without, row.by, row.why
+
+
+def claims_table(rows: Iterable[Row]) -> Table:
+    """For the terminal."""
+    return table("HPN, SIGCOMM 2024: what the paper says and what was found here", _COLUMNS, map(_cells, rows))
+
+
+def document(rows: Iterable[Row], engine: str) -> dict[str, object]:
+    """The same as data."""
+    return {"engine": engine, "claims": [asdict(row) for row in rows]}
+
+
+def markdown(rows: Sequence[Row], engine: str) -> str:
+    """The same for a document."""
+    lines = [
+        "# Claims of the HPN paper, reproduced",
+        "",
+        f"Written by `hpn reproduce --engine {engine}`. `agrees` is about the statement; figures may differ.",
+        "Where a network without what a claim is about agrees as well, the claim is `not shown`.",
+        "",
+        *_table(_COLUMNS, map(_cells, rows)),
+        "",
+        "## Networks without the feature",
+        "",
+        *_table(
+            _WITHOUT_COLUMNS,
+            ((row.key, each.what, each.by, each.ours, each.answer.value) for row in rows for each in row.without),
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    yield from (f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in rows)
+
+
+def exit_code(rows: Iterable[Row]) -> int:
+    """1 when a claim has no evidence, is not shown, or differs and its entry does not say why; 4 when one is not told.
+
+    Else 0: every claim got an answer. What nothing speaks to does not count.
+    """
+    answers = {row.answer for row in rows if not row.known}
+    if answers & {Answer.DIFFERS, Answer.NOT_SHOWN, Answer.NO_EVIDENCE}:
+        return 1
+    return 4 if answers & {Answer.NOT_RUN, Answer.NOT_TOLD} else 0

@@ -1,0 +1,1 @@
+"""One drill run, or a batch of them: session, runner, engines."""

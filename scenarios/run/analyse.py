@@ -1,0 +1,113 @@
+"""``hpn analyse``: metrics and verdict of a run made anew from what it kept, and held against what it says. Pure.
+
+Changes when a run folder gets another file that follows from its records. Imports numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from failover.analysis.model import DrillMetrics
+from results.run.folder import RunFolder, metrics_files, verdict_files
+from results.run.manifest import Manifest
+from results.verdict import Verdict
+from scenarios.run.judgement import judge_measured
+from scenarios.run.kept import kept
+from testbed.errors import InputError
+from testbed.files.document import shorten
+
+_CONTEXT = 24  # characters shown before the first that differs: a line of flows.jsonl has a thousand
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """What the records of a run say now. ``differences``: one line for each file that says something else."""
+
+    run: RunFolder
+    manifest: Manifest
+    metrics: DrillMetrics
+    verdict: Verdict
+    measured_by: str  # version of hpn
+    analysed_by: str
+    files: Mapping[str, bytes]
+    differences: tuple[str, ...]
+
+    def write(self, out: Path) -> RunFolder:
+        """Metrics and verdict as they are now, with the run's own events, in a run folder of their own.
+
+        InputError when ``out`` cannot be made or is not empty: no run, nor its records, is ever written over.
+        """
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            occupied = any(out.iterdir())
+        except OSError as error:
+            raise InputError(f"cannot make {out}: {error.strerror}; choose another --out") from error
+        if occupied:
+            raise InputError(f"{out} is not empty; choose another --out")
+        made = RunFolder(out)
+        made.write_events(self.run.events())
+        made.write_metrics(self.metrics)
+        made.write_verdict(self.verdict)
+        versions = {**self.manifest.versions, "hpn analysed with": self.analysed_by}
+        made.write_manifest(replace(self.manifest, versions=versions))
+        return made
+
+
+def analyse(run: RunFolder) -> Analysed:
+    """Metrics and verdict from the records of a run.
+
+    InputError when it kept none, or such as no run leaves; MachineError when there is no memory for them.
+    """
+    manifest, found = run.manifest(), kept(run)
+    try:
+        metrics, verdict = judge_measured(found.measured)
+    except (
+        ArithmeticError,
+        LookupError,
+        ValueError,
+    ) as error:  # facts that contradict each other in a way of their own
+        what = shorten(str(error), 200, quoted=False)
+        raise InputError(f"{run.path}: the records contradict each other ({what}); repeat the run") from error
+    files = {**metrics_files(metrics), **verdict_files(verdict)}
+    return Analysed(
+        run=run,
+        manifest=manifest,
+        metrics=metrics,
+        verdict=verdict,
+        measured_by=found.hpn,
+        analysed_by=version("hpn"),
+        files=files,
+        differences=tuple(_differences(run.path, files)),
+    )
+
+
+def _differences(folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    for name, content in files.items():
+        try:
+            there = (folder / name).read_bytes()
+        except OSError as error:
+            yield f"{name}: {error.strerror}"
+            continue
+        if there != content:
+            yield f"{name}, {_first_difference(there, content)}"
+
+
+def _first_difference(there: bytes, now: bytes) -> str:
+    old, new = there.splitlines(), now.splitlines()
+    at = _alike(old, new)
+    pair = [lines[at].decode(errors="replace") if at < len(lines) else "" for lines in (old, new)]
+    since = max(_alike(*pair) - _CONTEXT, 0)
+    return f"line {at + 1}: {_shown(pair[0][since:])} there, {_shown(pair[1][since:])} by the records"
+
+
+def _alike(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many items two sequences begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (first, second) in pairs if first != second), min(len(one), len(other)))
+
+
+def _shown(text: str) -> str:
+    return shorten(text.strip(), 80, quoted=False) or "its end"

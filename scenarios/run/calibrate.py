@@ -1,0 +1,119 @@
+"""What this machine can carry: the healthy baseline at rising load, until the measurement is no longer clean.
+
+The result is kept in the user's state directory; drills that ask for more are refused before they start.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from results.verdict import Outcome
+from scenarios.drill import catalogue
+from scenarios.drill.model import Drill
+from scenarios.drill.workload import flows_of
+from scenarios.run import session
+from scenarios.run.order import Order
+from testbed.errors import MachineError
+from testbed.fabric.build import build
+from testbed.lab.service import registry
+
+LOADS = (0.1, 0.2, 0.4, 0.6, 0.8)
+_HEALTHY_NS = 2_000_000_000
+_SETTLE_NS = 500_000_000
+_FILE = "calibration.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One load tried. ``clean``: the run could have been judged. Rates in packets per second over all flows."""
+
+    load: float
+    packets_per_s: float
+    clean: bool
+    noise_floor_ms: float
+    send_gap_ms: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The highest rate that was clean, 0 when none was, and the noise floor there."""
+
+    packets_per_s: float
+    noise_floor_ms: float
+    send_gap_ms: float
+
+
+def calibrate() -> Iterator[Step]:
+    """Try the loads in order and stop after the first that is not clean; about 5 s each."""
+    drill = catalogue.load("healthy-baseline")
+    for load in LOADS:
+        step = _try(_at_load(drill, load))
+        yield step
+        if not step.clean:
+            return
+
+
+def result(steps: list[Step]) -> Calibration:
+    """What the steps add up to."""
+    clean = [step for step in steps if step.clean]
+    if not clean:
+        return Calibration(0.0, 0.0, 0.0)
+    best = clean[-1]
+    return Calibration(best.packets_per_s, best.noise_floor_ms, best.send_gap_ms)
+
+
+def save(calibration: Calibration) -> None:
+    """Keep it for this user on this machine."""
+    (registry.base_directory() / _FILE).write_text(json.dumps(asdict(calibration)))
+
+
+def load() -> Calibration | None:
+    """The last calibration; None when there is none or it is damaged."""
+    try:
+        return Calibration(**json.loads((registry.base_directory() / _FILE).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def check(drill: Drill, calibration: Calibration | None) -> None:
+    """MachineError, with the load that would fit, when the drill asks for more packets than were clean here."""
+    wanted = packets_per_s(drill)
+    if calibration is None or calibration.packets_per_s <= 0 or wanted <= calibration.packets_per_s * 1.02:
+        return
+    fits = int(drill.workload.load * 100 * calibration.packets_per_s / wanted)
+    raise MachineError(
+        f"drill {drill.name} sends {wanted:,.0f} packets/s but this machine was calibrated for"
+        f" {calibration.packets_per_s:,.0f}; set workload.load to {fits} %, take a smaller preset,"
+        " or calibrate again: hpn doctor --calibrate"
+    )
+
+
+def packets_per_s(drill: Drill) -> float:
+    """Packets per second that all flows of a drill send."""
+    return sum(flow.rate_pps for flow in flows_of(drill.workload, build(drill.topology)))
+
+
+def _at_load(drill: Drill, load: float) -> Drill:
+    timeline = replace(drill.timeline, healthy_ns=_HEALTHY_NS, settle_ns=_SETTLE_NS)
+    return replace(drill, workload=replace(drill.workload, load=load), timeline=timeline)
+
+
+def _try(drill: Drill) -> Step:
+    with tempfile.TemporaryDirectory() as out:
+        folder = session.run(Order(drill, Path(out) / "run", ("doctor", "--calibrate")), lambda _news: None)
+        metrics, verdict = folder.metrics(), folder.verdict()
+    lost = sum(flow.lost for flow in metrics.flows)
+    reason = "; ".join(verdict.reasons) or (f"{lost} packets lost" if lost else "")
+    return Step(
+        load=drill.workload.load,
+        packets_per_s=packets_per_s(drill),
+        clean=verdict.outcome is Outcome.PASS and not lost,
+        noise_floor_ms=metrics.noise.noise_floor_ms,
+        send_gap_ms=metrics.noise.send_gap_max_ms,
+        reason=reason,
+    )

@@ -1,0 +1,204 @@
+"""What was measured, kept in the run folder and read back: every packet, every reading of a port, and the facts.
+
+Changes when the layout of the records does: ``records/facts.json``, and ``records/packets.npz`` with what arrived and
+what was sent as ``traffic.records`` defines it. Events are in ``events.jsonl``. What is read may be anybody's.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from failover.analysis.ports import Sampled, Sampling, Series, Watched
+from results.run.arrays import Array, Wanted, check_memory, read_arrays, write_arrays
+from results.run.folder import RunFolder
+from scenarios.run.measured import Facts, Measured
+from testbed.errors import InputError
+from testbed.files.document import shorten
+from traffic.records import RECEIVED, SENT
+
+FOLDER = "records"
+_FACTS, _PACKETS = "facts.json", "packets.npz"
+_FORMAT = 1
+_READING = np.dtype(
+    [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps")]
+)
+"""``failover.analysis.ports.Reading``."""
+_DTYPES = {"sent": SENT, "received": RECEIVED, "ports": _READING}
+_LARGEST = 2**62
+_LARGEST_ID = 2**32 - 1
+_PACKET_BYTES = 64
+"""What analysis holds of every packet sent: send and receive time, fate, and room to sort them."""
+_LONGEST_NS = 86_400 * 10**9
+_SLACK_NS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    """What was sampled; ``readings`` says how many of the rows belong to each port, in order."""
+
+    sampling: Sampling
+    cpu_ns: int
+    watched: tuple[Watched, ...]
+    readings: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """``facts.json``."""
+
+    format: int
+    hpn: str  # that measured
+    counts: Mapping[str, int]  # of records in ``packets.npz``
+    ports: _Ports | None
+    facts: Facts
+
+
+_KEPT = TypeAdapter(_Kept)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a run folder keeps, and the version that measured it."""
+
+    hpn: str
+    measured: Measured
+
+
+def keep(folder: Path, measured: Measured) -> None:
+    """Write the records of a run, but for its events, into its folder. They are all there, or there is no ``records``.
+
+    OSError when they cannot be written.
+    """
+    place, new = folder / FOLDER, folder / f".{FOLDER}.new"
+    for stale in (place, new):
+        shutil.rmtree(stale, ignore_errors=True)
+    new.mkdir()
+    arrays = {"sent": measured.sent, "received": measured.received}
+    if measured.ports is not None:
+        content = b"".join(series.packed() for series in measured.ports.series)
+        arrays["ports"] = np.frombuffer(content, _READING)
+    kept = _Kept(
+        format=_FORMAT,
+        hpn=version("hpn"),
+        counts={name: len(array) for name, array in arrays.items()},
+        ports=_ports(measured.ports),
+        facts=measured.facts,
+    )
+    write_arrays(new / _PACKETS, arrays)
+    (new / _FACTS).write_bytes(_KEPT.dump_json(kept, indent=1))
+    os.replace(new, place)
+
+
+def kept(run: RunFolder) -> Kept:
+    """What a run folder keeps. InputError when it keeps nothing, or something that no run can have measured.
+
+    MachineError when it is more than this machine has the memory for.
+    """
+    place = run.path / FOLDER
+    found = _facts(place / _FACTS)
+    dtypes = {name: dtype for name, dtype in _DTYPES.items() if name != "ports" or found.ports is not None}
+    wanted = {name: Wanted(dtype, found.counts.get(name, -1)) for name, dtype in dtypes.items()}
+    problem = next(
+        chain(_impossible(found), (f"no count of {n}" for n, each in wanted.items() if each.count < 0)), None
+    )
+    if problem is None:
+        arrays = read_arrays(place / _PACKETS, wanted)
+        problem = next(_impossible_packets(found.facts, arrays), None)
+    if problem is not None:
+        raise InputError(f"{place} is damaged ({problem}); repeat the run")
+    check_memory(place / _PACKETS, int(arrays["sent"]["count"].sum(dtype=np.uint64)) * _PACKET_BYTES)
+    ports = _sampled(found.ports, arrays["ports"]) if found.ports is not None else None
+    return Kept(found.hpn, Measured(found.facts, run.events(), arrays["sent"], arrays["received"], ports))
+
+
+def _facts(path: Path) -> _Kept:
+    try:
+        found = _KEPT.validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}; only a run made with --keep-records can be analysed again"
+        ) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        what = shorten(f"{where}: {first['msg']}", 200, quoted=False)
+        raise InputError(f"{path} is damaged or of another version ({what}); repeat the run") from error
+    if found.format != _FORMAT:
+        raise InputError(f"{path} has format {found.format}, this hpn reads {_FORMAT}; use the hpn that made the run")
+    return found
+
+
+def _impossible(found: _Kept) -> Iterator[str]:
+    """What no run can have had; the first of it is enough."""
+    facts = found.facts
+    ids = [flow.id for flow in facts.flows]
+    if len(set(ids)) != len(ids):
+        yield "two flows have one id"
+    for at, flow in enumerate(facts.flows):
+        if not 0 <= flow.id <= _LARGEST_ID:
+            yield f"flow {flow.id} is none that a packet can name"
+        if not (math.isfinite(flow.rate_pps) and 0 < flow.rate_pps < 1e9 and 0 < flow.path_mtu <= 1 << 16):
+            yield f"flow {flow.id} has a rate of {flow.rate_pps:g} packets/s of {flow.path_mtu} bytes"
+        if flow.replaces is not None and flow.replaces not in ids[:at]:
+            yield f"flow {flow.id} replaces one that is not there"
+    times = [facts.start_ns, facts.healthy_end_ns, facts.end_ns]
+    for edge in facts.edges:
+        times += [edge.inject_before_ns, edge.inject_after_ns, edge.window_end_ns]
+    if not all(0 <= at < _LARGEST for at in times):
+        yield "a time is out of range"
+    if facts.healthy_end_ns - facts.start_ns > _LONGEST_NS or facts.end_ns - facts.start_ns > _LONGEST_NS:
+        yield "it lasted longer than a day"
+    if min(facts.settings.merge_packets, facts.settings.recovery_packets) < 1 or facts.settings.pacing_tick_ms <= 0:
+        yield "its settings are none"
+    if found.ports is not None and (
+        len(found.ports.watched) != len(found.ports.readings)
+        or min(found.ports.readings, default=0) < 0
+        or sum(found.ports.readings) != found.counts.get("ports")
+    ):
+        yield "its readings of ports do not add up"
+
+
+def _impossible_packets(facts: Facts, arrays: Mapping[str, Array]) -> Iterator[str]:
+    """The same of packets: a burst of four thousand million would fill any memory."""
+    sent, received = arrays["sent"], arrays["received"]
+    packets = int(sent["count"].sum(dtype=np.uint64))
+    most = sum(flow.rate_pps for flow in facts.flows) * (facts.end_ns - facts.start_ns + _SLACK_NS) / 1e9
+    if packets > 2 * most:
+        yield f"{packets} packets sent, where {most:.0f} were due"
+    known = np.array([flow.id for flow in facts.flows], np.uint32)
+    for name, array in (("sent", sent), ("received", received)):
+        if not np.isin(array["flow"], known).all():
+            yield f"{name} has packets of unknown flows"
+        for field in array.dtype.names or ():
+            if (
+                array.dtype[field].itemsize == 8
+                and len(array)
+                and not 0 <= int(array[field].min()) <= int(array[field].max()) < _LARGEST
+            ):
+                yield f"{name}.{field} is out of range"
+
+
+def _ports(sampled: Sampled | None) -> _Ports | None:
+    if sampled is None:
+        return None
+    series = sampled.series
+    return _Ports(
+        sampled.sampling, sampled.cpu_ns, tuple(each.port for each in series), tuple(len(each) for each in series)
+    )
+
+
+def _sampled(ports: _Ports, rows: Array) -> Sampled:
+    ends = np.cumsum(ports.readings, dtype=np.int64)
+    parts = np.split(rows, ends[:-1]) if len(ends) else []
+    series = [Series.unpacked(port, part.tobytes()) for port, part in zip(ports.watched, parts, strict=True)]
+    return Sampled(ports.sampling, series, ports.cpu_ns)

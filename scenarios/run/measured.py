@@ -1,0 +1,84 @@
+"""Everything that the metrics and the verdict of a run are made from: nothing else may enter them.
+
+Changes when analysis or judgement takes something more. ``scenarios.run.kept`` writes it to a run folder and reads it
+back, so whatever is in here can be analysed again. Imports numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from failover.analysis.edges import with_windows
+from failover.analysis.hostload import HostLoad
+from failover.analysis.metrics.trace import Records, read_records
+from failover.analysis.model import Edge, Settings
+from failover.analysis.ports import Sampled
+from scenarios.drill.model import Drill
+from scenarios.drill.workload import packet_period_ns
+from scenarios.expect.expectation import Expectation
+from testbed.events import Event
+from testbed.fabric.build import build
+from traffic.flow import FlowSpec
+from traffic.records import RECEIVED, SENT
+
+if TYPE_CHECKING:
+    from scenarios.run.runner import Observed
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is neither a packet, a reading of a port nor an event. Times are CLOCK_MONOTONIC."""
+
+    expectations: tuple[Expectation, ...]
+    settings: Settings
+    flows: tuple[FlowSpec, ...]
+    edges: tuple[Edge, ...]  # with their windows
+    start_ns: int
+    healthy_end_ns: int
+    end_ns: int
+    host: HostLoad | None
+    machine_drops: int
+    differences: tuple[str, ...]  # of the lab's state after against before, and against its fabric
+    deviations: tuple[str, ...] = ()  # of the lab before any fault from its fabric
+    lags: tuple[tuple[str, str, str], ...] = ()  # host, LAG interface and NIC
+    refresh_ms: int = 0  # of path control
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run, from which ``scenarios.run.judgement`` makes metrics and verdict; ``events`` in order of time."""
+
+    facts: Facts
+    events: tuple[Event, ...]
+    sent: Records
+    received: Records
+    ports: Sampled | None = None
+
+
+def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Measured:
+    """What a run of ``drill`` brought in, its record files read."""
+    facts = Facts(
+        expectations=drill.expectations,
+        settings=drill.settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.workload.tick_ns / 1e6),
+        flows=observed.flows,
+        edges=with_windows(observed.edges, observed.end_ns),
+        start_ns=observed.start_ns,
+        healthy_end_ns=observed.start_ns + drill.timeline.healthy_ns,
+        end_ns=observed.end_ns,
+        host=observed.host,
+        machine_drops=observed.report.machine_drops,
+        differences=observed.differences,
+        deviations=observed.deviations,
+        lags=tuple((nic.host, nic.lag, nic.name) for nic in build(drill.topology).nics),
+        refresh_ms=drill.topology.path_control.refresh_ms,
+    )
+    return Measured(
+        facts=facts,
+        events=tuple(sorted(events, key=lambda event: event.at_ns)),
+        sent=read_records([Path(path) for path in observed.report.sent_files], SENT),
+        received=read_records([Path(path) for path in observed.report.received_files], RECEIVED),
+        ports=observed.ports,
+    )

@@ -1,0 +1,72 @@
+"""Repeats of drills judged as one, when all runs are made: ``repeats.json`` of the out folder, summaries, verdicts.
+
+The rule is ``results.repeats.together``, which imports numpy: it is loaded after the measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+
+from results.repeats.statistic import LEAST_RUNS
+from results.run.folder import RunFolder
+from scenarios.drill.model import Drill
+from scenarios.run.order import Batch
+from testbed.errors import InputError
+
+if TYPE_CHECKING:
+    from results.repeats.together import Repeated
+
+FILE = "repeats.json"
+
+
+def judge(batch: Batch, runs: Sequence[RunFolder]) -> tuple[Repeated, ...]:
+    """The verdict of each drill over the runs made so far, written to the out folder; nothing without repeats."""
+    if batch.repeat == 1 or not runs:
+        return ()
+    from results.repeats.together import judge_repeats
+
+    found = tuple(
+        judge_repeats(
+            made[0].manifest().drill, [run.verdict() for run in made], [run.manifest().repeat for run in made]
+        )
+        for made in batch.by_drill(runs)
+    )
+    write(batch.out, found)
+    return found
+
+
+def too_few(drill: Drill, repeat: int) -> Iterator[tuple[int, str]]:
+    """Line and trouble of every expectation that so many repeats cannot tell."""
+    for each in drill.expectations:
+        if repeat < (least := LEAST_RUNS[each.over]):
+            yield each.line, f"'{each.text}' takes {least} repeats or more to tell at 95 % confidence, not {repeat}"
+
+
+def check(drills: Iterable[Drill], repeat: int) -> None:
+    """InputError when a drill asks for a statistic that so many repeats cannot tell."""
+    problems = [
+        f"{drill.source}:{line}: {what}; write --repeat with that many, or leave 'over_repeats' out"
+        for drill in drills
+        for line, what in too_few(drill, repeat)
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def write(out: Path, found: Sequence[Repeated]) -> None:
+    """OUT/repeats.json, unless there is nothing to write."""
+    if found:
+        from results.repeats.together import repeats_json
+
+        (out / FILE).write_bytes(repeats_json(found))
+
+
+def summaries(found: Iterable[Repeated]) -> list[RenderableType]:
+    """What the terminal shows of each drill."""
+    from results.repeats.view import repeats_summary
+
+    return [repeats_summary(each) for each in found]

@@ -1,0 +1,268 @@
+"""Runs one drill as first process of its sandbox: lab up, traffic, faults on schedule, heal, analyse, judge, write.
+
+This is DESIGN's data flow in one place; every step is a function of another room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import platform
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from failover.analysis.hostload import HostLoad
+from failover.analysis.model import Edge
+from failover.analysis.ports import Sampled
+from failover.faults.moments import moments
+from failover.inject.injector import Injector
+from failover.sampling.host import HostSampler
+from failover.sampling.ports import PortSampler
+from results.run.folder import RunFolder
+from results.run.manifest import VIRTUAL_TIME, Manifest
+from results.run.progress import Progress
+from scenarios.drill.blast import transit_flows
+from scenarios.drill.model import Drill
+from scenarios.drill.spares import stand_ins
+from scenarios.drill.workload import flows_of
+from scenarios.run.guard import Guard
+from scenarios.run.order import Order
+from scenarios.run.phase import phase_of
+from scenarios.run.traffic_on_lab import LabTraffic
+from testbed.errors import HpnError, InputError, MachineError
+from testbed.events import Event, EventKind, now_ns
+from testbed.fabric.build import build
+from testbed.kernel.processes import own_pids, reap_strangers
+from testbed.lab.asfabric import deviations
+from testbed.lab.lab import Lab
+from testbed.lab.state import State, differences, state
+from testbed.routing.daemon import bird_version
+from traffic.flow import FlowSpec
+from traffic.messages import TrafficReport
+from traffic.paths import DISJOINT
+
+Tell = Callable[[Progress], None]
+_LEAD_NS = 200_000_000
+_TELL_S = 0.25
+_FULL_LINK = 0.95
+INTERRUPTED = 128 + signal.SIGINT
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Everything a run brought in, before analysis."""
+
+    flows: tuple[FlowSpec, ...]
+    report: TrafficReport
+    edges: tuple[Edge, ...]
+    start_ns: int
+    end_ns: int
+    host: HostLoad | None
+    differences: tuple[str, ...]
+    ports: Sampled | None = None
+    deviations: tuple[str, ...] = ()  # of the healthy lab, before any fault, from what the fabric decides
+
+
+def main(order: Order, folder: RunFolder, tell: Tell, fail: Callable[[HpnError], None]) -> int:
+    """Run to the end; exit code 0 also when an error was handed to ``fail``, INTERRUPTED after SIGINT."""
+    try:
+        asyncio.run(_Run(order, folder, tell).go())
+    except HpnError as error:
+        fail(error)
+    except OSError as error:  # a full disk, above all
+        where = f" ({error.filename})" if error.filename else ""
+        fail(MachineError(f"{error.strerror or error}{where}; free some space, or choose another --out"))
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    return 0
+
+
+class _Run:
+    def __init__(self, order: Order, folder: RunFolder, tell: Tell) -> None:
+        self._drill: Drill = order.phased
+        self._order = order
+        self._folder = folder
+        self._tell = tell
+        self._events: list[Event] = []
+        self._start_ns = 0
+
+    async def go(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        started_at, began_ns = datetime.now(UTC).astimezone().isoformat(), now_ns()
+        fabric = build(self._drill.topology)
+        lab = Lab(fabric, self._events.append)
+        self._phase(f"starting {len(fabric.nodes)} nodes and {len(fabric.links)} links")
+        try:
+            lab.start()
+            manifest = _manifest(self._order, lab, started_at, began_ns)
+            self._folder.write_manifest(manifest)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
+            await lab.converged()
+            self._phase("converged")
+            self._write_driver_evidence(lab)
+            observed = await self._measure(lab)
+        finally:
+            self._folder.write_events(sorted(self._events, key=lambda event: event.at_ns))
+        told = tuple(self._events)
+        lab.close()
+        self._phase("analysing")
+        self._judge(observed, told, replace(manifest, duration_s=(now_ns() - began_ns) / 1e9))
+
+    async def _measure(self, lab: Lab) -> Observed:
+        """Traffic and faults; the lab is healed whatever happens."""
+        before, unlike = state(lab), deviations(lab)
+        workload = self._drill.workload
+        flows, how = flows_of(workload, lab.fabric), workload.source_ports
+        later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
+        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how)
+        if how == DISJOINT and traffic.spread.worst_load > _FULL_LINK:
+            raise InputError(
+                f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
+                f" fabric; lower workload.load"
+            )
+        injector = Injector(lab, traffic)
+        sampler = HostSampler(own_pids)
+        ports = PortSampler(lab.fabric, lab.requests, self._drill.sample)
+        guard = Guard(
+            lab,
+            traffic.engine,
+            traffic.begun,
+            self._folder.path,
+            processes=self._order.engine != VIRTUAL_TIME,
+        )
+        news: asyncio.Task[None] | None = None
+        try:
+            await traffic.start()
+            lab.subscribe(guard.heard)
+            gc.collect()
+            gc.freeze()
+            sampler.start()
+            self._start_ns = now_ns() + _LEAD_NS
+            traffic.engine.begin(self._start_ns)
+            ports.start(self._start_ns)
+            news = asyncio.create_task(self._relay(traffic, guard))
+            await self._timeline(lab, traffic, injector, guard)
+            ports.stop()
+            end_ns = now_ns()
+            sampler.stop()
+            report = await traffic.finish()
+        finally:
+            if news is not None:
+                news.cancel()
+            sampler.stop()
+            ports.stop()
+            await injector.heal()
+            await traffic.engine.close()
+        changed = await _restored(lab, before)
+        guard.last_look()
+        return Observed(
+            flows=traffic.flows,
+            report=report,
+            edges=tuple(injector.edges),
+            start_ns=self._start_ns,
+            end_ns=end_ns,
+            host=sampler.load(self._start_ns, end_ns),
+            differences=changed,
+            ports=ports.sampled(),
+            deviations=unlike,
+        )
+
+    async def _timeline(self, lab: Lab, traffic: LabTraffic, injector: Injector, guard: Guard) -> None:
+        """The healthy phase, every edge at its time, and the settling; what the guard finds lost ends it at once."""
+        self._phase("healthy")
+        timeline = self._drill.timeline
+        for moment in moments(timeline.faults):
+            crossing = transit_flows(lab.fabric, moment.faults, traffic.flows)
+            await traffic.until(self._start_ns + moment.at_ns)
+            guard.faults_begin()
+            await injector.carry_out(moment, crossing, traffic.planes())
+            for due in moment.due:
+                self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
+        await traffic.until(self._start_ns + timeline.end_ns)
+
+    async def _relay(self, traffic: LabTraffic, guard: Guard) -> None:
+        while True:
+            await asyncio.sleep(_TELL_S)
+            guard.look()
+            self._news("traffic", "", traffic)
+
+    def _write_driver_evidence(self, lab: Lab) -> None:
+        """What /proc/net/bonding says of each NIC, where the kernel's driver is the LAG."""
+        for name, nic in lab.nics.items():
+            text = nic.driver_text()
+            if text:
+                (self._folder.path / "bonding").mkdir(exist_ok=True)
+                (self._folder.path / "bonding" / f"{name}.txt").write_text(text)
+
+    def _judge(self, observed: Observed, events: tuple[Event, ...], manifest: Manifest) -> None:
+        from scenarios.run.judgement import judge_measured  # numpy comes in here, after the measurement
+        from scenarios.run.kept import keep
+        from scenarios.run.measured import measured_of
+
+        measured = measured_of(self._drill, observed, events)
+        if self._order.keep_records:
+            keep(self._folder.path, measured)
+        metrics, verdict = judge_measured(measured)
+        self._folder.write_metrics(metrics)
+        self._folder.write_manifest(manifest)
+        self._folder.write_verdict(verdict)
+        for path in (*observed.report.sent_files, *observed.report.received_files):
+            Path(path).unlink(missing_ok=True)
+
+    def _phase(self, name: str) -> None:
+        self._events.append(Event(now_ns(), EventKind.PHASE, "", self._drill.name, name))
+        self._news("phase", name)
+
+    def _news(self, kind: str, text: str, traffic: LabTraffic | None = None) -> None:
+        elapsed = max(0.0, (now_ns() - self._start_ns) / 1e9) if self._start_ns else 0.0
+        goodput = dict(sorted(traffic.goodput.items())) if traffic is not None else {}
+        self._tell(Progress(kind, text, elapsed, self._drill.timeline.end_ns / 1e9, goodput))
+
+
+async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[str, ...]:
+    """Wait for the lab to converge again, then compare with what it was and with what the fabric decides."""
+    try:
+        await lab.converged(timeout_s)
+    except MachineError:
+        if lab.lost is not None:
+            raise
+        return differences(before, state(lab)) or ("the lab did not converge again",)
+    return (*differences(before, state(lab)), *deviations(lab))
+
+
+def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:
+    spec, phase = lab.fabric.spec, phase_of(order.drill.topology, order.phase)
+    return Manifest(
+        drill=order.drill.name,
+        fabric=spec.name,
+        architecture=spec.architecture,
+        command=order.command,
+        engine=order.engine,
+        datapath=lab.datapath,
+        kernel=platform.release(),
+        started_at=started_at,
+        started_ns=started_ns,
+        accelerator=os.environ.get("HPN_ACCELERATOR", ""),
+        profile=order.drill.profile.value,
+        load=order.drill.workload.load,
+        tick_ms=order.drill.workload.tick_ns / 1e6,
+        repeat=order.repeat,
+        phase=phase.number,
+        phase_ms=phase.shift_ns / 1e6,
+        versions={
+            "hpn": version("hpn"),
+            "python": platform.python_version(),
+            "mininet": version("mininet"),
+            "bird": bird_version(),
+        },
+        seeds={"fabric": spec.seed},
+        doctor={item.path: f"absent: {item.why}" for item in lab.wiring.missing} if lab.wiring is not None else {},
+    )

@@ -1,0 +1,187 @@
+"""A drill in its sandbox, seen from outside: start it, relay its news, bring back its run folder or its error.
+
+The drill itself runs as first process of the sandbox (``scenarios.run.runner``). Whatever happens to this process, the
+sandbox dies with it; Ctrl-C reaches the drill, which heals and ends, and is killed when that takes too long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+from failover.inject import needs
+from results.run.folder import RunFolder, create
+from results.run.manifest import HOST, VIRTUAL_TIME
+from results.run.place import drop_raw, nearest
+from results.run.progress import Progress, decode, encode
+from scenarios.drill.workload import flows_of
+from scenarios.run import runner, space
+from scenarios.run.order import Order
+from testbed.errors import HpnError, InputError, MachineError, error_for
+from testbed.fabric.build import build
+from testbed.kernel import sandbox
+from testbed.kernel.processes import is_stopped, not_ignored
+from testbed.kernel.survivor import cleared_up
+from testbed.lab.service import preflight
+
+_HEAL_S = 10.0
+_LOOK_MS = 500
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
+    """Run a drill in a sandbox of its own and wait; the run folder with its verdict.
+
+    MachineError when the machine cannot run it, KeyboardInterrupt after Ctrl-C; the lab is gone in any case.
+    """
+    fabric = build(order.drill.topology)
+    preflight.check(fabric)
+    needs.check(planned.fault for planned in order.drill.timeline.faults)
+    if Path("/run") in order.out.resolve().parents:
+        raise InputError(f"{order.out} lies under /run, which the sandbox hides; choose another --out")
+    drill, flows = order.drill, flows_of(order.drill.workload, fabric)
+    wanted = space.record_bytes(flows, drill.timeline.end_ns, drill.workload.tick_ns, order.keep_records)
+    space.check(nearest(order.out.absolute()), wanted)
+    folder = create(order.out.absolute())
+    if order.engine != HOST:
+        return _run(order, folder, on_progress)  # whoever started the guest clears up after it
+    with cleared_up(lambda: drop_raw(folder.path)):
+        return _run(order, folder, on_progress)
+
+
+def _run(order: Order, folder: RunFolder, on_progress: Callable[[Progress], None]) -> RunFolder:
+    reader, writer = os.pipe()
+
+    def body() -> int:
+        return runner.main(order, folder, lambda news: _tell(writer, news), lambda error: _fail(writer, error))
+
+    with _InterruptOnce() as guard:
+        try:
+            box = sandbox.spawn(body)
+        finally:
+            os.close(writer)
+        guard.watch(box)
+        frozen = _Frozen(box) if order.engine != VIRTUAL_TIME else None
+        try:
+            failure = _relay(_lines(reader, frozen), on_progress)
+        except BaseException:
+            _kill(box, signal.SIGKILL)  # nobody listens any more, such as the reader of our output
+            box.wait()
+            raise
+        finally:
+            os.close(reader)
+        code = box.wait()
+        if guard.interrupted:
+            raise KeyboardInterrupt
+    if frozen is not None and frozen.found:
+        raise MachineError(f"the drill's supervisor (process {box.first_pid}) was stopped by somebody; run it again")
+    if failure is not None:
+        raise failure
+    if code > 128:
+        raise MachineError(f"the drill's supervisor (process {box.first_pid}) was killed by signal {code - 128}")
+    if code != 0:
+        raise MachineError(f"the drill's supervisor ended with code {code}; its last words are above")
+    return folder
+
+
+class _Frozen:
+    """Looks whether somebody stopped the supervisor, which cannot say so; then ends it."""
+
+    def __init__(self, box: sandbox.Sandbox) -> None:
+        self._box = box
+        self._suspect = False
+        self.found = False
+
+    def look(self) -> None:
+        """One look, after a while without news: stopped at two looks running is frozen."""
+        stopped = is_stopped(self._box.first_pid)
+        if stopped and self._suspect:
+            self.found = True
+            _kill(self._box, signal.SIGKILL)
+        self._suspect = stopped
+
+
+def _lines(reader: int, frozen: _Frozen | None) -> Iterator[bytes]:
+    """Lines from the supervisor until it closes the pipe."""
+    poller = select.poll()
+    poller.register(reader, select.POLLIN)
+    rest = b""
+    while True:
+        if not poller.poll(None if frozen is None else _LOOK_MS):
+            assert frozen is not None
+            frozen.look()
+            continue
+        data = os.read(reader, 1 << 16)
+        if not data:
+            return
+        *whole, rest = (rest + data).split(b"\n")
+        yield from whole
+
+
+def _relay(lines: Iterable[bytes], on_progress: Callable[[Progress], None]) -> HpnError | None:
+    """Pass news on until the sandbox closes the pipe; the error it reported, if any."""
+    failure: HpnError | None = None
+    for line in lines:
+        message = json.loads(line)
+        if "error" in message:
+            failure = error_for(message["exit_code"], message["error"])
+        else:
+            on_progress(decode(line))
+    return failure
+
+
+def _tell(writer: int, news: Progress) -> None:
+    os.write(writer, encode(news))
+
+
+def _fail(writer: int, error: HpnError) -> None:
+    os.write(writer, json.dumps({"error": str(error), "exit_code": error.exit_code}).encode() + b"\n")
+
+
+class _InterruptOnce:
+    """Ctrl-C while a drill runs: the terminal tells the drill itself; kill it when it does not end in time."""
+
+    def __init__(self) -> None:
+        self._box: sandbox.Sandbox | None = None
+        self.interrupted = False
+
+    def watch(self, box: sandbox.Sandbox) -> None:
+        """Pass the signals on to this sandbox, also one that came before it stood."""
+        self._box = box
+        if self.interrupted:
+            self._pass_on(box)
+
+    def __enter__(self) -> _InterruptOnce:
+        self._previous = {number: signal.signal(number, self._on_signal) for number in not_ignored(*_ENDING)}
+        self._alarm = signal.signal(signal.SIGALRM, self._on_alarm)
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self._alarm)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.interrupted = True
+        if self._box is not None:
+            self._pass_on(self._box)
+
+    def _pass_on(self, box: sandbox.Sandbox) -> None:
+        _kill(box, signal.SIGINT)
+        signal.setitimer(signal.ITIMER_REAL, _HEAL_S)
+
+    def _on_alarm(self, _number: int, _frame: FrameType | None) -> None:
+        if self._box is not None:
+            _kill(self._box, signal.SIGKILL)
+
+
+def _kill(box: sandbox.Sandbox, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):  # it has ended by itself
+        os.kill(box.first_pid, number)

@@ -1,0 +1,1 @@
+"""The self-test: outages of known length, measured."""

@@ -1,0 +1,1 @@
+"""Suites: many drills on many engines, side by side."""

@@ -1,0 +1,141 @@
+"""From a suite file to the runs it asks for: drills x engines x repeats, all mistakes at once. Pure.
+
+Changes when a suite file takes another key. How runs are made is ``scenarios.suite.schedule``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from scenarios.drill import catalogue
+from scenarios.drill.schema import NAME, PlainText
+from scenarios.run.repeats import too_few
+from testbed.errors import InputError
+from testbed.fabric.spec import Strict
+from testbed.files.check import Mistakes, did_you_mean
+from testbed.files.document import Document, Where, read, shorten
+
+MOST_RUNS = 10_000
+EVERY = "all"
+"""In place of drills: every one that comes with hpn."""
+
+
+class BlockSection(Strict):
+    """One entry of ``runs:``."""
+
+    drills: list[str] = Field(min_length=1, examples=["[link-down, tor-crash]"])
+    engines: list[str] = Field(default=["host"], min_length=1, examples=["[host]"])
+    repeats: int = Field(default=1, ge=1, le=1000)
+    tries: int = Field(default=1, ge=1, le=20, description="of a run, while it cannot be trusted")
+
+
+class SuiteFile(Strict):
+    """A suite file."""
+
+    suite: str = Field(pattern=NAME, examples=["nightly"])
+    summary: PlainText = Field(default="", max_length=160)
+    parallel: int | None = Field(
+        default=None, ge=1, le=256, description="runs at a time; default: what the cores carry"
+    )
+    runs: list[BlockSection] = Field(min_length=1, examples=["one '- {drills: [link-down], engines: [host]}' or more"])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run to be made. ``repeat`` counts from 1; ``file`` is the drill's."""
+
+    drill: str
+    file: Path
+    engine: str
+    repeat: int
+    repeats: int
+    tries: int = 1
+
+    @property
+    def title(self) -> str:
+        """'link-down on qemu' or 'link-down on qemu #2'; unique in a suite."""
+        return f"{self.drill} on {self.engine}" + (f" #{self.repeat}" if self.repeats > 1 else "")
+
+    @property
+    def folder(self) -> str:
+        """The same as a folder name: 'link-down.qemu.2'."""
+        return f"{self.drill}.{self.engine}" + (f".{self.repeat}" if self.repeats > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One suite file, checked."""
+
+    name: str
+    summary: str
+    parallel: int | None
+    runs: tuple[Run, ...]
+
+
+def load_suite(path: str | Path, engines: Iterable[str]) -> Suite:
+    """The suite in that file; it may name these ``engines``. InputError with every mistake, those of its drills too."""
+    return suite_from(read(path), Path(path).parent, tuple(engines))
+
+
+def suite_from(document: Document, base: Path, engines: tuple[str, ...]) -> Suite:
+    """The suite in a document; drill files it names are looked for below ``base``."""
+    mistakes = Mistakes(document)
+    top = mistakes.check(SuiteFile, document.data)
+    runs: list[Run] = []
+    for at, block in enumerate(top.runs if top is not None else ()):
+        runs += _block(mistakes, ("runs", at), block, base, engines)
+    if not mistakes and len(runs) > MOST_RUNS:
+        mistakes.add(("runs",), f"{len(runs)} runs in one suite; at most {MOST_RUNS}: fewer repeats or several suites")
+    if not mistakes:
+        _unique(mistakes, runs)
+    mistakes.raise_any()
+    assert top is not None
+    return Suite(top.suite, top.summary.strip(), top.parallel, tuple(runs))
+
+
+def _block(
+    mistakes: Mistakes, where: Where, block: BlockSection, base: Path, engines: tuple[str, ...]
+) -> Iterator[Run]:
+    for at, engine in enumerate(block.engines):
+        if engine not in engines:
+            hint = did_you_mean(engine, engines, "engines are")
+            mistakes.add((*where, "engines", at), f"unknown engine {shorten(engine)}; {hint}")
+    every = [(0, name) for name in catalogue.names()] if block.drills == [EVERY] else None
+    for at, name in every or enumerate(block.drills):
+        if name == EVERY:
+            mistakes.add((*where, "drills", at), f"{EVERY!r} is every drill of the library and stands alone: [{EVERY}]")
+            continue
+        found = _drill(mistakes, (*where, "drills", at), name, base)
+        if found is None:
+            continue
+        drill, file = found
+        for _, what in too_few(catalogue.load(str(file)), block.repeats):
+            mistakes.add((*where, "drills", at), f"drill {drill}: {what}; raise 'repeats' here")
+        for engine in block.engines:
+            for repeat in range(1, block.repeats + 1):
+                yield Run(drill, file, engine, repeat, block.repeats, block.tries)
+
+
+def _drill(mistakes: Mistakes, where: Where, name: str, base: Path) -> tuple[str, Path] | None:
+    """Its name and file; None when that notes mistakes."""
+    try:
+        file = catalogue.find(name)
+        file = file if file.is_absolute() else base / file
+        return catalogue.load(str(file)).name, file
+    except InputError as error:
+        mistakes.add_all(where, error)
+        return None
+
+
+def _unique(mistakes: Mistakes, runs: Iterable[Run]) -> None:
+    """Two blocks must not ask for the same, or their repeats could not be told apart."""
+    for folder, count in Counter((run.drill, run.engine, run.repeat) for run in runs).items():
+        if count > 1 and folder[2] == 1:
+            mistakes.add(
+                ("runs",), f"{folder[0]} on {folder[1]} is asked for {count} times; write it once, with 'repeats'"
+            )

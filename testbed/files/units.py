@@ -1,0 +1,89 @@
+"""Durations and percentages as drill files write them: '50 ms', '1.5 s', '45 %'; parsed, bounded and printed."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from testbed.files.document import shorten
+
+_DURATION = re.compile(r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*(ns|us|µs|ms|s|min)\s*")
+_PERCENT = re.compile(r"\s*(\d{1,6}(?:\.\d{1,9})?)\s*%\s*")
+_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+
+
+def parse_duration(value: object) -> int:
+    """Nanoseconds from a number with a unit (ns, us, ms, s, min). ValueError says what to write."""
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        hint = (
+            f"write the unit: '{value} ms' or '{value} s'" if number else "write a number and a unit, such as '50 ms'"
+        )
+        raise ValueError(f"{shorten(value)} is not a duration; {hint}")
+    whole, _, part = match[1].partition(".")
+    factor = _NS[match[2]]
+    return int(whole) * factor + (int(part) * factor // 10 ** len(part) if part else 0)
+
+
+def format_duration(ns: int) -> str:
+    """The shortest exact way to write ``ns``; ``parse_duration`` reads it back."""
+    for unit in ("s", "ms", "us"):
+        factor = _NS[unit]
+        if ns >= factor or (ns == 0 and unit == "ms"):
+            text = f"{ns // factor}.{ns % factor:0{len(str(factor)) - 1}d}".rstrip("0").rstrip(".")
+            return f"{text} {unit}"
+    return f"{ns} ns"
+
+
+def parse_percent(value: object) -> float:
+    """A share (1.0 = 100 %) from '45 %'. ValueError says what to write."""
+    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        hint = f"write '{_as_percent(value)} %'" if number else "write a number and '%', such as '45 %'"
+        raise ValueError(f"{shorten(value)} is not a percentage; {hint}")
+    return float(match[1]) / 100
+
+
+def _as_percent(value: object) -> str:
+    """What was probably meant: 0.45 is a share, 45 is not."""
+    share = isinstance(value, float) and 0 < value < 1
+    return f"{value * 100:.6g}" if share and isinstance(value, float) else str(value)
+
+
+def format_percent(share: float) -> str:
+    """'45 %'."""
+    return f"{share * 100:.10g} %"
+
+
+def duration(low: str, high: str) -> BeforeValidator:
+    """The validator of a duration between two others, both allowed."""
+    low_ns, high_ns = parse_duration(low), parse_duration(high)
+
+    def within(value: object) -> int:
+        ns = parse_duration(value)
+        if not low_ns <= ns <= high_ns:
+            raise ValueError(f"{format_duration(ns)} is out of range; write {low} to {high}")
+        return ns
+
+    return BeforeValidator(within)
+
+
+def percent(low: str, high: str) -> BeforeValidator:
+    """The validator of a percentage between two others, both allowed."""
+    lowest, highest = parse_percent(low), parse_percent(high)
+
+    def within(value: object) -> float:
+        share = parse_percent(value)
+        if not lowest <= share <= highest:
+            raise ValueError(f"{format_percent(share)} is out of range; write {low} to {high}")
+        return share
+
+    return BeforeValidator(within)
+
+
+Duration = Annotated[int, duration("0 ms", "60 min")]
+Percent = Annotated[float, percent("0 %", "1000 %")]

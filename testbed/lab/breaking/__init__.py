@@ -1,0 +1,1 @@
+"""What can be broken in a running lab, each lever beside its inverse."""

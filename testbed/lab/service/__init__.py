@@ -1,0 +1,1 @@
+"""A lab that stands by itself: supervisor, registry, and the ways into it."""

@@ -1,0 +1,183 @@
+"""What ``hpn inspect`` and ``hpn trace`` show of a running lab, as plain JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from testbed.errors import InputError
+from testbed.fabric.core_ports import preset_tables
+from testbed.fabric.model import Node, Port
+from testbed.kernel.rtnl import RT_TABLE_MAIN
+from testbed.lab.lab import Lab
+from testbed.lab.lacp_why import why_idle
+from testbed.lab.service.control import JsonValue
+from testbed.lag.machine import PortStatus
+from testbed.routing.trace import Path
+
+_KINDS = {1: "unicast", 6: "blackhole", 7: "unreachable"}
+
+
+def report(lab: Lab, what: str) -> JsonValue:
+    """One section as a list of rows, or all sections by name when ``what`` is ''. InputError for an unknown section."""
+    if not what:
+        return {name: section(lab) for name, section in SECTIONS.items()}
+    if what not in SECTIONS:
+        raise InputError(f"nothing called {what!r} to inspect; write one of: {', '.join(SECTIONS)}")
+    return SECTIONS[what](lab)
+
+
+def _nodes(lab: Lab) -> list[JsonValue]:
+    return [
+        {
+            "node": node.name,
+            "role": node.role.value,
+            "plane": node.plane,
+            "asn": node.asn,
+            "ecmp_seed": node.ecmp_seed if node.is_switch else None,
+            "alive": not node.is_switch or lab.birds[node.name].running,
+            "addresses": [nic.ip for nic in lab.fabric.nics_of(node.name)],
+        }
+        for node in lab.fabric.nodes
+    ]
+
+
+def _links(lab: Lab) -> list[JsonValue]:
+    return [
+        {
+            "link": link.name,
+            "kind": link.kind.value,
+            "plane": link.plane,
+            "rate_bps": link.rate_bps,
+            "lower": link.lower.label,
+            "upper": link.upper.label,
+            "carrier": lab.link_up(link.name),
+        }
+        for link in lab.fabric.links
+    ]
+
+
+def _lacp(lab: Lab) -> list[JsonValue]:
+    rows: list[JsonValue] = []
+    for nic in lab.nics.values():
+        ports = nic.status()
+        rows += [_lacp_row(nic.nic.host, port, why_idle(lab.fabric, port, ports)) for port in ports]
+    for tor in lab.tors.values():
+        for port in tor.status().values():
+            rows.append(_lacp_row(tor.node.name, port, why_idle(lab.fabric, port, (port,), tor.condition)))
+    return rows
+
+
+def _lacp_row(node: str, status: PortStatus, why: str) -> JsonValue:
+    actor, partner = status.actor, status.partner
+    return {
+        "port": f"{node}:{status.name}",
+        "mux": status.mux.value,
+        "receive": status.rx.value,
+        "selected": status.selected.value,
+        "actor_system": actor.system,
+        "actor_key": actor.key,
+        "actor_port": actor.port,
+        "partner_system": partner.system,
+        "partner_key": partner.key,
+        "partner_port": partner.port,
+        "why_idle": why,
+    }
+
+
+def _bgp(lab: Lab) -> list[JsonValue]:
+    rows: list[JsonValue] = []
+    for link in lab.fabric.links:
+        if not link.is_routed:
+            continue
+        for here, there in ((link.lower, link.upper), (link.upper, link.lower)):
+            rows.append(
+                {
+                    "node": here.node,
+                    "port": here.name,
+                    "neighbour": there.node,
+                    "neighbour_asn": lab.fabric.node(there.node).asn,
+                    "established": here.name in lab.birds[here.node].established,
+                    "bfd": _bfd(lab, here),
+                }
+            )
+    return rows
+
+
+def _bfd(lab: Lab, port: Port) -> str | None:
+    """State of the BFD session, 'none' where BGP has none to show for it now; None: the fabric has no BFD."""
+    if lab.fabric.spec.bgp.bfd is None:
+        return None
+    return lab.birds[port.node].bfd.get(port.name, "none").lower()
+
+
+def _routes(lab: Lab) -> list[JsonValue]:
+    """Every switch's main table as the kernel has it."""
+    rows: list[JsonValue] = []
+    for node in lab.fabric.switches:
+        names = _port_names(lab, node)
+        for route in lab.requests(node.name).routes():
+            if route.table == RT_TABLE_MAIN:
+                rows.append(
+                    {
+                        "node": node.name,
+                        "prefix": route.prefix,
+                        "kind": _KINDS.get(route.kind, str(route.kind)),
+                        "protocol": route.protocol,
+                        "next_hops": [names.get(oif, str(oif)) for oif in route.oifs],
+                    }
+                )
+    return rows
+
+
+def _ecmp(lab: Lab) -> list[JsonValue]:
+    """Routes with more than one next hop; on a Core ``preset`` says by which of them an ingress port leaves instead."""
+    presets = {node.name: _presets(lab, node) for node in lab.fabric.switches}
+    return [
+        row | {"preset": list(presets[str(row["node"])].get(str(row["prefix"]), ()))}
+        for row in _routes(lab)
+        if isinstance(row, dict) and len(_list(row["next_hops"])) > 1
+    ]
+
+
+def _presets(lab: Lab, node: Node) -> dict[str, list[str]]:
+    """A Core's preset tables as the kernel has them: prefix to 'ingress port>egress port'; no entry: it hashes."""
+    tables = {table.number: table for table in preset_tables(lab.fabric, node)}
+    found: dict[str, list[str]] = {}
+    if not tables:
+        return found
+    names = _port_names(lab, node)
+    for route in lab.requests(node.name).routes():
+        nic = lab.fabric.nic_by_ip.get(route.prefix.partition("/")[0])
+        if route.table in tables and nic is not None:
+            home = lab.fabric.node(nic.host).pod
+            came = [port.name for pod, port in tables[route.table].ingress.items() if pod != home]
+            found.setdefault(route.prefix, []).extend(f"{port}>{names[route.oifs[0]]}" for port in came)
+    return found
+
+
+def _port_names(lab: Lab, node: Node) -> dict[int, str]:
+    ends = [link.end_at(node.name) for link in lab.fabric.links_of(node.name)]
+    return {end.ifindex: end.name for end in ends}
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    assert isinstance(value, list)
+    return value
+
+
+def path_report(path: Path) -> JsonValue:
+    """A traced path."""
+    return {
+        "dropped": path.dropped,
+        "steps": [{"node": s.node, "in": s.in_port, "out": s.out_port, "link": s.link} for s in path.steps],
+    }
+
+
+SECTIONS: Mapping[str, Callable[[Lab], list[JsonValue]]] = {
+    "nodes": _nodes,
+    "links": _links,
+    "lacp": _lacp,
+    "bgp": _bgp,
+    "routes": _routes,
+    "ecmp": _ecmp,
+}

@@ -1,0 +1,108 @@
+"""The register of labs of one user: a private directory, one folder a lab; without a held lock it is a leftover."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from testbed.errors import InputError, MachineError
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
+from testbed.fabric.spec import FabricSpec
+from testbed.lab.service.labfolder import DIED, DYING_S, ENDING, NAME, LabFolder, LabRecord, is_dying
+
+
+def base_directory() -> Path:
+    """The user's own directory for labs, made with mode 0700. MachineError when somebody else owns it."""
+    override = os.environ.get("HPN_STATE_DIR")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if override:
+        base = Path(override)
+    elif os.geteuid() == 0:
+        base = Path("/run/hpn")
+    elif runtime and os.access(runtime, os.W_OK):
+        base = Path(runtime) / "hpn"
+    else:
+        base = Path(f"/tmp/hpn-{os.geteuid()}")
+    try:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = base.lstat()
+    except OSError as error:
+        raise MachineError(f"cannot use {base} for lab state ({error.strerror}); set HPN_STATE_DIR") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise MachineError(f"{base} is not a private directory of yours; remove it or set HPN_STATE_DIR")
+    return base
+
+
+def check_name(name: str) -> str:
+    """The name itself. InputError when it is no lab name."""
+    if NAME.fullmatch(name) is None:
+        raise InputError(f"{name!r} is no lab name; use up to 31 of a-z, 0-9 and '-', starting with a letter or digit")
+    return name
+
+
+def folder(name: str) -> LabFolder:
+    """The folder of a lab name, which need not exist. InputError for an impossible name."""
+    return LabFolder(base_directory() / check_name(name))
+
+
+def everything() -> Iterator[tuple[LabFolder, LabRecord]]:
+    """Every lab of this user, also those that died with last words; what else is left of dead ones is removed."""
+    for path in sorted(base_directory().iterdir()):
+        found = LabFolder(path)
+        if not found.is_lab():
+            continue
+        if found.is_held():
+            yield found, _living(found)
+        elif words := found.last_words():
+            record = found.read() or _unknown(found)
+            yield found, replace(record, state=DIED, reason=words)
+        else:
+            found.remove_when_released(DYING_S)
+
+
+def running() -> Iterator[tuple[LabFolder, LabRecord]]:
+    """Every living lab of this user."""
+    return ((place, record) for place, record in everything() if record.state != DIED)
+
+
+def _living(found: LabFolder) -> LabRecord:
+    """What is known of a lab whose lock is held: by its own record, and by who holds the lock."""
+    record, holder = found.read() or _unknown(found), found.holder()
+    record = replace(record, reason=record.reason or found.last_words())  # a daemon that was lost, for one
+    if holder is None:
+        return replace(record, state=ENDING)
+    return replace(record, first_pid=holder, state=ENDING if is_dying(holder) else record.state)
+
+
+def _unknown(found: LabFolder) -> LabRecord:
+    return LabRecord(found.name, 0, "?", 0, 0, "", found.path.stat().st_mtime, reason="its record is missing")
+
+
+def find(name: str | None) -> tuple[LabFolder, LabRecord]:
+    """The named lab, or the only one. InputError, saying what is up, otherwise."""
+    labs = list(running())
+    if name is None:
+        if len(labs) == 1:
+            return labs[0]
+        names = ", ".join(record.name for _, record in labs)
+        raise InputError(f"which lab? --lab one of: {names}" if labs else "no lab is up; start one: hpn up tiny")
+    for found, record in labs:
+        if record.name == name:
+            return found, record
+    for place, record in everything():
+        if record.name == name:
+            raise InputError(f"lab {name} has died: {record.reason} (more in {place.log}); clear it: hpn down {name}")
+    names = ", ".join(record.name for _, record in labs) or "none; start one: hpn up tiny"
+    raise InputError(f"no lab {name!r} is up; up now: {names}")
+
+
+def fabric_of(place: LabFolder) -> Fabric:
+    """The fabric of a running lab. MachineError when its folder is damaged."""
+    try:
+        return build(FabricSpec.model_validate_json((place.path / "fabric.json").read_text()))
+    except (OSError, ValueError) as error:
+        raise MachineError(f"lab {place.name}: its state is damaged; end it: hpn down {place.name}") from error

@@ -1,0 +1,290 @@
+"""The supervisor: first process of a lab's sandbox. Starts the lab, answers on the control socket, ends on request."""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from testbed.errors import HpnError, InputError, MachineError
+from testbed.events import Event, EventKind
+from testbed.fabric.model import Fabric
+from testbed.kernel import sandbox
+from testbed.kernel.processes import interrupted_by_any_signal, reap_strangers
+from testbed.lab.lab import Lab
+from testbed.lab.service import byhand, control, inspect, preflight
+from testbed.lab.service.control import Emit, Json, JsonValue, SupervisorGone
+from testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
+from testbed.lab.service.registry import folder
+from testbed.routing.trace import Flow
+
+_GRACE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to bring up: under which name, from which topology (its name is for display)."""
+
+    name: str
+    topology: str
+    fabric: Fabric
+
+
+def launch(request: Request, on_event: Callable[[Json], None], on_up: Callable[[], None] = lambda: None) -> LabRecord:
+    """Start a detached lab and wait until it is converged; its record. ``on_up`` is called just before it is let go.
+
+    InputError when the name is taken, MachineError when the machine cannot carry it or it does not converge, or when
+    its state cannot be written; then nothing of it is left. Nor is it when this process is killed before the end: the
+    lab holds the other end of a pipe until then.
+    """
+    preflight.check(request.fabric)
+    place = folder(request.name)
+    with interrupted_by_any_signal():
+        lock = place.claim()
+        start = _Start(request, place, lock)
+        try:
+            return start.bring_up(on_event, on_up)
+        except OSError as error:
+            raise unusable(place.path, error) from error
+        finally:
+            start.finish()
+
+
+class _Start:
+    """One lab from the claim of its name until it is up, or gone again."""
+
+    def __init__(self, request: Request, place: LabFolder, lock: int) -> None:
+        self._request = request
+        self._place = place
+        self._lock = lock
+        self._box: sandbox.Sandbox | None = None
+        self._tethered, self._tether = os.pipe2(os.O_CLOEXEC)
+        self._up = False
+
+    def bring_up(self, on_event: Callable[[Json], None], on_up: Callable[[], None]) -> LabRecord:
+        """Spawn the lab and wait for it. OSError when its folder takes nothing."""
+        place, fabric = self._place, self._request.fabric
+        (place.path / "fabric.json").write_text(fabric.spec.model_dump_json())
+        record = LabRecord(
+            name=self._request.name,
+            first_pid=0,
+            topology=self._request.topology,
+            nodes=len(fabric.nodes),
+            links=len(fabric.links),
+            datapath="",
+            started_at=time.time(),
+        )
+        place.write(record)
+        self._box = self._spawn()
+        record = replace(record, first_pid=self._box.first_pid)
+        place.write(record)
+        try:
+            datapath = control.call(place.socket, "wait", on_event=on_event)
+        except SupervisorGone as error:
+            words = place.last_words() or "it said nothing"
+            raise MachineError(f"the supervisor of lab {place.name} died while it started: {words}") from error
+        record = replace(record, state=UP, datapath=str(datapath))
+        place.write(record)
+        on_up()
+        os.write(self._tether, b"up")
+        self._up = True
+        return record
+
+    def _spawn(self) -> sandbox.Sandbox:
+        listening = control.listen(self._place.socket)
+        log = os.open(self._place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+        def body() -> int:
+            hold_as_first(self._lock)
+            sandbox.let_go_of_terminal(log)
+            faulthandler.enable(2)
+            asyncio.run(_Supervisor(self._request, listening, self._tethered).run())
+            os.ftruncate(log, 0)  # an end in order has no last words
+            return 0
+
+        try:
+            return sandbox.spawn(body, detach=True, keep=(self._lock, log, listening.fileno(), self._tethered))
+        finally:
+            listening.close()
+            os.close(log)
+
+    def finish(self) -> None:
+        """Let go of the lab; end it, unless it is up."""
+        os.close(self._tethered)
+        os.close(self._tether)
+        if not self._up:
+            if self._box is not None:
+                _end_and_wait(self._box)
+            self._place.remove(self._lock)
+        os.close(self._lock)  # the sandbox has it, if it lives
+
+
+def _end_and_wait(box: sandbox.Sandbox) -> None:
+    """End a sandbox of our own and wait until it is gone: the supervisor saw its pipe close, or is killed."""
+    watch = os.pidfd_open(box.warden_pid)
+    if not _ended(watch, _GRACE_S):
+        with suppress(ProcessLookupError):
+            os.kill(box.first_pid, signal.SIGKILL)
+    os.close(watch)
+    box.wait()
+
+
+def stop(place: LabFolder, timeout_s: float = 20.0) -> None:
+    """End a lab and verify that its process and lock are gone; idempotent. MachineError when it will not die."""
+    holder = place.holder()
+    if holder is not None:
+        with suppress(ProcessLookupError):
+            watch = os.pidfd_open(holder)
+            try:
+                _end(place, holder, watch, timeout_s)
+            finally:
+                os.close(watch)
+    if not place.remove_when_released(timeout_s):
+        raise MachineError(f"lab {place.name}: process {place.holder() or holder} does not end")
+
+
+def _end(place: LabFolder, holder: int, watch: int, timeout_s: float) -> None:
+    for number, patience_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, timeout_s)):
+        if place.holder() != holder:  # it ended by itself, and its process ID may be another's by now
+            return
+        signal.pidfd_send_signal(watch, number)
+        if _ended(watch, patience_s):
+            return
+
+
+def _ended(pidfd: int, timeout_s: float) -> bool:
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(timeout_s * 1000))
+
+
+class _Supervisor:
+    """State of one running lab's supervisor."""
+
+    def __init__(self, request: Request, listening: socket.socket, tethered: int) -> None:
+        self._request = request
+        self._listening = listening
+        self._tethered = tethered
+        self._ready: asyncio.Future[None] | None = None
+        self._lab: Lab | None = None
+        self._end = asyncio.Event()
+        self._lost: str | None = None
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._end.set)
+        self._ready = loop.create_future()
+        lab = self._lab = Lab(self._request.fabric, self._note_loss)
+        loop.add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
+        server = control.ControlServer(
+            {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "events": self._events,
+             "break": self._break, "mend": self._mend}
+        )  # fmt: skip
+        await server.start(self._listening)
+        loop.add_reader(self._tethered, self._on_tether)
+        starting = asyncio.create_task(self._start())
+        await self._end.wait()
+        if starting.done():
+            starting.result()  # a bug while it started ends the lab with its traceback
+        starting.cancel()
+        server.close()
+        lab.close()
+
+    async def _start(self) -> None:
+        assert self._ready is not None
+        assert self._lab is not None
+        try:
+            self._lab.start()
+            await self._lab.converged()
+        except (HpnError, OSError) as error:
+            found = error if isinstance(error, HpnError) else MachineError(f"{type(error).__name__}: {error}")
+            self._ready.set_exception(found)
+        else:
+            gc.freeze()
+            self._ready.set_result(None)
+        finally:
+            if not self._ready.done():
+                self._end.set()
+
+    def _note_loss(self, event: Event) -> None:
+        """Leave a line for ``hpn ls`` when a daemon of the lab is lost, and one when it runs again."""
+        if event.kind is not EventKind.DAEMON or self._lab is None or self._lab.lost == self._lost:
+            return
+        self._lost = self._lab.lost
+        way_out = f"start it anew: hpn break {event.node}, hpn mend {event.node}"
+        sys.stderr.write("every daemon runs again\n" if self._lost is None else f"{self._lost}; {way_out}\n")
+        sys.stderr.flush()
+
+    def _on_tether(self) -> None:
+        """The command that started us is content, or it died before it was: then nobody knows of this lab."""
+        if not os.read(self._tethered, 16):
+            self._end.set()
+        asyncio.get_running_loop().remove_reader(self._tethered)
+        os.close(self._tethered)
+
+    async def _wait(self, _request: Json, emit: Emit) -> JsonValue:
+        assert self._lab is not None
+        assert self._ready is not None
+        stop_listening = self._lab.subscribe(lambda event: emit(_as_json(event)) if event.kind in _TOLD else None)
+        try:
+            await asyncio.shield(self._ready)
+        finally:
+            stop_listening()
+        return self._lab.datapath
+
+    async def _standing(self) -> Lab:
+        assert self._lab is not None
+        assert self._ready is not None
+        await asyncio.shield(self._ready)
+        return self._lab
+
+    async def _inspect(self, request: Json, _emit: Emit) -> JsonValue:
+        return inspect.report(await self._standing(), str(request.get("what", "")))
+
+    async def _trace(self, request: Json, _emit: Emit) -> JsonValue:
+        lab = await self._standing()
+        sport, dport = request.get("sport"), request.get("dport", 4791)
+        if not (isinstance(sport, int) and isinstance(dport, int) and 0 < sport < 1 << 16 and 0 < dport < 1 << 16):
+            raise InputError("a trace needs sport and dport, whole numbers from 1 to 65535")
+        return inspect.path_report(lab.path(Flow(str(request.get("src")), str(request.get("dst")), sport, dport)))
+
+    async def _events(self, _request: Json, emit: Emit) -> JsonValue:
+        """Stream the timeline until the client goes away."""
+        lab = await self._standing()
+        lab.subscribe(lambda event: emit(_as_json(event)))
+        await self._end.wait()
+        return None
+
+    async def _break(self, request: Json, _emit: Emit) -> JsonValue:
+        return _as_lists(byhand.break_part(await self._standing(), str(request.get("target"))))
+
+    async def _mend(self, request: Json, _emit: Emit) -> JsonValue:
+        return _as_lists(await byhand.mend_part(await self._standing(), str(request.get("target"))))
+
+
+_TOLD = {EventKind.BGP, EventKind.LAG}
+
+
+def _as_lists(change: byhand.Change) -> dict[str, JsonValue]:
+    return {"down": list(change.down), "up": list(change.up), "still_down": list(change.still_down)}
+
+
+def _as_json(event: Event) -> dict[str, JsonValue]:
+    return {
+        "at_ns": event.at_ns,
+        "kind": event.kind.value,
+        "node": event.node,
+        "subject": event.subject,
+        "what": event.what,
+        "detail": dict(event.detail),
+    }

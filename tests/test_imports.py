@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from testbed import PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -53,8 +56,7 @@ OF_A_LAB = ("testbed.lab", "testbed.lab.service", "failover.inject")
 
 
 def _sources() -> list[Path]:
-    rooms = ("scenarios", "results", "failover", "traffic", "testbed")
-    return [ROOT / "cli.py", *(path for room in rooms for path in sorted((ROOT / room).rglob("*.py")))]
+    return [ROOT / "cli.py", *(path for room in PACKAGES for path in sorted((ROOT / room).rglob("*.py")))]
 
 
 def _room(module: str) -> str | None:
@@ -90,6 +92,31 @@ def test_the_command_starts_without_threads_and_without_numpy() -> None:
 
     Numpy would also make every command wait a tenth of a second.
     """
-    asked = "import os, sys, cli; print(len(os.listdir('/proc/self/task')), 'numpy' in sys.modules)"
+    asked = (
+        "import importlib, os, sys, cli\n"
+        "for module in cli.COMMANDS.values(): importlib.import_module(module)\n"
+        "print(len(os.listdir('/proc/self/task')), 'numpy' in sys.modules)"
+    )
     said = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert said.split() == ["1", "False"]
+
+
+def test_every_package_is_one_of_the_import_order_and_of_the_wheel() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+    assert packages == set(PACKAGES)
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert {name.rstrip("*") for name in metadata["setuptools"]["packages"]["find"]["include"]} == packages
+    assert packages < set(metadata["mypy"]["files"])
+
+
+def test_help_and_version_import_nothing_that_takes_time() -> None:
+    asked = (
+        "import sys, cli\n"
+        "cli.command_line.main([sys.argv[1]], prog_name='hpn', standalone_mode=False)\n"
+        "print(*sorted({name.split('.')[0] for name in sys.modules}), *sys.modules)"
+    )
+    for option in ("--help", "--version"):
+        command = [sys.executable, "-c", asked, option]
+        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+        found = set(said.split())
+        assert found & {"pydantic", "rich", "yaml", "numpy", "scenarios", "results", "commands.drill"} == set(), option

@@ -19,10 +19,10 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from scenarios.campaign.pools import Done, kill, run_job
 from scenarios.campaign.result import Job, Report
 from scenarios.run import engines as guests
+from testbed import PACKAGES
 from testbed.errors import HpnError, MachineError, exit_code_of
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
-_ROOMS = ("failover", "results", "scenarios", "testbed", "traffic")
 _ANSWER_S = 10
 _LOOK_S = 30
 """How often to look, while no job ends, whether there is a worker left."""
@@ -162,6 +162,6 @@ def _other_version(worker: str) -> str:
 def code_digest() -> str:
     """Of the product's code on this machine, which is what a job's process would run now."""
     digest = hashlib.sha256()
-    for path in sorted(path for room in _ROOMS for path in (_ROOT / room).rglob("*.py")):
+    for path in sorted(path for room in PACKAGES for path in (_ROOT / room).rglob("*.py")):
         digest.update(f"{path.relative_to(_ROOT)}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()

@@ -12,11 +12,11 @@ import select
 from collections.abc import Mapping
 from pathlib import Path
 
+from testbed import PACKAGES
 from testbed.events import now_ns
 from testbed.kernel.timerfd import Ticker
 
 _PROJECT = Path(__file__).parents[2]
-_PACKAGES = ("failover", "results", "scenarios", "testbed", "traffic")
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _WHOLE_SECOND = "HPN_BEGIN_ON_WHOLE_SECOND"
 _SECOND_NS = 1_000_000_000
@@ -30,7 +30,7 @@ def environment() -> Mapping[str, str]:
 
 def compile_project() -> None:
     """Bring the project's byte code up to date, on the host; where it cannot be written it stays as it is."""
-    for package in _PACKAGES:
+    for package in PACKAGES:
         compileall.compile_dir(_PROJECT / package, quiet=2)
 
 

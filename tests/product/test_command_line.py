@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import cli
+from commands.page import terminal
 from tests.product.hpn import ROOT, Hpn
 
 
@@ -97,7 +97,7 @@ def test_brackets_in_a_path_are_brackets(tmp_path: Path, name: str) -> None:
     shown = io.StringIO()
     monkeypatched, sys.stdout = sys.stdout, shown
     try:
-        console = cli.terminal()
+        console = terminal()
         with LiveView(console, name) as tell:
             tell(Progress("phase", f"at {name}"))
         console.print(f"run folder: {name}")

@@ -31,14 +31,17 @@ NO_TABLE = {"up", "down", "exec", "shell", "events", "drill show", "drill valida
 
 
 def _leaves(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if isinstance(command, click.Group):
             yield from _leaves(command, f"{prefix}{name} ")
         else:
             yield prefix + name, command
 
 
-COMMANDS = dict(_leaves(cli.commands))
+COMMANDS = dict(_leaves(cli.command_line))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -54,7 +57,7 @@ def test_a_command_has_json_or_prints_no_table(name: str) -> None:
 
 def _document(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, object]:
     capsys.readouterr()
-    ended = cli.commands.main([*arguments, "--json"], prog_name="hpn", standalone_mode=False)
+    ended = cli.command_line.main([*arguments, "--json"], prog_name="hpn", standalone_mode=False)
     assert (ended or 0) == code
     found = json.loads(capsys.readouterr().out, parse_constant=_no_json)
     assert isinstance(found, dict)
@@ -112,7 +115,7 @@ def test_ci_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
     (tmp_path / "cut.yaml").write_text(DRILL)
     drill_file = catalogue.load(str(tmp_path / "cut.yaml"))
-    monkeypatch.setattr(engines, "slots", lambda: {"host": EngineSlot(1, run)})
+    monkeypatch.setattr("scenarios.suite.slots.slots", lambda: {"host": EngineSlot(1, run)})
     (tmp_path / "suite.yaml").write_text("suite: s\nruns: [{drills: [cut.yaml], engines: [host], repeats: 2}]\n")
     found = _document(capsys, "ci", "run", str(tmp_path / "suite.yaml"), "--out", str(tmp_path / "ci"), code=1)
     assert isinstance(found["drills"], list)
@@ -122,7 +125,7 @@ def test_ci_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_campaign_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(cli, "pool_for", lambda *_: Pretended())
+    monkeypatch.setattr("commands.campaign.pool_for", lambda *_: Pretended())
     out = str(tmp_path / "out")
     found = _document(capsys, "campaign", "run", "tiny", "--sequences", "3", "--out", out)
     assert found["sequences"] == 3
@@ -138,7 +141,7 @@ def test_doctor_calibrate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     steps = [calibrate.Step(0.1, 1000.0, True, 1.0, 2.0, ""), calibrate.Step(0.2, 2000.0, False, 9.0, 9.0, "busy")]
     monkeypatch.setattr(calibrate, "calibrate", lambda: iter(steps))
     monkeypatch.setattr(calibrate, "save", lambda _result: None)
-    assert cli.commands.main(["doctor", "--calibrate", "--json"], prog_name="hpn", standalone_mode=False) == 0
+    assert cli.command_line.main(["doctor", "--calibrate", "--json"], prog_name="hpn", standalone_mode=False) == 0
     assert [step["clean"] for step in json.loads(capsys.readouterr().out)] == [True, False]
 
 

@@ -30,7 +30,10 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_mistake_of_our_own_is_not_a_fail() -> None:
     """An exception that nobody expected, as a user meets it."""
-    planted = "import sys, cli; cli.library.ls = lambda: [][0]; sys.argv = ['hpn', 'drill', 'ls']; cli.main()"
+    planted = (
+        "import sys, cli; from scenarios.drill import catalogue; catalogue.ls = lambda: [][0]; "
+        "sys.argv = ['hpn', 'drill', 'ls']; cli.main()"
+    )
     found = run("-c", planted)
     assert found.returncode == MachineError.exit_code
     assert "IndexError" in found.stderr, "the traceback, for the report"

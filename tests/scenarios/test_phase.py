@@ -79,7 +79,7 @@ def ordered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> l
     monkeypatch.setattr(session, "run", run)
     monkeypatch.setattr(calibrate, "check", lambda *_: None)
     arguments = ["drill", "run", "link-down", "--out", str(tmp_path), *options]
-    cli.commands.main(arguments, prog_name="hpn", standalone_mode=False)
+    cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False)
     return made
 
 

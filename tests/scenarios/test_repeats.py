@@ -61,7 +61,7 @@ def drill_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver_ms: Sequ
     (tmp_path / "cut.yaml").write_text(DRILL)
     arguments = ["drill", "run", str(tmp_path / "cut.yaml"), "--repeat", str(len(receiver_ms))]
     arguments += ["--out", str(tmp_path / "out"), "--junit", str(tmp_path / "junit.xml")]
-    code = cli.commands.main(arguments, prog_name="hpn", standalone_mode=False)
+    code = cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False)
     assert isinstance(code, int)
     return code
 
@@ -115,7 +115,7 @@ def test_queue_pairs_that_die_in_39_of_100_runs_fail_a_drill(
         (flow("rx", at_edge("rx", Relation.RECEIVER, 40, died=True), at_edge("rx", Relation.RECEIVER), dst="n"),),
     )
     arguments = planted(monkeypatch, tmp_path, drill, [link_down(), dead, *[link_down()] * 60, *[dead] * 38])
-    assert cli.commands.main(arguments, prog_name="hpn", standalone_mode=False) == Outcome.FAIL.exit_code
+    assert cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False) == Outcome.FAIL.exit_code
     said = capsys.readouterr().out
     assert "FAIL  cut over 100 repeats: 61 pass, 39 fail; UNSTABLE" in said
     assert "61 of 100 trusted runs pass: failure rate below 48 % at 95 % confidence (one-sided exact binomial)" in said
@@ -127,7 +127,7 @@ def test_ten_of_ten_prove_a_failure_rate_below_26_percent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = planted(monkeypatch, tmp_path, DRILL, [link_down()] * 10)
-    assert cli.commands.main(arguments, prog_name="hpn", standalone_mode=False) == 0
+    assert cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False) == 0
     assert "10 of 10 trusted runs pass: failure rate below 26 % at 95 % confidence" in capsys.readouterr().out
 
 
@@ -139,7 +139,7 @@ def test_a_drill_may_ask_for_the_median_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver_ms: Sequence[int], code: int
 ) -> None:
     arguments = planted(monkeypatch, tmp_path, STATISTIC, [link_down(receiver=ms) for ms in receiver_ms])
-    assert cli.commands.main(arguments, prog_name="hpn", standalone_mode=False) == code
+    assert cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False) == code
 
 
 @pytest.mark.parametrize(("statistic", "repeat", "least"), [("median", 1, 5), ("median", 4, 5), ("p95", 58, 59)])
@@ -150,7 +150,7 @@ def test_a_statistic_of_too_few_runs_is_refused_before_any_is_made(
     with pytest.raises(
         InputError, match=rf"cut.yaml:8: .*takes {least} repeats or more .*not {repeat}; write --repeat"
     ):
-        cli.commands.main(arguments, prog_name="hpn", standalone_mode=False)
+        cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False)
     assert not (tmp_path / "out").exists()
 
 

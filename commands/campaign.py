@@ -1,0 +1,76 @@
+"""Campaigns of random faults."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from commands.page import Page, engine_name, json_option, show, stall_limit_option
+from scenarios.campaign import campaign as campaigns
+from scenarios.campaign import report as campaign_report
+from scenarios.campaign.journal import load as load_campaign
+from scenarios.campaign.pools import pool_for
+from testbed.fabric.load import load_fabric
+
+
+@click.group()
+def campaign() -> None:
+    """Random sequences of faults, invariants checked after each; what breaks becomes the smallest drill file."""
+
+
+@campaign.command("run")
+@click.argument("topology", default="tiny")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Draws the sequences.")
+@click.option(
+    "--sequences", type=click.IntRange(1, 10**6), default=200, show_default=True, help="How many, over all runs."
+)
+@click.option("--jobs", type=click.IntRange(1, 256), help="Labs side by side; default: one per core.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("campaign-out"), show_default=True
+)
+@click.option("--engine", type=click.Choice(["host", "uml"]), default="host", show_default=True, help="Where labs run.")
+@click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@click.option("--scheduler", metavar="ADDRESS", help="Run on the workers of this dask scheduler instead.")
+@click.option(
+    "--long-faults",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="So many of the faults last 4 to 15 s, past LACP's and BGP's timers; default: 25 in virtual time, else 0.",
+)
+@stall_limit_option
+@json_option
+def campaign_run(
+    topology: str,
+    seed: int,
+    sequences: int,
+    jobs: int | None,
+    out: Path,
+    engine: str,
+    virtual_time: bool,
+    scheduler: str | None,
+    long_faults: float | None,
+    as_json: bool,
+) -> int:
+    """Run a campaign, or go on with the one in the --out folder, and shrink what it breaks."""
+    page, where = Page(as_json), engine_name(engine, virtual_time)
+    share = None if long_faults is None else long_faults / 100
+    plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, where, share)
+    for entry in campaigns.carry_out(out, plan, sequences, pool_for(plan.engine, out, jobs, scheduler)):
+        page.tell(campaign_report.line(entry))
+    kept, done = load_campaign(out)
+    page.show(*campaign_report.tables(kept, done))
+    page.end(lambda: campaign_report.overview(kept, done))
+    return campaign_report.exit_code(done)
+
+
+@campaign.command("show")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def campaign_show(folder: Path, as_json: bool) -> None:
+    """Show what a campaign has found so far, also while it runs."""
+    if as_json:
+        click.echo(json.dumps(campaign_report.overview(*load_campaign(folder)), indent=2))
+        return
+    show(*campaign_report.tables(*load_campaign(folder)))

@@ -1,0 +1,49 @@
+"""Suites of drills."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from commands.page import Page, json_option
+from results.ci import ci_document, ci_table, grouped
+from results.ci import exit_code as ci_exit_code
+from results.run.folder import prepare
+from scenarios.run import engines
+from scenarios.suite import schedule
+from scenarios.suite import slots as engine_slots
+from scenarios.suite.suite import load_suite
+
+
+@click.group()
+def ci() -> None:
+    """Suites of drills for continuous integration: one report, one exit code."""
+
+
+@ci.command("run")
+@click.argument("suite", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("ci-out"), show_default=True)
+@click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: the suite's, or one per core.")
+@json_option
+def ci_run(suite: Path, out: Path, jobs: int | None, as_json: bool) -> int:
+    """Run every drill of a suite file on its engines, go on after failures, write OUT/junit.xml and OUT/summary.md.
+
+    A run on the host or in QEMU has the machine to itself; guests with virtual time disturb nobody.
+    """
+    page, wanted = Page(as_json), load_suite(suite, engines.NAMES)
+    prepare(out)
+    runs = []
+    try:
+        started = schedule.run_suite(
+            wanted, engine_slots.slots(), out, lambda run: page.tell(f"starting {run.title}"), jobs=jobs
+        )
+        for run in started:
+            runs.append(run)
+            page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
+    finally:
+        groups = grouped(schedule.in_order(wanted, runs))
+        schedule.write_reports(out, wanted, groups)
+    page.show(ci_table(groups))
+    page.end(lambda: ci_document(groups))
+    return ci_exit_code(groups)

@@ -1,0 +1,230 @@
+"""Drills: list, read, check, run; what their runs say, again and side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from commands.page import Page, engine_name, json_option, show, stall_limit_option
+from results.compare import compare, spread_table
+from results.engines import Difference, engine_tables, side_by_side
+from results.junit import Judged, junit_xml
+from results.junit import check_place as check_junit
+from results.run.folder import RunFolder, run_document
+from results.run.folder import load as load_run
+from results.text.live import LiveView
+from results.text.tables import (
+    table,
+)
+from results.text.terminal import summary
+from results.verdict import Outcome, worst_exit_code
+from scenarios.drill import catalogue
+from scenarios.drill.describe import describe
+from scenarios.run import calibrate, engines, repeats, session
+from scenarios.run.order import Batch, Order
+from testbed.errors import InputError, MachineError, NoisyError
+
+
+@click.group()
+def drill() -> None:
+    """Scripted failure drills: list, read, check and run them."""
+
+
+@drill.command("ls")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def drill_ls(as_json: bool) -> None:
+    """List the drills that come with hpn."""
+    if as_json:
+        click.echo(json.dumps([{"name": d.name, "summary": d.summary} for d in catalogue.ls()], indent=2))
+        return
+    show(table("drills", ("name", "what happens"), ((d.name, d.summary) for d in catalogue.ls())))
+
+
+@drill.command("show")
+@click.argument("name")
+def drill_show(name: str) -> None:
+    """Explain a drill: what happens in hardware, what is emulated, its timeline and expectations."""
+    for line in describe(catalogue.load(name)):
+        click.echo(line)
+
+
+@drill.command("validate")
+@click.argument("names", nargs=-1, required=True)
+def drill_validate(names: tuple[str, ...]) -> None:
+    """Check drill files: every mistake at once, with file and line."""
+    problems: list[str] = []
+    for name in names:
+        try:
+            catalogue.load(name)
+            click.echo(f"{name}: good")
+        except InputError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise InputError(problems)
+
+
+@drill.command("run")
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every drill that comes with hpn.")
+@click.option("--engine", type=click.Choice(["host", "qemu", "uml"]), default="host", show_default=True, help="Where.")
+@click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@stall_limit_option
+@click.option(
+    "--slow", type=click.IntRange(1, 100), help="Divide the traffic by this; default: 10 in UML, 40 in emulated QEMU."
+)
+@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Runs of each drill.")
+@click.option(
+    "--phase",
+    type=click.IntRange(1, 10**6),
+    default=1,
+    show_default=True,
+    help="Number of the first run: faults fall into the protocols' timers, and seeds are, as drawn from it.",
+)
+@click.option(
+    "--tries", type=click.IntRange(1, 20), default=1, show_default=True, help="Of a run, while it cannot be trusted."
+)
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
+@click.option("--keep-records", is_flag=True, help="Keep every packet's record, compressed, for: hpn analyse")
+@json_option
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders; default: runs/TIME."
+)
+@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), hidden=True)  # inside a guest
+@click.option("--as-engine", default="host", hidden=True)
+@click.option("--as-repeat", type=int, default=0, hidden=True)  # one of a series that another command makes
+def drill_run(
+    names: tuple[str, ...],
+    everything: bool,
+    engine: str,
+    virtual_time: bool,
+    slow: int | None,
+    repeat: int,
+    phase: int,
+    tries: int,
+    junit: Path | None,
+    keep_records: bool,
+    as_json: bool,
+    out: Path | None,
+    folder: Path | None,
+    as_engine: str,
+    as_repeat: int,
+) -> int:
+    """Run drills, each in a lab of its own, and judge them. The exit code is the worst answer."""
+    wanted = engine_name(engine, virtual_time)
+    if everything == bool(names):
+        raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
+    drills = [catalogue.load(name) for name in names or [each.name for each in catalogue.ls()]]
+    if slow:
+        drills = [chosen.slowed(slow) for chosen in drills]
+    if junit is not None:
+        check_junit(junit)
+    page = Page(as_json)
+    if folder is not None:  # inside a guest: news as lines; the outside reads the run folder and prints it
+        order = Order(
+            drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine, keep_records=keep_records, phase=phase
+        )
+        with LiveView(page.console, order.title) as listen:
+            return session.run(order, listen).verdict().exit_code
+    if not as_repeat:
+        repeats.check(drills, repeat)
+    if engine == "host":
+        budget = calibrate.load()
+        for chosen in drills:
+            calibrate.check(chosen, budget)
+    out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries, keep_records, phase)
+    guest = engines.ENGINES[wanted]() if wanted != engines.HOST else None
+    runs: list[RunFolder] = []
+    refused: MachineError | NoisyError | None = None
+    try:
+        watched = engines.run_batch(batch, guest, lambda title: LiveView(page.console, title), page.tell)
+        for order, run in watched:
+            if isinstance(run, MachineError | NoisyError):
+                refused = run if refused is None or isinstance(run, MachineError) else refused
+                click.echo(f"hpn: {order.drill.name}: {run}", err=True)
+                continue
+            runs.append(run)
+            page.console.print(summary(run.manifest(), run.metrics(), run.verdict()))
+            page.console.print(f"run folder: {run.path}\n", soft_wrap=True)
+    finally:
+        repeated = repeats.judge(batch, runs)
+        if junit is not None:
+            junit.write_text(junit_xml((Judged(run.manifest(), run.verdict()) for run in runs), repeated))
+    if repeat > 1:
+        page.show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
+        page.show(*repeats.summaries(repeated))
+    page.end(lambda: {"runs": [run_document(run) for run in runs], "repeats": repeated})
+    code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
+    return refused.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
+
+
+@drill.command("compare")
+@click.argument("name")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders.")
+@json_option
+def drill_compare(name: str, out: Path | None, as_json: bool) -> int:
+    """Run one drill on the host, in QEMU, in UML and in virtual time; put the failover times side by side."""
+    place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    page, runs = Page(as_json), []
+    for engine, found in engines.run_everywhere(catalogue.load(name), place, tuple(sys.argv[1:]), page.tell):
+        if isinstance(found, MachineError | NoisyError):
+            click.echo(f"left out: {engine}: {found}", err=True)
+            continue
+        runs.append(found)
+        page.show(summary(found.manifest(), found.metrics(), found.verdict()))
+    if not runs:
+        raise MachineError("no engine could run it; hpn doctor says what is missing")
+    differences = side_by_side([(run.manifest(), run.metrics()) for run in runs])
+    page.show(*engine_tables(differences))
+    page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": differences})
+    return worst_exit_code(run.verdict() for run in runs)
+
+
+@click.command("analyse")
+@click.argument("run", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write metrics and verdict anew here.")
+@json_option
+def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
+    """Make metrics and verdict of a run folder anew, from what --keep-records kept in it.
+
+    The exit code is the verdict's; 2 when the folder holds other metrics or another verdict than its records give,
+    unless --out takes the new ones.
+    """
+    from scenarios.run.analyse import analyse  # numpy, which a drill loads after its measurement only
+
+    page, found = Page(as_json), analyse(load_run(run))
+    page.show(summary(found.manifest, found.metrics, found.verdict))
+    page.tell(f"measured with hpn {found.measured_by}, analysed with hpn {found.analysed_by}")
+    for line in found.differences:
+        page.tell(f"differs: {line}")
+    page.end(lambda: run_document(found.run, found.files) | {"differences": found.differences})
+    if out is not None:
+        page.tell(f"run folder: {found.write(out).path}")
+    elif found.differences:
+        raise InputError(f"{run} does not follow from its own records; --out DIR writes what does")
+    else:
+        page.tell(f"{', '.join(found.files)}: equal to those of the run, byte for byte")
+    return found.verdict.exit_code
+
+
+@click.command("compare")
+@click.argument("folders", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def compare_(folders: tuple[Path, ...], as_json: bool) -> None:
+    """Put run folders of one drill on several engines side by side, with the reason for each difference."""
+    found = [load_run(folder) for folder in folders]
+    _show_differences(side_by_side([(run.manifest(), run.metrics()) for run in found]), as_json)
+
+
+def _show_differences(found: Sequence[Difference], as_json: bool) -> None:
+    """Engines side by side."""
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+    else:
+        show(*engine_tables(found))

@@ -1,0 +1,70 @@
+"""A group of commands that imports a command's module when that command is asked for, and lists all without."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Container, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+_INDENT = 6  # what click leaves free beside the names
+
+
+class LazyGroup(click.Group):
+    """Its commands lie in modules of their own."""
+
+    def __init__(self, *args: Any, modules: Mapping[str, str], **kwargs: Any) -> None:
+        """``modules``: the module of each command by the command's name."""
+        super().__init__(*args, **kwargs)
+        self._modules = modules
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        """Every name, in order of the alphabet, as click has them."""
+        return sorted(self._modules)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        """The command, its module imported; None when there is none of that name."""
+        if name not in self._modules:
+            return None
+        module = importlib.import_module(self._modules[name])
+        found = vars(module)[_function_of(name, vars(module))]
+        assert isinstance(found, click.Command)
+        return found
+
+    def load(self, arguments: Sequence[str]) -> None:
+        """Import what the command of this command line needs, when it has one."""
+        if arguments and arguments[0] in self._modules:
+            importlib.import_module(self._modules[arguments[0]])
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by what their docstrings say, which is read without importing them."""
+        names = self.list_commands(context)
+        width = formatter.width - _INDENT - max(map(len, names))
+        rows = [(name, click.Command(name, help=said).get_short_help_str(width)) for name, said in self._said(names)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _said(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """The docstring of each command."""
+        trees = {module: _functions(module) for module in set(self._modules.values())}
+        for name in names:
+            of_module = trees[self._modules[name]]
+            yield name, of_module[_function_of(name, of_module)]
+
+
+def _function_of(command: str, known: Container[str]) -> str:
+    """Its name; with '_' at the end where Python, or what the command calls, has the name already."""
+    return f"{command}_" if f"{command}_" in known else command
+
+
+def _functions(module: str) -> dict[str, str]:
+    """The docstrings of a module's functions by name."""
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text())
+    return {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -1,0 +1,211 @@
+"""Labs by hand: plan, up, look, break, mend, down."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+
+from commands.page import lab_option, show
+from results.text.live import LiveUp
+from results.text.tables import (
+    change_lines,
+    inventory_tables,
+    rows_table,
+    table,
+)
+from testbed.errors import InputError
+from testbed.fabric.inventory import inventory
+from testbed.fabric.load import load_fabric
+from testbed.fabric.presets import PRESETS
+from testbed.lab.service import attach, control, registry, supervisor
+from testbed.lab.service.inspect import SECTIONS
+
+
+@click.command()
+@click.argument("topology", default="tiny")
+@click.option("--json", "as_json", is_flag=True, help="Print the inventory as JSON.")
+def plan(topology: str, as_json: bool) -> None:
+    """Print the inventory of a preset or topology file, at any size; nothing is built."""
+    found = inventory(load_fabric(topology))
+    if as_json:
+        click.echo(json.dumps(asdict(found), indent=2))
+    else:
+        show(*inventory_tables(found))
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def presets(as_json: bool) -> None:
+    """List the named topologies."""
+    if as_json:
+        click.echo(json.dumps([{"name": p.name, "summary": p.summary} for p in PRESETS.values()], indent=2))
+        return
+    show(table("presets", ("name", "what it is good for"), ((p.name, p.summary) for p in PRESETS.values())))
+
+
+@click.command()
+@click.argument("topology", default="tiny")
+@click.option("--name", help="Name of the lab; default: the topology's.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def up(topology: str, name: str | None, quiet: bool) -> None:
+    """Start a lab of a preset or topology file and return when it is converged."""
+    fabric = load_fabric(topology)
+    started = time.monotonic()
+    request = supervisor.Request(name or fabric.spec.name, topology, fabric)
+    with LiveUp(Console(stderr=True, quiet=quiet), request.name, fabric) as listen:
+        launched = supervisor.launch(request, listen, on_up=_see_it_through)
+    if not quiet:
+        click.echo(
+            f"lab {launched.name}: {launched.nodes} nodes, {launched.links} links, LAG datapath {launched.datapath},"
+            f" converged after {time.monotonic() - started:.2f} s"
+        )
+
+
+def _see_it_through() -> None:
+    """Ignore what would end the command: its lab stays up from here on, so its exit code must say so."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--all", "everything", is_flag=True, help="End every lab of yours.")
+def down(name: str | None, everything: bool) -> None:
+    """End a lab and verify that nothing is left of it; ending one that is not up is no error."""
+    labs = list(registry.everything())
+    if name is not None:
+        registry.check_name(name)
+        labs = [found for found in labs if found[1].name == name]
+    elif not everything and len(labs) > 1:
+        raise InputError(f"which lab? hpn down NAME, or --all; there are: {', '.join(r.name for _, r in labs)}")
+    for place, record in labs:
+        supervisor.stop(place)
+        click.echo(f"lab {record.name} is down")
+    if not labs:
+        click.echo("no lab is up" if name is None else f"lab {name} is not up")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def ls(as_json: bool) -> None:
+    """List your labs: starting, up, ending, or died with last words."""
+    records = [record for _, record in registry.everything()]
+    if as_json:
+        click.echo(json.dumps([asdict(record) for record in records], indent=2))
+        return
+    columns = ("name", "state", "topology", ">nodes", ">links", "datapath", ">process", ">age")
+    rows = (
+        (r.name, r.state, r.topology, r.nodes, r.links, r.datapath, r.first_pid, f"{time.time() - r.started_at:.0f} s")
+        for r in records
+    )
+    show(table("labs", columns, rows))
+    for record in records:
+        if record.reason:
+            click.echo(f"{record.name}: {record.reason}")
+
+
+@click.command()
+@click.argument("what", required=False, type=click.Choice(list(SECTIONS)))
+@lab_option
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def inspect(what: str | None, lab_name: str | None, as_json: bool) -> None:
+    """Show nodes, links, LACP, BGP sessions, routes and ECMP groups of a lab as they are now."""
+    place, _ = registry.find(lab_name)
+    found = control.call(place.socket, "inspect", what=what or "")
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        sections = {what: found} if what else found
+        assert isinstance(sections, dict)
+        show(*(rows_table(name, rows) for name, rows in sections.items()))
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("node")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+@lab_option
+def exec(node: str, command: tuple[str, ...], lab_name: str | None) -> int:
+    """Run a command in a node of a lab: hpn exec p0.s0.h0 -- ping -c 3 10.0.1.1"""
+    place, record = registry.find(lab_name)
+    return attach.execute(record.first_pid, registry.fabric_of(place), node, command)
+
+
+@click.command()
+@click.argument("node", required=False)
+@lab_option
+@click.option("--script", type=click.Path(exists=True, dir_okay=False), help="Run these commands instead of asking.")
+def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
+    """Open Mininet's CLI on a lab, or a shell in one of its nodes."""
+    place, record = registry.find(lab_name)
+    fabric = registry.fabric_of(place)
+    if node is not None:
+        return attach.execute(record.first_pid, fabric, node, [os.environ.get("SHELL") or "/bin/sh"])
+    return attach.shell(record.first_pid, fabric, sys.stdin, script)
+
+
+@click.command()
+@click.argument("src")
+@click.argument("dst")
+@click.option("--sport", type=click.IntRange(1, 65535), required=True, help="UDP source port.")
+@click.option("--dport", type=click.IntRange(1, 65535), default=4791, show_default=True, help="UDP destination port.")
+@lab_option
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_json: bool) -> int:
+    """Show the exact path a flow takes now, from NIC SRC to NIC DST (such as p0.s0.h0.r0): asked of the kernel."""
+    place, _ = registry.find(lab_name)
+    found = control.call(place.socket, "trace", src=src, dst=dst, sport=sport, dport=dport)
+    assert isinstance(found, dict)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        show(rows_table(f"{src} to {dst}, source port {sport}", found["steps"]))
+        click.echo(f"dropped: {found['dropped']}" if found["dropped"] else "delivered")
+    return 1 if found["dropped"] else 0
+
+
+@click.command("break")
+@click.argument("target")
+@lab_option
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def break_(target: str, lab_name: str | None, as_json: bool) -> None:
+    """Break a part of a lab by hand, until: hpn mend.
+
+    A link (p0.s0.h0.r0.0, p0.s0.t0.0-p0.a0.0) or every port of a NIC (p0.s0.h0.r0) or host (p0.s0.h0) loses carrier;
+    a ToR (p0.s0.t0.0), Agg (p0.a0.0) or Core (c0.0) crashes. Names: hpn inspect nodes, hpn inspect links.
+    """
+    place, _ = registry.find(lab_name)
+    _show_change(control.call(place.socket, "break", target=target), "down", as_json)
+
+
+@click.command()
+@click.argument("target")
+@lab_option
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def mend(target: str, lab_name: str | None, as_json: bool) -> None:
+    """Undo: hpn break TARGET. What else is broken, a link of that host for instance, stays so."""
+    place, _ = registry.find(lab_name)
+    _show_change(control.call(place.socket, "mend", target=target), "up", as_json)
+
+
+@click.command()
+@lab_option
+def events(lab_name: str | None) -> None:
+    """Follow the timeline of a lab as JSON lines until Ctrl-C."""
+    place, _ = registry.find(lab_name)
+    control.call(place.socket, "events", on_event=lambda event: click.echo(json.dumps(event)))
+
+
+def _show_change(change: control.JsonValue, direction: str, as_json: bool) -> None:
+    """What a break (direction 'down') or a mend ('up') changed."""
+    if as_json:
+        click.echo(json.dumps(change, indent=2))
+    elif isinstance(change, dict):
+        for line in change_lines(change, direction):
+            click.echo(line)

@@ -1,0 +1,107 @@
+"""What this machine can do, and how well: doctor, bench, self-test, guests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from commands.page import Page, engine_name, show, stall_limit_option, terminal
+from results.ground_truth import ground_truth_table, paused_table
+from results.text.live import LiveSteps
+from results.text.tables import (
+    calibration_line,
+    doctor_table,
+    figure_line,
+)
+from scenarios.bench import figures
+from scenarios.run import calibrate
+from scenarios.selftest import start
+from testbed.doctor import examine
+from testbed.errors import MachineError, NoisyError
+from testbed.vm import kernel_build
+from testbed.vm import shell as guest_shell
+from testbed.vm.doctor import examine as examine_guests
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--engines", "boot", is_flag=True, help="Boot a guest with each engine to see (half a minute).")
+@click.option("--calibrate", "measure", is_flag=True, help="Measure the packet budget and noise floor (half a minute).")
+def doctor(as_json: bool, boot: bool, measure: bool) -> int:
+    """Say what this machine can do, what is used instead, and what would provide it."""
+    found = [*examine(), *examine_guests(boot=boot)]
+    if measure:
+        page, steps = Page(as_json), []
+        for step in calibrate.calibrate():
+            steps.append(step)
+            page.tell(calibration_line(step))
+        calibrate.save(calibrate.result(steps))
+        page.end(lambda: steps)
+        return 0 if steps[0].clean else NoisyError.exit_code
+    if as_json:
+        click.echo(json.dumps([asdict(capability) for capability in found], indent=2))
+    else:
+        show(doctor_table(found))
+    return MachineError.exit_code if any(c.needed and not c.present for c in found) else 0
+
+
+@click.command()
+@click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Repeats; medians are shown.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def bench(runs: int, as_json: bool) -> int:
+    """Measure the speeds this project claims, beside stock Mininet where it is installed."""
+    found = []
+    for figure in figures.everything(runs):
+        found.append(figure)
+        if not as_json:
+            click.echo(figure_line(figure))
+    if as_json:
+        click.echo(json.dumps([asdict(figure) | {"met": figure.met} for figure in found], indent=2))
+    return 1 if any(figure.met is False for figure in found) else 0
+
+
+@click.command()
+@click.option("--engine", type=click.Choice(["host", "uml"]), default="host", show_default=True, help="Where.")
+@click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), hidden=True)  # inside a guest
+@click.option("--as-engine", default="host", hidden=True)
+def selftest(engine: str, virtual_time: bool, as_json: bool, folder: Path | None, as_engine: str) -> int:
+    """Inject outages of exactly known length and check that what is measured of them is true."""
+    if folder is not None:
+        return start.run_here(as_engine, folder).outcome.exit_code
+    page = Page(as_json)
+    found = start.run(engine_name(engine, virtual_time), page.tell)
+    page.show(ground_truth_table(found), paused_table(found))
+    for reason in found.reasons():
+        page.tell(reason)
+    page.tell(found.outcome)
+    page.end(lambda: json.loads(found.to_json()))
+    return found.outcome.exit_code
+
+
+@click.group()
+def vm() -> None:
+    """Guest kernels for drills: --engine qemu, --engine uml."""
+
+
+@vm.command("build-kernel")
+@click.option("--source", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A linux-source tar file.")
+def vm_build_kernel(source: Path | None) -> None:
+    """Build the user-mode-linux kernel that --virtual-time needs, into the cache (3 to 5 minutes, once)."""
+    with LiveSteps(terminal()) as listen:
+        built = kernel_build.build(listen, source)
+    click.echo(f"user-mode-linux {built.release} is in the cache as {built.key}")
+
+
+@vm.command("shell", context_settings={"allow_interspersed_args": False})
+@click.option("--engine", type=click.Choice(guest_shell.ENGINES), help="Default: uml where it can run, else qemu.")
+@click.option("--virtual-time", is_flag=True, help="With uml and a command: a clock that CPU load cannot touch.")
+@stall_limit_option
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def vm_shell(engine: str | None, virtual_time: bool, command: tuple[str, ...]) -> int:
+    """Work in a guest kernel: a shell there, or one command: hpn vm shell -- sh -c 'hpn up tiny && hpn inspect'"""
+    return guest_shell.run(command, engine, virtual_time, click.echo)

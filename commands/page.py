@@ -1,0 +1,82 @@
+"""What commands share: where they print, and the options that several have."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+from pydantic_core import to_json
+from rich.console import Console, RenderableType
+
+from testbed.errors import InputError
+from testbed.vm.standstill import STALL_S, STALL_VARIABLE
+
+
+def _set_stall_limit(_context: click.Context, _option: click.Parameter, seconds: float | None) -> None:
+    """Every guest that this command or one that it starts boots is told by the environment."""
+    if seconds is not None:
+        os.environ[STALL_VARIABLE] = f"{seconds:g}"
+
+
+stall_limit_option = click.option(
+    "--stall-limit",
+    type=click.FloatRange(1, 86_400),
+    metavar="SECONDS",
+    expose_value=False,
+    callback=_set_stall_limit,
+    help=f"End a guest whose clock stands for so long. Default: {STALL_S:g}, or {STALL_VARIABLE}.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")
+lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")
+
+
+def engine_name(engine: str, virtual_time: bool) -> str:
+    """The engine that --engine and --virtual-time ask for. InputError when they do not fit together."""
+    if not virtual_time:
+        return engine
+    if engine != "uml":
+        raise InputError("--virtual-time needs --engine uml")
+    return "uml-virtual-time"
+
+
+@dataclass(frozen=True)
+class Page:
+    """Where a command that takes its time prints: with --json one document on stdout, news on stderr."""
+
+    as_json: bool
+
+    @property
+    def console(self) -> Console:
+        """For news that are more than a line."""
+        return terminal(stderr=self.as_json)
+
+    def tell(self, line: str) -> None:
+        """Print one line of news."""
+        click.echo(line, err=self.as_json)
+
+    def show(self, *renderables: RenderableType) -> None:
+        """Print the answer as tables, without --json."""
+        if not self.as_json:
+            show(*renderables)
+
+    def end(self, document: Callable[[], object]) -> None:
+        """Print the answer as JSON, with --json; what is no number in JSON (infinity) is null."""
+        if self.as_json:
+            click.echo(to_json(document(), indent=2, inf_nan_mode="null"))
+
+
+def terminal(stderr: bool = False) -> Console:
+    """Where to print: as wide as the terminal or COLUMNS say, else 160; brackets are brackets, never markup."""
+    wide = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
+    return Console(stderr=stderr, width=None if wide else 160, markup=False, emoji=False, highlight=False)
+
+
+def show(*renderables: RenderableType) -> None:
+    """Print tables, a blank line between them."""
+    console = terminal()
+    for renderable in renderables:
+        console.print(renderable)
+        console.print()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 
 from failover.analysis.model import DrillMetrics
@@ -16,6 +15,7 @@ from results.run.manifest import Manifest
 from results.verdict import Verdict
 from scenarios.run.judgement import judge_measured
 from scenarios.run.kept import kept
+from testbed import versions
 from testbed.errors import InputError
 from testbed.files.document import shorten
 
@@ -51,8 +51,8 @@ class Analysed:
         made.write_events(self.run.events())
         made.write_metrics(self.metrics)
         made.write_verdict(self.verdict)
-        versions = {**self.manifest.versions, "hpn analysed with": self.analysed_by}
-        made.write_manifest(replace(self.manifest, versions=versions))
+        wrote = {**self.manifest.versions, "hpn analysed with": self.analysed_by}
+        made.write_manifest(replace(self.manifest, versions=wrote))
         return made
 
 
@@ -78,7 +78,7 @@ def analyse(run: RunFolder) -> Analysed:
         metrics=metrics,
         verdict=verdict,
         measured_by=found.hpn,
-        analysed_by=version("hpn"),
+        analysed_by=versions.HPN,
         files=files,
         differences=tuple(_differences(run.path, files)),
     )

@@ -11,7 +11,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from failover.analysis.ports import Sampled, Sampling, Series, Watched
 from results.run.arrays import Array, Wanted, check_memory, read_arrays, write_arrays
 from results.run.folder import RunFolder
 from scenarios.run.measured import Facts, Measured
+from testbed import versions
 from testbed.errors import InputError
 from testbed.files.document import shorten
 from traffic.records import RECEIVED, SENT
@@ -89,7 +89,7 @@ def keep(folder: Path, measured: Measured) -> None:
         arrays["ports"] = np.frombuffer(content, _READING)
     kept = _Kept(
         format=_FORMAT,
-        hpn=version("hpn"),
+        hpn=versions.HPN,
         counts={name: len(array) for name, array in arrays.items()},
         ports=_ports(measured.ports),
         facts=measured.facts,

@@ -13,7 +13,6 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 from failover.analysis.hostload import HostLoad
@@ -34,6 +33,7 @@ from scenarios.run.guard import Guard
 from scenarios.run.order import Order
 from scenarios.run.phase import phase_of
 from scenarios.run.traffic_on_lab import LabTraffic
+from testbed import versions
 from testbed.errors import HpnError, InputError, MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.fabric.build import build
@@ -258,9 +258,9 @@ def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manif
         phase=phase.number,
         phase_ms=phase.shift_ns / 1e6,
         versions={
-            "hpn": version("hpn"),
+            "hpn": versions.HPN,
             "python": platform.python_version(),
-            "mininet": version("mininet"),
+            "mininet": versions.MININET,
             "bird": bird_version(),
         },
         seeds={"fabric": spec.seed},

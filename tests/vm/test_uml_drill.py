@@ -15,6 +15,7 @@ from results.run import folder
 from results.run.folder import RunFolder
 from results.verdict import Outcome
 from scenarios.run.analyse import analyse
+from testbed import PACKAGES
 from testbed.errors import MachineError
 from testbed.vm.guest import GuestJob
 from testbed.vm.uml import Uml
@@ -80,8 +81,8 @@ def test_a_drill_runs_in_a_guest_and_its_run_folder_comes_back(drill: Path, tmp_
 
 
 def _checkout(to: Path) -> Path:
-    """A copy of the project as pip has installed it, without its byte code."""
-    for package in ("failover", "hpn.egg-info", "results", "scenarios", "testbed", "traffic"):
+    """A copy of the project without its byte code, and without what pip leaves in a checkout it installs from."""
+    for package in PACKAGES:
         shutil.copytree(_ROOT / package, to / package, ignore=shutil.ignore_patterns("__pycache__"))
     return Path(shutil.copy(_ROOT / "cli.py", to))
 

@@ -21,8 +21,8 @@ from scenarios.drill.model import Profile, Timeline, Workload
 from scenarios.drill.spares import Roster, idle
 from scenarios.drill.targets import settling_problem, target_problem
 from scenarios.drill.workload import PATH_MTUS, mtu_needed, packet_period_ns
-from scenarios.expect.expectation import OUTAGES, At, Expectation, Flows, Metric
-from scenarios.expect.measure import RELATIONS, is_about_whole_record
+from scenarios.expect.choose import RELATIONS, is_about_whole_record
+from scenarios.expect.expectation import At, Expectation, Flows
 from testbed.fabric.model import Fabric
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Where, shorten
@@ -192,32 +192,32 @@ def _edges(parts: Parts) -> Found:
 
 
 def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], profile: Profile) -> str:
-    asks = expectation.edge is not At.ANY or expectation.metric.needs_fault
+    needs = expectation.metric.needs
+    asks = expectation.edge is not At.ANY or needs.fault
     asks = asks or expectation.flows not in {Flows.ALL, Flows.OTHERS}
     if not faults:
         return "the drill has no faults; add one under timeline.faults, or remove the expectation" if asks else ""
     chosen = [planned for planned in faults if expectation.fault in {None, planned.id}]
-    if expectation.metric is Metric.JOB_DOWNTIME and not any(p.fault.REPLACES_HOST for p in chosen):
+    if needs.takeover and not any(p.fault.REPLACES_HOST for p in chosen):
         kinds = " or ".join(kind for kind, fault in FAULTS.items() if fault.REPLACES_HOST)
         return f"no spare takes over from a host; add a fault {kinds}, or name it"
     if expectation.edge is At.REPAIR and not any(planned.repaired_at_ns for planned in chosen):
         return "no fault is repaired within the drill; add 'for' to it, or write edge: failure"
-    if expectation.metric in {Metric.RECOVER, Metric.CONVERGED} and expectation.edge is At.FAILURE:
+    if needs.time and expectation.edge is At.FAILURE:
         short = [p for p in chosen if p.for_ns is not None and p.for_ns < profile.validation_ns]
         replaced = [(p, p.fault.replacement) for p in chosen]
         short += [p for p, by in replaced if by is not None and by.after_ns < profile.validation_ns]
         if short:
             needed = format_duration(profile.validation_ns)
             key = "after" if short[0].fault.REPLACES_HOST else "for"
-            what = "a flow can be called recovered" if expectation.metric is Metric.RECOVER else "the lab can be quiet"
-            return f"{short[0].id} is repaired before {what}; write {key}: {needed} or more"
+            return f"{short[0].id} is repaired before {needs.time}; write {key}: {needed} or more"
     return ""
 
 
 def _resolution(parts: Parts) -> Found:
     period_ns = packet_period_ns(parts.flows)
     for expectation, where in parts.expectations:
-        if expectation.metric not in OUTAGES:
+        if not expectation.metric.needs.period:
             continue
         if expectation.bound.is_upper and expectation.limit < period_ns:
             text = f"a queue pair sends one packet every {period_ns / 1e6:.3g} ms and nothing shorter can be seen"

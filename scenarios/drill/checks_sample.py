@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from failover.analysis.ports import Sampling, watched
-from scenarios.expect.expectation import OF_PORTS, Expectation, Metric
+from scenarios.expect.expectation import Expectation
 from testbed.fabric.model import Fabric
 from testbed.files.units import format_duration
 
@@ -15,11 +15,11 @@ _MS = 10**6
 
 def expectation_problem(expectation: Expectation, fabric: Fabric, sample: Sampling | None) -> str:
     """Why an expectation of ports can never be judged, with the way out; '' when it can, or is of something else."""
-    if expectation.metric not in OF_PORTS:
+    if not expectation.metric.needs.samples:
         return ""
     if sample is None:
         return "nothing is sampled; add sample: {queues: 10 ms}"
-    if expectation.metric is Metric.PORT_IMBALANCE and all(len(nic.links) < 2 for nic in fabric.nics):
+    if expectation.metric.needs.two_ports and all(len(nic.links) < 2 for nic in fabric.nics):
         return "every NIC has one port; take a dual-ToR architecture, or remove the expectation"
     return ""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from scenarios.expect.expectation import Expectation, Metric
+from scenarios.expect.expectation import Expectation
+from scenarios.expect.metric import Shape
 from scenarios.expect.scope import Scope
 from testbed.fabric.model import Fabric
 from testbed.files.check import did_you_mean
@@ -25,7 +26,7 @@ def scope_problem(
 
     ``flows`` may be empty because they could not be worked out.
     """
-    scope, many = expectation.scope, expectation.metric is Metric.UNTOUCHED
+    scope, many = expectation.scope, expectation.metric.shape is Shape.PARTS
     for key, problem in _unknown(fabric, scope):
         return f"{key}s" if many else key, problem
     if scope.planes and not has_faults:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import cast
@@ -22,9 +23,11 @@ from scenarios.drill.schema import (
     fault_model,
 )
 from scenarios.drill.spares import assigned, stand_ins
-from scenarios.drill.special import scope_of, without_limit
+from scenarios.drill.special import order, scope_of, untouched
 from scenarios.drill.workload import flows_of
-from scenarios.expect.expectation import At, Bound, Expectation, Flows, Metric, Unit
+from scenarios.expect.expectation import At, Bound, Expectation, Flows
+from scenarios.expect.metric import Metric, Shape
+from scenarios.expect.metrics import METRICS
 from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.load import topology_from
@@ -235,15 +238,11 @@ def _expectation(mistakes: Mistakes, where: Where, entry: dict[str, Plain]) -> l
     found: list[tuple[Expectation, Where]] = []
     for key, given in entry.items():
         inside = (*where, key)
-        if key not in list(Metric):
-            hint = did_you_mean(key, [m.value for m in Metric], "metrics are")
-            mistakes.add(inside, f"unknown metric {shorten(key)} in {dotted(where)}; {hint}")
-        elif Metric(key).unit is Unit.YES:
-            found += _yes_or_no(mistakes, inside, Metric(key), given)
-        elif Metric(key) in {Metric.UNTOUCHED, Metric.ORDER}:
-            found += without_limit(mistakes, inside, Metric(key), given)
+        if key in METRICS:
+            found += _READ[METRICS[key].shape](mistakes, inside, METRICS[key], given)
         else:
-            found += _limits(mistakes, inside, Metric(key), given)
+            hint = did_you_mean(key, METRICS, "metrics are")
+            mistakes.add(inside, f"unknown metric {shorten(key)} in {dotted(where)}; {hint}")
     return found
 
 
@@ -280,3 +279,12 @@ def _limits(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> l
         )
         for bound in bounds
     ]
+
+
+_READ: Mapping[Shape, Callable[[Mistakes, Where, Metric, Plain], list[tuple[Expectation, Where]]]] = {
+    Shape.LIMITS: _limits,
+    Shape.YES_NO: _yes_or_no,
+    Shape.PARTS: untouched,
+    Shape.EVENTS: order,
+}
+"""What reads the shape in which a metric is written; notes mistakes and gives nothing when it is not right."""

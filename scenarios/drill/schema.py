@@ -15,7 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field, create_model
 
 from failover.faults import FAULTS, Parameter, parameters
 from failover.faults import Unit as ParameterUnit
-from scenarios.expect.expectation import PHASES, Metric, Unit
+from scenarios.expect.metric import Metric, Takes, Unit
 from testbed.fabric.spec import Strict
 from testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent
 
@@ -197,29 +197,11 @@ class _RatioBounds(Strict):
     over_repeats: OverRepeats = "every"
 
 
-class WholeRunExpectation(_DurationBounds):
-    """``noise_floor:``, ``queue_p99:``, ``queue_worst:``."""
+class _Fault(Strict):
+    fault: str | None = None
 
 
-class RatioExpectation(_RatioBounds):
-    """``port_imbalance:``."""
-
-
-class PhaseExpectation(_Edges, _DurationBounds):
-    """``detect:``, ``switch:``, ``converge:``, ``recover:``, ``converged:``."""
-
-
-class OutageExpectation(_Flows, _DurationBounds):
-    """``worst_outage:``, ``median_outage:``, ``outage_p95:``, ``worst_impairment:``, ``worst_receive_gap:``."""
-
-
-class CountExpectation(_Flows, _CountBounds):
-    """``packets_lost:``, ``queue_pair_deaths:`` and other counts."""
-
-
-class GoodputExpectation(_Flows, _ShareBounds):
-    """``goodput_during:``, ``goodput_after:``."""
-
+class _OfBefore(Strict):
     of: Literal["before"] = "before"
 
 
@@ -232,12 +214,6 @@ class UntouchedExpectation(_Edges):
     hosts: list[str] = Field(default_factory=list)
 
 
-class DowntimeExpectation(_DurationBounds):
-    """``job_downtime:``."""
-
-    fault: str | None = None
-
-
 class OrderExpectation(Strict):
     """``order:``; ``events`` by the names of ``failover.analysis.marks.Mark``."""
 
@@ -246,20 +222,23 @@ class OrderExpectation(Strict):
     edge: Literal["failure", "repair"] = "failure"
 
 
-_BY_UNIT: Mapping[Unit, type[Strict]] = {
-    Unit.MS: OutageExpectation,
-    Unit.COUNT: CountExpectation,
-    Unit.SHARE: GoodputExpectation,
-    Unit.RATIO: RatioExpectation,
+_LOOKS: Mapping[Takes, tuple[type[Strict], ...]] = {
+    Takes.FLOWS: (_Flows,),
+    Takes.EDGES: (_Edges,),
+    Takes.FAULT: (_Fault,),
+    Takes.NOTHING: (),
+}
+_LIMITS: Mapping[Unit, tuple[type[Strict], ...]] = {
+    Unit.MS: (_DurationBounds,),
+    Unit.COUNT: (_CountBounds,),
+    Unit.SHARE: (_ShareBounds,),
+    Unit.RATIO: (_RatioBounds,),
 }
 
 
+@cache
 def expectation_model(metric: Metric) -> type[Strict]:
-    """The model of what stands after a metric's name (``state_restored`` takes yes or no instead)."""
-    if metric in {Metric.NOISE_FLOOR, Metric.QUEUE_P99, Metric.QUEUE_WORST}:
-        return WholeRunExpectation
-    if metric in {Metric.UNTOUCHED, Metric.ORDER}:
-        return UntouchedExpectation if metric is Metric.UNTOUCHED else OrderExpectation
-    if metric is Metric.JOB_DOWNTIME:
-        return DowntimeExpectation
-    return PhaseExpectation if metric in {*PHASES, Metric.CONVERGED} else _BY_UNIT[metric.unit]
+    """The model of what stands behind the name of a metric that has limits."""
+    before = (_OfBefore,) if metric.unit is Unit.SHARE else ()
+    bases = (*before, *_LOOKS[metric.takes], *_LIMITS[metric.unit])
+    return create_model(f"{metric.key} expectation", __base__=bases)

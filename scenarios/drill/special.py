@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from failover.analysis.marks import Mark
 from scenarios.drill.schema import OrderExpectation, UntouchedExpectation
-from scenarios.expect.expectation import At, Bound, Expectation, Metric
+from scenarios.expect.expectation import At, Bound, Expectation
+from scenarios.expect.metric import Metric
 from scenarios.expect.scope import Scope
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Plain, Where, shorten
@@ -25,12 +26,8 @@ def scope_of(values: Mapping[str, object]) -> Scope:
     )
 
 
-def without_limit(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
-    """``untouched`` or ``order``; nothing, with the mistakes noted, when it is not right."""
-    return _untouched(mistakes, where, given) if metric is Metric.UNTOUCHED else _order(mistakes, where, given)
-
-
-def _untouched(mistakes: Mistakes, where: Where, given: Plain) -> Found:
+def untouched(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
+    """Parts of the fabric that feel nothing; nothing, with the mistakes noted, when it is not right."""
     section = mistakes.check(UntouchedExpectation, given, where)
     if section is None:
         return []
@@ -40,11 +37,12 @@ def _untouched(mistakes: Mistakes, where: Where, given: Plain) -> Found:
         return []
     line = mistakes.document.line(where)
     edge = At(section.edge)
-    found = Expectation(Metric.UNTOUCHED, Bound.AT_MOST, 0, edge=edge, fault=section.fault, line=line, scope=scope)
-    return [(found, (*where, "untouched"))]
+    found = Expectation(metric, Bound.AT_MOST, 0, edge=edge, fault=section.fault, line=line, scope=scope)
+    return [(found, (*where, metric.key))]
 
 
-def _order(mistakes: Mistakes, where: Where, given: Plain) -> Found:
+def order(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
+    """Events that follow each other; nothing, with the mistakes noted, when it is not right."""
     section = mistakes.check(OrderExpectation, given, where)
     if section is None:
         return []
@@ -60,5 +58,5 @@ def _order(mistakes: Mistakes, where: Where, given: Plain) -> Found:
         return []
     events, edge = tuple(Mark(name) for name in section.events), At(section.edge)
     line, fault = mistakes.document.line(where), section.fault
-    found = Expectation(Metric.ORDER, Bound.AT_LEAST, 0, edge=edge, fault=fault, line=line, events=events)
+    found = Expectation(metric, Bound.AT_LEAST, 0, edge=edge, fault=fault, line=line, events=events)
     return [(found, here)]

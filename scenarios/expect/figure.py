@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from failover.analysis.budget import Interval, of_statistic
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
 from scenarios.expect.expectation import At, Expectation
 
@@ -27,3 +29,18 @@ def edges_of(expectation: Expectation, metrics: DrillMetrics) -> list[EdgeResult
     """The edges an expectation is about."""
     kinds = {At.FAILURE: {EdgeKind.FAILURE}, At.REPAIR: {EdgeKind.REPAIR}, At.ANY: set(EdgeKind)}[expectation.edge]
     return [e for e in metrics.edges if e.edge.kind in kinds and expectation.fault in {None, *e.edge.faults}]
+
+
+NO_EDGE = Figure(None, "the run has no such edge")
+
+
+def longest_of(found: Sequence[Figure]) -> Figure:
+    """The longest of several times, some of which may not be known; its interval is that of the longest of them."""
+    known = [(figure.value, figure) for figure in found if figure.value is not None]
+    if not known:
+        return found[0]
+    _, worst = max(known, key=lambda each: (each[1].open_ended, each[0]))
+    if worst.open_ended:
+        return worst
+    ends = (Interval(*(ms if end is None else end for end in (each.low, each.high))) for ms, each in known)
+    return replace(worst, **of_statistic(ends, max)._asdict())

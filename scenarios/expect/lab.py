@@ -1,4 +1,4 @@
-"""Figures about the lab, not chosen flows: phases, converged, untouched, order. One function per metric. Pure."""
+"""Figures about the lab, not chosen flows: what must feel nothing, what must follow, how long a job stood. Pure."""
 
 from __future__ import annotations
 
@@ -6,87 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from failover.analysis import phases
-from failover.analysis.budget import Interval, of_statistic
 from failover.analysis.downtime import Downtime
-from failover.analysis.intervals import between_events, downtime_interval, phase_interval
+from failover.analysis.intervals import between_events, downtime_interval
 from failover.analysis.marks import Mark, Marked
-from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Phase, Relation
-from scenarios.expect.expectation import Expectation, Metric
-from scenarios.expect.figure import Figure, edges_of
+from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Relation
+from scenarios.expect.evidence import from_metrics
+from scenarios.expect.expectation import Expectation
+from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
+from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Unit
 from scenarios.expect.scope import Scope
 
-_NO_EDGE = Figure(None, "the run has no such edge")
 
-
-def phase(expectation: Expectation, metrics: DrillMetrics) -> Figure:
-    """A phase of the edge where it took longest, ms; a fault that nobody noticed took longer than any that was."""
-    edges = edges_of(expectation, metrics)
-    found: list[tuple[EdgeResult, Phase]] = [(e, getattr(e.phases, expectation.metric.value)) for e in edges]
-    if expectation.metric is Metric.RECOVER:
-        lost = [edge for edge in edges if edge.flows_unrecovered or edge.flows_died]
-        if lost:
-            n, label = max(lost[0].flows_unrecovered, lost[0].flows_died), lost[0].edge.label
-            window_ms = (lost[0].edge.window_end_ns - lost[0].edge.inject_before_ns) / 1e6
-            return Figure(window_ms, f"{n} flows did not recover after {label}", open_ended=True)
-        if edges and not any(edge.flows_lossy for edge in edges):
-            hidden_ms = max(edge.worst_outage_interval_ms.high for edge in edges)
-            return Figure(0.0, "no flow lost anything", 0.0, hidden_ms)
-    known = [(each.ms, edge, each) for edge, each in found if each.ms is not None]
-    if not known:
-        return Figure(None, found[0][1].reason if found else "the run has no such edge")
-    worst_ms, edge, worst = max(known, key=lambda item: item[0])
-    unseen = [(edge, each) for edge, each in found if _unseen(expectation.metric, edge, each)]
-    broken = expectation.bound.is_upper and worst_ms > expectation.limit / 1e6
-    if unseen and not broken:
-        return Figure(None, f"{unseen[0][0].edge.label}: {unseen[0][1].reason}")
-    evidence = f"{edge.edge.label}: {worst.by}" if worst.by else edge.edge.label
-    within = of_statistic((phase_interval(expectation.metric.value, ms, edge, metrics) for ms, edge, _ in known), max)
-    return Figure(worst_ms, evidence, *within)
-
-
-def _unseen(metric: Metric, result: EdgeResult, phase: Phase) -> bool:
-    """Whether the phase took longer than can be told: nobody noticed, or a LAG that is hit was not rewritten."""
-    if phase.ms is not None:
-        return bool(phase.reason)
-    return metric is Metric.DETECT or (metric is Metric.SWITCH and any(link.lag for link in result.edge.links))
-
-
-def converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
-    """Injection to the last change of a protocol's state anywhere in the lab, ms, at the edge where it took longest.
-
-    Without the validation time of quiet after it the lab had not converged: it took longer than the window.
-    """
-    found = [_converged(edge, metrics) for edge in edges_of(expectation, metrics)]
-    return _longest(found) if found else _NO_EDGE
-
-
-def _longest(found: Sequence[Figure]) -> Figure:
-    """The longest of several times, some of which may not be known; its interval is that of the longest of them."""
-    known = [(figure.value, figure) for figure in found if figure.value is not None]
-    if not known:
-        return found[0]
-    _, worst = max(known, key=lambda each: (each[1].open_ended, each[0]))
-    if worst.open_ended:
-        return worst
-    ends = (Interval(*(ms if end is None else end for end in (each.low, each.high))) for ms, each in known)
-    return replace(worst, **of_statistic(ends, max)._asdict())
-
-
-def _converged(edge: EdgeResult, metrics: DrillMetrics) -> Figure:
-    phase, label = phases.converged(edge, metrics.settings.validation_s), edge.edge.label
-    if phase.ms is None:
-        return Figure(None, f"{phase.reason} at {label}")
-    said = f"{phase.by}, {phase.reason}" if phase.reason else phase.by
-    within = phase_interval("converged", phase.ms, edge, metrics)
-    return Figure(phase.ms, f"{label}: {said}", *within, open_ended=bool(phase.reason))
-
-
-def untouched(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _untouched(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """Flows with an end or plane in the scope that lost packets, got them late, or died; a pause alone is doubtful."""
     indexes = [metrics.edges.index(edge) for edge in edges_of(expectation, metrics)]
     if not indexes:
-        return _NO_EDGE
+        return NO_EDGE
     by_part = {part: _watched(part, indexes, metrics) for part in expectation.scope.parts}
     watched = list(dict.fromkeys(each for found in by_part.values() for each in found))
     claimed_ms = metrics.settings.claimed_resolution_ms
@@ -125,7 +60,7 @@ def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:
     return f"{flow.late} packets late" if flow.late and flow.send_gap_ms <= claimed_ms else ""
 
 
-def job_downtime(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _job_downtime(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """Death of a host to the moment at which all its stand-ins were at work, ms, at the takeover where it took longest.
 
     When that moment did not come, the job stood still to the end of the window at least.
@@ -134,7 +69,7 @@ def job_downtime(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     found = [_stood_still(edge, edge.downtime, metrics) for edge in edges if edge.downtime is not None]
     if not found:
         return Figure(None, "no spare took over in the run")
-    return _longest(found)
+    return longest_of(found)
 
 
 def _stood_still(edge: EdgeResult, downtime: Downtime, metrics: DrillMetrics) -> Figure:
@@ -145,7 +80,7 @@ def _stood_still(edge: EdgeResult, downtime: Downtime, metrics: DrillMetrics) ->
     return Figure(least_ms, f"{edge.edge.label}: {downtime.reason}", open_ended=True)
 
 
-def order(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _ordered(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """The smallest time between the first events of two kinds that must follow each other, ms; negative when inverted.
 
     All events are heard by one process, so an order that is kept is the one it heard; an inversion shorter than that
@@ -153,7 +88,7 @@ def order(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """
     found = [_order(expectation.events, edge) for edge in edges_of(expectation, metrics)]
     if not found:
-        return _NO_EDGE
+        return NO_EDGE
     worst = min(found, key=lambda figure: (not figure.never, figure.value or 0.0))
     return worst if worst.value is None else replace(worst, **between_events(worst.value, metrics)._asdict())
 
@@ -169,3 +104,48 @@ def _order(events: Sequence[Mark], edge: EdgeResult) -> Figure:
     )
     times = [f"{mark} {(marks[mark].first_ns - start_ns) / 1e6:.2f} ms" for mark in (before, after)]
     return Figure(gap_ns / 1e6, f"{label}: {', '.join(times)}")
+
+
+def _untouched_text(expectation: Expectation) -> str:
+    return " ".join([", ".join(expectation.scope.words), "untouched", *expectation.when])
+
+
+def _order_text(expectation: Expectation) -> str:
+    return " ".join(["order", ", ".join(expectation.events), *expectation.when])
+
+
+UNTOUCHED = Metric(
+    "untouched",
+    Unit.COUNT,
+    Takes.EDGES,
+    Slowed.NOT,
+    Needs(fault=True),
+    "parts of the fabric that feel nothing",
+    from_metrics(_untouched),
+    Shape.PARTS,
+    _untouched_text,
+)
+ORDER = Metric(
+    "order",
+    Unit.MS,
+    Takes.EDGES,
+    Slowed.STRETCHED,
+    Needs(fault=True),
+    "events that follow each other",
+    from_metrics(_ordered),
+    Shape.EVENTS,
+    _order_text,
+)
+METRICS = (
+    UNTOUCHED,
+    ORDER,
+    Metric(
+        "job_downtime",
+        Unit.MS,
+        Takes.FAULT,
+        Slowed.STRETCHED,
+        Needs(fault=True, takeover=True),
+        "from a host's death to the moment at which all queue pairs of the spare that replaces it are at work",
+        from_metrics(_job_downtime),
+    ),
+)

@@ -1,17 +1,19 @@
-"""Figures about ports: queues and the balance of the ports towards a NIC. One function per metric. Pure."""
+"""Figures about ports: queues and the balance of the ports towards a NIC. Pure."""
 
 from __future__ import annotations
 
 from failover.analysis.budget import around
 from failover.analysis.model import DrillMetrics
 from failover.analysis.ports import NicBalance
+from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
+from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
 
 _NO_SAMPLES = Figure(None, "no port was sampled")
 
 
-def queue_p99(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _queue_p99(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """The 99th percentile of the readings of a port's queue, ms at its rate, at the port where it is longest."""
     if metrics.ports is None or not metrics.ports.ports:
         return _NO_SAMPLES
@@ -20,7 +22,7 @@ def queue_p99(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return Figure(worst.queue_p99_ms, f"{worst.port}: {worst.readings} readings", *within)
 
 
-def queue_worst(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _queue_worst(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """The longest queue that was read, ms at its port's rate; between two readings it may have been longer.
 
     A queue drains by 1 ms in 1 ms: what it was before a reading is less than the reading and the time up to it.
@@ -33,7 +35,7 @@ def queue_worst(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return Figure(worst.queue_max_ms, evidence, worst.queue_max_ms, worst.queue_max_ms + metrics.ports.longest_pause_ms)
 
 
-def port_imbalance(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _port_imbalance(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """The busiest port towards a NIC over the least busy one, for the NIC where they differ most."""
     balance = metrics.ports.balance if metrics.ports is not None else ()
     if not balance:
@@ -45,3 +47,35 @@ def port_imbalance(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
         return Figure(ratio, f"{idle[0].nic}: a port sent nothing", open_ended=True)
     loads = " and ".join(f"{bps / 1e6:.4g} Mbit/s" for bps in worst.bps)
     return Figure(ratio, f"{worst.nic}: {loads}", *around(ratio, worst.uncertainty))
+
+
+METRICS = (
+    Metric(
+        "queue_p99",
+        Unit.MS,
+        Takes.NOTHING,
+        Slowed.STRETCHED,
+        Needs(samples=True),
+        "99th percentile of the readings of a port's queue, whole record, at the sampled port where it is longest",
+        from_metrics(_queue_p99),
+    ),
+    Metric(
+        "queue_worst",
+        Unit.MS,
+        Takes.NOTHING,
+        Slowed.STRETCHED,
+        Needs(samples=True),
+        "the longest queue that was read at any sampled port",
+        from_metrics(_queue_worst),
+    ),
+    Metric(
+        "port_imbalance",
+        Unit.RATIO,
+        Takes.NOTHING,
+        Slowed.NOT,
+        Needs(samples=True, two_ports=True),
+        "load of a NIC's ports as the switches send to them, the busiest over the least busy, before the first fault;"
+        " the NIC where it is largest",
+        from_metrics(_port_imbalance),
+    ),
+)

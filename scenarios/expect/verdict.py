@@ -8,13 +8,16 @@ healthy lab is what the fabric decides, and path control moves what it must, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from failover.analysis.model import DrillMetrics
 from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
-from scenarios.expect.expectation import Bound, Expectation, Flows, Metric, Unit
-from scenarios.expect.measure import measure
+from scenarios.expect.evidence import Evidence, RunFacts
+from scenarios.expect.expectation import Bound, Expectation, Flows
+from scenarios.expect.loss import PACKETS_LOST
+from scenarios.expect.metric import Shape, Unit
+from scenarios.expect.whole import first_of
 
 
 def _limit(expectation: Expectation) -> float:
@@ -31,37 +34,25 @@ class Expecting(Protocol):
         """What a run of it is held against."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What the runner knows of a run besides its metrics."""
-
-    host_reasons: tuple[str, ...] = ()  # why the machine was too busy (failover.analysis.hostload), one line each
-    machine_drops: int = 0  # packets the machine itself dropped: full socket buffers, full backlogs
-    state_differences: tuple[str, ...] | None = None
-    """The lab after the faults against before, and against what the fabric decides; None: not compared."""
-    deviations: tuple[str, ...] = ()  # of the lab before any fault from what the fabric decides
-    strays: tuple[str, ...] = ()  # moves of queue pairs without a reason, and those that did not return
-
-
 def judge(drill: Expecting, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
     """The verdict of one run of ``drill``."""
-    checks = [judge_expectation(expectation, metrics, facts) for expectation in drill.expectations]
+    checks = [judge_expectation(expectation, Evidence(metrics, facts)) for expectation in drill.expectations]
     checks += list(_control_group(drill, metrics, tuple(checks)))
     checks += list(_never_asked(facts))
     return decide(checks, list(dict.fromkeys((*facts.host_reasons, *_doubts(metrics, facts)))))
 
 
-def judge_expectation(expectation: Expectation, metrics: DrillMetrics, facts: RunFacts) -> Check:
+def judge_expectation(expectation: Expectation, evidence: Evidence) -> Check:
     """One expectation held against the run."""
-    if expectation.metric is Metric.STATE_RESTORED:
-        return _state_restored(expectation, facts)
-    figure = measure(expectation, metrics)
-    unit = expectation.metric.unit
+    figure = expectation.metric.measure(expectation, evidence)
+    if expectation.metric.shape is Shape.YES_NO:
+        kept = None if figure.value is None else bool(figure.value) == bool(expectation.limit)
+        return holds(expectation.text, kept, evidence=figure.evidence)
     judged = (at_most if expectation.bound.is_upper else at_least)(
         expectation.text,
         figure.value,
         _limit(expectation),
-        unit=unit.value,
+        unit=expectation.metric.unit.value,
         low=figure.low,
         high=figure.high,
         evidence=figure.evidence,
@@ -82,24 +73,12 @@ def _judge_open(check: Check, upper: bool) -> Outcome:
     return Outcome.PASS if check.outcome is Outcome.PASS else Outcome.INCONCLUSIVE
 
 
-def _state_restored(expectation: Expectation, facts: RunFacts) -> Check:
-    differences = facts.state_differences
-    if differences is None:
-        return holds(expectation.text, None, evidence="the state before and after was not compared")
-    evidence = _first(differences) if differences else "links, LACP, BGP and routes as before"
-    return holds(expectation.text, (not differences) == bool(expectation.limit), evidence=evidence)
-
-
 def _never_asked(facts: RunFacts) -> Iterator[Check]:
     """What holds in every drill and is only worth a line when it does not."""
     if facts.deviations:
-        yield holds("the lab as the fabric decides, before any fault", False, evidence=_first(facts.deviations))
+        yield holds("the lab as the fabric decides, before any fault", False, evidence=first_of(facts.deviations))
     if facts.strays:
-        yield holds("queue pairs leave for a reason and return", False, evidence=_first(facts.strays))
-
-
-def _first(found: Sequence[str]) -> str:
-    return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else found[0]
+        yield holds("queue pairs leave for a reason and return", False, evidence=first_of(facts.strays))
 
 
 def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Check]) -> Iterator[Check]:
@@ -112,7 +91,7 @@ def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Che
     asked = [
         check
         for check, e in zip(checks, drill.expectations, strict=True)
-        if e.metric is Metric.PACKETS_LOST and e.flows is Flows.OTHERS
+        if e.metric is PACKETS_LOST and e.flows is Flows.OTHERS
     ]
     edges = [edge for edge in metrics.edges if not edge.edge.control_exempt]
     lost = sum(edge.control_lost for edge in edges)

@@ -14,8 +14,11 @@ from failover.analysis.intervals import RECOVER, phase_interval
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
 from failover.analysis.ports import PortResult
 from results.verdict import Check, Outcome, at_most
-from scenarios.expect.expectation import At, Bound, Expectation, Metric
-from scenarios.expect.verdict import RunFacts, judge_expectation
+from scenarios.expect.evidence import Evidence as Run
+from scenarios.expect.evidence import RunFacts
+from scenarios.expect.expectation import At, Bound, Expectation
+from scenarios.expect.outage import WORST_OUTAGE
+from scenarios.expect.verdict import judge_expectation
 from scenarios.paper.placement import PathFigures
 from testbed.events import Event
 from testbed.fabric.inventory import Inventory
@@ -61,7 +64,7 @@ def _edges(metrics: DrillMetrics, kind: EdgeKind) -> list[EdgeResult]:
 
 def worst_outage(metrics: DrillMetrics, at: At, bound: Bound, limit_ms: float) -> Check:
     """The longest outage of any flow over all edges of a kind held against a limit, as an expectation of a drill is."""
-    return judge_expectation(Expectation(Metric.WORST_OUTAGE, bound, limit_ms * 1e6, edge=at), metrics, RunFacts())
+    return judge_expectation(Expectation(WORST_OUTAGE, bound, limit_ms * 1e6, edge=at), Run(metrics, RunFacts()))
 
 
 def _ms(check: Check, digits: str) -> str:

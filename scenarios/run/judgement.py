@@ -14,7 +14,8 @@ from failover.analysis.moved_back import Connections, strays
 from failover.analysis.ports import PortMetrics, port_metrics
 from results.verdict import Verdict
 from scenarios.drill.model import Drill
-from scenarios.expect.verdict import RunFacts, judge
+from scenarios.expect.evidence import RunFacts
+from scenarios.expect.verdict import judge
 from scenarios.run.measured import Facts, Measured, measured_of
 from testbed.events import Event
 

@@ -15,7 +15,8 @@ from failover.analysis.settings import QUICK
 from results.text.impairment import impairment_table
 from results.verdict import Check, Outcome
 from scenarios.drill.load import drill_from
-from scenarios.expect.verdict import RunFacts, judge
+from scenarios.expect.evidence import RunFacts
+from scenarios.expect.verdict import judge
 from testbed.files.document import parse
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from tests.scenarios.measured import drill

@@ -15,7 +15,8 @@ import pytest
 import cli
 from results.run.folder import RunFolder, create
 from scenarios.drill import catalogue
-from scenarios.expect.verdict import RunFacts, judge
+from scenarios.expect.evidence import RunFacts
+from scenarios.expect.verdict import judge
 from scenarios.run import calibrate, engines, session
 from scenarios.suite.schedule import EngineSlot
 from scenarios.suite.suite import Run

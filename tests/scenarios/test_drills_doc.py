@@ -12,15 +12,17 @@ from failover.faults import FAULTS, parameters
 from scenarios.drill.load import drill_from
 from scenarios.drill.schema import (
     DrillFile,
-    GoodputExpectation,
     OrderExpectation,
     RestoredFaultEntry,
     SampleSection,
     TimelineSection,
     UntouchedExpectation,
     WorkloadSection,
+    expectation_model,
 )
-from scenarios.expect.expectation import At, Bound, Flows, Metric
+from scenarios.expect.expectation import At, Bound, Flows
+from scenarios.expect.metric import Metric, Shape, Takes, Unit
+from scenarios.expect.metrics import METRICS
 from testbed.files.document import parse
 
 TEXT = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
@@ -29,14 +31,15 @@ MODELS = (
     SampleSection,
     TimelineSection,
     RestoredFaultEntry,
-    GoodputExpectation,
+    expectation_model(METRICS["goodput_during"]),
     UntouchedExpectation,
     OrderExpectation,
 )
 
 
 def _keys() -> Iterator[str]:
-    for words in (Metric, Bound, Mark):
+    yield from METRICS
+    for words in (Bound, Mark):
         yield from (word.value for word in words)
     for model in MODELS:
         yield from (field.alias or name for name, field in model.model_fields.items() if name != "of")
@@ -60,3 +63,21 @@ def test_the_example_is_a_drill() -> None:
     lines = [line.removeprefix("    ") for line in f"    drill: {example}".splitlines()]
     assert set(DrillFile.model_fields) == {line.split(":")[0] for line in lines if line and line[0].isalpha()}
     assert drill_from(parse("\n".join(lines), "docs/drills.md"), Path()).name == "my-link-down"
+
+
+_UNITS = {Unit.MS: "duration", Unit.COUNT: "count", Unit.SHARE: "% of before the first fault", Unit.YES: "yes, no"}
+_TAKES = {Takes.FLOWS: "edge, flows, scope", Takes.EDGES: "edge", Takes.FAULT: "fault", Takes.NOTHING: ""}
+
+
+def _row(metric: Metric) -> str:
+    unit = "ratio, 1 or more" if metric.unit is Unit.RATIO else _UNITS[metric.unit]
+    takes = _TAKES[metric.takes]
+    if metric.shape in {Shape.PARTS, Shape.EVENTS}:
+        unit, takes = "no limit", f"{takes}, {metric.shape.name.lower()}"
+    return " ".join(f"| `{metric.key}` | {unit} | {takes} | {metric.summary} |".split())
+
+
+def test_the_table_of_metrics_is_what_they_say_of_themselves() -> None:
+    rows = [" ".join(line.split()) for line in TEXT.splitlines() if line.startswith("| `")]
+    first = next(at for at, row in enumerate(rows) if row.startswith("| `worst_outage`"))
+    assert rows[first : first + len(METRICS)] == [_row(metric) for metric in METRICS.values()]

@@ -10,7 +10,7 @@ from failover.faults import FAULTS
 from scenarios.drill.catalogue import LIBRARY, find, load, ls, names
 from scenarios.drill.describe import describe
 from scenarios.drill.workload import flows_of
-from scenarios.expect.expectation import Metric
+from scenarios.expect.whole import STATE_RESTORED
 from testbed.errors import InputError
 from testbed.fabric.build import build
 
@@ -24,7 +24,7 @@ def test_a_library_drill_is_right_and_called_as_its_file(name: str) -> None:
     assert drill.description
     assert drill.timeline.end_ns <= 14 * 10**9  # LACP gives up in two steps of 3 s, bonding takes 2.5 s to come back
     assert len(flows_of(drill.workload, build(drill.topology))) >= RECOMMENDED_FLOWS
-    assert any(e.metric is Metric.STATE_RESTORED for e in drill.expectations)
+    assert any(e.metric is STATE_RESTORED for e in drill.expectations)
 
 
 @pytest.mark.parametrize("name", names())

@@ -30,7 +30,8 @@ from failover.faults import (
 from scenarios.drill import catalogue
 from scenarios.drill.load import drill_from, load_drill
 from scenarios.drill.model import Drill, Profile
-from scenarios.expect.expectation import At, Bound, Flows, Metric
+from scenarios.expect.expectation import At, Bound, Flows
+from scenarios.expect.outage import WORST_OUTAGE
 from testbed.errors import InputError
 from testbed.files.document import parse
 from testbed.files.units import format_duration, format_percent
@@ -99,7 +100,7 @@ def test_a_good_file_becomes_a_drill() -> None:
 
 def test_an_expectation_knows_its_limit_its_line_and_its_words() -> None:
     outage, least, most, goodput, restored = load(GOOD).expectations
-    assert (outage.metric, outage.bound, outage.limit) == (Metric.WORST_OUTAGE, Bound.BELOW, 50 * MS)
+    assert (outage.metric, outage.bound, outage.limit) == (WORST_OUTAGE, Bound.BELOW, 50 * MS)
     assert (outage.flows, outage.edge, outage.fault, outage.line) == (Flows.HIT, At.FAILURE, "cut", 15)
     assert {(e.bound, e.limit) for e in (least, most)} == {(Bound.AT_LEAST, 1), (Bound.AT_MOST, 500)}
     assert outage.text == "worst outage of hit flows of cut at failure below 50 ms"

@@ -8,8 +8,9 @@ import pytest
 
 from failover.analysis.model import DrillMetrics, Relation
 from scenarios.drill.load import drill_from
+from scenarios.expect.evidence import RunFacts
 from scenarios.expect.scope import Scope, peer_of
-from scenarios.expect.verdict import RunFacts, judge
+from scenarios.expect.verdict import judge
 from testbed.errors import InputError
 from testbed.files.document import parse
 

@@ -16,7 +16,8 @@ from results.run.folder import RunFolder, create
 from results.run.progress import Progress
 from results.verdict import Outcome
 from scenarios.drill import catalogue
-from scenarios.expect.verdict import RunFacts, judge
+from scenarios.expect.evidence import RunFacts
+from scenarios.expect.verdict import judge
 from scenarios.run import calibrate, engines, repeats, session
 from scenarios.run.order import Batch, Order
 from scenarios.suite.suite import load_suite

@@ -13,8 +13,9 @@ from scenarios.drill.describe import describe
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Drill
 from scenarios.drill.schema import WorkloadSection
-from scenarios.expect.expectation import Metric
-from scenarios.expect.verdict import RunFacts, judge_expectation
+from scenarios.expect.evidence import Evidence, RunFacts
+from scenarios.expect.metrics import METRICS
+from scenarios.expect.verdict import judge_expectation
 from testbed.errors import InputError
 from testbed.files.document import parse
 from tests.scenarios.measured import metrics
@@ -123,7 +124,9 @@ def _judged(expectation: str, balance: tuple[NicBalance, ...] = ()) -> Check:
     ports = (_port("a:x", 4.0, 9.0), _port("b:x", 6.0, 7.0))
     found = PortMetrics(10.0, Ports.TOR_DOWN, 16.0, 0.1, ports, balance)
     facts = RunFacts(state_differences=())
-    return judge_expectation(_drill(expectation).expectations[0], replace(metrics((), ()), ports=found), facts)
+    return judge_expectation(
+        _drill(expectation).expectations[0], Evidence(replace(metrics((), ()), ports=found), facts)
+    )
 
 
 def test_the_port_with_the_longest_queue_counts() -> None:
@@ -156,6 +159,6 @@ def test_a_port_that_sends_nothing_keeps_no_upper_limit() -> None:
 
 def test_what_was_not_sampled_is_not_judged() -> None:
     (expectation,) = _drill("queue_p99: {at_most: 7 ms}").expectations
-    assert expectation.metric is Metric.QUEUE_P99
-    check = judge_expectation(expectation, metrics((), ()), RunFacts())
+    assert expectation.metric is METRICS["queue_p99"]
+    check = judge_expectation(expectation, Evidence(metrics((), ()), RunFacts()))
     assert (check.outcome, check.evidence) == (Outcome.INCONCLUSIVE, "no port was sampled")

@@ -11,8 +11,9 @@ from failover.analysis.hostload import HostLoad
 from failover.analysis.marks import Mark, Marked
 from failover.analysis.model import DrillMetrics, FlowEdgeResult, FlowResult, Goodput, Relation
 from results.verdict import Check, Outcome
+from scenarios.expect.evidence import RunFacts
 from scenarios.expect.scope import EVERYWHERE, Scope, place_of
-from scenarios.expect.verdict import RunFacts, judge
+from scenarios.expect.verdict import judge
 
 from .measured import CALM, FAILURE, MS, REPAIR, at_edge, drill, flow, metrics
 

@@ -16,7 +16,8 @@ from scenarios.drill.load import drill_from
 from scenarios.drill.model import Drill
 from scenarios.drill.spares import Roster, assigned, stand_ins
 from scenarios.drill.workload import flows_of
-from scenarios.expect.verdict import RunFacts, judge
+from scenarios.expect.evidence import RunFacts
+from scenarios.expect.verdict import judge
 from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric

@@ -13,7 +13,8 @@ from failover.analysis.model import DrillMetrics, EdgeKind, Phase, Phases, Relat
 from failover.analysis.settings import QUICK
 from results.verdict import Check, Outcome, Verdict
 from scenarios.drill.catalogue import load
-from scenarios.expect.verdict import RunFacts, judge
+from scenarios.expect.evidence import RunFacts
+from scenarios.expect.verdict import judge
 from tests.failover import synthetic
 
 from .measured import FAILURE, NO_PHASE, REPAIR, at_edge, drill, edge, flow, link_down, metrics, stalled

@@ -1,0 +1,126 @@
+"""The flows and edges that an expectation is about. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from failover.analysis.budget import Interval
+from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
+from scenarios.expect.expectation import At, Expectation, Flows
+from scenarios.expect.figure import Figure, edges_of
+
+RELATIONS: Mapping[Flows, frozenset[Relation]] = {
+    Flows.HIT: frozenset({Relation.SENDER, Relation.RECEIVER, Relation.BOTH}),
+    Flows.SENDER: frozenset({Relation.SENDER, Relation.BOTH}),
+    Flows.RECEIVER: frozenset({Relation.RECEIVER, Relation.BOTH}),
+    Flows.TRANSIT: frozenset({Relation.TRANSIT}),
+    Flows.OTHERS: frozenset({Relation.NONE}),
+    Flows.ALL: frozenset(Relation) - {Relation.ABSENT},
+}
+"""The relations to a fault that each selector takes in."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowAt:
+    """One flow at one edge."""
+
+    edge: EdgeResult
+    flow: FlowResult
+    result: FlowEdgeResult
+
+    @property
+    def dead(self) -> bool:
+        """Its queue pair had errored by the end of the window."""
+        stopped = self.flow.stopped_at_ns
+        return self.result.stopped_by_error or (stopped is not None and stopped < self.edge.edge.window_end_ns)
+
+    @property
+    def silent(self) -> bool:
+        """Its queue pair had errored before: it sent nothing that could be lost."""
+        return self.dead and not self.result.stopped_by_error and not self.result.sent
+
+    @property
+    def open_ended(self) -> bool:
+        """It lost packets here and never came back."""
+        return self.result.stopped_by_error or not self.result.recovered
+
+    @property
+    def outage_ms(self) -> float:
+        """PLBM; for a flow that never came back at least the time from the first loss to the end of the window."""
+        first_ns = self.result.first_loss_at_ns
+        if not self.open_ended or first_ns is None:
+            return self.result.outage_plbm_ms
+        return max(self.result.outage_plbm_ms, (self.edge.edge.window_end_ns - first_ns) / 1e6)
+
+    @property
+    def interval_ms(self) -> Interval:
+        """Of ``outage_ms``; one that never ended has no upper end, and lasted that long at least."""
+        return Interval(self.outage_ms, self.outage_ms) if self.open_ended else self.result.budget.interval
+
+    @property
+    def lost(self) -> int:
+        """Packets that did not arrive whole."""
+        return self.result.lost + self.result.corrupted
+
+    @property
+    def label(self) -> str:
+        """'FLOW at EDGE'."""
+        return f"{self.result.name} at {self.edge.edge.label}"
+
+
+def chosen_flows(expectation: Expectation, metrics: DrillMetrics) -> Iterator[FlowAt]:
+    """Every flow at every edge that it is about."""
+    edges = edges_of(expectation, metrics)
+    indexes = [metrics.edges.index(edge) for edge in edges]
+    for edge, at in zip(edges, indexes, strict=True):
+        for flow in metrics.flows:
+            result = flow.edges[at]
+            inside = expectation.scope.has_flow(flow.src_nic, flow.dst_nic, result.plane)
+            if inside and _belongs(result, expectation.flows):
+                yield FlowAt(edge, flow, result)
+
+
+def _belongs(result: FlowEdgeResult, flows: Flows) -> bool:
+    return result.control if flows is Flows.OTHERS else result.relation in RELATIONS[flows]
+
+
+def is_about_whole_record(expectation: Expectation) -> bool:
+    """Whether flows are counted over the whole run, so that a flow which an edge touches is none of the others."""
+    anywhere = not expectation.scope.planes  # a flow changes planes in the course of a run
+    return expectation.metric.over_record and expectation.edge is At.ANY and expectation.fault is None and anywhere
+
+
+def whole_record(expectation: Expectation, metrics: DrillMetrics) -> list[FlowResult] | None:
+    """The flows, when the expectation is about the whole record rather than single edges; None otherwise."""
+    if not is_about_whole_record(expectation):
+        return None
+    wanted = RELATIONS[expectation.flows]
+    inside = [flow for flow in metrics.flows if expectation.scope.has_flow(flow.src_nic, flow.dst_nic, None)]
+    if expectation.flows is Flows.ALL:
+        return inside
+    if expectation.flows is Flows.OTHERS:
+        return [flow for flow in inside if all(edge.relation in wanted for edge in flow.edges)]
+    return [flow for flow in inside if any(edge.relation in wanted for edge in flow.edges)]
+
+
+def nothing(expectation: Expectation) -> Figure:
+    """No figure: there is no such flow."""
+    where = f" in {', '.join(expectation.scope.words)}" if expectation.scope else ""
+    which = "" if expectation.flows is Flows.ALL else f"{expectation.flows} "
+    return Figure(None, f"the run has no {which}flow{where} at such an edge")
+
+
+def flows_by_edge(expectation: Expectation, metrics: DrillMetrics) -> dict[str, list[FlowAt]]:
+    """Flows that may have an outage: one whose queue pair had died before has none, neither short nor long."""
+    found: dict[str, list[FlowAt]] = {}
+    for at in chosen_flows(expectation, metrics):
+        if not at.silent:
+            found.setdefault(at.edge.edge.label, []).append(at)
+    return found
+
+
+def no_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """No figure: there is no such flow, or none that could lose anything."""
+    died = len({at.flow.name for at in chosen_flows(expectation, metrics)})
+    return Figure(None, f"all {died} queue pairs had died before") if died else nothing(expectation)

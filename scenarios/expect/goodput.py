@@ -1,0 +1,80 @@
+"""Goodput as a share of what it was before the first fault. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from functools import partial
+
+from failover.analysis.budget import around
+from failover.analysis.model import DrillMetrics, Relation, settled_window_ns
+from scenarios.expect.choose import FlowAt, chosen_flows, nothing
+from scenarios.expect.evidence import from_metrics
+from scenarios.expect.expectation import Expectation
+from scenarios.expect.figure import Figure
+from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from scenarios.expect.scope import Scope
+
+
+class _Part(Enum):
+    """Of the time from an edge to the next."""
+
+    DURING = auto()  # all of it
+    AFTER = auto()  # the last part
+
+
+def _goodput(part: _Part, expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """Of before the first fault, in percent, for the NIC and direction that fares worst by the limit."""
+    groups: dict[tuple[str, str, str], list[FlowAt]] = {}
+    for at in chosen_flows(expectation, metrics):
+        for nic, direction in _ends(at, expectation.scope):
+            groups.setdefault((nic, direction, at.edge.edge.label), []).append(at)
+    shares = [(share, key) for key, found in groups.items() if (share := _share(part, found)) is not None]
+    if not shares:
+        return Figure(None, "there was no goodput before the first fault") if groups else nothing(expectation)
+    share, key = max(shares, key=lambda found: found[0]) if expectation.bound.is_upper else min(shares)
+    nic, direction, label = key
+    reach = _goodput_reach(part, share, groups[key], metrics)
+    return Figure(100 * share, f"{nic} {direction} at {label}", *around(100 * share, 100 * reach))
+
+
+def _goodput_reach(part: _Part, share: float, found: Sequence[FlowAt], metrics: DrillMetrics) -> float:
+    """How far a share of goodput may be off: a window holds a packet (a burst) more or less, and so does 'before'."""
+    edge, settings = found[0].edge.edge, metrics.settings
+    window_ns = edge.window_end_ns - edge.inject_before_ns
+    window_ns = window_ns if part is _Part.DURING else settled_window_ns(edge, settings)
+    before_ms = min(settings.goodput_window_s, metrics.noise.window_s) * 1e3
+    packet_ms = max(at.result.resolution_ms for at in found)
+    return packet_ms / max(window_ns / 1e6, packet_ms) + share * packet_ms / max(before_ms, packet_ms)
+
+
+def _ends(at: FlowAt, scope: Scope) -> list[tuple[str, str]]:
+    """The NICs and directions whose goodput the flow counts for: those asked for or hit, else its source."""
+    if scope.of_nics:
+        both = ((at.flow.src_nic, "up"), (at.flow.dst_nic, "down"))
+        return [(nic, direction) for nic, direction in both if scope.has_nic(nic)]
+    ends = [(at.flow.src_nic, "up")] if at.result.relation is not Relation.RECEIVER else []
+    receives = at.result.relation in {Relation.RECEIVER, Relation.BOTH}
+    return ends + ([(at.flow.dst_nic, "down")] if receives else [])
+
+
+def _share(part: _Part, found: list[FlowAt]) -> float | None:
+    before = sum(at.flow.edges[0].goodput.before_bps for at in found)
+    goodputs = [at.result.goodput for at in found]
+    now = sum(g.during_bps if part is _Part.DURING else g.after_bps for g in goodputs)
+    return now / before if before else None
+
+
+def _of_before(key: str, summary: str, part: _Part) -> Metric:
+    measure = from_metrics(partial(_goodput, part))
+    return Metric(key, Unit.SHARE, Takes.FLOWS, Slowed.NOT, Needs(fault=True), summary, measure)
+
+
+METRICS = (
+    _of_before("goodput_during", "from an edge to the next", _Part.DURING),
+    _of_before(
+        "goodput_after",
+        "the last part of that time, at most 2 s: what is left when things have settled",
+        _Part.AFTER,
+    ),
+)

@@ -1,0 +1,113 @@
+"""What every metric says of itself. A new one is an object in a module of its family, listed in ``METRICS``. Pure.
+
+Drill files, their checks, the verdict, the terminal and the table in docs/drills.md read nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic_core.core_schema import CoreSchema
+
+    from scenarios.expect.evidence import Evidence
+    from scenarios.expect.expectation import Expectation
+    from scenarios.expect.figure import Figure
+
+
+class Unit(StrEnum):
+    """The unit of a limit."""
+
+    MS = "ms"
+    COUNT = ""
+    SHARE = "%"
+    RATIO = "x"
+    YES = "yes"
+
+
+class Takes(Enum):
+    """Where an expectation may say that it looks."""
+
+    FLOWS = auto()  # edge, fault, flows and scope
+    EDGES = auto()  # edge and fault
+    FAULT = auto()
+    NOTHING = auto()  # it is about the whole run
+
+
+class Shape(Enum):
+    """What stands behind a metric's name in a drill file."""
+
+    LIMITS = auto()
+    YES_NO = auto()
+    PARTS = auto()  # of the fabric
+    EVENTS = auto()
+
+
+class Slowed(Enum):
+    """What becomes of a limit for a kernel that gets part of the traffic (``Expectation.slowed``)."""
+
+    NOT = auto()
+    STRETCHED = auto()  # a time: upper limits, on a very slow kernel
+    PER_PACKET = auto()  # a count of packets
+    PER_QUEUE_PAIR = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a drill must have for a metric to be judged at all."""
+
+    fault: bool = False
+    takeover: bool = False  # of a host by a spare
+    samples: bool = False  # of ports
+    two_ports: bool = False  # at some NIC
+    period: bool = False  # an upper limit of a packet's period at least
+    time: str = ""  # the validation time between a failure and its repair; else: repaired before ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Metric:
+    """Something that can be expected of a run."""
+
+    key: str  # in a drill file
+    unit: Unit
+    takes: Takes
+    slowed: Slowed
+    needs: Needs
+    summary: str  # for docs/drills.md; '' where the name says all
+    measure: Callable[[Expectation, Evidence], Figure]
+    shape: Shape = Shape.LIMITS
+    sentence: Callable[[Expectation], str] | None = None  # None: name, flows, scope, edge, limit
+    over_record: bool = False  # without edge and fault it counts the whole record, not the sum of the edges
+
+    @property
+    def words(self) -> str:
+        """'worst outage'."""
+        return self.key.replace("_", " ")
+
+    @property
+    def by_flow(self) -> bool:
+        """Takes ``flows``."""
+        return self.takes is Takes.FLOWS
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> CoreSchema:
+        """In files it is its key."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            _found, serialization=core_schema.plain_serializer_function_ser_schema(lambda metric: metric.key)
+        )
+
+
+def _found(key: object) -> Metric:
+    """The metric of that key, or itself. ValueError for an unknown one."""
+    from scenarios.expect.metrics import METRICS
+
+    if isinstance(key, Metric):
+        return key
+    if not isinstance(key, str) or key not in METRICS:
+        raise ValueError(f"{key!r} is no metric")
+    return METRICS[key]

@@ -1,0 +1,21 @@
+"""All that can be expected of a run, by the key in a drill file. A new family is one module and one line here."""
+
+from __future__ import annotations
+
+from scenarios.expect import goodput, lab, loss, outage, phases, ports, whole
+from scenarios.expect.metric import Metric
+from testbed.entries import Registry
+
+METRICS: Registry[Metric] = Registry(
+    "metric",
+    lambda metric: metric.key,
+    (
+        *outage.METRICS,
+        *loss.METRICS,
+        *goodput.METRICS,
+        *phases.METRICS,
+        *lab.METRICS,
+        *ports.METRICS,
+        *whole.METRICS,
+    ),
+)

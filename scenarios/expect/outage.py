@@ -1,0 +1,134 @@
+"""Outages, impairments and receive gaps of the flows chosen. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from failover.analysis.budget import of_statistic
+from failover.analysis.model import DrillMetrics
+from scenarios.expect.choose import FlowAt, flows_by_edge, no_outage
+from scenarios.expect.evidence import from_metrics
+from scenarios.expect.expectation import Expectation
+from scenarios.expect.figure import Figure
+from scenarios.expect.impaired import AtEdge, impaired, receive_gap
+from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from scenarios.expect.scope import Scope
+
+
+def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    if not metrics.edges:
+        return _healthy_outage(expectation.scope, metrics)
+    chosen = [at for found in flows_by_edge(expectation, metrics).values() for at in found]
+    if not chosen:
+        return no_outage(expectation, metrics)
+    worst = max(chosen, key=lambda at: (at.open_ended, at.outage_ms))
+    within = of_statistic((at.interval_ms for at in chosen), max)
+    return Figure(worst.outage_ms, _outage_evidence(worst), *within, worst.open_ended)
+
+
+def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
+    """In a run without faults: the longest outage of all, seen or between two packets."""
+    flows = [flow for flow in metrics.flows if scope.has_flow(flow.src_nic, flow.dst_nic, None)]
+    found = [(outage.plbm_ms, flow.name) for flow in flows for outage in flow.longest_outages]
+    worst_ms, name = max(found, default=(0.0, ""))
+    clock_ms = metrics.settings.clock_ms
+    low = max((outage.certain_ms for flow in flows for outage in flow.longest_outages), default=0.0)
+    possible = [max(outage.possible_ms, outage.tbm_ms) for flow in flows for outage in flow.longest_outages]
+    high = max([worst_ms, *possible, *(flow.largest_send_gap_ms for flow in flows)])
+    return Figure(worst_ms, name or "no flow lost anything", max(min(low, worst_ms) - clock_ms, 0.0), high + clock_ms)
+
+
+def _outage_evidence(at: FlowAt) -> str:
+    if at.result.stopped_by_error:
+        return f"{at.label}: its queue pair died"
+    if at.lost == 0 and at.outage_ms == 0:
+        return f"no flow lost anything at {at.edge.edge.label}"
+    back = "" if at.result.recovered else ", never recovered"
+    return f"{at.label}: {at.lost} packets, by timestamps {at.result.outage_tbm_ms:.3g} ms{back}"
+
+
+def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """Of the edge where it is worst; flows that never came back are longer than all others."""
+    by_edge = flows_by_edge(expectation, metrics)
+    if not by_edge:
+        return no_outage(expectation, metrics)
+    return _of_worst_edge(by_edge, _p95)
+
+
+def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    by_edge = flows_by_edge(expectation, metrics)
+    if not by_edge:
+        return no_outage(expectation, metrics)
+    return _of_worst_edge(by_edge, _median)
+
+
+_Ranked = tuple[bool, float]
+"""Whether an outage is open-ended, and ms: what never came back is longer than all else, whatever was lost."""
+
+
+def _p95(found: Sequence[_Ranked]) -> _Ranked:
+    return sorted(found)[-(-95 * len(found) // 100) - 1]
+
+
+def _median(found: Sequence[_Ranked]) -> _Ranked:
+    ranked = sorted(found)
+    low, high = ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2]
+    return high[0], (low[1] + high[1]) / 2
+
+
+def _of_worst_edge(
+    by_edge: Mapping[str, Sequence[FlowAt]], statistic: Callable[[Sequence[_Ranked]], _Ranked]
+) -> Figure:
+    """A statistic of the flows of the edge where it is worst."""
+    found = {label: statistic([(at.open_ended, at.outage_ms) for at in ones]) for label, ones in by_edge.items()}
+    worst = max(found, key=lambda label: found[label])
+    open_ended, value_ms = found[worst]
+    low = max(statistic([(at.open_ended, at.interval_ms.low) for at in ones])[1] for ones in by_edge.values())
+    high = max(statistic([(at.open_ended, at.interval_ms.high) for at in ones])[1] for ones in by_edge.values())
+    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", low, high, open_ended)
+
+
+def _longest(measure: Callable[[Sequence[AtEdge], float], Figure]) -> Callable[[Expectation, DrillMetrics], Figure]:
+    """A figure of the flow that fares worst, of those that may have an outage."""
+
+    def found(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+        chosen = [at for flows in flows_by_edge(expectation, metrics).values() for at in flows]
+        if not chosen:
+            return no_outage(expectation, metrics)
+        stamps_ms = metrics.noise.delay_variation_ms + metrics.settings.clock_ms
+        return measure([AtEdge(at.edge, at.result) for at in chosen], stamps_ms)
+
+    return found
+
+
+_PERIOD, _LATE = Needs(period=True), Needs(fault=True, period=True)
+
+
+def _outage(
+    key: str, summary: str, measure: Callable[[Expectation, DrillMetrics], Figure], needs: Needs = _PERIOD
+) -> Metric:
+    return Metric(key, Unit.MS, Takes.FLOWS, Slowed.STRETCHED, needs, summary, from_metrics(measure))
+
+
+WORST_OUTAGE = _outage("worst_outage", "the longest outage of a flow: missing packets / rate", _worst_outage)
+METRICS = (
+    WORST_OUTAGE,
+    _outage("median_outage", "over the flows chosen, at the edge where it is worst", _median_outage),
+    _outage(
+        "outage_p95",
+        "the same, 95th percentile by nearest rank: of 16 flows the worst, of 20 the second worst",
+        _outage_p95,
+    ),
+    _outage(
+        "worst_impairment",
+        "the longest impairment of a flow: packets missing or late / rate",
+        _longest(impaired),
+        _LATE,
+    ),
+    _outage(
+        "worst_receive_gap",
+        "the longest time between two packets of a flow that arrived, less one period: TBM by receive stamps",
+        _longest(receive_gap),
+        _LATE,
+    ),
+)

@@ -1,0 +1,111 @@
+"""Phases of a failover, and the convergence of the whole lab. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from failover.analysis import phases
+from failover.analysis.budget import of_statistic
+from failover.analysis.intervals import phase_interval
+from failover.analysis.model import DrillMetrics, EdgeResult, Phase
+from scenarios.expect.evidence import from_metrics
+from scenarios.expect.expectation import Expectation
+from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
+from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+
+
+def _phase(name: str, unseen: Callable[[EdgeResult], bool]) -> Callable[[Expectation, DrillMetrics], Figure]:
+    """A phase of the edge where it took longest, ms; a fault that nobody noticed took longer than any that was.
+
+    ``unseen``: whether a phase that did not happen at an edge took longer than can be told, rather than was not due.
+    """
+
+    def untold(edge: EdgeResult, each: Phase) -> bool:
+        return bool(each.reason) if each.ms is not None else unseen(edge)
+
+    def measured(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+        found: list[tuple[EdgeResult, Phase]] = [
+            (edge, getattr(edge.phases, name)) for edge in edges_of(expectation, metrics)
+        ]
+        known = [(each.ms, edge, each) for edge, each in found if each.ms is not None]
+        if not known:
+            return Figure(None, found[0][1].reason) if found else NO_EDGE
+        worst_ms, edge, worst = max(known, key=lambda item: item[0])
+        doubtful = [(edge, each) for edge, each in found if untold(edge, each)]
+        broken = expectation.bound.is_upper and worst_ms > expectation.limit / 1e6
+        if doubtful and not broken:
+            return Figure(None, f"{doubtful[0][0].edge.label}: {doubtful[0][1].reason}")
+        evidence = f"{edge.edge.label}: {worst.by}" if worst.by else edge.edge.label
+        within = of_statistic((phase_interval(name, ms, edge, metrics) for ms, edge, _ in known), max)
+        return Figure(worst_ms, evidence, *within)
+
+    return measured
+
+
+def _never(_edge: EdgeResult) -> bool:
+    return False
+
+
+def _recover(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """The same of recovery, which has an end only when every flow came back, and is none when no flow lost anything."""
+    edges = edges_of(expectation, metrics)
+    lost = [edge for edge in edges if edge.flows_unrecovered or edge.flows_died]
+    if lost:
+        n, label = max(lost[0].flows_unrecovered, lost[0].flows_died), lost[0].edge.label
+        window_ms = (lost[0].edge.window_end_ns - lost[0].edge.inject_before_ns) / 1e6
+        return Figure(window_ms, f"{n} flows did not recover after {label}", open_ended=True)
+    if edges and not any(edge.flows_lossy for edge in edges):
+        hidden_ms = max(edge.worst_outage_interval_ms.high for edge in edges)
+        return Figure(0.0, "no flow lost anything", 0.0, hidden_ms)
+    return _phase("recover", _never)(expectation, metrics)
+
+
+def _lab_converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    """Injection to the last change of a protocol's state anywhere in the lab, ms, at the edge where it took longest.
+
+    Without the validation time of quiet after it the lab had not converged: it took longer than the window.
+    """
+    found = [_converged(edge, metrics) for edge in edges_of(expectation, metrics)]
+    return longest_of(found) if found else NO_EDGE
+
+
+def _converged(edge: EdgeResult, metrics: DrillMetrics) -> Figure:
+    phase, label = phases.converged(edge, metrics.settings.validation_s), edge.edge.label
+    if phase.ms is None:
+        return Figure(None, f"{phase.reason} at {label}")
+    said = f"{phase.by}, {phase.reason}" if phase.reason else phase.by
+    within = phase_interval("converged", phase.ms, edge, metrics)
+    return Figure(phase.ms, f"{label}: {said}", *within, open_ended=bool(phase.reason))
+
+
+def _timed(key: str, summary: str, measure: Callable[[Expectation, DrillMetrics], Figure], *, time: str = "") -> Metric:
+    needs = Needs(fault=True, time=time)
+    return Metric(key, Unit.MS, Takes.EDGES, Slowed.STRETCHED, needs, summary, from_metrics(measure))
+
+
+METRICS = (
+    _timed(
+        "detect",
+        "from the injection to the first sign that something hit noticed",
+        _phase("detect", lambda _edge: True),
+    ),
+    _timed(
+        "switch",
+        "from there to the last hit host's LAG being rewritten; with Linux bonding, to the driver leaving the port out:"
+        " at once when its carrier goes, else as it tells",
+        _phase("switch", lambda edge: any(link.lag for link in edge.edge.links)),
+    ),
+    _timed("converge", "from the injection to the last route change of what is hit", _phase("converge", _never)),
+    _timed(
+        "recover",
+        "from the injection to the last flow's recovery",
+        _recover,
+        time="a flow can be called recovered",
+    ),
+    _timed(
+        "converged",
+        "from the injection to the last change of state of any protocol anywhere",
+        _lab_converged,
+        time="the lab can be quiet",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Figures about a run as a whole: the noise floor, and whether the lab is again what it was. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from failover.analysis.model import DrillMetrics
+from scenarios.expect.evidence import Evidence, from_metrics
+from scenarios.expect.expectation import Expectation
+from scenarios.expect.figure import Figure
+from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Unit
+
+
+def _noise_floor(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    noise = metrics.noise
+    return Figure(
+        noise.noise_floor_ms, f"{noise.window_s:.3g} s of traffic, sender gaps up to {noise.send_gap_max_ms:.3g} ms"
+    )
+
+
+def _state_restored(_expectation: Expectation, evidence: Evidence) -> Figure:
+    differences = evidence.facts.state_differences
+    if differences is None:
+        return Figure(None, "the state before and after was not compared")
+    return Figure(float(not differences), first_of(differences) if differences else _RESTORED)
+
+
+def first_of(found: Sequence[str]) -> str:
+    """The first of several things to say, and how many more there are."""
+    return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else found[0]
+
+
+def _restored_text(expectation: Expectation) -> str:
+    return "state restored" if expectation.limit else "state not restored"
+
+
+_RESTORED = "links, LACP, BGP and routes as before"
+STATE_RESTORED = Metric(
+    "state_restored",
+    Unit.YES,
+    Takes.NOTHING,
+    Slowed.NOT,
+    Needs(),
+    "links, LACP, BGP and routes after the drill as before; LACP partners, rates of ports and ECMP seeds as the fabric"
+    " decides",
+    _state_restored,
+    Shape.YES_NO,
+    _restored_text,
+)
+METRICS = (
+    Metric(
+        "noise_floor",
+        Unit.MS,
+        Takes.NOTHING,
+        Slowed.STRETCHED,
+        Needs(),
+        "the largest outage the method reports while nothing is wrong",
+        from_metrics(_noise_floor),
+    ),
+    STATE_RESTORED,
+)

@@ -7,10 +7,11 @@ so it picks ports whose paths share as little as possible. Where a path leads is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from testbed.entries import Registry
 from traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
 
 _Direction = tuple[str, bool]
@@ -134,13 +135,24 @@ def hashed(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[F
     return _chosen(_Hashed(router), flows, later)
 
 
-DISJOINT = "disjoint"
+@dataclass(frozen=True, slots=True)
+class SourcePorts:
+    """A way to choose source ports. ``choose``: for the flows, by a router, and for stand-ins that begin later."""
 
-CHOICES: Mapping[str, Callable[[Sequence[FlowSpec], Router, Sequence[Sequence[FlowSpec]]], Spread]] = {
-    DISJOINT: spread,
-    "in-turn": in_turn,
-    "hash": hashed,
-}
+    name: str
+    choose: Callable[[Sequence[FlowSpec], Router, Sequence[Sequence[FlowSpec]]], Spread]
+    keeps_links_free: bool  # a link that it loads beyond its rate is a mistake of the drill, not what is to be shown
+
+
+CHOICES: Registry[SourcePorts] = Registry(
+    "choice of source ports",
+    lambda choice: choice.name,
+    (
+        SourcePorts("disjoint", spread, True),
+        SourcePorts("in-turn", in_turn, False),
+        SourcePorts("hash", hashed, False),
+    ),
+)
 """How source ports are chosen, by the word in a drill file."""
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from testbed.entries import Registry
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Nic
 from traffic.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, default_sports
@@ -64,11 +66,25 @@ def incast(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair
     return found
 
 
-PATTERNS: Mapping[str, Callable[[Fabric, int, bool], list[Pair]]] = {
-    "permutation": permutation,
-    "pairs": pairs,
-    "incast": incast,
-}
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Who sends to whom. ``pairs``: by fabric, seed, and whether rather to other segments; a pair may come twice."""
+
+    name: str
+    summary: str  # for docs/drills.md
+    pairs: Callable[[Fabric, int, bool], list[Pair]]
+
+
+PATTERNS: Registry[Pattern] = Registry(
+    "pattern",
+    lambda pattern: pattern.name,
+    (
+        Pattern("permutation", "on each rail every NIC sends to one other and receives from one", permutation),
+        Pattern("pairs", "two by two, both ways", pairs),
+        Pattern("incast", "one NIC of each rail is sent to by all others", incast),
+    ),
+)
+"""Traffic patterns by the word in a drill file."""
 
 
 def rate_pps(nic: Nic, load: float, queue_pairs: int, path_mtu: int) -> float:
@@ -97,7 +113,7 @@ def flows_for(
     """
     if pattern not in PATTERNS:
         raise InputError(f"unknown traffic pattern {pattern!r}; write {' or '.join(PATTERNS)}")
-    chosen = PATTERNS[pattern](fabric, fabric.spec.seed if seed is None else seed, across_segments)
+    chosen = PATTERNS[pattern].pairs(fabric, fabric.spec.seed if seed is None else seed, across_segments)
     if len(chosen) * queue_pairs > MAX_FLOWS:
         raise InputError(f"{len(chosen) * queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
     destinations: dict[str, int] = {}

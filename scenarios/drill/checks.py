@@ -17,10 +17,10 @@ from failover.faults.moments import Moment, moments
 from scenarios.drill.blast import relations
 from scenarios.drill.checks_sample import expectation_problem, period_problem
 from scenarios.drill.checks_scope import may_have, scope_problem
-from scenarios.drill.model import Profile, Timeline, Workload
+from scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
 from scenarios.drill.spares import Roster, idle
 from scenarios.drill.targets import settling_problem, target_problem
-from scenarios.drill.workload import PATH_MTUS, mtu_needed, packet_period_ns
+from scenarios.drill.workload import mtu_needed, packet_period_ns
 from scenarios.expect.choose import RELATIONS, is_about_whole_record
 from scenarios.expect.expectation import At, Expectation, Flows
 from testbed.fabric.model import Fabric

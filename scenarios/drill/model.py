@@ -29,6 +29,10 @@ class Profile(StrEnum):
         return int(self.settings.validation_s * 1e9)
 
 
+PATH_MTUS = (1024, 2048, 4096)
+DELAY_THRESHOLD_NS = int(Settings().forwarding_delay_threshold_ms * 1e6)
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """The traffic of a drill. ``load``: share of each NIC's whole rate that its wire traffic fills."""
@@ -86,7 +90,7 @@ class Drill:
     expectations: tuple[Expectation, ...]
     source: str  # the file it came from
     sample: Sampling | None = None  # ports whose loads and queues are sampled
-    delay_threshold_ns: int = 100_000_000  # a packet that takes longer is late, and impaired (RFC 6412)
+    delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet that takes longer is late, and impaired (RFC 6412)
 
     @property
     def settings(self) -> Settings:

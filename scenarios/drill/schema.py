@@ -13,11 +13,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model
 
+from failover.analysis.ports import Ports
 from failover.faults import FAULTS, Parameter, parameters
 from failover.faults import Unit as ParameterUnit
+from scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
 from scenarios.expect.metric import Metric, Takes, Unit
 from testbed.fabric.spec import Strict
 from testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent
+from traffic.paths import CHOICES
+from traffic.patterns import PATTERNS
 
 NAME = r"^[a-z][a-z0-9-]{0,47}$"
 Plain = dict[str, object]
@@ -51,7 +55,7 @@ class DrillFile(Strict):
     topology: object = Field(examples=["tiny"])
     workload: Plain = Field(default_factory=dict)
     profile: Literal["quick", "full"] = "quick"
-    delay_threshold: Annotated[int, duration("1 ms", "10 s")] = 100_000_000
+    delay_threshold: Annotated[int, duration("1 ms", "10 s")] = DELAY_THRESHOLD_NS
     sample: Plain = Field(default_factory=dict)
     timeline: Plain = Field(default_factory=dict)
     expect: list[Plain] = Field(
@@ -59,24 +63,27 @@ class DrillFile(Strict):
     )
 
 
+_WORKLOAD = Workload()
+
+
 class WorkloadSection(Strict):
     """``workload:``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
-    pattern: Literal["permutation", "pairs", "incast"] = "permutation"  # traffic.patterns.PATTERNS
-    across_segments: bool = True
-    queue_pairs: int = Field(default=2, ge=1, le=64, description="per NIC and destination")
-    load: Annotated[float, percent("0.1 %", "100 %")] = 0.4
-    path_mtu: Literal[1024, 2048, 4096] = 4096
-    ib_timeout: int = Field(default=14, ge=1, le=31, description="4.096 us x 2^n per try")
-    retry_count: int = Field(default=7, ge=0, le=7)
+    pattern: Literal[tuple(PATTERNS)] = _WORKLOAD.pattern  # type: ignore[valid-type]  # the words of the registry
+    across_segments: bool = _WORKLOAD.across_segments
+    queue_pairs: int = Field(default=_WORKLOAD.queue_pairs, ge=1, le=64, description="per NIC and destination")
+    load: Annotated[float, percent("0.1 %", "100 %")] = _WORKLOAD.load
+    path_mtu: Literal[PATH_MTUS] = _WORKLOAD.path_mtu  # type: ignore[valid-type]
+    ib_timeout: int = Field(default=_WORKLOAD.ib_timeout, ge=1, le=31, description="4.096 us x 2^n per try")
+    retry_count: int = Field(default=_WORKLOAD.retry_count, ge=0, le=7)
     tick_ns: Annotated[int, duration("250 us", "50 ms")] = Field(
-        default=1_000_000, alias="tick", description="how often senders look at their schedule"
+        default=_WORKLOAD.tick_ns, alias="tick", description="how often senders look at their schedule"
     )
 
-    source_ports: Literal["disjoint", "in-turn", "hash"] = Field(  # traffic.paths.CHOICES
-        default="disjoint", description="how a queue pair's path is chosen"
+    source_ports: Literal[tuple(CHOICES)] = Field(  # type: ignore[valid-type]
+        default=_WORKLOAD.source_ports, description="how a queue pair's path is chosen"
     )
 
 
@@ -84,7 +91,7 @@ class SampleSection(Strict):
     """``sample:``; what is read of ports through the run, nothing without it."""
 
     queues: Annotated[int, duration("1 ms", "1 s")] = Field(description="one reading in each", examples=["10 ms"])
-    ports: Literal["tor-down", "switches"] = "tor-down"  # failover.analysis.ports.Ports
+    ports: Literal[tuple(each.value for each in Ports)] = Ports.TOR_DOWN.value  # type: ignore[valid-type]
 
 
 class TimelineSection(Strict):

@@ -8,8 +8,6 @@ from traffic.flow import FlowSpec
 from traffic.framing import ETHERNET_BYTES, wire_bytes
 from traffic.patterns import flows_for
 
-PATH_MTUS = (1024, 2048, 4096)
-
 
 def mtu_needed(path_mtu: int) -> int:
     """The interface MTU that data packets of that path MTU need: IP to ICRC."""

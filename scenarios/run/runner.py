@@ -44,7 +44,7 @@ from testbed.lab.state import State, differences, state
 from testbed.routing.daemon import bird_version
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
-from traffic.paths import DISJOINT
+from traffic.paths import CHOICES
 
 Tell = Callable[[Progress], None]
 _LEAD_NS = 200_000_000
@@ -123,7 +123,7 @@ class _Run:
         flows, how = flows_of(workload, lab.fabric), workload.source_ports
         later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
         traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how)
-        if how == DISJOINT and traffic.spread.worst_load > _FULL_LINK:
+        if CHOICES[how].keeps_links_free and traffic.spread.worst_load > _FULL_LINK:
             raise InputError(
                 f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
                 f" fabric; lower workload.load"

@@ -19,7 +19,7 @@ from testbed.routing.trace import Flow
 from traffic.engine import TrafficEngine
 from traffic.flow import ROCE_PORT, FlowSpec
 from traffic.messages import Progress, TrafficReport
-from traffic.paths import CHOICES, DISJOINT, Spread
+from traffic.paths import CHOICES, Spread
 
 _WORKER_PPS = 5000
 """What one worker carries with ease. A tick costs the same for few packets as for many: fewer workers cost less."""
@@ -65,10 +65,10 @@ class LabTraffic:
         out: Path,
         tick_ns: int = 1_000_000,
         later: Sequence[Sequence[FlowSpec]] = (),
-        source_ports: str = DISJOINT,
+        source_ports: str = "disjoint",
     ) -> None:
         self._lab = lab
-        self.spread: Spread = CHOICES[source_ports](flows, LabRouter(lab), later)
+        self.spread: Spread = CHOICES[source_ports].choose(flows, LabRouter(lab), later)
         self.flows = self.spread.flows
         self._roster = Roster(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from failover.analysis.marks import Mark
+from failover.analysis.ports import Ports, Sampling
 from failover.faults import FAULTS, parameters
 from scenarios.drill.load import drill_from
+from scenarios.drill.model import Workload
 from scenarios.drill.schema import (
     DrillFile,
     OrderExpectation,
@@ -24,6 +27,8 @@ from scenarios.expect.expectation import At, Bound, Flows
 from scenarios.expect.metric import Metric, Shape, Takes, Unit
 from scenarios.expect.metrics import METRICS
 from testbed.files.document import parse
+from traffic.paths import CHOICES
+from traffic.patterns import PATTERNS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
 MODELS = (
@@ -81,3 +86,13 @@ def test_the_table_of_metrics_is_what_they_say_of_themselves() -> None:
     rows = [" ".join(line.split()) for line in TEXT.splitlines() if line.startswith("| `")]
     first = next(at for at, row in enumerate(rows) if row.startswith("| `worst_outage`"))
     assert rows[first : first + len(METRICS)] == [_row(metric) for metric in METRICS.values()]
+
+
+def test_patterns_and_source_ports_are_there_and_a_workload_left_out_is_the_workload_by_default() -> None:
+    assert all(f"`{pattern.name}`: {pattern.summary}" in TEXT for pattern in PATTERNS.values())
+    assert all(f"`{word}`: " in TEXT for word in CHOICES)
+    section = WorkloadSection()
+    assert {name: getattr(section, name) for name in WorkloadSection.model_fields} == {
+        field.name: field.default for field in fields(Workload) if field.name != "seed"
+    }
+    assert Ports(SampleSection(queues="1 ms").ports) is Sampling(1).ports

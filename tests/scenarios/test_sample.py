@@ -19,7 +19,7 @@ from scenarios.expect.verdict import judge_expectation
 from testbed.errors import InputError
 from testbed.files.document import parse
 from tests.scenarios.measured import metrics
-from traffic.paths import CHOICES, DISJOINT
+from traffic.paths import CHOICES
 
 MS = 10**6
 DRILL = """
@@ -105,7 +105,7 @@ def test_more_readings_than_fit_are_refused_with_a_period_that_does() -> None:
 
 def test_source_ports_of_a_drill_are_those_that_traffic_knows() -> None:
     text = DRILL.format("tiny", "{}", "packets_lost: {at_most: 0}").replace("sample: {}", "workload: {}")
-    assert drill_from(parse(text, "d.yaml"), Path()).workload.source_ports == DISJOINT
+    assert drill_from(parse(text, "d.yaml"), Path()).workload.source_ports == "disjoint"
     for word in CHOICES:
         given = text.replace("workload: {}", f"workload: {{source_ports: {word}}}")
         assert drill_from(parse(given, "d.yaml"), Path()).workload.source_ports == word

@@ -97,7 +97,7 @@ def test_by_hash_every_flow_keeps_what_its_stack_drew_and_collisions_show() -> N
     found = hashed(flows, Fabric())
     assert found.flows == tuple(flows)
     assert found.worst_load == pytest.approx(4 * flows[0].goodput_bps / RATE, rel=1e-3)
-    assert CHOICES["hash"] is hashed
+    assert CHOICES["hash"].choose is hashed
 
 
 def test_nothing_to_spread_is_no_load() -> None:

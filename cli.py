@@ -16,6 +16,7 @@ import click
 
 from commands import COMMANDS
 from commands.group import LazyGroup
+from testbed import plugins
 from testbed.errors import HpnError, MachineError
 from testbed.vm import repeatable
 
@@ -24,6 +25,15 @@ _SIGPIPE = 128 + signal.SIGPIPE  # what a shell reports of a program whose reade
 
 @click.group(cls=LazyGroup, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hpn")
+@click.option(
+    "--plugin",
+    multiple=True,
+    is_eager=True,
+    expose_value=False,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    callback=lambda _context, _option, folders: plugins.use(folders),
+    help=f"A folder with Python files that add faults, metrics, ... (docs/extending.md); also {plugins.VARIABLE}.",
+)
 def command_line() -> None:
     """A failover testbed for AI training networks.
 
@@ -38,6 +48,7 @@ def main() -> None:
     """Run the command line: the product's own errors become one line each and their exit code."""
     stdout = sys.stdout
     try:
+        plugins.load_all()
         command_line.load(sys.argv[1:])  # before a guest's clock counts: what is imported later would move it
         signal.signal(signal.SIGINT, signal.default_int_handler)
         repeatable.begin()

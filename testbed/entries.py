@@ -22,16 +22,19 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         entries: Iterable[Entry],
         lacks: Callable[[Entry], Iterable[str]] = lambda _entry: (),
     ) -> None:
-        """``what`` one of them is called; ``key`` of an entry, and what it ``lacks``. TypeError as ``_add``."""
+        """``what`` one of them is called; ``key`` of an entry, and what it ``lacks``. TypeError as ``add``."""
         self.what = what
         self._key = key
         self._lacks = lacks
         self._entries: dict[str, Entry] = {}
         for entry in entries:
-            self._add(entry)
+            self.add(entry)
 
-    def _add(self, entry: Entry) -> None:
-        """TypeError when its key is taken, or when it does not say what every entry has to."""
+    def add(self, entry: Entry) -> None:
+        """Add an entry behind the others, as plug-ins do.
+
+        TypeError when its key is taken, or when it does not say what every entry has to.
+        """
         missing = sorted(self._lacks(entry))
         if missing:
             raise TypeError(f"{self.what} {_name(entry)} does not say its {', '.join(missing)}")

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from scenarios.campaign.result import Job, Report, Result
 from scenarios.campaign.sequences import bench_on
+from testbed import plugins
 from testbed.errors import HpnError
 from testbed.fabric.build import build
 from testbed.kernel import sandbox
@@ -119,6 +120,7 @@ def _members(space: int) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """The command. With PARENT it dies when that process does."""
+    plugins.load_all()
     repeatable.begin()
     job, report = Path(arguments[0]), Path(arguments[1])
     if len(arguments) > 2:

@@ -24,6 +24,7 @@ from typing import Protocol
 from scenarios.campaign import block
 from scenarios.campaign.result import Job, Report, Result
 from scenarios.run import engines as guests
+from testbed import plugins
 from testbed.errors import InputError, MachineError
 from testbed.vm.guest import GuestJob
 
@@ -183,7 +184,12 @@ def _guest(job: Job, engine: str, order: Path, report: Path) -> str:
         command=(sys.executable, "-B", "-m", "scenarios.campaign.block", str(order), str(report)),
         cwd=_ROOT,
         writable=(order.parent,),
-        environment={"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state", "PYTHONPATH": str(_ROOT)},
+        environment={
+            "PYTHONHASHSEED": "0",
+            "HPN_STATE_DIR": "/run/hpn-state",
+            "PYTHONPATH": str(_ROOT),
+            **plugins.environment(),
+        },
         memory_mb=_GUEST_MB,
         cpus=1,
         timeout_s=(_START_S + _SEQUENCE_S * len(job.sequences)) * _GUEST_SLOWNESS,

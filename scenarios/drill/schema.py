@@ -20,6 +20,7 @@ from scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
 from scenarios.expect.metric import Metric, Takes, Unit
 from testbed.fabric.spec import Strict
 from testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent
+from testbed.files.words import OneOf
 from traffic.paths import CHOICES
 from traffic.patterns import PATTERNS
 
@@ -71,7 +72,7 @@ class WorkloadSection(Strict):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
-    pattern: Literal[tuple(PATTERNS)] = _WORKLOAD.pattern  # type: ignore[valid-type]  # the words of the registry
+    pattern: Annotated[str, OneOf(PATTERNS)] = _WORKLOAD.pattern
     across_segments: bool = _WORKLOAD.across_segments
     queue_pairs: int = Field(default=_WORKLOAD.queue_pairs, ge=1, le=64, description="per NIC and destination")
     load: Annotated[float, percent("0.1 %", "100 %")] = _WORKLOAD.load
@@ -82,7 +83,7 @@ class WorkloadSection(Strict):
         default=_WORKLOAD.tick_ns, alias="tick", description="how often senders look at their schedule"
     )
 
-    source_ports: Literal[tuple(CHOICES)] = Field(  # type: ignore[valid-type]
+    source_ports: Annotated[str, OneOf(CHOICES)] = Field(
         default=_WORKLOAD.source_ports, description="how a queue pair's path is chosen"
     )
 

@@ -19,6 +19,7 @@ from scenarios.drill.model import Drill
 from scenarios.run import session
 from scenarios.run.order import Batch, Order
 from scenarios.run.tries import tried
+from testbed import plugins
 from testbed.errors import InputError, MachineError, NoisyError, error_for
 from testbed.vm.guest import Engine, GuestJob, GuestResult
 from testbed.vm.qemu import Qemu
@@ -124,7 +125,7 @@ def command_in_guest(
         command=(sys.executable, "-B", str(COMMAND), *arguments),
         cwd=folder,
         writable=(folder,),
-        environment={"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state"},
+        environment={"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state", **plugins.environment()},
         memory_mb=_MEMORY_MB,
         cpus=os.cpu_count() or 1,
         timeout_s=timeout_s,

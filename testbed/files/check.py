@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 
 from testbed.errors import InputError
 from testbed.files.document import Document, Plain, Where, shorten
+from testbed.files.words import OneOf
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -134,7 +135,7 @@ class _Mistake:
         if self._field is None:
             return _BY_TYPE.get(self._kind) or "something else: " + shorten(self._detail["msg"], 100, quoted=False)
         expected = describe(self._field)
-        choices = _literals(self._field.annotation)
+        choices = _choices(self._field)
         if len(choices) > 1 and isinstance(self._value, str) and (near := get_close_matches(self._value, choices, n=1)):
             return f"{expected} (did you mean {near[0]}?)"
         return expected
@@ -142,7 +143,7 @@ class _Mistake:
 
 def describe(field: FieldInfo) -> str:
     """What a field takes, in words: 'a whole number from 1 to 64'."""
-    if choices := _literals(field.annotation):
+    if choices := _choices(field):
         return f"one of {', '.join(choices)}" if len(choices) > 1 else choices[0]
     annotation = _bare(field.annotation)
     low, high, pattern = _limit(field, "ge"), _limit(field, "le"), _limit(field, "pattern")
@@ -172,6 +173,12 @@ def _bare(annotation: object) -> object:
         rest = [a for a in get_args(annotation) if a is not type(None)]
         return _bare(rest[0]) if len(rest) == 1 else annotation
     return annotation
+
+
+def _choices(field: FieldInfo) -> list[str]:
+    """The words that a field takes; empty when it takes more than words."""
+    of_registry = [word for each in field.metadata if isinstance(each, OneOf) for word in each.words]
+    return of_registry or _literals(field.annotation)
 
 
 def _literals(annotation: object) -> list[str]:

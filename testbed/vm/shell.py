@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from testbed import plugins
 from testbed.errors import InputError, MachineError
 from testbed.vm.group import sigterm_as_interrupt
 from testbed.vm.guest import Engine, GuestJob, Terminal
@@ -78,6 +79,7 @@ def job(command: tuple[str, ...], terminal: Terminal | None = None) -> GuestJob:
     except FileNotFoundError:
         raise InputError("the current folder is gone; change to one that is there") from None
     environment = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
+    environment |= plugins.environment()
     if terminal is not None:
         environment |= {"TERM": os.environ.get("TERM", "linux"), "SHELL": command[0]}
     return GuestJob(

@@ -1,0 +1,20 @@
+"""A pattern: every NIC sends to that of the next host, as a ring collective does."""
+
+from __future__ import annotations
+
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric
+from traffic.patterns import PATTERNS, Pair, Pattern
+
+
+def _ring(fabric: Fabric, _seed: int, _across_segments: bool) -> list[Pair]:
+    found: list[Pair] = []
+    hosts = [host for host in fabric.hosts if not host.spare]
+    if len(hosts) < 2:
+        raise InputError("the pattern 'ring' needs two active hosts; raise hosts or segments")
+    for host, following in zip(hosts, [*hosts[1:], hosts[0]], strict=True):
+        found += zip(fabric.nics_of(host.name), fabric.nics_of(following.name), strict=True)
+    return found
+
+
+PATTERNS.add(Pattern("ring", "every NIC sends to that of the next host", _ring))

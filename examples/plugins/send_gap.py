@@ -1,0 +1,32 @@
+"""A metric: how long a sender itself stood still."""
+
+from __future__ import annotations
+
+from failover.analysis.model import DrillMetrics
+from scenarios.expect.choose import chosen_flows, nothing
+from scenarios.expect.evidence import from_metrics
+from scenarios.expect.expectation import Expectation
+from scenarios.expect.figure import Figure
+from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from scenarios.expect.metrics import METRICS
+
+
+def _worst(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    chosen = list(chosen_flows(expectation, metrics))
+    if not chosen:
+        return nothing(expectation)
+    worst = max(chosen, key=lambda at: at.result.send_gap_ms)
+    return Figure(worst.result.send_gap_ms, worst.label)
+
+
+METRICS.add(
+    Metric(
+        "worst_send_gap",
+        Unit.MS,
+        Takes.FLOWS,
+        Slowed.STRETCHED,
+        Needs(fault=True),
+        "the longest time at an edge in which a flow's sender sent nothing",
+        from_metrics(_worst),
+    )
+)

@@ -1,0 +1,29 @@
+"""Keys of a YAML file whose words are those of a registry, plug-ins included. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import PydanticKnownError, core_schema
+
+
+class OneOf:
+    """What makes ``str`` such a key, as ``Annotated[str, OneOf(PATTERNS)]``: asked when a file is read."""
+
+    def __init__(self, registry: Mapping[str, object]) -> None:
+        self._registry = registry
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Those that may be written now."""
+        return tuple(self._registry)
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        """Refuses what ``Literal`` of the words would, with its error."""
+        return core_schema.no_info_plain_validator_function(self._checked)
+
+    def _checked(self, value: object) -> str:
+        if isinstance(value, str) and value in self._registry:
+            return value
+        raise PydanticKnownError("literal_error", {"expected": " or ".join(map(repr, self.words))})

@@ -1,0 +1,70 @@
+"""Plug-ins: Python files in a folder of a user's own, which add entries to the registries of hpn.
+
+They are loaded before anything asks a registry, in guests and in the processes of a campaign too: all of them get the
+folders from the environment. Workers of a dask scheduler elsewhere do not.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from testbed.errors import InputError
+
+VARIABLE = "HPN_PLUGINS"
+
+
+def use(folders: Iterable[Path]) -> None:
+    """Load the plug-ins of these folders now, and have every command that this one starts do so. InputError as load."""
+    wanted = [*os.environ.get(VARIABLE, "").split(os.pathsep), *(str(folder.resolve()) for folder in folders)]
+    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(filter(None, wanted)))
+    load_all()
+
+
+def load_all() -> None:
+    """Load the plug-ins of every folder that the environment names, each file once, in order of their names.
+
+    InputError when a folder is none, or when a file cannot be imported; it says where.
+    """
+    for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        folder = Path(name)
+        if not folder.is_dir():
+            raise InputError(f"{folder} is no folder; --plugin and {VARIABLE} take folders with Python files")
+        for file in sorted(folder.glob("*.py")):
+            _load(file)
+
+
+def environment() -> Mapping[str, str]:
+    """For a command elsewhere that sees the same files."""
+    return {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
+
+
+def _load(file: Path) -> None:
+    name = f"hpn_plugin_{file.stem}"
+    known = sys.modules.get(name)
+    if known is not None:
+        if known.__file__ != str(file):
+            raise InputError(f"{file}: there is a plug-in of that name already, {known.__file__}; rename one")
+        return
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever somebody else's code raises is about that code
+        del sys.modules[name]
+        raise InputError(f"{file}:{_line(error, file)}: {type(error).__name__}: {error}") from error
+
+
+def _line(error: Exception, file: Path) -> int:
+    """The last line of ``file`` on the way to the error."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return error.lineno or 1
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno or 1 for frame in reversed(frames) if frame.filename == str(file)), 1)

@@ -1,0 +1,94 @@
+"""What users keep in a folder of their own: the four plug-ins of examples/plugins, and files that are none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.vm.uml import Uml
+
+ROOT = Path(__file__).parents[2]
+OWN = ROOT / "examples" / "plugins"
+DRILL = OWN / "dim.yaml"
+
+
+def hpn(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "cli.py"), *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_drill_of_plug_ins_is_read_with_them_and_refused_without() -> None:
+    shown = hpn("--plugin", str(OWN), "drill", "show", str(DRILL))
+    assert shown.returncode == 0, shown.stderr
+    assert "fabric    rack (one-rack): 4 hosts, 1 tor, 4 links" in shown.stdout
+    assert "dim: dim p0.s0.h0.r0.0 (share 30 %, carrier stays)" in shown.stdout
+    assert "traffic   ring: 16 queue pairs" in shown.stdout
+    assert "  worst send gap of hit flows below 20 ms" in shown.stdout
+    assert hpn("drill", "validate", str(DRILL), HPN_PLUGINS=str(OWN)).returncode == 0
+    without = hpn("drill", "validate", str(DRILL))
+    assert without.returncode == 2
+    for unknown in ("no preset 'rack'", "workload.pattern is 'ring'", "is 'dim'; write one of", "'worst_send_gap'"):
+        assert unknown in without.stderr
+    assert "write one of permutation, pairs, incast" in without.stderr
+
+
+def test_a_fault_of_a_plug_in_composes_and_its_architecture_names_its_contradictions(tmp_path: Path) -> None:
+    both = DRILL.read_text().replace(
+        "  settle", "    - {fault: silent-drop, target: p0.s0.h0.r0.0, at: 1400 ms, for: 2 s}\n  settle"
+    )
+    (tmp_path / "both.yaml").write_text(both)
+    found = hpn("--plugin", str(OWN), "drill", "validate", str(tmp_path / "both.yaml"))
+    assert "silent-drop leaves nothing of dim on p0.s0.h0.r0.0" in found.stderr
+    (tmp_path / "wide.yaml").write_text("architecture: one-rack\nsegments: 2\n")
+    found = hpn("--plugin", str(OWN), "plan", str(tmp_path / "wide.yaml"))
+    assert f"{tmp_path / 'wide.yaml'}:2: segments is 2, but this is one rack; write 1" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\nimport nowhere\n", "mine.py:2: ModuleNotFoundError: No module named 'nowhere'"),
+        ("x = (\n", "mine.py:1: SyntaxError"),
+        (
+            "from failover.faults import FAULTS, LinkDown\n\nFAULTS.add(LinkDown)\n",
+            "mine.py:3: TypeError: fault LinkDown has the key 'link-down' of LinkDown",
+        ),
+        (
+            "from failover.faults import FAULTS\nfrom failover.faults.base import LinkFault\n\n\n"
+            "class Half(LinkFault):\n    KIND = 'half'\n\n\nFAULTS.add(Half)\n",
+            "mine.py:9: TypeError: fault Half does not say its PER_MONTH, act",
+        ),
+    ],
+)
+def test_a_plug_in_that_cannot_be_used_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    found = hpn("--plugin", str(tmp_path), "presets")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert f"hpn: {tmp_path}/{said}" in found.stderr
+
+
+def test_a_folder_that_is_none_is_told() -> None:
+    assert "/nowhere is no folder" in hpn("presets", HPN_PLUGINS="/nowhere").stderr
+
+
+@pytest.mark.guest
+def test_a_drill_of_plug_ins_runs_in_virtual_time(tmp_path: Path) -> None:
+    try:
+        Uml(virtual_time=True).check()
+    except MachineError as error:
+        pytest.skip(str(error))
+    ran = hpn(
+        "--plugin", str(OWN), "drill", "run", str(DRILL), "--engine", "uml", "--virtual-time", "--out", str(tmp_path)
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "PASS  dim on rack" in ran.stdout
+    assert "worst send gap of hit flows below 20 ms" in ran.stdout

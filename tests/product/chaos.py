@@ -61,20 +61,22 @@ class Strike:
         process = hpn.start(
             *(("up", "tiny") if self.command == "up" else ("drill", "run", "quiet.yaml", "--out", "out"))
         )
-        begun = self.begun and self._begins(hpn, process)
+        first = self._first_line(hpn, process) if self.begun else ""
         time.sleep(self.after_s)  # the moment is the test
         process.send_signal(self.number)
-        out, _ = process.communicate(timeout=120)
+        rest, _ = process.communicate(timeout=120)
+        out = first + rest
         if self.command == "up" and (process.returncode == 0 or " converged after " in out):  # too late: it was up
             hpn.run("down")
-        return [*_left(hpn), *(_stale(place, begun or bool(out)) if self.command == "drill" else [])]
+        return [*_left(hpn), *(_stale(place, out) if self.command == "drill" else [])]
 
-    def _begins(self, hpn: Hpn, process: subprocess.Popen[str]) -> bool:
+    def _first_line(self, hpn: Hpn, process: subprocess.Popen[str]) -> str:
         """Wait for the first line of a drill, or for the folder of the lab, just before or after its processes."""
         if self.command == "drill":
-            return bool(process.stdout and process.stdout.readline())
+            assert process.stdout is not None
+            return process.stdout.readline()
         until(lambda: (hpn.state / "labs" / "tiny" / "fabric.json").exists() or process.poll() is not None, "a lab")
-        return True
+        return ""
 
 
 def _an_old_pass(place: Path) -> None:
@@ -96,13 +98,14 @@ def _left(hpn: Hpn) -> list[str]:
     return [*labs, *files, *(line for line in links.splitlines() if "veth" in line or "bond" in line)]
 
 
-def _stale(place: Path, begun: bool) -> list[str]:
+def _stale(place: Path, said: str) -> list[str]:
     """What an interrupted run left in its folder; a run that had not begun may leave the old one as it was."""
+    begun = said.startswith("quiet: ")  # news of its lab, not why there is none
     left = sorted(os.listdir(place))
     wrong = [name for name in left if name.endswith((".bin", ".new"))]
     is_old = "manifest.json" in left and load(place).manifest() == MANIFEST
     if "verdict.json" in left and (begun or not is_old):
-        wrong.append("an old verdict")
+        wrong.append(f"an old verdict, after it said {said!r}")
     return wrong
 
 

@@ -1,0 +1,120 @@
+"""hpn for scripts: plan fabrics, run drills, read what they measured, and work on a lab, from Python.
+
+    from hpn import load_drill, run
+    found = run(load_drill("link-down"), "runs/one")
+    print(found.verdict().outcome, found.metrics().edges[0].worst_outage_plbm_ms)
+
+Everything a script needs is here by name and is imported when it is asked for; docs/api.md has an example. Other
+modules (``testbed``, ``scenarios``, ...) are how hpn is built, and change.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from failover.analysis.model import DrillMetrics as DrillMetrics
+    from failover.faults import FAULTS as FAULTS
+    from hpn.api import analyse as analyse
+    from hpn.api import compare as compare
+    from hpn.api import load_run as load_run
+    from hpn.api import on_lab as on_lab
+    from hpn.api import run as run
+    from results.run.folder import RunFolder as RunFolder
+    from results.verdict import Outcome as Outcome
+    from results.verdict import Verdict as Verdict
+    from scenarios.drill.catalogue import load as load_drill
+    from scenarios.drill.catalogue import names as drills
+    from scenarios.drill.model import Drill as Drill
+    from scenarios.expect.metrics import METRICS as METRICS
+    from testbed.errors import HpnError as HpnError
+    from testbed.errors import InputError as InputError
+    from testbed.errors import MachineError as MachineError
+    from testbed.errors import NoisyError as NoisyError
+    from testbed.fabric.architectures import ARCHITECTURES as ARCHITECTURES
+    from testbed.fabric.build import build as build
+    from testbed.fabric.inventory import inventory as inventory
+    from testbed.fabric.load import load_fabric as load_fabric
+    from testbed.fabric.model import Fabric as Fabric
+    from testbed.fabric.presets import PRESETS as PRESETS
+    from testbed.fabric.spec import FabricSpec as FabricSpec
+    from testbed.lab.lab import Lab as Lab
+    from testbed.versions import HPN as __version__
+    from traffic.patterns import PATTERNS as PATTERNS
+
+_PLACES = {
+    "ARCHITECTURES": "testbed.fabric.architectures",
+    "Drill": "scenarios.drill.model",
+    "DrillMetrics": "failover.analysis.model",
+    "FAULTS": "failover.faults",
+    "Fabric": "testbed.fabric.model",
+    "FabricSpec": "testbed.fabric.spec",
+    "HpnError": "testbed.errors",
+    "InputError": "testbed.errors",
+    "Lab": "testbed.lab.lab",
+    "METRICS": "scenarios.expect.metrics",
+    "MachineError": "testbed.errors",
+    "NoisyError": "testbed.errors",
+    "Outcome": "results.verdict",
+    "PATTERNS": "traffic.patterns",
+    "PRESETS": "testbed.fabric.presets",
+    "RunFolder": "results.run.folder",
+    "Verdict": "results.verdict",
+    "__version__": "testbed.versions:HPN",
+    "analyse": "hpn.api",
+    "build": "testbed.fabric.build",
+    "compare": "hpn.api",
+    "drills": "scenarios.drill.catalogue:names",
+    "inventory": "testbed.fabric.inventory",
+    "load_drill": "scenarios.drill.catalogue:load",
+    "load_fabric": "testbed.fabric.load",
+    "load_run": "hpn.api",
+    "on_lab": "hpn.api",
+    "run": "hpn.api",
+}
+"""Where each name comes from; behind a colon the name it has there, when that is another."""
+
+__all__ = [
+    "ARCHITECTURES",
+    "FAULTS",
+    "METRICS",
+    "PATTERNS",
+    "PRESETS",
+    "Drill",
+    "DrillMetrics",
+    "Fabric",
+    "FabricSpec",
+    "HpnError",
+    "InputError",
+    "Lab",
+    "MachineError",
+    "NoisyError",
+    "Outcome",
+    "RunFolder",
+    "Verdict",
+    "__version__",
+    "analyse",
+    "build",
+    "compare",
+    "drills",
+    "inventory",
+    "load_drill",
+    "load_fabric",
+    "load_run",
+    "on_lab",
+    "run",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'hpn' has no {name!r}; it has {', '.join(__all__)}")
+    module, _, there = _PLACES[name].partition(":")
+    return getattr(import_module(module), there or name)
+
+
+def __dir__() -> list[str]:
+    """What is here."""
+    return list(__all__)

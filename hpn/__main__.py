@@ -1,0 +1,5 @@
+"""``python -m hpn`` is the ``hpn`` command."""
+
+from cli import main
+
+main()

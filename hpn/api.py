@@ -1,0 +1,100 @@
+"""The functions of the public face that the command line does in several steps."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from results import compare as comparing
+from results.run import folder
+from results.run.folder import RunFolder
+from results.run.progress import Progress
+from scenarios.drill.load import load_drill
+from scenarios.drill.model import Drill
+from scenarios.run import engines, session
+from scenarios.run.order import Order
+from testbed.errors import InputError
+from testbed.events import Event
+from testbed.fabric.model import Fabric
+from testbed.kernel import sandbox
+from testbed.lab.lab import Lab
+from testbed.lab.service import preflight
+
+if TYPE_CHECKING:
+    from results.compare import Spread
+    from scenarios.run.analyse import Analysed
+
+_CONVERGE_S = 60.0
+
+
+def run(
+    drill: Drill,
+    out: str | os.PathLike[str],
+    *,
+    engine: str = engines.HOST,
+    phase: int = 1,
+    keep_records: bool = False,
+    on_news: Callable[[str], None] = lambda _line: None,
+) -> RunFolder:
+    """Run a drill once in a lab of its own, and wait; its run folder, which is ``out``.
+
+    ``engine``: 'host', 'qemu', 'uml' or 'uml-virtual-time'. ``phase`` draws when in the protocols' timers faults fall,
+    and seeds. ``keep_records`` keeps every packet's record, for ``analyse``. ``on_news`` hears lines of progress.
+
+    InputError for what is wrong with the drill or ``out``, MachineError when this machine cannot run it, NoisyError
+    when it was too busy to begin. The answer of the drill, failed ones too, is ``verdict()`` of the folder.
+    """
+    if engine not in engines.NAMES:
+        raise InputError(f"no engine {engine!r}; write {' or '.join(engines.NAMES)}")
+    order = Order(drill, Path(out), ("hpn.run",), keep_records=keep_records, phase=phase)
+    if engine == engines.HOST:
+
+        def tell(news: Progress) -> None:
+            if news.kind != "traffic":
+                on_news(news.text)
+
+        return session.run(order, tell)
+    if not Path(drill.source).is_file() or load_drill(drill.source) != drill:
+        raise InputError(f"a guest reads {drill.name} from its file, which says something else: write the change there")
+    return engines.run_in_guest(order, engines.ENGINES[engine](), on_news)
+
+
+def load_run(path: str | os.PathLike[str]) -> RunFolder:
+    """A run folder that is there. InputError when it is none."""
+    return folder.load(Path(path))
+
+
+def analyse(run: RunFolder) -> Analysed:
+    """Metrics and verdict made anew from what ``keep_records`` kept. InputError when that is nothing, or damaged."""
+    from scenarios.run.analyse import analyse as analysed  # numpy, which a drill loads after its measurement only
+
+    return analysed(run)
+
+
+def compare(runs: Iterable[RunFolder]) -> Sequence[Spread]:
+    """How the figures of several runs of one drill spread, by edge and figure."""
+    return comparing.compare([each.metrics() for each in runs])
+
+
+def on_lab(
+    fabric: Fabric, use: Callable[[Lab], Awaitable[object]], on_event: Callable[[Event], None] = lambda _event: None
+) -> object:
+    """Start a lab of ``fabric`` in a sandbox, wait until it is converged, await ``use``, and take the lab down.
+
+    What ``use`` returns must be JSON, because the sandbox is another process: nothing else that it changes is seen
+    here, and ``on_event`` is called there. MachineError when this machine cannot run the lab, or when ``use`` raised.
+    """
+    preflight.check(fabric)
+
+    async def body() -> object:
+        lab = Lab(fabric, on_event)
+        lab.start()
+        await lab.converged(_CONVERGE_S)
+        found = await use(lab)
+        lab.close()
+        return found
+
+    return sandbox.ask(lambda: asyncio.run(body()))

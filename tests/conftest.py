@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import pickle
+import signal
 import traceback
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from hypothesis import HealthCheck, settings
 
 from testbed.errors import MachineError
 from testbed.kernel import sandbox
+
+# nohup has SIGHUP ignored, and so would every command that a test starts to send it SIGHUP.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # CI repeats the same examples, so that a change is what turns it red; everywhere else the search goes on.
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

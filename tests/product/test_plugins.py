@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
-
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "examples" / "plugins"
 DRILL = OWN / "dim.yaml"
@@ -78,17 +75,3 @@ def test_a_plug_in_that_cannot_be_used_is_told_with_its_line(tmp_path: Path, tex
 
 def test_a_folder_that_is_none_is_told() -> None:
     assert "/nowhere is no folder" in hpn("presets", HPN_PLUGINS="/nowhere").stderr
-
-
-@pytest.mark.guest
-def test_a_drill_of_plug_ins_runs_in_virtual_time(tmp_path: Path) -> None:
-    try:
-        Uml(virtual_time=True).check()
-    except MachineError as error:
-        pytest.skip(str(error))
-    ran = hpn(
-        "--plugin", str(OWN), "drill", "run", str(DRILL), "--engine", "uml", "--virtual-time", "--out", str(tmp_path)
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "PASS  dim on rack" in ran.stdout
-    assert "worst send gap of hit flows below 20 ms" in ran.stdout

@@ -75,7 +75,7 @@ def test_carrier_loss_and_repair_take_a_port_out_of_the_aggregate_and_back() -> 
         await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), WAIT_S)
         # Nothing is sent through the port from here on; what the driver says of it follows when miimon has looked.
         await lab.wait_for(lambda: lab.nics[nic.name].status()[0].rx is Rx.PORT_DISABLED, WAIT_S)
-        assert "Number of ports: 1" in _driver_text(lab, nic)
+        await lab.wait_for(lambda: "Number of ports: 1" in _driver_text(lab, nic), WAIT_S)
         told = events.after(start, EventKind.LAG, nic.host)
         assert [event.detail for event in told] == [{"ports": nic.links[1].lower.name}], "the stamp is the driver's"
         lab.mend(nic.links[0])

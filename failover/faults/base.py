@@ -172,16 +172,34 @@ def lacks(fault: type[Fault]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkFault(Fault):
-    """What faults of one link have in common, unless they say otherwise: a carrier taken once and given back once."""
+class CarrierFault(Fault):
+    """What faults have in common, unless they say otherwise, that take carrier once and give it back once."""
 
-    TARGET: ClassVar[TargetKind] = TargetKind.LINK
     TELLS: ClassVar[Told] = Told.CARRIER
     STEADY: ClassVar[bool] = True
     PART: ClassVar[SwitchPart] = SwitchPart.NONE
     REPAIRS_ITSELF: ClassVar[bool] = False
     SESSIONS_DOWN: ClassVar[bool] = True
     NEEDS: ClassVar[frozenset[Need]] = frozenset()
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Done once, undone once."""
+        return once(at_ns, for_ns)
+
+    def silences(self) -> frozenset[Stream]:
+        """All that its links carry."""
+        return EVERYTHING
+
+    def shows_in(self) -> frozenset[Stream]:
+        """In carrier, or in more than one link's frames."""
+        return NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFault(CarrierFault):
+    """What faults of one link have in common, unless they say otherwise."""
+
+    TARGET: ClassVar[TargetKind] = TargetKind.LINK
 
     link: str
 
@@ -197,18 +215,6 @@ class LinkFault(Fault):
     def nodes_hit(self) -> tuple[str, ...]:
         """None: both ends live on."""
         return ()
-
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Done once, undone once."""
-        return once(at_ns, for_ns)
-
-    def silences(self) -> frozenset[Stream]:
-        """All of it."""
-        return EVERYTHING
-
-    def shows_in(self) -> frozenset[Stream]:
-        """In carrier."""
-        return NOTHING
 
 
 @dataclass(frozen=True, slots=True)

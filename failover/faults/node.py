@@ -7,40 +7,22 @@ from enum import StrEnum
 from typing import ClassVar
 
 from failover.faults.area import links_of_any, switches_of
-from failover.faults.base import AS_OFTEN_AS_A_TOR, Fault, Need, PlannedEdge, SwitchPart, TargetKind, Told, once
+from failover.faults.base import AS_OFTEN_AS_A_TOR, CarrierFault, Need, SwitchPart, TargetKind, Told
 from failover.faults.fields import choice
 from failover.faults.levers import Action, Levers
-from failover.faults.streams import EVERYTHING, NOTHING, Direction, Frames, Stream, streams
+from failover.faults.streams import Direction, Frames, Stream, streams
 from testbed.fabric.model import Fabric, Link, Role
 
 
 @dataclass(frozen=True, slots=True)
-class CarrierFault(Fault):
-    """What faults share that take the carrier of many links at one instant and give it back at another."""
+class ManyLinksFault(CarrierFault):
+    """What faults share that take the carrier of many links at one instant."""
 
-    TELLS: ClassVar[Told] = Told.CARRIER
-    STEADY: ClassVar[bool] = True
-    PART: ClassVar[SwitchPart] = SwitchPart.NONE
-    REPAIRS_ITSELF: ClassVar[bool] = False
-    SESSIONS_DOWN: ClassVar[bool] = True
-    NEEDS: ClassVar[frozenset[Need]] = frozenset()
     PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
-
-    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Done once, undone once."""
-        return once(at_ns, for_ns)
-
-    def silences(self) -> frozenset[Stream]:
-        """All that these links carry."""
-        return EVERYTHING
-
-    def shows_in(self) -> frozenset[Stream]:
-        """In carrier, or in more than one link's frames."""
-        return NOTHING
 
 
 @dataclass(frozen=True, slots=True)
-class NicDown(CarrierFault):
+class NicDown(ManyLinksFault):
     """A NIC dies: its ports lose carrier at one instant.
 
     Host: the LAG has no port left; what the NIC's queue pairs send is dropped, nothing arrives. ToRs: each port loses
@@ -72,7 +54,7 @@ class NicDown(CarrierFault):
 
 
 @dataclass(frozen=True, slots=True)
-class HostDown(CarrierFault):
+class HostDown(ManyLinksFault):
     """A host loses power: every port of every NIC loses carrier at one instant.
 
     ToRs see what ``NicDown`` shows them, for every rail. The host sends and receives nothing; who sends to it runs into
@@ -104,7 +86,7 @@ class HostDown(CarrierFault):
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchFault(CarrierFault):
+class SwitchFault(ManyLinksFault):
     """What faults of one whole switch have in common."""
 
     PART: ClassVar[SwitchPart] = SwitchPart.WHOLE
@@ -202,7 +184,7 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlaneDown(CarrierFault):
+class PlaneDown(ManyLinksFault):
     """All Aggs of a plane die at once, or all its switches: each loses its ports in one batch, its daemons die.
 
     ``tier: aggs``: ToRs lose every uplink, hosts keep their port and LACP, so only path control can tell them that

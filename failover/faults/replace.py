@@ -9,13 +9,13 @@ from failover.analysis.model import EdgeKind
 from failover.faults.base import MS, PlannedEdge, Replacement, TargetKind, Told
 from failover.faults.fields import Unit, name, parameter
 from failover.faults.levers import NO_ACTION, Action, Levers
-from failover.faults.node import CarrierFault, HostDown
+from failover.faults.node import HostDown, ManyLinksFault
 from failover.faults.streams import NOTHING, Stream
 from testbed.fabric.model import Fabric, Link
 
 
 @dataclass(frozen=True, slots=True)
-class SpareTakeover(CarrierFault):
+class SpareTakeover(ManyLinksFault):
     """A spare host takes over the job of a dead one: nothing of the network changes, only who talks to whom.
 
     Every queue pair from or to the dead host is closed; for each a new one from or to the spare's NIC of the same rail

@@ -13,7 +13,7 @@ from failover.faults.base import MS, PlannedEdge, TargetKind
 from failover.faults.fields import Unit, parameter
 from failover.faults.levers import NO_ACTION, Action, Levers
 from failover.faults.link import LinkDown
-from failover.faults.node import CarrierFault
+from failover.faults.node import ManyLinksFault
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Link
 
@@ -29,7 +29,7 @@ class Flap:
 
 
 @dataclass(frozen=True, slots=True)
-class FlapStorm(CarrierFault):
+class FlapStorm(ManyLinksFault):
     """Links flap at random for ``duration``: a Poisson process with a mean of ``every`` between two flaps.
 
     Each flap takes a link chosen evenly among those that are up, for ``down``; hosts and ToRs see of it what

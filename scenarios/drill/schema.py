@@ -76,7 +76,7 @@ class WorkloadSection(Strict):
     across_segments: bool = _WORKLOAD.across_segments
     queue_pairs: int = Field(default=_WORKLOAD.queue_pairs, ge=1, le=64, description="per NIC and destination")
     load: Annotated[float, percent("0.1 %", "100 %")] = _WORKLOAD.load
-    path_mtu: Literal[PATH_MTUS] = _WORKLOAD.path_mtu  # type: ignore[valid-type]
+    path_mtu: Literal[PATH_MTUS] = _WORKLOAD.path_mtu  # type: ignore[valid-type]  # made of a tuple
     ib_timeout: int = Field(default=_WORKLOAD.ib_timeout, ge=1, le=31, description="4.096 us x 2^n per try")
     retry_count: int = Field(default=_WORKLOAD.retry_count, ge=0, le=7)
     tick_ns: Annotated[int, duration("250 us", "50 ms")] = Field(
@@ -92,7 +92,7 @@ class SampleSection(Strict):
     """``sample:``; what is read of ports through the run, nothing without it."""
 
     queues: Annotated[int, duration("1 ms", "1 s")] = Field(description="one reading in each", examples=["10 ms"])
-    ports: Literal[tuple(each.value for each in Ports)] = Ports.TOR_DOWN.value  # type: ignore[valid-type]
+    ports: Literal[tuple(map(str, Ports))] = str(Ports.TOR_DOWN)  # type: ignore[valid-type]  # made of an enum
 
 
 class TimelineSection(Strict):

@@ -10,7 +10,7 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import InputError
@@ -18,8 +18,11 @@ from testbed.errors import InputError
 VARIABLE = "HPN_PLUGINS"
 
 
-def use(folders: Iterable[Path]) -> None:
+def use(folders: Sequence[Path]) -> None:
     """Load the plug-ins of these folders now, and have every command that this one starts do so. InputError as load."""
+    for folder in folders:
+        if os.pathsep in str(folder.resolve()):
+            raise InputError(f"{folder.resolve()} holds {os.pathsep!r}, which stands between folders; rename it")
     wanted = [*os.environ.get(VARIABLE, "").split(os.pathsep), *(str(folder.resolve()) for folder in folders)]
     os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(filter(None, wanted)))
     load_all()
@@ -57,12 +60,12 @@ def _load(file: Path) -> None:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever somebody else's code raises is about that code
+    except (Exception, SystemExit) as error:  # somebody else's code: how it ends is no answer of ours
         del sys.modules[name]
         raise InputError(f"{file}:{_line(error, file)}: {type(error).__name__}: {error}") from error
 
 
-def _line(error: Exception, file: Path) -> int:
+def _line(error: BaseException, file: Path) -> int:
     """The last line of ``file`` on the way to the error."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return error.lineno or 1

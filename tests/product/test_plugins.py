@@ -55,6 +55,7 @@ def test_a_fault_of_a_plug_in_composes_and_its_architecture_names_its_contradict
     [
         ("x = 1\nimport nowhere\n", "mine.py:2: ModuleNotFoundError: No module named 'nowhere'"),
         ("x = (\n", "mine.py:1: SyntaxError"),
+        ("import sys\n\nsys.exit(0)\n", "mine.py:3: SystemExit: 0"),
         (
             "from failover.faults import FAULTS, LinkDown\n\nFAULTS.add(LinkDown)\n",
             "mine.py:3: TypeError: fault LinkDown has the key 'link-down' of LinkDown",
@@ -71,6 +72,13 @@ def test_a_plug_in_that_cannot_be_used_is_told_with_its_line(tmp_path: Path, tex
     found = hpn("--plugin", str(tmp_path), "presets")
     assert (found.returncode, found.stdout) == (2, "")
     assert f"hpn: {tmp_path}/{said}" in found.stderr
+
+
+def test_a_folder_whose_name_would_be_taken_for_two_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a:b").mkdir()
+    found = hpn("--plugin", str(tmp_path / "a:b"), "presets")
+    assert found.returncode == 2
+    assert f"{tmp_path}/a:b holds ':', which stands between folders" in found.stderr
 
 
 def test_a_folder_that_is_none_is_told() -> None:

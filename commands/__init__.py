@@ -6,18 +6,39 @@ asked for, so that ``hpn --help`` waits for none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
-COMMANDS: Mapping[str, str] = {
-    name: f"commands.{module}"
-    for module, names in {
-        "lab": ("plan", "presets", "up", "down", "ls", "inspect", "exec", "shell", "trace", "break", "mend", "events"),
-        "drill": ("drill", "analyse", "compare"),
-        "ci": ("ci",),
-        "campaign": ("campaign",),
-        "paper": ("reproduce",),
-        "machine": ("doctor", "selftest", "vm", "bench"),
-    }.items()
-    for name in names
-}
-"""The module of each command by the command's name; its function has that name too, or one with '_' at the end."""
+from testbed.entries import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Where a command is: ``module`` has a ``click.Command`` of that name.
+
+    There '_' stands for '-', and one is at the end where Python, or what the command calls, has the name already.
+    """
+
+    name: str
+    module: str
+
+
+COMMANDS: Registry[Command] = Registry(
+    "command",
+    lambda command: command.name,
+    (
+        Command(name, f"commands.{module}")
+        for module, names in {
+            "lab": (
+                *("plan", "presets", "up", "down", "ls", "inspect", "exec", "shell", "trace"),
+                *("break", "mend", "events"),
+            ),
+            "drill": ("drill", "analyse", "compare"),
+            "ci": ("ci",),
+            "campaign": ("campaign",),
+            "paper": ("reproduce",),
+            "machine": ("doctor", "selftest", "vm", "bench"),
+        }.items()
+        for name in names
+    ),
+)
+"""Every command by name; ``COMMANDS.add(Command("mine", __name__))`` is how a plug-in brings its own."""

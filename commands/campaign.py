@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from commands.page import Page, engine_name, json_option, show, stall_limit_option
+from commands.page import Page, as_json_option, engine_name, json_option, show, stall_limit_option
 from scenarios.campaign import campaign as campaigns
 from scenarios.campaign import report as campaign_report
 from scenarios.campaign.journal import load as load_campaign
@@ -67,7 +67,7 @@ def campaign_run(
 
 @campaign.command("show")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def campaign_show(folder: Path, as_json: bool) -> None:
     """Show what a campaign has found so far, also while it runs."""
     if as_json:

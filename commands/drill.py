@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from commands.page import Page, engine_name, json_option, show, stall_limit_option
+from commands.page import Page, as_json_option, engine_name, json_option, show, stall_limit_option
 from results.compare import compare, spread_table
 from results.engines import Difference, engine_tables, side_by_side
 from results.junit import Judged, junit_xml
@@ -37,7 +37,7 @@ def drill() -> None:
 
 
 @drill.command("ls")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def drill_ls(as_json: bool) -> None:
     """List the drills that come with hpn."""
     if as_json:
@@ -215,7 +215,7 @@ def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
 
 @click.command("compare")
 @click.argument("folders", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def compare_(folders: tuple[Path, ...], as_json: bool) -> None:
     """Put run folders of one drill on several engines side by side, with the reason for each difference."""
     found = [load_run(folder) for folder in folders]

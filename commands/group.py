@@ -11,34 +11,38 @@ from typing import Any
 
 import click
 
+from commands import Command
+from testbed.errors import InputError
+
 _INDENT = 6  # what click leaves free beside the names
 
 
 class LazyGroup(click.Group):
     """Its commands lie in modules of their own."""
 
-    def __init__(self, *args: Any, modules: Mapping[str, str], **kwargs: Any) -> None:
-        """``modules``: the module of each command by the command's name."""
+    def __init__(self, *args: Any, commands_of: Mapping[str, Command], **kwargs: Any) -> None:
+        """``commands_of``: the commands by name; read when asked, as plug-ins add to them."""
         super().__init__(*args, **kwargs)
-        self._modules = modules
+        self._known = commands_of
 
     def list_commands(self, _context: click.Context) -> list[str]:
         """Every name, in order of the alphabet, as click has them."""
-        return sorted(self._modules)
+        return sorted(self._known)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         """The command, its module imported; None when there is none of that name."""
-        if name not in self._modules:
+        if name not in self._known:
             return None
-        module = importlib.import_module(self._modules[name])
-        found = vars(module)[_function_of(name, vars(module))]
-        assert isinstance(found, click.Command)
+        module = importlib.import_module(self._known[name].module)
+        found = vars(module).get(_function_of(name, vars(module)))
+        if not isinstance(found, click.Command):
+            raise InputError(f"{module.__file__} has no click command for 'hpn {name}', which it says it brings")
         return found
 
     def load(self, arguments: Sequence[str]) -> None:
         """Import what the command of this command line needs, when it has one."""
-        if arguments and arguments[0] in self._modules:
-            importlib.import_module(self._modules[arguments[0]])
+        if arguments and arguments[0] in self._known:
+            importlib.import_module(self._known[arguments[0]].module)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by what their docstrings say, which is read without importing them."""
@@ -50,15 +54,16 @@ class LazyGroup(click.Group):
 
     def _said(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         """The docstring of each command."""
-        trees = {module: _functions(module) for module in set(self._modules.values())}
+        trees = {module: _functions(module) for module in {command.module for command in self._known.values()}}
         for name in names:
-            of_module = trees[self._modules[name]]
-            yield name, of_module[_function_of(name, of_module)]
+            of_module = trees[self._known[name].module]
+            yield name, of_module.get(_function_of(name, of_module), "")
 
 
 def _function_of(command: str, known: Container[str]) -> str:
-    """Its name; with '_' at the end where Python, or what the command calls, has the name already."""
-    return f"{command}_" if f"{command}_" in known else command
+    """The name of a command's function among those ``known``."""
+    name = command.replace("-", "_")
+    return f"{name}_" if f"{name}_" in known else name
 
 
 def _functions(module: str) -> dict[str, str]:

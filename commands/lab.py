@@ -12,7 +12,7 @@ from dataclasses import asdict
 import click
 from rich.console import Console
 
-from commands.page import lab_option, show
+from commands.page import as_json_option, lab_option, show
 from results.text.live import LiveUp
 from results.text.tables import (
     change_lines,
@@ -41,7 +41,7 @@ def plan(topology: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def presets(as_json: bool) -> None:
     """List the named topologies."""
     if as_json:
@@ -93,7 +93,7 @@ def down(name: str | None, everything: bool) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def ls(as_json: bool) -> None:
     """List your labs: starting, up, ending, or died with last words."""
     records = [record for _, record in registry.everything()]
@@ -114,7 +114,7 @@ def ls(as_json: bool) -> None:
 @click.command()
 @click.argument("what", required=False, type=click.Choice(list(SECTIONS)))
 @lab_option
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def inspect(what: str | None, lab_name: str | None, as_json: bool) -> None:
     """Show nodes, links, LACP, BGP sessions, routes and ECMP groups of a lab as they are now."""
     place, _ = registry.find(lab_name)
@@ -156,7 +156,7 @@ def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
 @click.option("--sport", type=click.IntRange(1, 65535), required=True, help="UDP source port.")
 @click.option("--dport", type=click.IntRange(1, 65535), default=4791, show_default=True, help="UDP destination port.")
 @lab_option
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_json: bool) -> int:
     """Show the exact path a flow takes now, from NIC SRC to NIC DST (such as p0.s0.h0.r0): asked of the kernel."""
     place, _ = registry.find(lab_name)
@@ -173,7 +173,7 @@ def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_j
 @click.command("break")
 @click.argument("target")
 @lab_option
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def break_(target: str, lab_name: str | None, as_json: bool) -> None:
     """Break a part of a lab by hand, until: hpn mend.
 
@@ -187,7 +187,7 @@ def break_(target: str, lab_name: str | None, as_json: bool) -> None:
 @click.command()
 @click.argument("target")
 @lab_option
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def mend(target: str, lab_name: str | None, as_json: bool) -> None:
     """Undo: hpn break TARGET. What else is broken, a link of that host for instance, stays so."""
     place, _ = registry.find(lab_name)

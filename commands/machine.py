@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from commands.page import Page, engine_name, show, stall_limit_option, terminal
+from commands.page import Page, as_json_option, engine_name, show, stall_limit_option, terminal
 from results.ground_truth import ground_truth_table, paused_table
 from results.text.live import LiveSteps
 from results.text.tables import (
@@ -27,7 +27,7 @@ from testbed.vm.doctor import examine as examine_guests
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 @click.option("--engines", "boot", is_flag=True, help="Boot a guest with each engine to see (half a minute).")
 @click.option("--calibrate", "measure", is_flag=True, help="Measure the packet budget and noise floor (half a minute).")
 def doctor(as_json: bool, boot: bool, measure: bool) -> int:
@@ -50,7 +50,7 @@ def doctor(as_json: bool, boot: bool, measure: bool) -> int:
 
 @click.command()
 @click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Repeats; medians are shown.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 def bench(runs: int, as_json: bool) -> int:
     """Measure the speeds this project claims, beside stock Mininet where it is installed."""
     found = []
@@ -66,7 +66,7 @@ def bench(runs: int, as_json: bool) -> int:
 @click.command()
 @click.option("--engine", type=click.Choice(["host", "uml"]), default="host", show_default=True, help="Where.")
 @click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@as_json_option
 @click.option("--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), hidden=True)  # inside a guest
 @click.option("--as-engine", default="host", hidden=True)
 def selftest(engine: str, virtual_time: bool, as_json: bool, folder: Path | None, as_engine: str) -> int:

@@ -40,7 +40,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             raise TypeError(f"{self.what} {_name(entry)} does not say its {', '.join(missing)}")
         key = self._key(entry)
         if key in self._entries:
-            raise TypeError(f"{self.what} {_name(entry)} has the key {key!r} of {_name(self._entries[key])}")
+            raise TypeError(f"{self.what} {key!r} is there already; give this one another name")
         self._entries[key] = entry
 
     def __getitem__(self, key: str) -> Entry:

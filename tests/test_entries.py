@@ -31,5 +31,5 @@ def test_an_entry_that_does_not_say_what_every_entry_must_is_an_error_at_once() 
 
 
 def test_two_entries_of_one_key_are_an_error_at_once() -> None:
-    with pytest.raises(TypeError, match="has the key 'a' of"):
+    with pytest.raises(TypeError, match="thing 'a' is there already"):
         Registry("thing", lambda thing: thing.key, (Thing("a"), Thing("a", "ms")))

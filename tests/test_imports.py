@@ -97,7 +97,7 @@ def test_the_command_starts_without_threads_and_without_numpy() -> None:
     """
     asked = (
         "import importlib, os, sys, cli\n"
-        "for module in cli.COMMANDS.values(): importlib.import_module(module)\n"
+        "for command in cli.COMMANDS.values(): importlib.import_module(command.module)\n"
         "print(len(os.listdir('/proc/self/task')), 'numpy' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -5,14 +5,6 @@ Each architecture brings its own; here they are found by name, those of the firs
 
 from __future__ import annotations
 
-from itertools import chain
-
-from testbed.entries import Registry
 from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.architectures.architecture import Preset
 
-PRESETS: Registry[Preset] = Registry(
-    "preset",
-    lambda preset: preset.name,
-    chain.from_iterable(architecture.presets for architecture in ARCHITECTURES.values()),
-)
+PRESETS = ARCHITECTURES.presets

@@ -1,4 +1,4 @@
-"""What users keep in a folder of their own: the four plug-ins of examples/plugins, and files that are none."""
+"""What users keep in a folder of their own: the plug-ins of examples/plugins, and files that are none."""
 
 from __future__ import annotations
 
@@ -50,6 +50,31 @@ def test_a_fault_of_a_plug_in_composes_and_its_architecture_names_its_contradict
     assert f"{tmp_path / 'wide.yaml'}:2: segments is 2, but this is one rack; write 1" in found.stderr
 
 
+def test_what_a_plug_in_imports_does_not_hide_those_after_it(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("from hpn import Lab, analyse, load_drill, run\nimport commands.drill\n")
+    shown = hpn("--plugin", str(tmp_path), "--plugin", str(OWN), "drill", "show", str(DRILL))
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_a_command_of_a_plug_in_is_listed_and_run() -> None:
+    assert "cabling    Print every cable of a topology" in hpn("--plugin", str(OWN), "--help").stdout
+    printed = hpn("--plugin", str(OWN), "cabling", "tiny-fat-tree")
+    assert printed.returncode == 0, printed.stderr
+    assert len(printed.stdout.splitlines()) == 1 + 48
+    assert "access,0,p0.s0.h0,r0p0,p0.s0.t0.0,h0r0" in printed.stdout
+    assert "No such command 'cabling'" in hpn("cabling").stderr
+
+
+def test_a_command_that_is_announced_and_not_there_is_told(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from commands import COMMANDS, Command\nCOMMANDS.add(Command('mine', __name__))\n"
+    )
+    found = hpn("--plugin", str(tmp_path), "mine")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert f"{tmp_path}/mine.py has no click command for 'hpn mine'" in found.stderr
+    assert hpn("--plugin", str(tmp_path), "--help").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -57,8 +82,12 @@ def test_a_fault_of_a_plug_in_composes_and_its_architecture_names_its_contradict
         ("x = (\n", "mine.py:1: SyntaxError"),
         ("import sys\n\nsys.exit(0)\n", "mine.py:3: SystemExit: 0"),
         (
+            "from commands import COMMANDS, Command\n\nCOMMANDS.add(Command('up', __name__))\n",
+            "mine.py:3: TypeError: command 'up' is there already; give this one another name",
+        ),
+        (
             "from failover.faults import FAULTS, LinkDown\n\nFAULTS.add(LinkDown)\n",
-            "mine.py:3: TypeError: fault LinkDown has the key 'link-down' of LinkDown",
+            "mine.py:3: TypeError: fault 'link-down' is there already; give this one another name",
         ),
         (
             "from failover.faults import FAULTS\nfrom failover.faults.base import LinkFault\n\n\n"

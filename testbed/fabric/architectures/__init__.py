@@ -12,18 +12,30 @@ from testbed.fabric.architectures import (
     single_tor,
     stacked_dual_tor,
 )
-from testbed.fabric.architectures.architecture import Architecture
+from testbed.fabric.architectures.architecture import Architecture, Preset
 
-ARCHITECTURES: Registry[Architecture] = Registry(
-    "architecture",
-    lambda architecture: architecture.name,
-    (
-        hpn.ARCHITECTURE,
-        dual_tor_clos.ARCHITECTURE,
-        stacked_dual_tor.ARCHITECTURE,
-        single_tor.ARCHITECTURE,
-        dcn_plus.ARCHITECTURE,
-        rail_only.ARCHITECTURE,
-        fat_tree.ARCHITECTURE,
-    ),
+
+class Architectures(Registry[Architecture]):
+    """Architectures by name, and the presets that they bring."""
+
+    def __init__(self, *entries: Architecture) -> None:
+        """TypeError as ``add``."""
+        self.presets: Registry[Preset] = Registry("preset", lambda preset: preset.name, ())
+        super().__init__("architecture", lambda architecture: architecture.name, entries)
+
+    def add(self, entry: Architecture) -> None:
+        """Add one behind the others, and its presets behind theirs. TypeError when a name is taken."""
+        super().add(entry)
+        for preset in entry.presets:
+            self.presets.add(preset)
+
+
+ARCHITECTURES = Architectures(
+    hpn.ARCHITECTURE,
+    dual_tor_clos.ARCHITECTURE,
+    stacked_dual_tor.ARCHITECTURE,
+    single_tor.ARCHITECTURE,
+    dcn_plus.ARCHITECTURE,
+    rail_only.ARCHITECTURE,
+    fat_tree.ARCHITECTURE,
 )

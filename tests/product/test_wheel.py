@@ -1,0 +1,63 @@
+"""hpn installed from its wheel: everything is in it, and it works where no checkout is."""
+
+from __future__ import annotations
+
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from scenarios.drill import catalogue
+from testbed import PACKAGES
+from tests.product.wheel import ROOT, Installed, install, version
+
+pytest.importorskip("setuptools", "77", reason="an older setuptools cannot build this project")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return install(tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_wheel_holds_every_file_of_the_rooms_and_nothing_else(installed: Installed) -> None:
+    held = {name for name in zipfile.ZipFile(installed.wheel).namelist() if ".dist-info/" not in name}
+    ours = {path.relative_to(ROOT) for room in PACKAGES for path in (ROOT / room).rglob("*") if path.is_file()}
+    assert held == {str(path) for path in ours if "__pycache__" not in path.parts} | {"cli.py"}
+
+
+def test_its_papers_tell_version_and_licences(installed: Installed) -> None:
+    wheel = zipfile.ZipFile(installed.wheel)
+    information = f"hpn-{version()}.dist-info"
+    told = Parser().parsestr(wheel.read(f"{information}/METADATA").decode())
+    assert (told["Version"], told["License-Expression"]) == (version(), "Apache-2.0 AND GPL-2.0-only")
+    held = {name for name in wheel.namelist() if name.startswith(f"{information}/licenses/")}
+    texts = ("LICENSE", "LICENSES/Apache-2.0.txt", "LICENSES/GPL-2.0-only.txt", "REUSE.toml")
+    assert held == {f"{information}/licenses/{name}" for name in texts}
+    assert installed.hpn("--version").stdout == f"hpn, version {version()}\n"
+
+
+def test_it_plans_a_network_and_knows_its_drills_and_those_of_its_user(installed: Installed) -> None:
+    planned = installed.hpn("plan", "tiny")
+    assert planned.returncode == 0, planned.stderr
+    assert "GPUs (one per rail)       8" in planned.stdout
+    listed = installed.hpn("drill", "ls")
+    assert listed.returncode == 0, listed.stderr
+    assert all(name in listed.stdout for name in catalogue.names())
+    own = installed.cwd / "own.yaml"
+    own.write_text(Path(ROOT, "scenarios/library/link-down.yaml").read_text())
+    assert installed.hpn("drill", "validate", str(own)).returncode == 0
+    own.write_text("faults: [\n")
+    refused = installed.hpn("drill", "validate", str(own))
+    assert refused.returncode == 2
+    assert f"{own}:" in refused.stderr
+
+
+def test_scripts_import_its_public_face(installed: Installed) -> None:
+    (installed.cwd / "mine.py").write_text("from hpn import load_fabric\nprint(len(load_fabric('tiny').hosts))\n")
+    assert installed.script("mine.py").stdout == "4\n"
+
+
+def test_a_file_of_the_checkout_is_noticed(installed: Installed) -> None:
+    noticed = installed.hpn("drill", "validate", str(ROOT / "scenarios/library/link-down.yaml"))
+    assert noticed.returncode == 99

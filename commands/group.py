@@ -69,7 +69,7 @@ def _function_of(command: str, known: Container[str]) -> str:
 def _functions(module: str) -> dict[str, str]:
     """The docstrings of a module's functions by name."""
     spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
+    if spec is None or spec.origin is None:  # a plug-in's that has been taken away
+        return {}
     tree = ast.parse(Path(spec.origin).read_text())
     return {node.name: ast.get_docstring(node) or "" for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from failover.analysis.model import DrillMetrics, EdgeKind
-from results.compare import FIGURES, Spread, compare
+from results.compare import Spread, compare
 from results.run.manifest import Manifest
 from results.text.tables import table
 from results.text.terminal import milliseconds
@@ -113,7 +113,6 @@ def _reason(reference: EngineRuns, other: EngineRuns, base: Spread, spread: Spre
 
 def _causes(reference: EngineRuns, other: EngineRuns, figure: str, kind: EdgeKind) -> Iterator[str]:
     """What is known to differ between the two and touches this figure."""
-    assert figure in FIGURES
     if reference.manifest.datapath != other.manifest.datapath and figure != "detect":
         yield LACP_WAIT if kind is EdgeKind.REPAIR else MIIMON
     if reference.virtual != other.virtual:

@@ -140,7 +140,8 @@ def _estimate(text: str, trusted: Sequence[tuple[int, Verdict]], total: int) -> 
     first = stated[0][1]
     runs = len(told) + unstated
     answers = [check.outcome for _, check in told] + [Outcome.PASS] * unstated
-    if first.limit is None:
+    limit = first.limit
+    if limit is None:
         return Estimate(text, _gate(answers, total), runs, total - runs, answers.count(Outcome.PASS))
     found = Estimate(
         text=text,
@@ -151,10 +152,10 @@ def _estimate(text: str, trusted: Sequence[tuple[int, Verdict]], total: int) -> 
         unit=first.unit,
         bound=first.bound,
         over=first.over,
-        limit=first.limit,
+        limit=limit,
     )
-    values = [_value(check) for _, check in told] + [first.limit] * unstated
-    return _over_statistic(_with_figures(found, told, values), told, total) if values else found
+    values = [_value(check) for _, check in told] + [limit] * unstated
+    return _over_statistic(_with_figures(found, told, values), limit, told, total) if values else found
 
 
 def _tells(check: Check) -> bool:
@@ -210,24 +211,23 @@ def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tup
     return median_interval([low for low, _ in ends])[0], median_interval([high for _, high in ends])[1]
 
 
-def _over_statistic(found: Estimate, told: Sequence[tuple[int, Check]], total: int) -> Estimate:
+def _over_statistic(found: Estimate, limit: float, told: Sequence[tuple[int, Check]], total: int) -> Estimate:
     """Judged on the statistic that was asked for, where one was."""
     if found.over is Statistic.EVERY:
         return found
     if found.runs < (least := LEAST_RUNS[found.over]):
         why = f"{found.runs} runs tell nothing of the {found.over} at 95 % confidence; {least} are needed"
         return replace(found, outcome=Outcome.INCONCLUSIVE, too_few=why)
-    outcome = _judge_median(found) if found.over is Statistic.MEDIAN else _judge_share(found, told)
+    outcome = _judge_median(found, limit) if found.over is Statistic.MEDIAN else _judge_share(found, told)
     return replace(found, outcome=Outcome.INCONCLUSIVE if 3 * found.left_out > total else outcome)
 
 
-def _judge_median(found: Estimate) -> Outcome:
+def _judge_median(found: Estimate, limit: float) -> Outcome:
     """Pass when the far end of the interval keeps the limit, fail when the near end breaks it."""
     upper = found.bound in _UPPER
     low, high = (_or_inf(found.low, upper), _or_inf(found.high, upper))
-    assert found.limit is not None
     judged = at_most if upper else at_least
-    return judged("", 0.0, found.limit, low=low, high=high, strict=found.bound in _STRICT).outcome
+    return judged("", 0.0, limit, low=low, high=high, strict=found.bound in _STRICT).outcome
 
 
 def _or_inf(value: float | None, upper: bool) -> float:

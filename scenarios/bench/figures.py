@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
+from pydantic import TypeAdapter
+
 from results.text.figure import Figure
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind, now_ns
@@ -30,6 +32,7 @@ from testbed.lab.service import preflight
 from testbed.lab.wire import wire
 
 Measured = dict[str, float]
+_MEASURED = TypeAdapter(Measured)
 
 
 def everything(runs: int = 3) -> Iterator[Figure]:
@@ -202,6 +205,4 @@ def elephant_spec() -> FabricSpec:
 
 def _in_sandbox(measure: Callable[[], Measured], *, user_namespace: bool | None = None) -> Measured:
     """Run ``measure`` as first process of a sandbox. MachineError with its words when it fails."""
-    found = sandbox.ask(measure, user_namespace=user_namespace)
-    assert isinstance(found, dict)
-    return {str(key): float(value) for key, value in found.items()}
+    return _MEASURED.validate_python(sandbox.ask(measure, user_namespace=user_namespace))

@@ -6,22 +6,21 @@ are needed for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from failover.analysis.model import EdgeKind, Relation
+from failover.analysis.model import EdgeKind
 from failover.analysis.ports import Sampling
 from failover.faults import FAULTS, PlannedFault
 from failover.faults.compose import clash
-from failover.faults.moments import Moment, moments
-from scenarios.drill.blast import relations
+from scenarios.drill.checks_flows import busy_problems, flow_problems
 from scenarios.drill.checks_sample import expectation_problem, period_problem
-from scenarios.drill.checks_scope import may_have, scope_problem
+from scenarios.drill.checks_scope import scope_problem
+from scenarios.drill.course import course
 from scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
-from scenarios.drill.spares import Roster, idle
 from scenarios.drill.targets import settling_problem, target_problem
 from scenarios.drill.workload import mtu_needed, packet_period_ns
-from scenarios.expect.choose import RELATIONS, is_about_whole_record
 from scenarios.expect.expectation import At, Expectation, Flows
 from testbed.fabric.model import Fabric
 from testbed.files.check import Mistakes, did_you_mean, dotted
@@ -56,8 +55,11 @@ def check_drill(mistakes: Mistakes, parts: Parts) -> None:
         for where, text in check(parts):
             written = where[0] in mistakes.document.data  # a section left out is right by itself: blame the fabric
             mistakes.add(where if written else ("topology",), text)
-    if not mistakes:  # flows can only be worked out for a drill that is right so far
-        for where, text in _selections(parts):
+    if not mistakes and parts.fabric is not None and parts.flows and parts.faults:
+        steps = course(parts.fabric, [planned for planned, _ in parts.faults], parts.flows)
+        for where, text in chain(
+            busy_problems(steps, parts.faults), flow_problems(steps, parts.expectations, parts.flows)
+        ):
             mistakes.add(where, text)
 
 
@@ -232,65 +234,6 @@ def _scopes(parts: Parts) -> Found:
         key, problem = scope_problem(parts.fabric, parts.flows, bool(parts.faults), expectation)
         if problem:
             yield (*where[:3], key), f"{dotted((*where[:3], key))} {problem}"
-
-
-def _selections(parts: Parts) -> Found:
-    if parts.fabric is None or not parts.flows or not parts.faults:
-        return
-    by_id = {planned.id: (planned, where) for planned, where in parts.faults}
-    for planned, where in (by_id[name] for name in idle((planned for planned, _ in parts.faults), parts.flows)):
-        yield (
-            (*where, "target"),
-            f"{dotted((*where, 'target'))}: no queue pair is left at {planned.fault.target} when its spare takes over;"
-            " choose a host that carries traffic",
-        )
-    due = moments(planned for planned, _ in parts.faults)
-    stands = list(_stands(parts.fabric, parts.flows, due))
-    for expectation, where in parts.expectations:
-        inside = {flow.id for flow in parts.flows if may_have(expectation.scope, flow)}
-        scoped = [{flow: stand[flow] for flow in stand if flow in inside} for stand in stands]
-        if expectation.metric.by_flow and not _has_flows(expectation, due, scoped):
-            anywhere = _has_flows(expectation, due, stands)
-            why = _nobody_there(expectation) if anywhere else _nobody(expectation.flows)
-            yield (*where[:-1], "flows"), f"{dotted(where[:-1])} can never be judged: {why}"
-
-
-def _stands(fabric: Fabric, flows: Sequence[FlowSpec], due: Sequence[Moment]) -> Iterator[Mapping[int, Relation]]:
-    """How every flow stands to each moment."""
-    roster = Roster(flows)
-    for moment in due:
-        roster.take_over(moment.takeovers)
-        yield relations(fabric, moment.faults, flows, roster.absent)
-
-
-def _has_flows(expectation: Expectation, due: Sequence[Moment], stands: Sequence[Mapping[int, Relation]]) -> bool:
-    """Whether the expectation is about any flow; ``stands`` is how every flow stands to each moment of ``due``."""
-    chosen = [at for at, moment in enumerate(due) if _is_about(expectation, moment)]
-    wanted = RELATIONS[expectation.flows]
-    if expectation.flows is not Flows.OTHERS:
-        return any(relation in wanted for at in chosen for relation in stands[at].values())
-    upto = len(due) if is_about_whole_record(expectation) else min(chosen, default=0) + 1
-    return any(all(stand[flow] in wanted for stand in stands[:upto]) for flow in stands[0])
-
-
-def _is_about(expectation: Expectation, moment: Moment) -> bool:
-    ids = {due.planned.id for due in moment.due}
-    return expectation.fault in {None, *ids} and expectation.edge in {At.ANY, At(moment.kind.value)}
-
-
-def _nobody_there(expectation: Expectation) -> str:
-    where = ", ".join(expectation.scope.words)
-    if expectation.flows is Flows.ALL:  # its flows are closed by then, or have not begun
-        return f"no flow of {where} is there at such an edge; write another part or edge"
-    return f"no {expectation.flows} flow in {where}; write another part, or flows: all"
-
-
-def _nobody(flows: Flows) -> str:
-    if flows is Flows.OTHERS:
-        return "every flow is inside the blast radius; write flows: hit, or take a larger topology"
-    if flows is Flows.TRANSIT:
-        return "no fault is above the ToRs, or all flows are hit themselves; write flows: hit"
-    return f"no {flows} flow: the faults hit no NIC that carries traffic; write another target or flows: all"
 
 
 _CHECKS = (

@@ -64,23 +64,11 @@ def stand_ins(
     present, next_id = list(flows), max((flow.id for flow in flows), default=-1) + 1
     found = []
     for spares in (moment.takeovers for moment in moments(faults) if moment.takeovers):
-        replaced = [flow for flow in present if _ends(flow) & spares.keys()]
+        replaced = [flow for flow in present if ends(flow) & spares.keys()]
         begun = [_stand_in(fabric, flow, next_id + at, spares) for at, flow in enumerate(replaced)]
         next_id += len(begun)
         present = [flow for flow in present if flow not in replaced] + begun
         found.append(tuple(begun))
-    return tuple(found)
-
-
-def idle(faults: Iterable[PlannedFault], flows: Iterable[FlowSpec]) -> tuple[str, ...]:
-    """Ids of the faults whose host carries no queue pair when its spare takes over; ``flows`` with their stand-ins."""
-    roster = Roster(flows)
-    found = []
-    for moment in (moment for moment in moments(faults) if moment.takeovers):
-        closes = roster.take_over(moment.takeovers).closes
-        busy = {host for flow in closes for host in _ends(flow)}
-        steps = ((due.planned.id, due.fault.takes_over) for due in moment.due)
-        found += [name for name, step in steps if step is not None and step[0] not in busy]
     return tuple(found)
 
 
@@ -112,7 +100,7 @@ class Roster:
 
     def take_over(self, dead: Collection[str]) -> Change:
         """The spares of these hosts begin."""
-        closes = [f for f in self.present if f.id in self._stand_in and _ends(f) & set(dead)]
+        closes = [f for f in self.present if f.id in self._stand_in and ends(f) & set(dead)]
         starts = [self._stand_in[flow.id] for flow in closes]
         for flow in closes:
             del self._present[flow.id]
@@ -164,7 +152,7 @@ def _with_spare(planned: PlannedFault, spare: str) -> PlannedFault:
     return replace(planned, fault=planned.fault.with_spare(spare))
 
 
-def _ends(flow: FlowSpec) -> set[str]:
+def ends(flow: FlowSpec) -> set[str]:
     """The hosts of a flow."""
     return {place_of(flow.src_nic)[0], place_of(flow.dst_nic)[0]}
 

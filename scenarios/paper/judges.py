@@ -12,7 +12,7 @@ from statistics import fmean, median
 
 from failover.analysis.intervals import RECOVER, phase_interval
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
-from failover.analysis.ports import PortResult
+from failover.analysis.ports import PortMetrics, PortResult
 from results.verdict import Check, Outcome, at_most
 from scenarios.expect.evidence import Evidence as Run
 from scenarios.expect.evidence import RunFacts
@@ -20,6 +20,7 @@ from scenarios.expect.expectation import At, Bound, Expectation
 from scenarios.expect.outage import WORST_OUTAGE
 from scenarios.expect.verdict import judge_expectation
 from scenarios.paper.placement import PathFigures
+from testbed.errors import MachineError
 from testbed.events import Event
 from testbed.fabric.inventory import Inventory
 from testbed.fabric.model import LinkKind, Role
@@ -217,8 +218,7 @@ def polarisation(found: Evidence) -> Finding:
 
 def _unused(metrics: DrillMetrics) -> tuple[int, int, int]:
     """Ports from Aggs to ToRs: idle ones, packets dropped by all, how many there are."""
-    assert metrics.ports is not None
-    ports = [port for port in metrics.ports.ports if port.tier == "agg down"]
+    ports = [port for port in _sampled(metrics).ports if port.tier == "agg down"]
     return sum(port.load < _IDLE for port in ports), sum(port.drops for port in ports), len(ports)
 
 
@@ -267,13 +267,18 @@ def _worst_links(_clos: PathFigures, hpn: PathFigures) -> str:
 
 def ratios(metrics: DrillMetrics) -> list[float]:
     """Of every receiving NIC, the load of its busier port over that of the other; infinite when that one idles."""
-    assert metrics.ports is not None
-    return [nic.ratio or float("inf") for nic in metrics.ports.balance]
+    return [nic.ratio or float("inf") for nic in _sampled(metrics).balance]
 
 
 def _towards_nics(metrics: DrillMetrics) -> list[PortResult]:
-    assert metrics.ports is not None
-    return [port for port in metrics.ports.ports if port.nic is not None]
+    return [port for port in _sampled(metrics).ports if port.nic is not None]
+
+
+def _sampled(metrics: DrillMetrics) -> PortMetrics:
+    """What its ports carried. MachineError for a run that took no samples."""
+    if metrics.ports is None:
+        raise MachineError("a run has no samples of its ports; its drill must say what to sample")
+    return metrics.ports
 
 
 def pace(metrics: DrillMetrics) -> float:

@@ -59,7 +59,16 @@ class PathFigures:
         return max(self.ratios)
 
 
-_FIGURES = TypeAdapter(PathFigures)
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the lab's process says: the figures, or why there are none."""
+
+    figures: PathFigures | None = None
+    error: str = ""
+    exit_code: int = 0
+
+
+_ANSWER = TypeAdapter(_Answer)
 
 
 def measure() -> Mapping[str, PathFigures]:
@@ -70,18 +79,17 @@ def measure() -> Mapping[str, PathFigures]:
 def _measured(spec: FabricSpec) -> PathFigures:
     fabric = build(spec)
     preflight.check(fabric)
-    answer = sandbox.ask(lambda: _answer(fabric))
-    assert isinstance(answer, dict)
-    if "error" in answer:
-        raise error_for(answer["exit_code"], answer["error"])
-    return _FIGURES.validate_python(answer)
+    answer = _ANSWER.validate_python(sandbox.ask(lambda: _ANSWER.dump_python(_answer(fabric), mode="json")))
+    if answer.figures is None:
+        raise error_for(answer.exit_code, answer.error)
+    return answer.figures
 
 
-def _answer(fabric: Fabric) -> object:
+def _answer(fabric: Fabric) -> _Answer:
     try:
-        return _FIGURES.dump_python(asyncio.run(_on_lab(fabric)), mode="json")
+        return _Answer(asyncio.run(_on_lab(fabric)))
     except HpnError as error:
-        return {"error": str(error), "exit_code": error.exit_code}
+        return _Answer(error=str(error), exit_code=error.exit_code)
 
 
 async def _on_lab(fabric: Fabric) -> PathFigures:

@@ -60,19 +60,23 @@ class Mistakes:
                 self.add(mistake.where, mistake.text)
         return None
 
+    def error(self) -> InputError:
+        """Everything noted, to be raised."""
+        name = self.document.name
+        return InputError([f"{name}:{line}: {text}" for line, text in sorted(dict.fromkeys(self._found))])
+
     def raise_any(self) -> None:
         """InputError with everything noted, if anything was."""
         if self._found:
-            name = self.document.name
-            raise InputError([f"{name}:{line}: {text}" for line, text in sorted(dict.fromkeys(self._found))])
+            raise self.error()
 
 
 def check(document: Document, model: type[Model]) -> Model:
     """A whole document as a ``model``. InputError with all mistakes."""
     mistakes = Mistakes(document)
     found = mistakes.check(model, document.data)
-    mistakes.raise_any()
-    assert found is not None
+    if found is None:
+        raise mistakes.error()
     return found
 
 

@@ -57,6 +57,11 @@ class Document:
             where = where[:-1]
         return self.lines.get(where, 1)
 
+    def section(self, key: str) -> dict[str, Plain] | None:
+        """The mapping under a top key, empty when the key is not written; None when it is no mapping."""
+        data = self.data.get(key, {})
+        return data if isinstance(data, dict) else None
+
     def problem(self, where: Where, text: str) -> str:
         """'file:line: text'."""
         return f"{self.name}:{self.line(where)}: {text}"

@@ -1,0 +1,37 @@
+"""The course of a drill: which flows are there at each moment of its faults, and how each stands to them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from failover.analysis.model import Relation
+from failover.faults import PlannedFault
+from failover.faults.moments import Moment, moments
+from scenarios.drill.blast import relations
+from scenarios.drill.spares import Change, Roster
+from testbed.fabric.model import Fabric
+from traffic.flow import FlowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One moment."""
+
+    moment: Moment
+    change: Change  # by the spares that take over now
+    relations: Mapping[int, Relation]  # by flow id, once they have
+
+
+def course(fabric: Fabric, faults: Iterable[PlannedFault], flows: Sequence[FlowSpec]) -> tuple[Step, ...]:
+    """Every moment in order of time; ``flows`` are those of the workload with their stand-ins.
+
+    InputError when a target is not in ``fabric``.
+    """
+    roster = Roster(flows)
+    return tuple(_step(fabric, moment, roster, flows) for moment in moments(faults))
+
+
+def _step(fabric: Fabric, moment: Moment, roster: Roster, flows: Sequence[FlowSpec]) -> Step:
+    change = roster.take_over(moment.takeovers)
+    return Step(moment, change, relations(fabric, moment.faults, flows, roster.absent))

@@ -1,0 +1,132 @@
+"""Reads what a drill expects: each entry under ``expect`` in the shape in which its metric is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from failover.analysis.marks import Mark
+from results.repeats.statistic import Statistic
+from scenarios.drill.schema import OrderExpectation, UntouchedExpectation, expectation_model
+from scenarios.expect.expectation import At, Bound, Expectation, Flows
+from scenarios.expect.metric import Metric, Shape
+from scenarios.expect.metrics import METRICS
+from scenarios.expect.scope import Scope
+from testbed.files.check import Mistakes, did_you_mean, dotted
+from testbed.files.document import Plain, Where, shorten
+
+Found = list[tuple[Expectation, Where]]
+
+
+def expectations_of(mistakes: Mistakes) -> Found:
+    """Every expectation under ``expect`` that is right by itself, with the place of its limit; the others are noted."""
+    entries = mistakes.document.data.get("expect")
+    found: Found = []
+    for at, entry in enumerate(entries if isinstance(entries, list) else []):
+        if isinstance(entry, dict):
+            found += _expectation(mistakes, ("expect", at), entry)
+    return found
+
+
+def _expectation(mistakes: Mistakes, where: Where, entry: dict[str, Plain]) -> Found:
+    if len(entry) != 1:
+        mistakes.add(where, f"{dotted(where)} holds {len(entry)} keys; write one '- metric: {{...}}' entry for each")
+    found: Found = []
+    for key, given in entry.items():
+        inside = (*where, key)
+        if key in METRICS:
+            found += _READ[METRICS[key].shape](mistakes, inside, METRICS[key], given)
+        else:
+            hint = did_you_mean(key, METRICS, "metrics are")
+            mistakes.add(inside, f"unknown metric {shorten(key)} in {dotted(where)}; {hint}")
+    return found
+
+
+def _yes_or_no(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
+    if not isinstance(given, bool):
+        mistakes.add(where, f"{dotted(where)} is {shorten(given)}; write yes or no")
+        return []
+    return [(Expectation(metric, Bound.AT_LEAST, float(given), line=mistakes.document.line(where)), where)]
+
+
+def _limits(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
+    section = mistakes.check(expectation_model(metric), given, where)
+    if section is None:
+        return []
+    values = section.model_dump(exclude_none=True)
+    bounds = [bound for bound in Bound if bound.value in values]
+    if not bounds:
+        keys = ", ".join(bound.value for bound in Bound)
+        mistakes.add(where, f"{dotted(where)} has no limit; add one of {keys}")
+    return [
+        (
+            Expectation(
+                metric,
+                bound,
+                float(values[bound.value]),
+                Flows(values.get("flows", "all")),
+                At(values.get("edge", "any")),
+                values.get("fault"),
+                mistakes.document.line(where),
+                _scope(values),
+                over=Statistic(values["over_repeats"]),
+            ),
+            (*where, bound.value),
+        )
+        for bound in bounds
+    ]
+
+
+def _scope(values: Mapping[str, object]) -> Scope:
+    """The scope that ``plane``, ``rail``, ``nic`` and ``peer`` of an expectation set."""
+    plane, rail, nic, peer = (values.get(key) for key in ("plane", "rail", "nic", "peer"))
+    return Scope(
+        planes=(plane,) if isinstance(plane, int) else (),
+        rails=(rail,) if isinstance(rail, int) else (),
+        nics=(nic,) if isinstance(nic, str) else (),
+        peer=peer if isinstance(peer, str) else "",
+    )
+
+
+def _untouched(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
+    """Parts of the fabric that feel nothing."""
+    section = mistakes.check(UntouchedExpectation, given, where)
+    if section is None:
+        return []
+    scope = Scope(tuple(section.planes), tuple(section.rails), tuple(section.nics), tuple(section.hosts))
+    if not scope:
+        mistakes.add(where, f"{dotted(where)} names nothing; write planes, rails, nics or hosts, such as rails: [1]")
+        return []
+    line = mistakes.document.line(where)
+    edge = At(section.edge)
+    found = Expectation(metric, Bound.AT_MOST, 0, edge=edge, fault=section.fault, line=line, scope=scope)
+    return [(found, (*where, metric.key))]
+
+
+def _order(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
+    """Events that follow each other."""
+    section = mistakes.check(OrderExpectation, given, where)
+    if section is None:
+        return []
+    here = (*where, "events")
+    unknown = [name for name in section.events if name not in list(Mark)]
+    for name in unknown:
+        hint = did_you_mean(name, [mark.value for mark in Mark], "events are")
+        mistakes.add(here, f"unknown event {shorten(name)} in {dotted(here)}; {hint}")
+    few = len(section.events) < 2 or len(set(section.events)) < len(section.events)
+    if few:
+        mistakes.add(here, f"{dotted(here)} is no order; write two different events or more, such as [carrier, lag]")
+    if unknown or few:
+        return []
+    events, edge = tuple(Mark(name) for name in section.events), At(section.edge)
+    line, fault = mistakes.document.line(where), section.fault
+    found = Expectation(metric, Bound.AT_LEAST, 0, edge=edge, fault=fault, line=line, events=events)
+    return [(found, here)]
+
+
+_READ: Mapping[Shape, Callable[[Mistakes, Where, Metric, Plain], Found]] = {
+    Shape.LIMITS: _limits,
+    Shape.YES_NO: _yes_or_no,
+    Shape.PARTS: _untouched,
+    Shape.EVENTS: _order,
+}
+"""What reads the shape in which a metric is written; notes mistakes and gives nothing when it is not right."""

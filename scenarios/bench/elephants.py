@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from scenarios.bench.figures import Measured, elephant_spec
 from scenarios.run.traffic_on_lab import LabTraffic
 from testbed.events import now_ns
 from testbed.fabric.build import build
+from testbed.fabric.spec import FabricSpec
 from testbed.lab.lab import Lab
 from traffic.framing import wire_bytes
 from traffic.patterns import flows_for
@@ -17,10 +17,12 @@ _WIRE_BPS = 2e9
 _QUEUE_PAIRS = 4
 _LEAD_NS = 200_000_000
 
+Measured = dict[str, float]
 
-async def measure(seconds: float) -> Measured:
+
+async def carried(seconds: float) -> Measured:
     """Wire rate in Gbit/s, packets sent and lost, largest pause of a sender in ms; one direction only."""
-    fabric = build(elephant_spec())
+    fabric = build(_spec())
     lab = Lab(fabric, lambda _event: None)
     lab.start()
     await lab.converged()
@@ -45,3 +47,8 @@ async def measure(seconds: float) -> Measured:
         "lost": sent - received,
         "gap_ms": gap_ns / 1e6,
     }
+
+
+def _spec() -> FabricSpec:
+    """Two hosts in two segments, one Agg per plane, 2 x 2 Gbit/s per NIC."""
+    return FabricSpec(name="elephants", segments=2, hosts=1, rails=1, aggs=1, scale=100)

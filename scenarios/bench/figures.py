@@ -18,12 +18,12 @@ from statistics import median
 from pydantic import TypeAdapter
 
 from results.text.figure import Figure
+from scenarios.bench.elephants import Measured, carried
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, Role
 from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
 from testbed.kernel import programs, rtnl, sandbox
 from testbed.kernel.netlink import Monitor, Netlink
 from testbed.kernel.rtnl_events import LinkEvent
@@ -31,7 +31,6 @@ from testbed.lab.lab import Lab
 from testbed.lab.service import preflight
 from testbed.lab.wire import wire
 
-Measured = dict[str, float]
 _MEASURED = TypeAdapter(Measured)
 
 
@@ -190,17 +189,10 @@ def _changes(poller: select.poll, monitors: dict[int, tuple[Monitor, int]], *, c
 
 def elephants(seconds: float = 3.0) -> Iterator[Figure]:
     """2 Gbit/s of paced elephants, real packets of path MTU 4096, host to host over ToR, Agg, ToR."""
-    from scenarios.bench.elephants import measure
-
-    found = _in_sandbox(lambda: asyncio.run(measure(seconds)))
+    found = _in_sandbox(lambda: asyncio.run(carried(seconds)))
     yield Figure("elephants over three switches", found["gbps"], "Gbit/s", 2.0 * 0.99, at_least=True, note="wire rate")
     yield Figure("elephants: packets lost", found["lost"], "", 0, note=f"of {found['sent']:.0f}")
     yield Figure("elephants: largest sender pause", found["gap_ms"], "ms")
-
-
-def elephant_spec() -> FabricSpec:
-    """Two hosts in two segments, one Agg per plane, 2 x 2 Gbit/s per NIC."""
-    return FabricSpec(name="elephants", segments=2, hosts=1, rails=1, aggs=1, scale=100)
 
 
 def _in_sandbox(measure: Callable[[], Measured], *, user_namespace: bool | None = None) -> Measured:

@@ -23,7 +23,7 @@ from scenarios.drill.blast import transit_flows
 from scenarios.drill.model import Drill
 from scenarios.drill.spares import stand_ins
 from scenarios.drill.workload import flows_of
-from scenarios.run.runner import Observed
+from scenarios.run.observed import Observed
 from scenarios.run.traffic_on_lab import LabTraffic
 from testbed.errors import MachineError
 from testbed.events import Event, now_ns

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from failover.analysis.hostload import is_starved
 from failover.analysis.metrics.analyse import analyse
@@ -17,10 +16,8 @@ from scenarios.drill.model import Drill
 from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
 from scenarios.run.measured import Facts, Measured, measured_of
+from scenarios.run.observed import Observed
 from testbed.events import Event
-
-if TYPE_CHECKING:
-    from scenarios.run.runner import Observed
 
 
 def judge_run(drill: Drill, observed: Observed, events: Sequence[Event], _out: Path) -> tuple[DrillMetrics, Verdict]:

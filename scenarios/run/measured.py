@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from failover.analysis.edges import with_windows
 from failover.analysis.hostload import HostLoad
@@ -19,13 +18,11 @@ from failover.analysis.ports import Sampled
 from scenarios.drill.model import Drill
 from scenarios.drill.workload import packet_period_ns
 from scenarios.expect.expectation import Expectation
+from scenarios.run.observed import Observed
 from testbed.events import Event
 from testbed.fabric.build import build
 from traffic.flow import FlowSpec
 from traffic.records import RECEIVED, SENT
-
-if TYPE_CHECKING:
-    from scenarios.run.runner import Observed
 
 
 @dataclass(frozen=True, slots=True)

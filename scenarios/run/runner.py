@@ -11,13 +11,10 @@ import os
 import platform
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from failover.analysis.hostload import HostLoad
-from failover.analysis.model import Edge
-from failover.analysis.ports import Sampled
 from failover.faults.moments import moments
 from failover.inject.injector import Injector
 from failover.sampling.host import HostSampler
@@ -30,6 +27,7 @@ from scenarios.drill.model import Drill
 from scenarios.drill.spares import stand_ins
 from scenarios.drill.workload import flows_of
 from scenarios.run.guard import Guard
+from scenarios.run.observed import Observed
 from scenarios.run.order import Order
 from scenarios.run.phase import phase_of
 from scenarios.run.traffic_on_lab import LabTraffic
@@ -42,8 +40,6 @@ from testbed.lab.asfabric import deviations
 from testbed.lab.lab import Lab
 from testbed.lab.state import State, differences, state
 from testbed.routing.daemon import bird_version
-from traffic.flow import FlowSpec
-from traffic.messages import TrafficReport
 from traffic.paths import CHOICES
 
 Tell = Callable[[Progress], None]
@@ -51,21 +47,6 @@ _LEAD_NS = 200_000_000
 _TELL_S = 0.25
 _FULL_LINK = 0.95
 INTERRUPTED = 128 + signal.SIGINT
-
-
-@dataclass(frozen=True)
-class Observed:
-    """Everything a run brought in, before analysis."""
-
-    flows: tuple[FlowSpec, ...]
-    report: TrafficReport
-    edges: tuple[Edge, ...]
-    start_ns: int
-    end_ns: int
-    host: HostLoad | None
-    differences: tuple[str, ...]
-    ports: Sampled | None = None
-    deviations: tuple[str, ...] = ()  # of the healthy lab, before any fault, from what the fabric decides
 
 
 def main(order: Order, folder: RunFolder, tell: Tell, fail: Callable[[HpnError], None]) -> int:

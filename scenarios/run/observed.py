@@ -1,0 +1,26 @@
+"""What a run brings in, before anything is analysed; the runner fills it, judging reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from failover.analysis.hostload import HostLoad
+from failover.analysis.model import Edge
+from failover.analysis.ports import Sampled
+from traffic.flow import FlowSpec
+from traffic.messages import TrafficReport
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Everything one run brought in. Times are CLOCK_MONOTONIC."""
+
+    flows: tuple[FlowSpec, ...]
+    report: TrafficReport
+    edges: tuple[Edge, ...]
+    start_ns: int
+    end_ns: int
+    host: HostLoad | None
+    differences: tuple[str, ...]
+    ports: Sampled | None = None
+    deviations: tuple[str, ...] = ()  # of the healthy lab, before any fault, from what the fabric decides

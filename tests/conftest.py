@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
+import inspect
 import os
 import pickle
 import signal
@@ -51,22 +53,31 @@ def _available_mb() -> int:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test marked ``kernel`` in a forked sandbox and bring its outcome back."""
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    """Run every test, coroutines to their end; one marked ``kernel`` in a forked sandbox, whose outcome is its own."""
     if pyfuncitem.get_closest_marker("kernel") is None:
-        return None
-    _in_sandbox(pyfuncitem)
+        _carry_out(pyfuncitem)
+    else:
+        _in_sandbox(pyfuncitem)
     return True
 
 
+def _carry_out(item: pytest.Function) -> None:
+    """Call a test function; what it returns must be nothing more to run, or it would pass without having run."""
+    result = item.obj(**{name: item.funcargs[name] for name in item._fixtureinfo.argnames})
+    if inspect.iscoroutine(result):
+        result = asyncio.run(result)
+    if result is not None:
+        pytest.fail(f"{item.name} returned {result!r}: nobody runs that", pytrace=False)
+
+
 def _in_sandbox(item: pytest.Function) -> None:
-    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     reader, writer = os.pipe()
 
     def body() -> int:
         faulthandler.cancel_dump_traceback_later()
         try:
-            item.obj(**arguments)
+            _carry_out(item)
         except pytest.skip.Exception as skipped:
             os.write(writer, pickle.dumps(("skip", str(skipped))))
         except BaseException:  # noqa: BLE001 - the test failed: its traceback is the answer

@@ -43,7 +43,7 @@ from testbed.kernel.ns import NetNs
 from testbed.lab.breaking.impair_ingress import probe
 from testbed.lab.lab import Lab
 from testbed.lab.state import differences, state
-from tests.lab.running import Recorder, has_carrier, tiny, whole_again, with_lab
+from tests.lab.running import Recorder, has_carrier, running, tiny, whole_again
 from tests.lab.test_impair_lab import rate_of
 
 pytestmark = pytest.mark.kernel
@@ -117,10 +117,9 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("what", PAIRS)
-def test_both_have_their_effect_and_come_off_in_either_order(what: str) -> None:
+async def test_both_have_their_effect_and_come_off_in_either_order(what: str) -> None:
     one, other = PAIRS[what]
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(SPEC) as lab:
         if (problem := probe(_space(lab))) is not None:
             pytest.skip(f"no nftables at a port's ingress here: {problem}")
         before = state(lab)
@@ -142,8 +141,6 @@ def test_both_have_their_effect_and_come_off_in_either_order(what: str) -> None:
             for done in (one, other):
                 await lab.wait_for(partial(_is_gone, lab, done), 10)
             await whole_again(lab, before)
-
-    with_lab(SPEC, check)
 
 
 def _space(lab: Lab) -> NetNs:
@@ -167,10 +164,10 @@ def _is_gone(lab: Lab, done: Done) -> bool:
 @pytest.mark.parametrize(
     ("drained_ms", "dead_ms"), [((0, 300), (50, 200)), ((0, 300), (150, 400)), ((0, 200), (150, 400))]
 )
-def test_a_tor_that_dies_while_it_is_drained_boots_when_both_let_go(
+async def test_a_tor_that_dies_while_it_is_drained_boots_when_both_let_go(
     drained_ms: tuple[int, int], dead_ms: tuple[int, int]
 ) -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(SPEC) as lab:
         before = state(lab)
         planned = [
             PlannedFault(fault.KIND, fault, start * MS, (end - start) * MS)
@@ -186,12 +183,11 @@ def test_a_tor_that_dies_while_it_is_drained_boots_when_both_let_go(
         await lab.wait_for(lambda: not CRASH.effect(lab), 10)
         await whole_again(lab, before)
 
-    with_lab(SPEC, check)
-
 
 @pytest.mark.parametrize("beside", [SilentDrop(UPLINK, 0.3, Dropped.DATA), TorDataplaneDeath(TOR)])
-def test_a_session_is_reset_beside_a_fault_that_leaves_it_alone(beside: Fault) -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_session_is_reset_beside_a_fault_that_leaves_it_alone(beside: Fault) -> None:
+    events = Recorder()
+    async with running(SPEC, events) as lab:
         before = state(lab)
         planned = [PlannedFault("beside", beside, 0, 200 * MS), PlannedFault("reset", BgpReset(UPLINK), 100 * MS)]
         assert clash(planned[0], planned[1], lab.fabric) == ""
@@ -212,5 +208,3 @@ def test_a_session_is_reset_beside_a_fault_that_leaves_it_alone(beside: Fault) -
         assert not effect(lab)
         await injector.heal()
         assert differences(before, state(lab)) == ()
-
-    with_lab(SPEC, check)

@@ -144,34 +144,27 @@ def test_without_psi_and_schedstat_a_sample_still_stands(tmp_path: Path) -> None
     assert take_sample(tmp_path, [42], 5, 6) == Sample(5, 6, 400, 0, 532, None, {})
 
 
-def test_a_loop_that_stands_still_is_a_late_sample() -> None:
-    async def run() -> HostLoad | None:
-        sampler = HostSampler(lambda: [os.getpid()], interval_s=0.005)
-        sampler.start()
-        await asyncio.sleep(0.02)
-        time.sleep(0.08)  # what must never happen in the supervisor
-        await asyncio.sleep(0.02)
-        sampler.stop()
-        return sampler.load()
-
-    load = asyncio.run(run())
+async def test_a_loop_that_stands_still_is_a_late_sample() -> None:
+    sampler = HostSampler(lambda: [os.getpid()], interval_s=0.005)
+    sampler.start()
+    await asyncio.sleep(0.02)
+    time.sleep(0.08)  # what must never happen in the supervisor
+    await asyncio.sleep(0.02)
+    sampler.stop()
+    load = sampler.load()
     assert load is not None
     assert load.loop_lag_max_ms >= 70
 
 
-def test_the_sampler_follows_the_run_of_this_machine() -> None:
-    async def run() -> tuple[HostLoad | None, HostLoad | None]:
-        sampler = HostSampler(lambda: [os.getpid()], interval_s=0.005)
-        start_ns = now_ns()
-        sampler.start()
-        await asyncio.sleep(0.1)
-        sampler.stop()
-        taken = sampler.load()
-        await asyncio.sleep(0.02)
-        assert sampler.load() == taken  # stopped is stopped
-        return taken, sampler.load(0, start_ns - 1)
-
-    load, before = asyncio.run(run())
+async def test_the_sampler_follows_the_run_of_this_machine() -> None:
+    sampler = HostSampler(lambda: [os.getpid()], interval_s=0.005)
+    start_ns = now_ns()
+    sampler.start()
+    await asyncio.sleep(0.1)
+    sampler.stop()
+    load = sampler.load()
+    await asyncio.sleep(0.02)
+    assert sampler.load() == load  # stopped is stopped
     assert load is not None
     assert load.samples >= 2
-    assert before is None
+    assert sampler.load(0, start_ns - 1) is None

@@ -23,7 +23,7 @@ from failover.inject.injector import Injector
 from testbed.events import EventKind
 from testbed.lab.lab import Lab
 from testbed.lab.state import state
-from tests.lab.running import Recorder, tiny, whole_again, with_lab
+from tests.lab.running import Recorder, running, tiny, whole_again
 
 pytestmark = pytest.mark.kernel
 
@@ -32,8 +32,9 @@ ONE, TWO = "p0.s0.h0.r0.0", "p0.s1.h1.r1.1"
 TOR = "p0.s0.t0.0"
 
 
-def test_two_links_cut_at_one_instant_are_one_edge_with_a_measured_skew() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_two_links_cut_at_one_instant_are_one_edge_with_a_measured_skew() -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         before = state(lab)
         injector = Injector(lab)
         down, up = moments([PlannedFault(name, LinkDown(link), 0, MS) for name, link in (("a", ONE), ("b", TWO))])
@@ -53,11 +54,9 @@ def test_two_links_cut_at_one_instant_are_one_edge_with_a_measured_skew() -> Non
         await whole_again(lab, before)
         assert injector.edges == [cut, mended]
 
-    with_lab(tiny(), check)
 
-
-def test_a_drain_goes_through_its_steps_and_one_repair_undoes_them_all() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_drain_goes_through_its_steps_and_one_repair_undoes_them_all() -> None:
+    async with running(tiny()) as lab:
         before = state(lab)
         injector = Injector(lab)
         assert lab.watcher is not None
@@ -72,15 +71,13 @@ def test_a_drain_goes_through_its_steps_and_one_repair_undoes_them_all() -> None
         await injector.carry_out(boot, ())
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
-
 
 def _are_down(lab: Lab, links: set[str]) -> bool:
     return links == {link.name for link in lab.fabric.links if not lab.link_up(link.name)}
 
 
-def test_each_flap_of_a_storm_takes_one_link_and_gives_it_back() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_each_flap_of_a_storm_takes_one_link_and_gives_it_back() -> None:
+    async with running(tiny()) as lab:
         before = state(lab)
         injector = Injector(lab)
         storm = FlapStorm("plane0", 40 * MS, 60 * MS, 200 * MS).on(lab.fabric)
@@ -94,11 +91,10 @@ def test_each_flap_of_a_storm_takes_one_link_and_gives_it_back() -> None:
         assert not down
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_whatever_stands_when_a_drill_stops_is_healed_last_first() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_whatever_stands_when_a_drill_stops_is_healed_last_first() -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         before = state(lab)
         injector = Injector(lab)
         planned = [
@@ -117,11 +113,10 @@ def test_whatever_stands_when_a_drill_stops_is_healed_last_first() -> None:
         assert healed == ["drain", "drain", "drain", "mmu", "hang", "shut"]
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_what_cannot_be_undone_keeps_nothing_else_broken() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_what_cannot_be_undone_keeps_nothing_else_broken() -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         injector = Injector(lab)
         planned = [PlannedFault("cut", LinkDown(ONE), 0), PlannedFault("mmu", TorDataplaneDeath("p0.s0.t1.1"), 1)]
         for moment in moments(planned):
@@ -136,5 +131,3 @@ def test_what_cannot_be_undone_keeps_nothing_else_broken() -> None:
             await injector.heal()
         assert [e.subject for e in events if e.what == "healed"] == ["cut"]
         assert lab.link_up(ONE)
-
-    with_lab(tiny(), check)

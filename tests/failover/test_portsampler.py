@@ -17,7 +17,7 @@ from testbed.fabric.model import Fabric, Link
 from testbed.kernel.netlink import Netlink
 from testbed.lab.lab import Lab
 from testbed.lab.wire import queue_bytes
-from tests.lab.running import Recorder, tiny, with_lab
+from tests.lab.running import running, tiny
 
 MS = 10**6
 EXPERIMENTAL = 0x88B6  # IEEE 802 local experimental 2: nobody else's
@@ -56,8 +56,8 @@ async def _overload(lab: Lab, link: Link, seconds: float) -> tuple[int, int]:
 
 
 @pytest.mark.kernel
-def test_an_overloaded_port_is_read_full_and_the_others_empty() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_an_overloaded_port_is_read_full_and_the_others_empty() -> None:
+    async with running(tiny(segments=1, scale=10_000), converge=False) as lab:
         link = lab.fabric.links_of("p0.s0.t0.0")[0]
         sampler = PortSampler(lab.fabric, lab.requests, Sampling(5 * MS, Ports.SWITCHES))
         sampler.start(now_ns())
@@ -73,8 +73,6 @@ def test_an_overloaded_port_is_read_full_and_the_others_empty() -> None:
             assert port.queue_max_bytes < FRAME, port
             assert port.load < 0.05, port
 
-    with_lab(tiny(segments=1, scale=10_000), check, converge=False)
-
 
 def _is_full(port: PortResult, offered: int, refused: int, limit_bytes: int) -> None:
     assert refused > 0
@@ -86,27 +84,23 @@ def _is_full(port: PortResult, offered: int, refused: int, limit_bytes: int) -> 
 
 
 @pytest.mark.kernel
-def test_without_sampling_nothing_is_read() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_without_sampling_nothing_is_read() -> None:
+    async with running(tiny(segments=1), converge=False) as lab:
         sampler = PortSampler(lab.fabric, lab.requests, None)
         sampler.start(now_ns())
         sampler.stop()
         assert sampler.sampled() is None
 
-    with_lab(tiny(segments=1), check, converge=False)
-
 
 @pytest.mark.kernel
-def test_a_kernel_that_refuses_is_named() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_kernel_that_refuses_is_named() -> None:
+    async with running(tiny(segments=1), converge=False) as lab:
         sampler = PortSampler(lab.fabric, _refuse, Sampling(5 * MS))
         sampler.start(now_ns())
         await asyncio.sleep(0.02)
         sampler.stop()
         with pytest.raises(MachineError, match="queues cannot be sampled: no such luck; remove 'sample'"):
             sampler.sampled()
-
-    with_lab(tiny(segments=1), check, converge=False)
 
 
 def _refuse(_node: str) -> Netlink:

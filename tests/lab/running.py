@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 from testbed.events import Event, EventKind
@@ -62,18 +61,16 @@ def crossed(fabric: Fabric, first: str, second: str) -> Fabric:
     return replace(fabric, links=tuple(swapped.get(link, link) for link in fabric.links), nics=nics)
 
 
-def with_lab(
-    what: FabricSpec | Fabric, test: Callable[[Lab, Recorder], Awaitable[None]], *, converge: bool = True
-) -> None:
-    """Run ``test`` on a converged lab of ``what``; call it in a sandbox."""
-
-    async def body() -> None:
-        events = Recorder()
-        lab = Lab(what if isinstance(what, Fabric) else build(what), events.append)
-        lab.start()
+@asynccontextmanager
+async def running(
+    what: FabricSpec | Fabric, events: Recorder | None = None, *, converge: bool = True
+) -> AsyncIterator[Lab]:
+    """A converged lab of ``what`` that tells ``events``, and is closed in the end; enter it in a sandbox."""
+    lab = Lab(what if isinstance(what, Fabric) else build(what), (Recorder() if events is None else events).append)
+    lab.start()
+    try:
         if converge:
             await lab.converged(30)
-        await test(lab, events)
+        yield lab
+    finally:
         lab.close()
-
-    asyncio.run(body())

@@ -12,7 +12,7 @@ from testbed.lab.lab import Lab
 from testbed.lab.state import state
 from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, whole_again, with_lab
+from tests.lab.running import Recorder, running, whole_again
 
 pytestmark = pytest.mark.kernel
 
@@ -31,19 +31,17 @@ def _ping(lab: Lab, host: str, *words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
 
 
-def test_pods_meet_in_the_cores_of_the_senders_plane() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_pods_meet_in_the_cores_of_the_senders_plane() -> None:
+    async with running(PRESETS["tiny-pods"].spec) as lab:
         paths = _nodes(lab, "p0.s0.h0.r0", "p1.s0.h1.r0")
         assert {path[3] for path in paths} == {"c0.0", "c0.1", "c1.0", "c1.1"}
         for path in paths:
             assert len({lab.fabric.node(name).plane for name in path[1:-1]}) == 1
         assert "ttl=59" in _ping(lab, "p0.s0.h0", lab.fabric.nic("p1.s0.h1.r0").ip)  # ToR, Agg, Core, Agg, ToR
 
-    with_lab(PRESETS["tiny-pods"].spec, check)
 
-
-def test_a_stacks_peer_link_is_up_carries_no_routes_and_dies_and_returns_with_its_tor() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_stacks_peer_link_is_up_carries_no_routes_and_dies_and_returns_with_its_tor() -> None:
+    async with running(PRESETS["tiny-stacked"].spec) as lab:
         before = state(lab)
         stack = lab.fabric.stacks[0]
         peer = lab.fabric.link(stack.peer_link)
@@ -57,11 +55,9 @@ def test_a_stacks_peer_link_is_up_carries_no_routes_and_dies_and_returns_with_it
         await lab.boot(stack.primary)
         await whole_again(lab, before)
 
-    with_lab(PRESETS["tiny-stacked"].spec, check)
 
-
-def test_in_dcn_plus_a_nic_reaches_every_other_nic_over_parallel_links_and_both_core_groups() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_in_dcn_plus_a_nic_reaches_every_other_nic_over_parallel_links_and_both_core_groups() -> None:
+    async with running(PRESETS["tiny-dcn-plus"].spec) as lab:
         paths = _nodes(lab, "p0.s0.h0.r0", "p1.s1.h0.r1")
         assert {path[3] for path in paths} == {"c0.0", "c0.1", "c0.2", "c0.3"}
         used = {link for s in SPORTS for link in lab.path(Flow("p0.s0.h0.r0", "p0.s1.h0.r0", s)).links}
@@ -71,21 +67,18 @@ def test_in_dcn_plus_a_nic_reaches_every_other_nic_over_parallel_links_and_both_
         }
         assert "ttl=59" in _ping(lab, "p0.s0.h0", "-I", "10.0.0.1", lab.fabric.nic("p1.s1.h0.r1").ip)
 
-    with_lab(PRESETS["tiny-dcn-plus"].spec, check)
 
-
-def test_the_rails_of_a_rail_only_fabric_do_not_reach_each_other() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_the_rails_of_a_rail_only_fabric_do_not_reach_each_other() -> None:
+    async with running(PRESETS["tiny-rail-only"].spec) as lab:
         assert len({path[2] for path in _nodes(lab, "p0.s0.h0.r1", "p0.s1.h1.r1")}) == 2
         across = lab.path(Flow("p0.s0.h0.r0", "p0.s1.h1.r1", SPORTS[0]))
         assert (across.dropped, across.steps[-1].node) == ("no route", "p0.s0.t0.0")
 
-    with_lab(PRESETS["tiny-rail-only"].spec, check)
-
 
 @pytest.mark.parametrize("preset", ["tiny-stacked", "tiny-dcn-plus"])
-def test_below_one_plane_path_control_leaves_queue_pairs_where_they_are(preset: str) -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_below_one_plane_path_control_leaves_queue_pairs_where_they_are(preset: str) -> None:
+    events = Recorder()
+    async with running(PRESETS[preset].spec, events) as lab:
         assert lab.fabric.spec.path_control.enabled
         source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
         lab.nics[source.name].connect(Connection(sport, target.ip, 4791, sport) for sport in SPORTS)
@@ -106,11 +99,10 @@ def test_below_one_plane_path_control_leaves_queue_pairs_where_they_are(preset: 
         await lab.converged(30)
         await lab.wait_for(lambda: not strayed(), 10)
 
-    with_lab(PRESETS[preset].spec, check)
 
-
-def test_with_one_port_path_control_sees_a_destination_go_and_moves_nothing() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_with_one_port_path_control_sees_a_destination_go_and_moves_nothing() -> None:
+    events = Recorder()
+    async with running(PRESETS["tiny-rail-only"].spec, events) as lab:
         source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
         lab.nics[source.name].connect(Connection(sport, target.ip, 4791, sport) for sport in SPORTS)
 
@@ -122,5 +114,3 @@ def test_with_one_port_path_control_sees_a_destination_go_and_moves_nothing() ->
         await lab.wait_for(lambda: said() == ["reachable", "unreachable"], 10)
         lab.mend(target.links[0])
         await lab.wait_for(lambda: said() == ["reachable", "unreachable", "reachable"], 10)
-
-    with_lab(PRESETS["tiny-rail-only"].spec, check)

@@ -11,8 +11,7 @@ from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
 from testbed.lab.asfabric import contradictions, deviations, expected
 from testbed.lab.breaking.impair import Delay, Slow
-from testbed.lab.lab import Lab
-from tests.lab.running import Recorder, tiny, with_lab
+from tests.lab.running import running, tiny
 
 TINY = build(PRESETS["tiny"].spec)
 
@@ -55,16 +54,14 @@ def test_what_is_expected_names_every_port_and_switch_once() -> None:
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("preset", ["tiny", "tiny-stacked", "tiny-dcn-plus"])
-def test_a_healthy_lab_is_what_its_fabric_decides(preset: str) -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_healthy_lab_is_what_its_fabric_decides(preset: str) -> None:
+    async with running(PRESETS[preset].spec) as lab:
         assert deviations(lab) == ()
-
-    with_lab(PRESETS[preset].spec, check)
 
 
 @pytest.mark.kernel
-def test_a_slow_and_a_delayed_port_are_named_and_forgotten_when_lifted() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_slow_and_a_delayed_port_are_named_and_forgotten_when_lifted() -> None:
+    async with running(tiny()) as lab:
         assert lab.impairments is not None
         link = lab.fabric.nics[0].links[0]
         lab.impairments.on_departure("slow", link, link.lower, Slow(0.5))
@@ -78,5 +75,3 @@ def test_a_slow_and_a_delayed_port_are_named_and_forgotten_when_lifted() -> None
         assert "bit/s, with delay, should be" in line
         await lab.impairments.lift("late")
         assert deviations(lab) == ()
-
-    with_lab(tiny(), check)

@@ -18,7 +18,7 @@ from testbed.lag.machine import PortStatus
 from testbed.lag.states import Mux, Rx
 from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, tiny, with_lab
+from tests.lab.running import Recorder, running, tiny
 
 pytestmark = pytest.mark.kernel
 WAIT_S = 20.0
@@ -45,10 +45,9 @@ async def _port_becomes(lab: Lab, nic: Nic, rx: Rx, mux: Mux) -> PortStatus:
     return lab.nics[nic.name].status()[0]
 
 
-def test_both_ports_are_in_one_aggregator_with_the_shared_system_and_two_port_numbers() -> None:
+async def test_both_ports_are_in_one_aggregator_with_the_shared_system_and_two_port_numbers() -> None:
     needs_bonding()
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(tiny()) as lab:
         assert lab.datapath == "kernel"
         nic = lab.fabric.nics[0]
         text = _driver_text(lab, nic)
@@ -62,13 +61,11 @@ def test_both_ports_are_in_one_aggregator_with_the_shared_system_and_two_port_nu
         for port in ports:
             assert PortState.COLLECTING | PortState.DISTRIBUTING in port.partner.state
 
-    with_lab(tiny(), check)
 
-
-def test_carrier_loss_and_repair_take_a_port_out_of_the_aggregate_and_back() -> None:
+async def test_carrier_loss_and_repair_take_a_port_out_of_the_aggregate_and_back() -> None:
     needs_bonding()
-
-    async def check(lab: Lab, events: Recorder) -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         nic = lab.fabric.nics[0]
         start = now_ns()
         lab.cut(nic.links[0])
@@ -82,13 +79,11 @@ def test_carrier_loss_and_repair_take_a_port_out_of_the_aggregate_and_back() -> 
         await lab.converged(WAIT_S)
         assert lab.nics[nic.name].active == (0, 1)
 
-    with_lab(tiny(), check)
 
-
-def test_a_trace_right_after_a_cut_asks_the_driver_not_what_was_last_heard_of_it() -> None:
+async def test_a_trace_right_after_a_cut_asks_the_driver_not_what_was_last_heard_of_it() -> None:
     needs_bonding()
-
-    async def check(lab: Lab, events: Recorder) -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         nic, other = lab.fabric.nic("p0.s0.h0.r0"), "p0.s1.h0.r0"
         flow = next(f for f in (Flow(nic.name, other, p) for p in range(50000, 50064)) if _first_link(lab, f) == 0)
         start = now_ns()
@@ -97,8 +92,6 @@ def test_a_trace_right_after_a_cut_asks_the_driver_not_what_was_last_heard_of_it
         (told,) = events.after(start, EventKind.LAG, nic.host)
         assert told.detail["ports"] == nic.links[1].lower.name
 
-    with_lab(tiny(), check)
-
 
 def _first_link(lab: Lab, flow: Flow) -> int:
     """Index of the port by which a flow leaves its NIC."""
@@ -106,10 +99,10 @@ def _first_link(lab: Lab, flow: Flow) -> int:
     return links.index(lab.path(flow).links[0])
 
 
-def test_a_tor_that_falls_silent_is_expired_then_defaulted_and_taken_back_when_it_speaks() -> None:
+async def test_a_tor_that_falls_silent_is_expired_then_defaulted_and_taken_back_when_it_speaks() -> None:
     needs_bonding()
-
-    async def check(lab: Lab, events: Recorder) -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         nic = lab.fabric.nics[0]
         start, upper = now_ns(), nic.links[0].upper
         speaker = lab.tors[upper.node].speakers[upper.name]
@@ -127,22 +120,17 @@ def test_a_tor_that_falls_silent_is_expired_then_defaulted_and_taken_back_when_i
         await lab.wait_for(lambda: lab.nics[nic.name].active == (0, 1), WAIT_S)
         assert "Number of ports: 2" in _driver_text(lab, nic)
 
-    with_lab(tiny(), check)
 
-
-def test_a_bond_with_one_port_is_followed_too() -> None:
+async def test_a_bond_with_one_port_is_followed_too() -> None:
     needs_bonding()
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(tiny(architecture="single-tor")) as lab:
         assert {nic.active for nic in lab.nics.values()} == {(0,)}
 
-    with_lab(tiny(architecture="single-tor"), check)
 
-
-def test_path_control_is_heard_on_the_member_ports() -> None:
+async def test_path_control_is_heard_on_the_member_ports() -> None:
     needs_bonding()
-
-    async def check(lab: Lab, events: Recorder) -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         source, target = lab.fabric.nic("p0.s1.h0.r0"), lab.fabric.nic("p0.s0.h0.r0")
         sport = next(s for s in range(50_000, 50_064) if lab.nics[source.name].port_for(target.ip, s, 4791) == 0)
         lab.nics[source.name].connect([Connection(1, target.ip, 4791, sport)])
@@ -152,16 +140,11 @@ def test_path_control_is_heard_on_the_member_ports() -> None:
             lambda: any(e.what == "moved" for e in events.after(start, EventKind.PATH, source.host)), WAIT_S
         )
 
-    with_lab(tiny(), check)
 
-
-def test_every_tor_has_the_route_of_every_host_that_announced_itself_over_the_bond() -> None:
+async def test_every_tor_has_the_route_of_every_host_that_announced_itself_over_the_bond() -> None:
     needs_bonding()
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(tiny()) as lab:
         for nic in lab.fabric.nics:
             for link in nic.links:
                 found = lab.requests(link.upper.node).routes()
                 assert f"{nic.ip}/32" in {r.prefix for r in found if r.protocol == PROTO_HOST_ROUTE}
-
-    with_lab(tiny(), check)

@@ -15,7 +15,7 @@ from testbed.lab.breaking.impair import Drop, Traffic
 from testbed.lab.lab import Lab
 from testbed.lab.state import state
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, ping, tiny, whole_again, with_lab
+from tests.lab.running import Recorder, ping, running, tiny, whole_again
 
 pytestmark = pytest.mark.kernel
 
@@ -34,8 +34,8 @@ def _active(lab: Lab, nics: Iterable[str]) -> set[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("end", ["lower", "upper"])
-def test_an_end_that_is_put_down_takes_the_carrier_of_the_other_and_comes_back(end: str) -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_an_end_that_is_put_down_takes_the_carrier_of_the_other_and_comes_back(end: str) -> None:
+    async with running(tiny()) as lab:
         before = state(lab)
         nic = lab.fabric.nics[0]
         ends = [(nic.links[0], getattr(nic.links[0], end).node)]
@@ -45,11 +45,9 @@ def test_an_end_that_is_put_down_takes_the_carrier_of_the_other_and_comes_back(e
         lab.breakage.ports_up(ends)
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_a_nic_without_any_port_is_gone_from_both_planes_and_comes_back() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_nic_without_any_port_is_gone_from_both_planes_and_comes_back() -> None:
+    async with running(tiny()) as lab:
         before = state(lab)
         nic = lab.fabric.nics[0]
         assert lab.watcher is not None
@@ -62,11 +60,9 @@ def test_a_nic_without_any_port_is_gone_from_both_planes_and_comes_back() -> Non
         lab.breakage.ports_up(ends)
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_all_aggs_of_a_plane_die_together_and_boot_again_and_hosts_keep_their_port() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_all_aggs_of_a_plane_die_together_and_boot_again_and_hosts_keep_their_port() -> None:
+    async with running(tiny()) as lab:
         before = state(lab)
         aggs = ("p0.a0.0", "p0.a0.1")
         lab.breakage.crash(aggs)
@@ -79,11 +75,9 @@ def test_all_aggs_of_a_plane_die_together_and_boot_again_and_hosts_keep_their_po
         await lab.breakage.boot(aggs)
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_a_whole_plane_dies_with_its_tors_and_boots_again() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_whole_plane_dies_with_its_tors_and_boots_again() -> None:
+    async with running(tiny()) as lab:
         before = state(lab)
         dying = tuple(node.name for node in lab.fabric.switches if node.plane == 0)
         lab.breakage.crash(dying)
@@ -91,13 +85,10 @@ def test_a_whole_plane_dies_with_its_tors_and_boots_again() -> None:
         await lab.breakage.boot(dying)
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_a_host_that_noticed_nothing_is_asked_for() -> None:
+async def test_a_host_that_noticed_nothing_is_asked_for() -> None:
     """A ToR whose port blinked has lost its neighbours; a host that did not see it (miimon) announces nothing."""
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(tiny()) as lab:
         before = state(lab)
         nic = lab.fabric.nics[0]
         link = nic.links[0]
@@ -108,14 +99,11 @@ def test_a_host_that_noticed_nothing_is_asked_for() -> None:
         lab.breakage.ports_up(ends)
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
-
 
 @pytest.mark.parametrize("alone", ["host", "tor"])
-def test_a_nic_whose_arp_was_lost_at_its_return_gets_its_host_route_when_arp_passes_again(alone: str) -> None:
+async def test_a_nic_whose_arp_was_lost_at_its_return_gets_its_host_route_when_arp_passes_again(alone: str) -> None:
     """Either end suffices: a ToR that booted knows nobody to ask for, a host's word is all it can have; or the ToR."""
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(tiny()) as lab:
         before = state(lab)
         assert lab.impairments is not None
         assert lab.watcher is not None
@@ -142,13 +130,10 @@ def test_a_nic_whose_arp_was_lost_at_its_return_gets_its_host_route_when_arp_pas
         await lab.impairments.lift("arp")
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_a_dead_switch_is_known_to_have_no_routes() -> None:
+async def test_a_dead_switch_is_known_to_have_no_routes() -> None:
     """The kernel removes them with their interfaces and tells nobody: a booting switch would look converged."""
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(tiny()) as lab:
         assert lab.watcher is not None
         assert lab.watcher.routes("p0.a0.0")
         lab.crash("p0.a0.0")
@@ -156,11 +141,9 @@ def test_a_dead_switch_is_known_to_have_no_routes() -> None:
         await lab.boot("p0.a0.0")
         await lab.converged(30)
 
-    with_lab(tiny(), check)
 
-
-def test_a_core_dies_and_boots_again() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_core_dies_and_boots_again() -> None:
+    async with running(tiny(pods=2, segments=1, hosts=1, rails=1, aggs=1, cores=2)) as lab:
         before = state(lab)
         lab.crash("c0.0")
         await lab.wait_for(lambda: not lab.birds["c0.0"].running and bool(lab.missing()), 10)
@@ -168,11 +151,10 @@ def test_a_core_dies_and_boots_again() -> None:
         await lab.boot("c0.0")
         await whole_again(lab, before)
 
-    with_lab(tiny(pods=2, segments=1, hosts=1, rails=1, aggs=1, cores=2), check)
 
-
-def test_a_hung_control_plane_forwards_on_until_its_partners_lose_patience() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_hung_control_plane_forwards_on_until_its_partners_lose_patience() -> None:
+    events = Recorder()
+    async with running(tiny(bgp=QUICK_BGP), events) as lab:
         before = state(lab)
         hosts = _hosts_of(lab, TOR)
         assert lab.wiring is not None
@@ -192,11 +174,10 @@ def test_a_hung_control_plane_forwards_on_until_its_partners_lose_patience() -> 
         lab.breakage.resume(TOR)
         await whole_again(lab, before)
 
-    with_lab(tiny(bgp=QUICK_BGP), check)
 
-
-def test_a_short_hang_goes_unnoticed() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_short_hang_goes_unnoticed() -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         before = state(lab)
         start = now_ns()
         lab.breakage.hang(TOR)
@@ -204,11 +185,10 @@ def test_a_short_hang_goes_unnoticed() -> None:
         await whole_again(lab, before)
         assert not events.after(start, EventKind.LAG)
 
-    with_lab(tiny(), check)
 
-
-def test_a_draining_tor_withdraws_its_hosts_then_sends_them_away_and_forwards_to_the_last() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_draining_tor_withdraws_its_hosts_then_sends_them_away_and_forwards_to_the_last() -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         before = state(lab)
         hosts = _hosts_of(lab, TOR)
         nic = lab.fabric.nic(hosts[0])
@@ -232,11 +212,9 @@ def test_a_draining_tor_withdraws_its_hosts_then_sends_them_away_and_forwards_to
         lab.breakage.announce(TOR)
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_a_drained_tor_that_went_down_boots_undrained() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_drained_tor_that_went_down_boots_undrained() -> None:
+    async with running(tiny()) as lab:
         before = state(lab)
         lab.breakage.withdraw(TOR)
         lab.breakage.leave(TOR)
@@ -246,11 +224,10 @@ def test_a_drained_tor_that_went_down_boots_undrained() -> None:
         lab.breakage.announce(TOR)
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_a_dead_data_plane_drops_what_it_would_forward_and_nobody_notices() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_dead_data_plane_drops_what_it_would_forward_and_nobody_notices() -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         before = state(lab)
         there = lab.fabric.nic("p0.s0.h0.r0")
         start = now_ns()
@@ -269,11 +246,10 @@ def test_a_dead_data_plane_drops_what_it_would_forward_and_nobody_notices() -> N
         assert "ttl=" in ping(lab, "p0.s1.h0", there.ip)
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_a_session_that_is_reset_goes_down_at_both_ends_and_stands_again() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_session_that_is_reset_goes_down_at_both_ends_and_stands_again() -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         before = state(lab)
         link = lab.fabric.link(f"{TOR}-p0.a0.0")
         start = now_ns()
@@ -285,5 +261,3 @@ def test_a_session_that_is_reset_goes_down_at_both_ends_and_stands_again() -> No
         await lab.wait_for(lambda: mourners() == {TOR, "p0.a0.0"}, 10)
         assert lab.link_up(link.name)
         await whole_again(lab, before)
-
-    with_lab(tiny(), check)

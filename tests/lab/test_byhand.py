@@ -10,7 +10,7 @@ from testbed.lab.lab import Lab
 from testbed.lab.service.byhand import break_part, mend_part
 from testbed.lab.service.inspect import report
 from testbed.lab.state import state
-from tests.lab.running import Recorder, has_carrier, tiny, whole_again, with_lab
+from tests.lab.running import has_carrier, running, tiny, whole_again
 
 PODS = tiny(pods=2, segments=1, hosts=1, rails=1, aggs=1, cores=2)
 HOST, NIC, LINK, TOR, UPLINK = "p0.s0.h0", "p0.s0.h0.r0", "p0.s0.h0.r0.0", "p0.s0.t0.0", "p0.s0.t0.0-p0.a0.0"
@@ -29,8 +29,8 @@ def _links(lab: Lab, name: str) -> set[str]:
 
 
 @pytest.mark.kernel
-def test_every_part_breaks_by_its_name_and_is_mended_however_often_one_asks() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_every_part_breaks_by_its_name_and_is_mended_however_often_one_asks() -> None:
+    async with running(PODS) as lab:
         before = state(lab)
         for name in (LINK, UPLINK, NIC, HOST, TOR, "p0.a0.0", "c0.0"):
             dark = _links(lab, name)
@@ -44,13 +44,11 @@ def test_every_part_breaks_by_its_name_and_is_mended_however_often_one_asks() ->
             await lab.wait_for(lambda: not _dark(lab), 10)
             await whole_again(lab, before)
 
-    with_lab(PODS, check)
-
 
 @pytest.mark.kernel
 @pytest.mark.parametrize(("part", "whole"), [(LINK, HOST), (NIC, HOST), (LINK, NIC), (LINK, TOR), (UPLINK, TOR)])
-def test_what_was_broken_by_its_own_name_stays_broken_until_it_is_mended(part: str, whole: str) -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_what_was_broken_by_its_own_name_stays_broken_until_it_is_mended(part: str, whole: str) -> None:
+    async with running(PODS) as lab:
         before = state(lab)
         own, both = _links(lab, part), _links(lab, part) | _links(lab, whole)
         for first, second in ((part, whole), (whole, part)):
@@ -67,8 +65,6 @@ def test_what_was_broken_by_its_own_name_stays_broken_until_it_is_mended(part: s
         assert not any(has_carrier(lab, link) for link in both)
         await mend_part(lab, whole)
         await whole_again(lab, before)
-
-    with_lab(PODS, check)
 
 
 def test_a_name_that_nothing_has_is_told_with_the_nearest_ones() -> None:

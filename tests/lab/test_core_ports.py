@@ -12,7 +12,7 @@ from testbed.lab.service.inspect import report
 from testbed.lab.state import differences, state
 from testbed.routing.trace import Flow
 from testbed.routing.trace import Path as FlowPath
-from tests.lab.running import Recorder, with_lab
+from tests.lab.running import running
 from tests.taps import Taps, send
 
 pytestmark = pytest.mark.kernel
@@ -57,8 +57,8 @@ def _core_link(lab: Lab, agg: str, core: str = "c0.0") -> Link:
     return lab.fabric.link(f"{agg}-{core}")
 
 
-def test_what_comes_in_by_one_port_of_a_core_leaves_by_one_port() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_what_comes_in_by_one_port_of_a_core_leaves_by_one_port() -> None:
+    async with running(_three_aggs()) as lab:
         assert _ways(lab) == STRAIGHT
         assert _ways(lab, "c0.1") == {f"p0a{k}": {f"p1a{(k + 1) % 3}"} for k in range(3)}
         rows = report(lab, "ecmp")
@@ -68,19 +68,15 @@ def test_what_comes_in_by_one_port_of_a_core_leaves_by_one_port() -> None:
         assert row["next_hops"] == ["p1a0", "p1a1", "p1a2"]
         assert row["preset"] == ["p0a0>p1a1", "p0a1>p1a2", "p0a2>p1a0"]
 
-    with_lab(_three_aggs(), check)
 
-
-def test_a_core_that_hashes_uses_every_port() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_core_that_hashes_uses_every_port() -> None:
+    async with running(_three_aggs(core_ports="hash")) as lab:
         assert _ways(lab) == {f"p0a{k}": {"p1a0", "p1a1", "p1a2"} for k in range(3)}
         assert not any("in table" in key for key in state(lab))
 
-    with_lab(_three_aggs(core_ports="hash"), check)
 
-
-def test_packets_take_the_traced_preset_ports() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_packets_take_the_traced_preset_ports() -> None:
+    async with running(PRESETS["tiny-pods"].spec) as lab:
         assert lab.wiring is not None
         spaces = lab.wiring.namespaces
         taps = Taps(spaces)
@@ -95,11 +91,9 @@ def test_packets_take_the_traced_preset_ports() -> None:
             crossed |= {step.node for step in path.steps if lab.fabric.node(step.node).role is Role.CORE}
         assert crossed == {"c0.0", "c0.1", "c1.0", "c1.1"}
 
-    with_lab(PRESETS["tiny-pods"].spec, check)
 
-
-def test_the_kernel_passes_over_a_preset_port_without_carrier_all_by_itself() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_the_kernel_passes_over_a_preset_port_without_carrier_all_by_itself() -> None:
+    async with running(_three_aggs()) as lab:
         link = _core_link(lab, "p1.a0.0")
         lab.birds["c0.0"].freeze()  # nobody is there to change a route
         assert lab.watcher is not None
@@ -109,11 +103,9 @@ def test_the_kernel_passes_over_a_preset_port_without_carrier_all_by_itself() ->
         assert _ways(lab) == STRAIGHT | {"p0a0": {"p1a1", "p1a2"}}
         lab.birds["c0.0"].thaw()
 
-    with_lab(_three_aggs(), check)
 
-
-def test_a_cut_preset_link_leaves_its_flows_to_the_hash_until_it_is_mended() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_cut_preset_link_leaves_its_flows_to_the_hash_until_it_is_mended() -> None:
+    async with running(_three_aggs()) as lab:
         before = state(lab)
         assert any("in table 1000" in key for key in before)
         link = _core_link(lab, "p1.a0.0")
@@ -127,11 +119,9 @@ def test_a_cut_preset_link_leaves_its_flows_to_the_hash_until_it_is_mended() -> 
         assert _ways(lab) == STRAIGHT
         assert differences(before, state(lab)) == ()
 
-    with_lab(_three_aggs(), check)
 
-
-def test_an_agg_that_lost_its_tor_takes_back_what_was_preset_to_it() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_an_agg_that_lost_its_tor_takes_back_what_was_preset_to_it() -> None:
+    async with running(_three_aggs()) as lab:
         before = state(lab)
         tor_link = lab.fabric.link("p1.s0.t0.0-p1.a0.0")
         await _cut(lab, tor_link)
@@ -141,13 +131,12 @@ def test_an_agg_that_lost_its_tor_takes_back_what_was_preset_to_it() -> None:
         await lab.converged(30)
         assert differences(before, state(lab)) == ()
 
-    with_lab(_three_aggs(), check)
 
-
-def test_a_subnet_route_at_a_preset_port_does_not_hide_the_host_route_elsewhere() -> None:
+async def test_a_subnet_route_at_a_preset_port_does_not_hide_the_host_route_elsewhere() -> None:
     """Below one plane: Agg 0 still hears the subnet from the ToR that lost the host, not the host from the other."""
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(
+        FabricSpec.model_validate(PRESETS["tiny-pods"].spec.model_dump() | {"architecture": "dual-tor-clos"})
+    ) as lab:
         target = lab.fabric.nic(TARGET)
         lab.cut(target.links[1])
         await _cut(lab, lab.fabric.link("p1.s0.t0.0-p1.a0.0"))
@@ -155,10 +144,6 @@ def test_a_subnet_route_at_a_preset_port_does_not_hide_the_host_route_elsewhere(
         assert lab.watcher is not None
         assert lab.watcher.routes("c0.0")[target.subnet] == 2, "both Aggs offer the subnet"
         assert _ways(lab) == {"p0a0": {"p1a1"}, "p0a1": {"p1a1"}}
-
-    with_lab(
-        FabricSpec.model_validate(PRESETS["tiny-pods"].spec.model_dump() | {"architecture": "dual-tor-clos"}), check
-    )
 
 
 def _taken_back(lab: Lab, agg: str) -> bool:
@@ -172,8 +157,8 @@ def _taken_back(lab: Lab, agg: str) -> bool:
     return True
 
 
-def test_a_core_that_died_comes_back_with_its_preset_ports() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_core_that_died_comes_back_with_its_preset_ports() -> None:
+    async with running(_three_aggs()) as lab:
         before = state(lab)
         assert lab.watcher is not None
         watcher = lab.watcher
@@ -188,13 +173,9 @@ def test_a_core_that_died_comes_back_with_its_preset_ports() -> None:
         assert _ways(lab) == STRAIGHT
         assert differences(before, state(lab)) == ()
 
-    with_lab(_three_aggs(), check)
 
-
-def test_every_core_link_of_the_small_preset_is_used_by_preset_ports() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_every_core_link_of_the_small_preset_is_used_by_preset_ports() -> None:
+    async with running(PRESETS["tiny-pods"].spec) as lab:
         used = {name for src, dst in ((SOURCE, TARGET), (TARGET, SOURCE)) for s in SPORTS
                 for name in lab.path(Flow(src, dst, s)).links}  # fmt: skip
         assert {link.name for link in lab.fabric.links if link.kind is LinkKind.CORE} <= used
-
-    with_lab(PRESETS["tiny-pods"].spec, check)

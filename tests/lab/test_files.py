@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 
 import pytest
 
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
-from testbed.lab.lab import Lab
 from testbed.lab.wire import files_wanted
+from tests.lab.running import running
 
 
 @pytest.mark.kernel
-def test_a_lab_opens_no_more_files_than_it_asks_for() -> None:
-    async def opened() -> tuple[int, int]:
-        fabric = build(PRESETS["small"].spec)
-        lab = Lab(fabric, lambda _event: None)
-        before = len(os.listdir("/proc/self/fd"))
-        lab.start()
+async def test_a_lab_opens_no_more_files_than_it_asks_for() -> None:
+    fabric = build(PRESETS["small"].spec)
+    wanted = files_wanted(fabric)
+    before = len(os.listdir("/proc/self/fd"))
+    async with running(fabric, converge=False) as lab:
         await lab.converged()
         for node in fabric.nodes:
             lab.requests(node.name)
-        return len(os.listdir("/proc/self/fd")) - before, files_wanted(fabric)
-
-    used, wanted = asyncio.run(opened())
+        used = len(os.listdir("/proc/self/fd")) - before
     assert used <= wanted - 256, "the 256 are for traffic, impairments and news"
     assert wanted - 256 <= 3 * used, "a limit of open files is not asked for that nobody needs"

@@ -120,23 +120,20 @@ def test_a_match_spares_everything_else() -> None:
     assert (pair.arrived(), pair.arrived(dport=9999)) == (0, 0)
 
 
-def test_bgp_and_lacp_pass_when_all_but_control_is_dropped() -> None:
-    async def body() -> None:
-        pair = _pair()
-        pair.chains.put("plane", pair.port, Drop(Traffic.NOT_CONTROL))
-        with pair.net.b.socket(socket.AF_INET, socket.SOCK_STREAM) as server:
-            server.bind((B_IP, 179))
-            server.listen()
-            with pair.net.a.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
-                client.settimeout(5)
-                client.connect((B_IP, 179))
-            with pair.net.a.socket(socket.AF_INET, socket.SOCK_STREAM) as other:
-                other.settimeout(0.2)
-                with pytest.raises(TimeoutError):
-                    other.connect((B_IP, 178))
-        assert await _lacpdus(pair) == 1
-
-    asyncio.run(body())
+async def test_bgp_and_lacp_pass_when_all_but_control_is_dropped() -> None:
+    pair = _pair()
+    pair.chains.put("plane", pair.port, Drop(Traffic.NOT_CONTROL))
+    with pair.net.b.socket(socket.AF_INET, socket.SOCK_STREAM) as server:
+        server.bind((B_IP, 179))
+        server.listen()
+        with pair.net.a.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+            client.settimeout(5)
+            client.connect((B_IP, 179))
+        with pair.net.a.socket(socket.AF_INET, socket.SOCK_STREAM) as other:
+            other.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                other.connect((B_IP, 178))
+    assert await _lacpdus(pair) == 1
 
 
 async def _lacpdus(pair: Pair) -> int:
@@ -161,17 +158,14 @@ async def _lacpdus(pair: Pair) -> int:
     return len(heard)
 
 
-def test_a_packet_socket_does_not_hear_what_ingress_dropped() -> None:
-    async def body() -> None:
-        pair = _pair()
-        assert await _lacpdus(pair) == 1
-        pair.chains.put("mute", pair.port, Drop(Traffic.LACP))
-        assert await _lacpdus(pair) == 0
-        assert pair.arrived() == COUNT
-        pair.chains.lift("mute")
-        assert await _lacpdus(pair) == 1
-
-    asyncio.run(body())
+async def test_a_packet_socket_does_not_hear_what_ingress_dropped() -> None:
+    pair = _pair()
+    assert await _lacpdus(pair) == 1
+    pair.chains.put("mute", pair.port, Drop(Traffic.LACP))
+    assert await _lacpdus(pair) == 0
+    assert pair.arrived() == COUNT
+    pair.chains.lift("mute")
+    assert await _lacpdus(pair) == 1
 
 
 def test_several_impairments_of_one_port_add_up_and_come_off_one_by_one() -> None:

@@ -19,7 +19,7 @@ from testbed.lab.breaking.impair_ingress import probe
 from testbed.lab.lab import Lab
 from testbed.lab.state import state
 from testbed.lag.states import Rx
-from tests.lab.running import Recorder, tiny, whole_again, with_lab
+from tests.lab.running import Recorder, running, tiny, whole_again
 
 pytestmark = pytest.mark.kernel
 
@@ -27,8 +27,9 @@ MS = 10**6
 EXPERIMENTAL = 0x88B6  # IEEE 802 local experimental 2: nobody else's
 
 
-def test_lacp_loss_starves_the_speaker_of_either_end_and_data_goes_on() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_lacp_loss_starves_the_speaker_of_either_end_and_data_goes_on() -> None:
+    events = Recorder()
+    async with running(tiny(segments=1), events) as lab:
         if (problem := probe(_space(lab, "p0.s0.h0"))) is not None:
             pytest.skip(f"no nftables at a port's ingress here: {problem}")
         nic, impairments = lab.fabric.nics[0], lab.impairments
@@ -45,8 +46,6 @@ def test_lacp_loss_starves_the_speaker_of_either_end_and_data_goes_on() -> None:
         await impairments.lift("mute")
         await whole_again(lab, before)
 
-    with_lab(tiny(segments=1), check)
-
 
 def _space(lab: Lab, node: str) -> NetNs:
     assert lab.wiring is not None
@@ -60,8 +59,8 @@ def _queues(port: Port) -> list[dict[str, Any]]:
     return list(json.loads(shown))
 
 
-def test_a_slower_link_is_set_back_to_the_very_same_shaper() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_slower_link_is_set_back_to_the_very_same_shaper() -> None:
+    async with running(tiny(segments=1), converge=False) as lab:
         link, impairments = lab.fabric.links[0], lab.impairments
         assert impairments is not None
         before = _queues(link.lower)
@@ -76,19 +75,22 @@ def test_a_slower_link_is_set_back_to_the_very_same_shaper() -> None:
         assert _queues(link.lower) == before
         assert rate_of(link.upper) == link.rate_bps
 
-    with_lab(tiny(segments=1), check, converge=False)
-
 
 def rate_of(port: Port) -> int:
     """Bits per second of a port's token bucket."""
     return int(_queues(port)[0]["options"]["rate"]) * 8
 
 
-def test_delays_of_one_port_add_up_and_are_set_back() -> None:
+@pytest.fixture
+def _netem() -> None:
+    """Skip without it; asked ahead of the test, for pyroute2 has an event loop of its own."""
     if not probe_kernel()["netem"]:
         pytest.skip("this kernel has no netem")
 
-    async def check(lab: Lab, _events: Recorder) -> None:
+
+@pytest.mark.usefixtures("_netem")
+async def test_delays_of_one_port_add_up_and_are_set_back() -> None:
+    async with running(tiny(segments=1), converge=False) as lab:
         link, impairments = lab.fabric.nics[0].links[0], lab.impairments
         assert impairments is not None
         before = _queues(link.lower)
@@ -103,8 +105,6 @@ def test_delays_of_one_port_add_up_and_are_set_back() -> None:
         after = _queues(link.lower)
         assert after[0] == before[0]
         assert [queue["kind"] for queue in after[1:]] in ([], ["bfifo"]), "the bucket's inner queue now has a name"
-
-    with_lab(tiny(segments=1), check, converge=False)
 
 
 async def _flight_ns(lab: Lab, link: Link) -> int:

@@ -24,7 +24,7 @@ from testbed.lab.state import state
 from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
 from testbed.lag.machine import PortStatus
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, crossed, ping, tiny, whole_again, with_lab
+from tests.lab.running import Recorder, crossed, ping, running, tiny, whole_again
 from tests.lag.markers import marker
 from traffic.flow import ROCE_PORT
 
@@ -35,16 +35,14 @@ def _host_routes(lab: Lab, tor: str) -> set[str]:
     return {r.prefix for r in lab.requests(tor).routes() if r.protocol == PROTO_HOST_ROUTE}
 
 
-def test_both_tors_of_a_set_learn_every_host_from_its_mirrored_arp() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_both_tors_of_a_set_learn_every_host_from_its_mirrored_arp() -> None:
+    async with running(tiny()) as lab:
         for nic in lab.fabric.nics:
             for link in nic.links:
                 assert f"{nic.ip}/32" in _host_routes(lab, link.upper.node)
 
-    with_lab(tiny(), check)
 
-
-def test_a_lab_looks_no_further_than_its_first_gap_to_know_that_it_is_not_converged(
+async def test_a_lab_looks_no_further_than_its_first_gap_to_know_that_it_is_not_converged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is asked after every event: looking at everything each time, 132 hosts took minutes in a guest."""
@@ -56,8 +54,7 @@ def test_a_lab_looks_no_further_than_its_first_gap_to_know_that_it_is_not_conver
 
     tell = HostNic.status
     monkeypatch.setattr(HostNic, "status", status)
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(tiny()) as lab:
         for nic in lab.fabric.nics:
             lab.cut(nic.links[0])
         await lab.wait_for(lambda: all(nic.active == (1,) for nic in lab.nics.values()), 10)
@@ -66,22 +63,19 @@ def test_a_lab_looks_no_further_than_its_first_gap_to_know_that_it_is_not_conver
         assert len(asked) == 1
         assert len(lab.missing()) >= len(lab.nics)
 
-    with_lab(tiny(), check)
 
-
-def test_hosts_of_one_segment_reach_each_other_through_the_tor_not_around_it() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_hosts_of_one_segment_reach_each_other_through_the_tor_not_around_it() -> None:
+    async with running(tiny()) as lab:
         first, second = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s0.h1.r0")
         assert "ttl=63" in ping(lab, first.host, second.ip)  # one hop: routed, by the ToR's proxy ARP
         neighbours = {n.ip: n.mac for n in lab.requests(first.host).neighbours()}
         assert neighbours[second.ip] == first.gateway_mac
 
-    with_lab(tiny(), check)
-
 
 @pytest.mark.parametrize(("cut_s", "leaves"), [(0.1, False), (0.6, True)])
-def test_a_lag_with_a_down_delay_stays_on_a_port_that_comes_back_in_time(cut_s: float, leaves: bool) -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_lag_with_a_down_delay_stays_on_a_port_that_comes_back_in_time(cut_s: float, leaves: bool) -> None:
+    events = Recorder()
+    async with running(tiny(lag="nft", lacp={"down_delay_ms": 300}), events) as lab:
         nic = lab.fabric.nics[0]
         start = now_ns()
         lab.cut(nic.links[0])
@@ -94,11 +88,10 @@ def test_a_lag_with_a_down_delay_stays_on_a_port_that_comes_back_in_time(cut_s: 
             True
         ] * left
 
-    with_lab(tiny(lag="nft", lacp={"down_delay_ms": 300}), check)
 
-
-def test_a_cut_link_moves_the_host_at_once_and_its_route_leaves_the_whole_plane() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_cut_link_moves_the_host_at_once_and_its_route_leaves_the_whole_plane() -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         before = state(lab)
         nic = lab.fabric.nics[0]
         link = nic.links[0]
@@ -116,11 +109,9 @@ def test_a_cut_link_moves_the_host_at_once_and_its_route_leaves_the_whole_plane(
         lab.mend(link)
         await whole_again(lab, before)
 
-    with_lab(tiny(), check)
 
-
-def test_a_sender_in_the_isolated_plane_hits_the_subnet_route_and_is_dropped() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_sender_in_the_isolated_plane_hits_the_subnet_route_and_is_dropped() -> None:
+    async with running(tiny()) as lab:
         source, target = "p0.s1.h0.r0", lab.fabric.nic("p0.s0.h0.r0")
         sports = {lab.nics[source].port_for(target.ip, s, 4791): s for s in range(50_000, 50_064)}
         assert lab.watcher is not None
@@ -133,11 +124,9 @@ def test_a_sender_in_the_isolated_plane_hits_the_subnet_route_and_is_dropped() -
         assert "blackhole" in lost.dropped
         assert kept.dropped is None
 
-    with_lab(tiny(), check)
 
-
-def test_below_one_clos_plane_bgp_alone_leads_to_the_other_tor() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_below_one_clos_plane_bgp_alone_leads_to_the_other_tor() -> None:
+    async with running(tiny(architecture="dual-tor-clos")) as lab:
         source, target = "p0.s1.h0.r0", lab.fabric.nic("p0.s0.h0.r0")
         dead, alive = (link.upper.node for link in target.links)
         assert lab.watcher is not None
@@ -149,11 +138,9 @@ def test_below_one_clos_plane_bgp_alone_leads_to_the_other_tor() -> None:
             assert path.dropped is None
             assert [step.node for step in path.steps][-2] == alive, f"port {sport} went by {dead}"
 
-    with_lab(tiny(architecture="dual-tor-clos"), check)
 
-
-def test_a_tor_with_another_system_id_is_not_aggregated_and_the_lab_says_so() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_tor_with_another_system_id_is_not_aggregated_and_the_lab_says_so() -> None:
+    async with running(tiny(lacp={"tor_system_ids": {"p0.s0.t0.1": "00:00:5e:00:01:02"}}), converge=False) as lab:
         with pytest.raises(MachineError, match=r"did not converge within 3 s: p0\.s0\.h0\.r0\.1: host port is"):
             await lab.converged(3)
         for host in ("p0.s0.h0.r0", "p0.s0.h1.r0"):
@@ -168,17 +155,15 @@ def test_a_tor_with_another_system_id_is_not_aggregated_and_the_lab_says_so() ->
 
         await lab.wait_for(lambda: ways_out() == [None] * 8, 30)
 
-    with_lab(tiny(lacp={"tor_system_ids": {"p0.s0.t0.1": "00:00:5e:00:01:02"}}), check, converge=False)
-
 
 _ETH_P_ALL = 3  # a socket for one ethertype hears no answer that Linux bonding consumes
 
 
-def test_a_nic_cabled_to_a_tor_of_another_segment_is_refused_and_inspect_says_why() -> None:
+async def test_a_nic_cabled_to_a_tor_of_another_segment_is_refused_and_inspect_says_why() -> None:
     """Both NICs are NIC 0 of their rack, and all ToRs share one system ID: the LACP key must tell the sets apart."""
     ours, theirs = "p0.s0.h0.r0.1", "p0.s1.h0.r0.1"
+    async with running(crossed(build(tiny()), ours, theirs), converge=False) as lab:
 
-    async def check(lab: Lab, _events: Recorder) -> None:
         def row(port: str) -> dict[str, JsonValue]:
             rows = report(lab, "lacp")
             assert isinstance(rows, list)
@@ -197,13 +182,10 @@ def test_a_nic_cabled_to_a_tor_of_another_segment_is_refused_and_inspect_says_wh
         if lab.datapath == "nft":  # bonding is in synchronization on ports of LAGs that it does not use, too
             assert row(far[refused].label)["why_idle"] == f"{nic.nic.mac} is not in synchronization"
 
-    with_lab(crossed(build(tiny()), ours, theirs), check, converge=False)
 
-
-def test_a_marker_is_answered_by_both_ends_of_a_link_in_the_same_words() -> None:
+async def test_a_marker_is_answered_by_both_ends_of_a_link_in_the_same_words() -> None:
     """Whoever speaks LACP answers: our speaker on ToRs, and on hosts it or Linux bonding, the judge of ours."""
-
-    async def check(lab: Lab, _events: Recorder) -> None:
+    async with running(tiny()) as lab:
         assert lab.wiring is not None
         link = lab.fabric.links[0]
         asked = marker(link.lower.port_id, link.lower.mac, 0xCAFE)
@@ -223,11 +205,10 @@ def test_a_marker_is_answered_by_both_ends_of_a_link_in_the_same_words() -> None
             ear.close()
             mouth.close()
 
-    with_lab(tiny(), check)
 
-
-def test_a_crashed_tor_takes_all_its_links_and_comes_back_empty() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_crashed_tor_takes_all_its_links_and_comes_back_empty() -> None:
+    events = Recorder()
+    async with running(tiny(), events) as lab:
         before = state(lab)
         tor = "p0.s0.t0.0"
         start = now_ns()
@@ -242,8 +223,6 @@ def test_a_crashed_tor_takes_all_its_links_and_comes_back_empty() -> None:
         await lab.wait_for(lambda: mourners() == {"p0.a0.0", "p0.a0.1"}, 10)
         await lab.boot(tor)
         await whole_again(lab, before)
-
-    with_lab(tiny(), check)
 
 
 async def _lost_udp(lab: Lab, sender: Nic, receiver: Nic, stop: asyncio.Event) -> list[int]:
@@ -287,10 +266,10 @@ async def _lost_udp(lab: Lab, sender: Nic, receiver: Nic, stop: asyncio.Event) -
     return list(missing.values())
 
 
-def test_a_tor_that_boots_attracts_no_traffic_before_it_has_routes() -> None:
+async def test_a_tor_that_boots_attracts_no_traffic_before_it_has_routes() -> None:
     """Plain UDP out of the rack with path control off: what its sender loses now is the returning ToR's doing."""
-
-    async def check(lab: Lab, events: Recorder) -> None:
+    events = Recorder()
+    async with running(tiny(path_control={"enabled": False}), events) as lab:
         tor, stop = "p0.s0.t0.0", asyncio.Event()
         sender, receiver = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
         lab.crash(tor)
@@ -308,11 +287,10 @@ def test_a_tor_that_boots_attracts_no_traffic_before_it_has_routes() -> None:
         assert [event.at_ns > released.at_ns for event in grown] == [True]
         assert lab.tors[tor].condition == ""
 
-    with_lab(tiny(path_control={"enabled": False}), check)
 
-
-def test_a_tor_whose_uplinks_stay_dark_takes_its_hosts_back_when_the_reload_delay_is_over() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_tor_whose_uplinks_stay_dark_takes_its_hosts_back_when_the_reload_delay_is_over() -> None:
+    events = Recorder()
+    async with running(tiny(lacp={"reload_delay_s": 2}), events) as lab:
         tor = "p0.s0.t0.0"
         lab.crash(tor)
         for link in lab.fabric.links_of(tor):
@@ -335,11 +313,10 @@ def test_a_tor_whose_uplinks_stay_dark_takes_its_hosts_back_when_the_reload_dela
         assert released.detail["reason"] == "reload delay over"
         assert 1.9e9 < released.at_ns - start < 4e9
 
-    with_lab(tiny(lacp={"reload_delay_s": 2}), check)
 
-
-def test_a_tor_without_a_fabric_above_it_does_not_wait() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_tor_without_a_fabric_above_it_does_not_wait() -> None:
+    events = Recorder()
+    async with running(tiny(segments=1, aggs=0), events) as lab:
         tor, start = "p0.s0.t0.0", now_ns()
         lab.crash(tor)
         await lab.boot(tor)
@@ -347,11 +324,9 @@ def test_a_tor_without_a_fabric_above_it_does_not_wait() -> None:
         (released,) = [event for event in events.after(start, EventKind.DAEMON, tor) if event.what == "released"]
         assert released.detail["reason"] == "BGP delivered", "and not that the reload delay of 30 s was over"
 
-    with_lab(tiny(segments=1, aggs=0), check)
 
-
-def test_traced_paths_are_where_packets_really_go() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_traced_paths_are_where_packets_really_go() -> None:
+    async with running(tiny()) as lab:
         source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h1.r0")
         for sport in range(50_000, 50_020):
             path = lab.path(Flow(source.name, target.name, sport))
@@ -360,11 +335,12 @@ def test_traced_paths_are_where_packets_really_go() -> None:
             for name in path.links:
                 assert _sent(lab, name) - before[name] >= 50, f"port {sport}: not over {name}"
 
-    with_lab(tiny(), check)
 
-
-def test_bfd_ends_a_bgp_session_whose_link_is_silent_and_inspect_tells() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_bfd_ends_a_bgp_session_whose_link_is_silent_and_inspect_tells() -> None:
+    events = Recorder()
+    async with running(
+        tiny(bgp={"hold_s": 60, "keepalive_s": 20, "bfd": {"interval_ms": 100, "multiplier": 5}}), events
+    ) as lab:
         assert lab.impairments is not None
         before = state(lab)
         link = next(link for link in lab.fabric.links if link.is_routed)
@@ -384,8 +360,6 @@ def test_bfd_ends_a_bgp_session_whose_link_is_silent_and_inspect_tells() -> None
         assert _session(lab, other.upper) == (True, "up")
         await lab.impairments.lift("hole")
         await whole_again(lab, before)
-
-    with_lab(tiny(bgp={"hold_s": 60, "keepalive_s": 20, "bfd": {"interval_ms": 100, "multiplier": 5}}), check)
 
 
 def _session(lab: Lab, port: Port) -> tuple[bool, str]:

@@ -11,8 +11,7 @@ import asyncio
 
 import pytest
 
-from testbed.lab.lab import Lab
-from tests.lab.running import Recorder, tiny, with_lab
+from tests.lab.running import running, tiny
 from tests.lag.sniffed import ACTIVE, COLLECTS, DISTRIBUTES, SYNC, Heard, Sniffer, first
 
 pytestmark = pytest.mark.kernel
@@ -26,8 +25,8 @@ LACP = {
 }
 
 
-def test_a_tor_does_on_the_wire_what_its_settings_say() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_a_tor_does_on_the_wire_what_its_settings_say() -> None:
+    async with running(tiny(lacp=LACP)) as lab:
         nic = lab.fabric.nics[0]
         link, host = nic.links[0], lab.nics[nic.name]
         tor = lab.tors[link.upper.node].speakers[link.upper.name]
@@ -53,8 +52,6 @@ def test_a_tor_does_on_the_wire_what_its_settings_say() -> None:
         for heard in (restored, booted):
             assert not any(each.state & ACTIVE for each in heard if not each.sent), "the ToR is not active"
             _collects_before_it_distributes(heard)
-
-    with_lab(tiny(lacp=LACP), check)
 
 
 async def _distributing_again(sniffer: Sniffer) -> list[Heard]:

@@ -14,7 +14,7 @@ from testbed.kernel.nft import Nft
 from testbed.lab.lab import Lab
 from testbed.lag.datapath import ETHERTYPE_PATH_CONTROL
 from testbed.routing.pathcontrol.host_agent import Connection
-from tests.lab.running import Recorder, tiny, with_lab
+from tests.lab.running import Recorder, running, tiny
 
 pytestmark = pytest.mark.kernel
 
@@ -65,8 +65,9 @@ async def _knows(lab: Lab, events: Recorder, host: str, targets: int) -> None:
     await lab.wait_for(lambda: sum(e.what == "reachable" for e in events.after(0, EventKind.PATH, host)) >= targets, 10)
 
 
-def test_a_notice_lost_on_the_wire_is_made_good_by_the_next_refresh() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_notice_lost_on_the_wire_is_made_good_by_the_next_refresh() -> None:
+    events = Recorder()
+    async with running(tiny(path_control={"refresh_ms": 300}), events) as lab:
         assert lab.wiring is not None
         source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
         planes = _connect(lab, source, [target])
@@ -86,11 +87,10 @@ def test_a_notice_lost_on_the_wire_is_made_good_by_the_next_refresh() -> None:
         moved = [e for e in events.after(heard_ns, EventKind.PATH, source.host) if e.what == "moved"]
         assert len(moved) == len(lost)
 
-    with_lab(tiny(path_control={"refresh_ms": 300}), check)
 
-
-def test_a_restarted_agent_is_asked_again_before_the_next_refresh() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_restarted_agent_is_asked_again_before_the_next_refresh() -> None:
+    events = Recorder()
+    async with running(tiny(path_control={"refresh_ms": 60_000}), events) as lab:
         source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
         planes = _connect(lab, source, [target])
         await _knows(lab, events, source.host, 2)
@@ -107,11 +107,10 @@ def test_a_restarted_agent_is_asked_again_before_the_next_refresh() -> None:
         lost = {number for number, (_, plane) in planes.items() if plane == 0}
         await lab.wait_for(lambda: _away(events, source.host) == lost, 10)
 
-    with_lab(tiny(path_control={"refresh_ms": 60_000}), check)
 
-
-def test_a_tor_that_dies_moves_exactly_the_queue_pairs_into_its_plane_to_its_hosts_and_they_come_home() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_tor_that_dies_moves_exactly_the_queue_pairs_into_its_plane_to_its_hosts_and_they_come_home() -> None:
+    events = Recorder()
+    async with running(PRESETS["small"].spec, events) as lab:
         fabric = lab.fabric
         tor = "p0.s1.t0.0"
         behind = [nic for nic in fabric.nics if any(link.upper.node == tor for link in nic.links)]
@@ -133,5 +132,3 @@ def test_a_tor_that_dies_moves_exactly_the_queue_pairs_into_its_plane_to_its_hos
         await lab.converged(40)
         await lab.wait_for(lambda: not any(_away(events, host) for host in lost), 15)
         assert all(set(_moved(events, host)) == lost[host] for host in lost)
-
-    with_lab(PRESETS["small"].spec, check)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -34,19 +33,19 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "PROGRESS_S", 0.02)
 
 
-def test_a_lab_that_gets_closer_has_longer() -> None:
-    asyncio.run(_Slow([40, 30, 20, 3, 1]).converged())
+async def test_a_lab_that_gets_closer_has_longer() -> None:
+    await _Slow([40, 30, 20, 3, 1]).converged()
 
 
 @pytest.mark.parametrize(
     ("counts", "waited"),
     [([40, 40, 40], "0.06"), ([40, 30, 20, 20, 10], "0.1"), ([40, 30, 20, 30, 10], "0.1")],
 )
-def test_a_lab_that_gets_no_closer_is_given_up(counts: list[int], waited: str) -> None:
+async def test_a_lab_that_gets_no_closer_is_given_up(counts: list[int], waited: str) -> None:
     with pytest.raises(MachineError, match=rf"did not converge within {waited} s: port: waits"):
-        asyncio.run(_Slow(counts).converged())
+        await _Slow(counts).converged()
 
 
-def test_who_names_a_time_means_it() -> None:
+async def test_who_names_a_time_means_it() -> None:
     with pytest.raises(MachineError, match=r"within 0.01 s"):
-        asyncio.run(_Slow([40, 30, 20]).converged(0.01))
+        await _Slow([40, 30, 20]).converged(0.01)

@@ -84,7 +84,7 @@ def test_a_trace_between_what_are_no_nics_names_the_nearest() -> None:
         assert caught.value.exit_code == 2
 
 
-def test_garbage_on_the_control_socket_gets_an_answer(tmp_path: Path) -> None:
+async def test_garbage_on_the_control_socket_gets_an_answer(tmp_path: Path) -> None:
     async def ask(line: bytes) -> bytes:
         listening = control.listen(tmp_path / "control.sock")
         server = control.ControlServer({})
@@ -98,7 +98,7 @@ def test_garbage_on_the_control_socket_gets_an_answer(tmp_path: Path) -> None:
         return answer
 
     for line in (b"garbage", b"\xff", b"[]", b'{"op": []}', b"[" * 100_000):
-        assert b"does not know this request" in asyncio.run(ask(line)), line[:20]
+        assert b"does not know this request" in await ask(line), line[:20]
 
 
 def _forked(body: Callable[[], object]) -> int:
@@ -164,19 +164,16 @@ def test_a_supervisor_that_is_stopped_is_named_and_not_waited_for(home: Path) ->
         os.close(lock)
 
 
-def test_what_the_kernel_refuses_is_said_and_not_taken_for_a_death(tmp_path: Path) -> None:
+async def test_what_the_kernel_refuses_is_said_and_not_taken_for_a_death(tmp_path: Path) -> None:
     """``ip link del`` in a node, then ``hpn break``."""
 
     async def refuse(_request: control.Json, _emit: control.Emit) -> None:
         raise OSError(19, "p0.s0.h0: link (ifindex 17): No such device")
 
-    async def ask() -> None:
-        server = control.ControlServer({"break": refuse})
-        await server.start(control.listen(tmp_path / "control.sock"))
-        try:
+    server = control.ControlServer({"break": refuse})
+    await server.start(control.listen(tmp_path / "control.sock"))
+    try:
+        with pytest.raises(MachineError, match=r"the kernel refuses: .*No such device; .*hpn down"):
             await asyncio.to_thread(control.call, tmp_path / "control.sock", "break")
-        finally:
-            server.close()
-
-    with pytest.raises(MachineError, match=r"the kernel refuses: .*No such device; .*hpn down"):
-        asyncio.run(ask())
+    finally:
+        server.close()

@@ -13,7 +13,7 @@ from testbed.kernel.rtnl import NUD_PERMANENT
 from testbed.lab.lab import Lab
 from testbed.routing.hostroute_rules import VALID
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, ping, tiny, with_lab
+from tests.lab.running import ping, running, tiny
 from tests.taps import Taps, send
 
 pytestmark = pytest.mark.kernel
@@ -31,8 +31,8 @@ def _packets(lab: Lab, nic: Nic) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("src", "dst"), [("p0.s0.h0.r0", "p1.s1.h0.r1"), ("p0.s0.h0.r1", "p0.s1.h0.r0")])
-def test_packets_between_nics_of_different_numbers_take_the_traced_paths(src: str, dst: str) -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_packets_between_nics_of_different_numbers_take_the_traced_paths(src: str, dst: str) -> None:
+    async with running(PRESETS["tiny-dcn-plus"].spec) as lab:
         assert lab.wiring is not None
         spaces = lab.wiring.namespaces
         source, target = lab.fabric.nic(src), lab.fabric.nic(dst)
@@ -53,11 +53,9 @@ def test_packets_between_nics_of_different_numbers_take_the_traced_paths(src: st
         assert after[other.name][1] - before[other.name][1] < len(SPORTS)
         assert after[idle.name][0] - before[idle.name][0] < len(SPORTS)
 
-    with_lab(PRESETS["tiny-dcn-plus"].spec, check)
 
-
-def test_an_answer_leaves_by_the_nic_it_was_asked_on_and_arp_stays_with_its_nic() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_an_answer_leaves_by_the_nic_it_was_asked_on_and_arp_stays_with_its_nic() -> None:
+    async with running(PRESETS["tiny-dcn-plus"].spec) as lab:
         here, far = lab.fabric.nics_of("p0.s0.h0"), lab.fabric.nics_of("p1.s1.h0")
         before = {nic.name: _packets(lab, nic) for nic in (*here, *far)}
         assert "ttl=59" in _ping_from(lab, here[0], far[1].ip, 20)
@@ -76,8 +74,6 @@ def test_an_answer_leaves_by_the_nic_it_was_asked_on_and_arp_stays_with_its_nic(
                     (link.upper.ifindex, nic.mac)
                 ]
 
-    with_lab(PRESETS["tiny-dcn-plus"].spec, check)
-
 
 def _ping_from(lab: Lab, nic: Nic, ip: str, count: int) -> str:
     assert nic.host in lab.fabric.node_by_name
@@ -85,21 +81,17 @@ def _ping_from(lab: Lab, nic: Nic, ip: str, count: int) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout
 
 
-def test_who_names_no_source_address_sends_by_the_nic_of_the_destinations_number() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_who_names_no_source_address_sends_by_the_nic_of_the_destinations_number() -> None:
+    async with running(PRESETS["tiny-dcn-plus"].spec) as lab:
         here, far = lab.fabric.nics_of("p0.s0.h0"), lab.fabric.nics_of("p1.s1.h0")
         for nic, target in zip(here, far, strict=True):
             before = _packets(lab, nic)[1]
             assert "ttl=59" in ping(lab, nic.host, target.ip)
             assert _packets(lab, nic)[1] > before
 
-    with_lab(PRESETS["tiny-dcn-plus"].spec, check)
 
-
-def test_where_tors_serve_one_rail_no_host_has_rules_of_its_own() -> None:
-    async def check(lab: Lab, _events: Recorder) -> None:
+async def test_where_tors_serve_one_rail_no_host_has_rules_of_its_own() -> None:
+    async with running(tiny()):
         command = ["ip", "netns", "exec", "p0.s0.h0", "ip", "rule"]
         rules = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
         assert [line.split(":")[0] for line in rules.splitlines()] == ["0", "32766", "32767"]
-
-    with_lab(tiny(), check)

@@ -13,7 +13,7 @@ from testbed.lab.lab import Lab
 from testbed.lab.stack import sync_packet
 from testbed.lab.stack_member import Decision, Keepalive, Member, Reason, timers
 from testbed.lab.state import differences, state
-from tests.lab.running import Recorder, tiny, whole_again, with_lab
+from tests.lab.running import Recorder, running, tiny, whole_again
 
 MS = 1_000_000
 CLOCK = timers(StackSpec())
@@ -126,8 +126,9 @@ def _gone(lab: Lab, stack: Stack) -> bool:
 
 
 @pytest.mark.kernel
-def test_a_dead_data_plane_of_the_primary_takes_the_secondary_with_it_until_it_lives() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_dead_data_plane_of_the_primary_takes_the_secondary_with_it_until_it_lives() -> None:
+    events = Recorder()
+    async with running(_stacked(), events) as lab:
         before, since = state(lab), now_ns()
         stack = lab.fabric.stacks[0]
         lab.breakage.stop_forwarding(stack.primary)
@@ -138,12 +139,10 @@ def test_a_dead_data_plane_of_the_primary_takes_the_secondary_with_it_until_it_l
         await lab.wait_for(lambda: (stack.secondary, "returned") in _said(events, since), 20)
         await whole_again(lab, before)
 
-    with_lab(_stacked(), check)
-
 
 @pytest.mark.kernel
-def test_a_cut_peer_link_does_the_same() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_cut_peer_link_does_the_same() -> None:
+    async with running(_stacked()) as lab:
         before = state(lab)
         stack = lab.fabric.stacks[0]
         ends = [(lab.fabric.link(stack.peer_link), stack.primary)]
@@ -153,12 +152,11 @@ def test_a_cut_peer_link_does_the_same() -> None:
         await lab.wait_for(lambda: not _gone(lab, stack), 20)
         await whole_again(lab, before)
 
-    with_lab(_stacked(), check)
-
 
 @pytest.mark.kernel
-def test_a_crashed_primary_hands_over_and_comes_back_as_secondary() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_crashed_primary_hands_over_and_comes_back_as_secondary() -> None:
+    events = Recorder()
+    async with running(_stacked(), events) as lab:
         before, since = state(lab), now_ns()
         stack = lab.fabric.stacks[0]
         lab.crash(stack.primary)
@@ -168,13 +166,12 @@ def test_a_crashed_primary_hands_over_and_comes_back_as_secondary() -> None:
         assert _said(events, since) == [(stack.secondary, "took-over")]
         assert differences(before, state(lab)) == ()
 
-    with_lab(_stacked(), check)
-
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("upgraded", ["primary", "secondary"])
-def test_a_tor_that_was_upgraded_goes_down_again_until_it_has_its_old_version(upgraded: str) -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_tor_that_was_upgraded_goes_down_again_until_it_has_its_old_version(upgraded: str) -> None:
+    events = Recorder()
+    async with running(_stacked(), events) as lab:
         before, since = state(lab), now_ns()
         tor: str = getattr(lab.fabric.stacks[0], upgraded)
         lab.stacks.reload(tor, NEW, 50 * MS)
@@ -183,12 +180,11 @@ def test_a_tor_that_was_upgraded_goes_down_again_until_it_has_its_old_version(up
         await whole_again(lab, before)
         assert [(node, what) for node, what in _said(events, since) if what == "shut-down"] == [(tor, "shut-down")]
 
-    with_lab(_stacked(), check)
-
 
 @pytest.mark.kernel
-def test_a_tor_outside_a_stack_is_upgraded_without_a_word() -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_tor_outside_a_stack_is_upgraded_without_a_word() -> None:
+    events = Recorder()
+    async with running(tiny(rails=1, hosts=1), events) as lab:
         before, since = state(lab), now_ns()
         lab.stacks.reload("p0.s0.t0.0", NEW, 50 * MS)
         assert lab.missing()
@@ -196,5 +192,3 @@ def test_a_tor_outside_a_stack_is_upgraded_without_a_word() -> None:
         await lab.stacks.restore("p0.s0.t0.0")
         await whole_again(lab, before)
         assert _said(events, since) == []
-
-    with_lab(tiny(rails=1, hosts=1), check)

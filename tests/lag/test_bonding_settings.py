@@ -102,78 +102,64 @@ def both_distribute(sniffers: Sequence[Sniffer]) -> bool:
 
 
 @pytest.mark.parametrize("passive", ["bonding", "ToRs"])
-def test_one_passive_end_aggregates_with_an_active_one(passive: str) -> None:
-    async def check() -> None:
-        where = rack.build()
-        sniffers = bonded(where, _LACP_ACTIVE if passive == "bonding" else 0)
-        speakers = tors(where, active=passive == "bonding")
-        await _until(lambda: both_distribute(sniffers) and aggregates(where))
-        heard = [each for sniffer in sniffers for each in sniffer.heard()]
-        assert not any(each.state & ACTIVE for each in heard if each.sent == (passive == "bonding"))
-        await asyncio.sleep(SILENCE_S)
-        assert aggregates(where), "it lasts"
-        for speaker in speakers:
-            speaker.stop()
-
-    asyncio.run(check())
+async def test_one_passive_end_aggregates_with_an_active_one(passive: str) -> None:
+    where = rack.build()
+    sniffers = bonded(where, _LACP_ACTIVE if passive == "bonding" else 0)
+    speakers = tors(where, active=passive == "bonding")
+    await _until(lambda: both_distribute(sniffers) and aggregates(where))
+    heard = [each for sniffer in sniffers for each in sniffer.heard()]
+    assert not any(each.state & ACTIVE for each in heard if each.sent == (passive == "bonding"))
+    await asyncio.sleep(SILENCE_S)
+    assert aggregates(where), "it lasts"
+    for speaker in speakers:
+        speaker.stop()
 
 
-def test_two_passive_ends_do_not_aggregate_and_our_end_says_nothing() -> None:
-    async def check() -> None:
-        where = rack.build()
-        sniffers = bonded(where, _LACP_ACTIVE)
-        speakers = tors(where, active=False)
-        await asyncio.sleep(SILENCE_S)
-        heard = [each for sniffer in sniffers for each in sniffer.heard()]
-        assert [each for each in heard if not each.sent] == []
-        assert not any(each.state & DISTRIBUTES for each in heard)
-        assert SHARED not in said_by_driver(where)
-        for speaker in speakers:
-            speaker.stop()
-
-    asyncio.run(check())
+async def test_two_passive_ends_do_not_aggregate_and_our_end_says_nothing() -> None:
+    where = rack.build()
+    sniffers = bonded(where, _LACP_ACTIVE)
+    speakers = tors(where, active=False)
+    await asyncio.sleep(SILENCE_S)
+    heard = [each for sniffer in sniffers for each in sniffer.heard()]
+    assert [each for each in heard if not each.sent] == []
+    assert not any(each.state & DISTRIBUTES for each in heard)
+    assert SHARED not in said_by_driver(where)
+    for speaker in speakers:
+        speaker.stop()
 
 
-def test_with_independent_control_on_both_ends_none_distributes_before_the_other_collects() -> None:
+async def test_with_independent_control_on_both_ends_none_distributes_before_the_other_collects() -> None:
     """The ToRs attach last, to partners that are in Synchronization already: coupled they would distribute at once."""
-
-    async def check() -> None:
-        where = rack.build()
-        sniffers = bonded(where, _COUPLED_CONTROL)
-        speakers = tors(where, independent=True, wait_s=_BONDING_WAITS_S + 1)
-        await _until(lambda: both_distribute(sniffers))
-        for sniffer in sniffers:
-            of_tor, of_bonding = (_of(sniffer.heard(), sent) for sent in (False, True))
-            assert first(of_tor, COLLECTS, without=DISTRIBUTES).at_s < first(of_tor, DISTRIBUTES).at_s
-            assert first(of_bonding, COLLECTS).at_s < first(of_tor, DISTRIBUTES).at_s
-            assert first(of_tor, COLLECTS).at_s < first(of_bonding, DISTRIBUTES).at_s
-        for speaker in speakers:
-            speaker.stop()
-
-    asyncio.run(check())
+    where = rack.build()
+    sniffers = bonded(where, _COUPLED_CONTROL)
+    speakers = tors(where, independent=True, wait_s=_BONDING_WAITS_S + 1)
+    await _until(lambda: both_distribute(sniffers))
+    for sniffer in sniffers:
+        of_tor, of_bonding = (_of(sniffer.heard(), sent) for sent in (False, True))
+        assert first(of_tor, COLLECTS, without=DISTRIBUTES).at_s < first(of_tor, DISTRIBUTES).at_s
+        assert first(of_bonding, COLLECTS).at_s < first(of_tor, DISTRIBUTES).at_s
+        assert first(of_tor, COLLECTS).at_s < first(of_bonding, DISTRIBUTES).at_s
+    for speaker in speakers:
+        speaker.stop()
 
 
-def test_the_standard_s_aggregate_wait_is_bonding_s() -> None:
+async def test_the_standard_s_aggregate_wait_is_bonding_s() -> None:
     """To the first LACPDU in Synchronization: bonding from its first, our end, which waits for a partner, from when
     it names one."""
-
-    async def check() -> None:
-        where = rack.build()
-        sniffers = bonded(where)
-        speakers = tors(where, wait_s=_BONDING_WAITS_S)
-        await _until(lambda: both_distribute(sniffers))
-        for sniffer in sniffers:
-            of_tor, of_bonding = (_of(sniffer.heard(), sent) for sent in (False, True))
-            named = next(each for each in of_tor if int(each.to, 16))
-            ours, bondings = (
-                first(said, SYNC).at_s - begun.at_s for said, begun in ((of_tor, named), (of_bonding, of_bonding[0]))
-            )
-            print(f"in Synchronization after {ours:.2f} s, bonding {bondings:.2f} s")
-            assert ours == pytest.approx(bondings, abs=_APART_S)
-        for speaker in speakers:
-            speaker.stop()
-
-    asyncio.run(check())
+    where = rack.build()
+    sniffers = bonded(where)
+    speakers = tors(where, wait_s=_BONDING_WAITS_S)
+    await _until(lambda: both_distribute(sniffers))
+    for sniffer in sniffers:
+        of_tor, of_bonding = (_of(sniffer.heard(), sent) for sent in (False, True))
+        named = next(each for each in of_tor if int(each.to, 16))
+        ours, bondings = (
+            first(said, SYNC).at_s - begun.at_s for said, begun in ((of_tor, named), (of_bonding, of_bonding[0]))
+        )
+        print(f"in Synchronization after {ours:.2f} s, bonding {bondings:.2f} s")
+        assert ours == pytest.approx(bondings, abs=_APART_S)
+    for speaker in speakers:
+        speaker.stop()
 
 
 def _of(heard: Sequence[Heard], sent: bool) -> list[Heard]:

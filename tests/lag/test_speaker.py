@@ -98,63 +98,54 @@ def follow_links(where: Rack, space: NetNs, speaker: Speaker) -> None:
             speaker.carrier(link.name, link.carrier)
 
 
-def test_both_ports_join_and_after_a_carrier_loss_udp_takes_the_other_port() -> None:
-    async def drill() -> None:
-        lab = start((SHARED, SHARED))
-        await lab.until(lambda: lab.host.active_ports == PORTS and all(tor.active_ports for tor in lab.tors))
-        assert [status.partner.port for status in lab.host.status()] == [301, 601]
-        sport = next(
-            p for p in range(49152, 65536) if lab.path.port_for("10.0.0.1", "10.0.1.1", p, 4791, 17, PORTS) == "eth0"
-        )
-        frame = udp_frame("10.0.0.1", "10.0.1.1", sport, 4791, b"elephant")
-        far = [wire(tor, "down0", 0x0800) for tor in lab.rack.tors]
-        lag = wire(lab.rack.host, "bond0")
-        lag.send(frame)
-        assert await asyncio.get_running_loop().sock_recv(far[0], 9000) == frame
+async def test_both_ports_join_and_after_a_carrier_loss_udp_takes_the_other_port() -> None:
+    lab = start((SHARED, SHARED))
+    await lab.until(lambda: lab.host.active_ports == PORTS and all(tor.active_ports for tor in lab.tors))
+    assert [status.partner.port for status in lab.host.status()] == [301, 601]
+    sport = next(
+        p for p in range(49152, 65536) if lab.path.port_for("10.0.0.1", "10.0.1.1", p, 4791, 17, PORTS) == "eth0"
+    )
+    frame = udp_frame("10.0.0.1", "10.0.1.1", sport, 4791, b"elephant")
+    far = [wire(tor, "down0", 0x0800) for tor in lab.rack.tors]
+    lag = wire(lab.rack.host, "bond0")
+    lag.send(frame)
+    assert await asyncio.get_running_loop().sock_recv(far[0], 9000) == frame
 
-        lab.rack.set_link(lab.rack.tors[0], "down0", False)
-        await lab.until(lambda: lab.host.active_ports == ("eth1",))
-        assert lab.active[-1] == ("eth1",)
-        assert lab.tors[0].active_ports == ()
-        lag.send(frame)
-        assert await asyncio.get_running_loop().sock_recv(far[1], 9000) == frame
+    lab.rack.set_link(lab.rack.tors[0], "down0", False)
+    await lab.until(lambda: lab.host.active_ports == ("eth1",))
+    assert lab.active[-1] == ("eth1",)
+    assert lab.tors[0].active_ports == ()
+    lag.send(frame)
+    assert await asyncio.get_running_loop().sock_recv(far[1], 9000) == frame
 
-        lab.rack.set_link(lab.rack.tors[0], "down0", True)
-        await lab.until(lambda: lab.host.active_ports == PORTS)
-        assert lab.active[-3:] == [PORTS, ("eth1",), PORTS]
-
-    asyncio.run(drill())
+    lab.rack.set_link(lab.rack.tors[0], "down0", True)
+    await lab.until(lambda: lab.host.active_ports == PORTS)
+    assert lab.active[-3:] == [PORTS, ("eth1",), PORTS]
 
 
-def test_a_tor_with_a_system_id_of_its_own_is_refused() -> None:
-    async def drill() -> None:
-        lab = start((SHARED, OTHER))
-        await lab.until(lambda: bool(lab.active) and any(s.selected is Selected.STANDBY for s in lab.host.status()))
-        (taken,) = lab.host.active_ports
-        refused = 1 - PORTS.index(taken)
-        await lab.until(lambda: bool(lab.tors[1 - refused].active_ports))
-        # Past the aggregate wait of both ends, the refused ToR must still hold the port back.
-        waited = asyncio.get_running_loop().time() + 5 * WAIT_NS / 1e9
-        asyncio.get_running_loop().call_at(waited, lab.changed.set)
-        await lab.until(lambda: asyncio.get_running_loop().time() >= waited)
-        assert lab.host.active_ports == (taken,)
-        assert lab.tors[refused].active_ports == ()
-        assert {len(ports) for ports in lab.active} == {1}
-
-    asyncio.run(drill())
+async def test_a_tor_with_a_system_id_of_its_own_is_refused() -> None:
+    lab = start((SHARED, OTHER))
+    await lab.until(lambda: bool(lab.active) and any(s.selected is Selected.STANDBY for s in lab.host.status()))
+    (taken,) = lab.host.active_ports
+    refused = 1 - PORTS.index(taken)
+    await lab.until(lambda: bool(lab.tors[1 - refused].active_ports))
+    # Past the aggregate wait of both ends, the refused ToR must still hold the port back.
+    waited = asyncio.get_running_loop().time() + 5 * WAIT_NS / 1e9
+    asyncio.get_running_loop().call_at(waited, lab.changed.set)
+    await lab.until(lambda: asyncio.get_running_loop().time() >= waited)
+    assert lab.host.active_ports == (taken,)
+    assert lab.tors[refused].active_ports == ()
+    assert {len(ports) for ports in lab.active} == {1}
 
 
-def test_noise_on_the_wire_changes_nothing() -> None:
-    async def drill() -> None:
-        lab = start((SHARED, SHARED))
-        await lab.until(lambda: lab.host.active_ports == PORTS)
-        noise = PacketSocket(lab.rack.tors[0], "down0", 0x8809)
-        for payload in (b"", b"\x01", b"\x01\x01\x01\x13" + bytes(200), bytes(110), b"\xff" * 1500):
-            assert noise.send(payload, "01:80:c2:00:00:02")
-        lab.tors[1].stop()
-        lab.tors[1].start()
-        lab.tors[1].carrier("down0", True)
-        await lab.until(lambda: lab.active[-1] == ("eth0",))
-        await lab.until(lambda: lab.active[-1] == PORTS)
-
-    asyncio.run(drill())
+async def test_noise_on_the_wire_changes_nothing() -> None:
+    lab = start((SHARED, SHARED))
+    await lab.until(lambda: lab.host.active_ports == PORTS)
+    noise = PacketSocket(lab.rack.tors[0], "down0", 0x8809)
+    for payload in (b"", b"\x01", b"\x01\x01\x01\x13" + bytes(200), bytes(110), b"\xff" * 1500):
+        assert noise.send(payload, "01:80:c2:00:00:02")
+    lab.tors[1].stop()
+    lab.tors[1].start()
+    lab.tors[1].carrier("down0", True)
+    await lab.until(lambda: lab.active[-1] == ("eth0",))
+    await lab.until(lambda: lab.active[-1] == PORTS)

@@ -73,37 +73,33 @@ def speakers(where: Rack, keys: tuple[int, int], told: Callable[[Event], None]) 
     return found
 
 
-def judged(keys: tuple[int, int], folder: Path, done: Callable[[list[Speaker]], bool]) -> list[PortState]:
+async def judged(keys: tuple[int, int], folder: Path, done: Callable[[list[Speaker]], bool]) -> list[PortState]:
     """What teamd says of itself to each ToR once ``done`` holds of them."""
-
-    async def run() -> list[PortState]:
-        where, changed = rack.build(), asyncio.Event()
-        tors = speakers(where, keys, lambda _event: changed.set())
-        with teamd(where, folder):
-            async with asyncio.timeout(PATIENCE_S):
-                while not done(tors):
-                    changed.clear()
-                    with suppress(TimeoutError):  # what a partner says of itself may change without an event of ours
-                        async with asyncio.timeout(_LOOK_S):
-                            await changed.wait()
-            states = [tor.status()[0].partner.state for tor in tors]
-        for tor in tors:
-            tor.stop()
-        return states
-
-    return asyncio.run(run())
+    where, changed = rack.build(), asyncio.Event()
+    tors = speakers(where, keys, lambda _event: changed.set())
+    with teamd(where, folder):
+        async with asyncio.timeout(PATIENCE_S):
+            while not done(tors):
+                changed.clear()
+                with suppress(TimeoutError):  # what a partner says of itself may change without an event of ours
+                    async with asyncio.timeout(_LOOK_S):
+                        await changed.wait()
+        states = [tor.status()[0].partner.state for tor in tors]
+    for tor in tors:
+        tor.stop()
+    return states
 
 
-def test_teamd_takes_two_tors_with_one_system_id_for_one_partner(tmp_path: Path) -> None:
-    states = judged((7, 7), tmp_path, lambda tors: all(_carries(tor) for tor in tors))
+async def test_teamd_takes_two_tors_with_one_system_id_for_one_partner(tmp_path: Path) -> None:
+    states = await judged((7, 7), tmp_path, lambda tors: all(_carries(tor) for tor in tors))
     assert [BOTH_WAYS in state for state in states] == [True, True]
 
 
-def test_teamd_too_keeps_a_nic_off_a_tor_of_another_set_by_its_key(tmp_path: Path) -> None:
+async def test_teamd_too_keeps_a_nic_off_a_tor_of_another_set_by_its_key(tmp_path: Path) -> None:
     def decided(tors: list[Speaker]) -> bool:
         return sorted((_carries(tor), _heard_and_refused(tor)) for tor in tors) == [(False, True), (True, False)]
 
-    states = judged((7, 8), tmp_path, decided)
+    states = await judged((7, 8), tmp_path, decided)
     assert sorted(BOTH_WAYS in state for state in states) == [False, True]
 
 

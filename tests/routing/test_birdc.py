@@ -70,7 +70,7 @@ def test_a_line_is_a_reply_a_part_or_refused(line: str) -> None:
     assert reply is None or line[:4] == f"{reply.code:04}"
 
 
-def ask(tmp_path: Path, *chunks: bytes, command: str = "show status") -> Reply:
+async def ask(tmp_path: Path, *chunks: bytes, command: str = "show status") -> Reply:
     """Ask a server that sends these chunks and hangs up."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -80,22 +80,19 @@ def ask(tmp_path: Path, *chunks: bytes, command: str = "show status") -> Reply:
             await asyncio.sleep(0)
         writer.close()
 
-    async def run() -> Reply:
-        path = tmp_path / "ctl"
-        server = await asyncio.start_unix_server(serve, path)
-        try:
-            return await BirdClient(path, timeout_s=2).command(command)
-        finally:
-            server.close()
-
-    return asyncio.run(run())
+    path = tmp_path / "ctl"
+    server = await asyncio.start_unix_server(serve, path)
+    try:
+        return await BirdClient(path, timeout_s=2).command(command)
+    finally:
+        server.close()
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_an_answer_may_come_in_pieces(tmp_path: Path, size: int) -> None:
+async def test_an_answer_may_come_in_pieces(tmp_path: Path, size: int) -> None:
     data = b"0001 BIRD 2.0.12 ready.\n" + PROTOCOLS.encode()
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
-    assert ask(tmp_path, *pieces).lines == parse(PROTOCOLS).lines
+    assert (await ask(tmp_path, *pieces)).lines == parse(PROTOCOLS).lines
 
 
 @pytest.mark.parametrize(
@@ -110,9 +107,11 @@ def test_an_answer_may_come_in_pieces(tmp_path: Path, size: int) -> None:
         ([b"x" * (1 << 17)], "line without end"),
     ],
 )
-def test_hostile_or_broken_answers_are_one_line_errors(tmp_path: Path, chunks: Sequence[bytes], complaint: str) -> None:
+async def test_hostile_or_broken_answers_are_one_line_errors(
+    tmp_path: Path, chunks: Sequence[bytes], complaint: str
+) -> None:
     with pytest.raises(BirdError, match=complaint):
-        ask(tmp_path, *chunks)
+        await ask(tmp_path, *chunks)
 
 
 def ask_now(tmp_path: Path, *chunks: bytes, timeout_s: float = 2) -> Reply:
@@ -159,33 +158,30 @@ def test_the_blocking_way_ends_in_one_line_errors_too(
         ask_now(tmp_path, *chunks, timeout_s=0.2)
 
 
-def test_nobody_there_says_so(tmp_path: Path) -> None:
+async def test_nobody_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(BirdError, match="is it running"):
-        asyncio.run(BirdClient(tmp_path / "none").protocols())
+        await BirdClient(tmp_path / "none").protocols()
 
 
-def test_a_silent_daemon_is_given_up(tmp_path: Path) -> None:
-    async def run() -> None:
-        hold = asyncio.Event()
+async def test_a_silent_daemon_is_given_up(tmp_path: Path) -> None:
+    hold = asyncio.Event()
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await hold.wait()
-            writer.close()
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await hold.wait()
+        writer.close()
 
-        server = await asyncio.start_unix_server(serve, tmp_path / "ctl")
-        try:
-            with pytest.raises(BirdError, match="did not answer"):
-                await BirdClient(tmp_path / "ctl", timeout_s=0.05).protocols()
-        finally:
-            hold.set()
-            server.close()
-
-    asyncio.run(run())
+    server = await asyncio.start_unix_server(serve, tmp_path / "ctl")
+    try:
+        with pytest.raises(BirdError, match="did not answer"):
+            await BirdClient(tmp_path / "ctl", timeout_s=0.05).protocols()
+    finally:
+        hold.set()
+        server.close()
 
 
-def test_commands_cannot_be_smuggled(tmp_path: Path) -> None:
+async def test_commands_cannot_be_smuggled(tmp_path: Path) -> None:
     client = BirdClient(tmp_path / "none")
     with pytest.raises(ValueError, match="one line"):
-        asyncio.run(client.command("show status\ndown"))
+        await client.command("show status\ndown")
     with pytest.raises(ValueError, match="netmask"):
-        asyncio.run(client.routes("10.0.0.0/24; down"))
+        await client.routes("10.0.0.0/24; down")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -46,63 +45,54 @@ async def both_planes_know(lab: MiniLab, target: Nic) -> None:
 
 
 @pytest.mark.kernel
-def test_a_sender_leaves_the_plane_that_lost_its_destination_and_returns() -> None:
-    async def drill() -> None:
-        lab = MiniLab(fabrics.hpn())
-        await lab.start()
-        source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
-        await both_planes_know(lab, target)
-        sender = Sender(lab, source, target)
-        sender.start()
-        lab.cut(target.links[0].lower)
-        await lab.until(lambda: len(sender.moves) == 1)
-        lab.mend(target.links[0].lower)
-        await lab.until(lambda: len(sender.moves) == 2, again=lambda: lab.greet(target, 0))
-        away, home = sender.moves
-        assert (away.connection, away.old_sport, away.from_port, away.to_port) == (0, 0xC000, "r0p0", "r0p1")
-        assert (home.connection, home.sport, home.to_port) == (0, 0xC000, "r0p0")
-        story = [(e.subject, e.what) for e in lab.events if e.kind is EventKind.PATH and e.what != "reachable"]
-        assert story == [(target.ip, "unreachable"), ("0", "moved"), ("0", "moved")]
-
-    asyncio.run(drill())
+async def test_a_sender_leaves_the_plane_that_lost_its_destination_and_returns() -> None:
+    lab = MiniLab(fabrics.hpn())
+    await lab.start()
+    source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
+    await both_planes_know(lab, target)
+    sender = Sender(lab, source, target)
+    sender.start()
+    lab.cut(target.links[0].lower)
+    await lab.until(lambda: len(sender.moves) == 1)
+    lab.mend(target.links[0].lower)
+    await lab.until(lambda: len(sender.moves) == 2, again=lambda: lab.greet(target, 0))
+    away, home = sender.moves
+    assert (away.connection, away.old_sport, away.from_port, away.to_port) == (0, 0xC000, "r0p0", "r0p1")
+    assert (home.connection, home.sport, home.to_port) == (0, 0xC000, "r0p0")
+    story = [(e.subject, e.what) for e in lab.events if e.kind is EventKind.PATH and e.what != "reachable"]
+    assert story == [(target.ip, "unreachable"), ("0", "moved"), ("0", "moved")]
 
 
 @pytest.mark.kernel
-def test_a_sender_that_missed_the_notice_learns_at_its_next_refresh() -> None:
-    async def drill() -> None:
-        lab = MiniLab(fabrics.hpn())
-        await lab.start()
-        source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
-        await both_planes_know(lab, target)
-        tor = source.links[0].upper.node
-        sender = Sender(lab, source, target)
-        sender.start()
-        agent, io = lab.agents[tor]
-        await lab.until(lambda: agent.told(source.links[0].upper.name, target.ip) is True)
-        io.stop()  # what it sends now is lost
-        lab.cut(target.links[0].lower)
-        await lab.until(lambda: not lab.routes(tor, f"{target.ip}/32"))
-        await lab.until(lambda: agent.told(source.links[0].upper.name, target.ip) is False)
-        io.start()
-        await lab.until(lambda: any(move.connection == 0 for move in sender.moves))
-
-    asyncio.run(drill())
+async def test_a_sender_that_missed_the_notice_learns_at_its_next_refresh() -> None:
+    lab = MiniLab(fabrics.hpn())
+    await lab.start()
+    source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
+    await both_planes_know(lab, target)
+    tor = source.links[0].upper.node
+    sender = Sender(lab, source, target)
+    sender.start()
+    agent, io = lab.agents[tor]
+    await lab.until(lambda: agent.told(source.links[0].upper.name, target.ip) is True)
+    io.stop()  # what it sends now is lost
+    lab.cut(target.links[0].lower)
+    await lab.until(lambda: not lab.routes(tor, f"{target.ip}/32"))
+    await lab.until(lambda: agent.told(source.links[0].upper.name, target.ip) is False)
+    io.start()
+    await lab.until(lambda: any(move.connection == 0 for move in sender.moves))
 
 
 @pytest.mark.kernel
-def test_an_agg_that_goes_away_moves_nobody() -> None:
-    async def drill() -> None:
-        lab = MiniLab(fabrics.hpn())
-        await lab.start()
-        source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
-        await both_planes_know(lab, target)
-        sender = Sender(lab, source, target)
-        sender.start()
-        lab.cut(lab.fabric.link("p0.s0.t0.0-p0.a0.0").upper)
-        await lab.until(lambda: lab.routes("p0.s0.t0.0", f"{target.ip}/32") == {"up1"})
-        lab.birds["p0.a0.1"].kill()  # and now the plane is gone
-        await lab.until(lambda: len(sender.moves) == 1)
-        story = [e.what for e in lab.events if e.kind is EventKind.PATH and e.what != "reachable"]
-        assert story == ["unreachable", "moved"]
-
-    asyncio.run(drill())
+async def test_an_agg_that_goes_away_moves_nobody() -> None:
+    lab = MiniLab(fabrics.hpn())
+    await lab.start()
+    source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
+    await both_planes_know(lab, target)
+    sender = Sender(lab, source, target)
+    sender.start()
+    lab.cut(lab.fabric.link("p0.s0.t0.0-p0.a0.0").upper)
+    await lab.until(lambda: lab.routes("p0.s0.t0.0", f"{target.ip}/32") == {"up1"})
+    lab.birds["p0.a0.1"].kill()  # and now the plane is gone
+    await lab.until(lambda: len(sender.moves) == 1)
+    story = [e.what for e in lab.events if e.kind is EventKind.PATH and e.what != "reachable"]
+    assert story == ["unreachable", "moved"]

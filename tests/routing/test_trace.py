@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 
 import pytest
@@ -84,31 +83,27 @@ def test_a_port_the_nic_does_not_have_is_an_input_error() -> None:
 
 
 @pytest.mark.kernel
-def test_a_hundred_real_packets_take_the_traced_paths() -> None:
+async def test_a_hundred_real_packets_take_the_traced_paths() -> None:
     """Two Aggs choose between two ToRs each, so every flow meets two real ECMP decisions."""
-
-    async def drill() -> None:
-        lab = MiniLab(fabrics.clos(aggs=4))
-        await lab.start()
-        fabric = lab.fabric
-        source, target = fabric.nic(FLOW.src_nic), fabric.nic(FLOW.dst_nic)
-        lab.home(source, 0)
-        lab.greet(source, 0)
-        for plane in (0, 1):
-            lab.greet(target, plane)
-        await lab.until(lambda: len(lab.routes("p0.s0.t0.0", f"{target.ip}/32")) == 4)
-        await lab.until(lambda: all(len(lab.routes(f"p0.a0.{i}", f"{target.ip}/32")) == 2 for i in range(4)))
-        taps = Taps(lab.spaces)
-        taken = set()
-        for sport in range(0xC000, 0xC000 + 100):
-            flow = Flow(source.name, target.name, sport)
-            path = trace(fabric, flow, 0, lambda node: lab.netlinks[node], lambda link: True)
-            assert path.dropped is None
-            send(lab.spaces[source.host], source.ip, sport, target.ip, flow.dport)
-            await taps.arrival(target.host)
-            traced = {(step.node, step.in_port) for step in path.steps[1:-1]}
-            assert taps.seen_by(node.name for node in fabric.switches) == traced
-            taken.add(path.links)
-        assert len(taken) == 8  # 4 Aggs x 2 ToRs: every path was used
-
-    asyncio.run(drill())
+    lab = MiniLab(fabrics.clos(aggs=4))
+    await lab.start()
+    fabric = lab.fabric
+    source, target = fabric.nic(FLOW.src_nic), fabric.nic(FLOW.dst_nic)
+    lab.home(source, 0)
+    lab.greet(source, 0)
+    for plane in (0, 1):
+        lab.greet(target, plane)
+    await lab.until(lambda: len(lab.routes("p0.s0.t0.0", f"{target.ip}/32")) == 4)
+    await lab.until(lambda: all(len(lab.routes(f"p0.a0.{i}", f"{target.ip}/32")) == 2 for i in range(4)))
+    taps = Taps(lab.spaces)
+    taken = set()
+    for sport in range(0xC000, 0xC000 + 100):
+        flow = Flow(source.name, target.name, sport)
+        path = trace(fabric, flow, 0, lambda node: lab.netlinks[node], lambda link: True)
+        assert path.dropped is None
+        send(lab.spaces[source.host], source.ip, sport, target.ip, flow.dport)
+        await taps.arrival(target.host)
+        traced = {(step.node, step.in_port) for step in path.steps[1:-1]}
+        assert taps.seen_by(node.name for node in fabric.switches) == traced
+        taken.add(path.links)
+    assert len(taken) == 8  # 4 Aggs x 2 ToRs: every path was used

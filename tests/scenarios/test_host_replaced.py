@@ -18,7 +18,7 @@ from scenarios.run.traffic_on_lab import LabTraffic
 from testbed.events import EventKind, now_ns
 from testbed.lab.lab import Lab
 from testbed.lab.state import differences, state
-from tests.lab.running import Recorder, tiny, with_lab
+from tests.lab.running import Recorder, running, tiny
 from traffic.qp import RetryPolicy
 from traffic.records import RECEIVED, SENT
 
@@ -28,8 +28,9 @@ DEAD, SPARE = "p0.s0.h0", "p0.s0.h2"
 SPARE_PORT = "p0.s0.h2.r0.0"
 
 
-def test_a_spare_carries_the_packets_of_a_dead_host_and_its_queue_pairs_move_as_all_do(tmp_path: Path) -> None:
-    async def check(lab: Lab, events: Recorder) -> None:
+async def test_a_spare_carries_the_packets_of_a_dead_host_and_its_queue_pairs_move_as_all_do(tmp_path: Path) -> None:
+    events = Recorder()
+    async with running(tiny(spare_hosts=1), events) as lab:
         before = state(lab)
         planned = [PlannedFault("power", HostReplaced(DEAD, 300 * MS), 300 * MS, 2000 * MS)]
         faults = assigned(lab.fabric, planned).faults
@@ -83,8 +84,6 @@ def test_a_spare_carries_the_packets_of_a_dead_host_and_its_queue_pairs_move_as_
         died = {event.detail["flow"] for event in events if event.kind is EventKind.QP}
         assert not died & old, "closed is not dead"
         assert differences(before, state(lab)) == ()
-
-    with_lab(tiny(spare_hosts=1), check)
 
 
 def moves_to(lab: Lab, events: Recorder, since_ns: int) -> list[str]:

@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -58,24 +59,34 @@ class Bench:
     workers: int = 2
     events: list[Event] = field(default_factory=list)
     progress: list[Progress] = field(default_factory=list)
+    report: TrafficReport | None = None
 
-    def run(self, during: Callable[[TrafficEngine], Awaitable[None]]) -> Run:
-        return asyncio.run(self._run(during))
-
-    async def _run(self, during: Callable[[TrafficEngine], Awaitable[None]]) -> Run:
+    @asynccontextmanager
+    async def sending(self) -> AsyncIterator[TrafficEngine]:
+        """The engine, sending until the block ends; ``left`` tells then."""
         engine = TrafficEngine(
             self.flows, self.net.namespaces, self.out, self.workers, self.events.append, progress=self.progress.append
         )
         try:
             await engine.start()
             engine.begin(now_ns() + 50 * MS)
-            await during(engine)
-            report = await engine.finish()
+            yield engine
+            self.report = await engine.finish()
         finally:
             await engine.close()
-        sent = np.concatenate([np.fromfile(f, SENT) for f in report.sent_files])
-        received = np.concatenate([np.fromfile(f, RECEIVED) for f in report.received_files])
-        return Run(report, sent, received, self.events)
+
+    async def send_for(self, seconds: float) -> Run:
+        """Let it send for so long."""
+        async with self.sending():
+            await asyncio.sleep(seconds)
+        return self.left()
+
+    def left(self) -> Run:
+        """What the last run has left behind."""
+        assert self.report is not None
+        sent = np.concatenate([np.fromfile(f, SENT) for f in self.report.sent_files])
+        received = np.concatenate([np.fromfile(f, RECEIVED) for f in self.report.received_files])
+        return Run(self.report, sent, received, self.events)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -85,20 +96,13 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.1)
 
 
-def _for(seconds: float) -> Callable[[TrafficEngine], Awaitable[None]]:
-    async def during(_: TrafficEngine) -> None:
-        await asyncio.sleep(seconds)
-
-    return during
-
-
 @pytest.mark.kernel
 @pytest.mark.parametrize("path_mtu", [1024, 4096])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_packet_arrives_once_and_the_records_agree(tmp_path: Path, path_mtu: int, workers: int) -> None:
+async def test_every_packet_arrives_once_and_the_records_agree(tmp_path: Path, path_mtu: int, workers: int) -> None:
     """a ---- b, 4 queue pairs each way"""
     bench = Bench(nets.chain(), nets.flows(8, 500, path_mtu=path_mtu, both_ways=True), tmp_path, workers)
-    run = bench.run(_for(0.6))
+    run = await bench.send_for(0.6)
     assert run.report.machine_drops == 0
     for flow in bench.flows:
         sent = run.sent[run.sent["flow"] == flow.id]
@@ -118,9 +122,9 @@ def test_every_packet_arrives_once_and_the_records_agree(tmp_path: Path, path_mt
 
 
 @pytest.mark.kernel
-def test_progress_counts_up_to_what_was_sent(tmp_path: Path) -> None:
+async def test_progress_counts_up_to_what_was_sent(tmp_path: Path) -> None:
     bench = Bench(nets.chain(), nets.flows(2, 1000), tmp_path)
-    run = bench.run(_for(0.5))
+    run = await bench.send_for(0.5)
     assert len(bench.progress) >= 3
     counts = [sum(p.received.values()) for p in bench.progress]
     assert counts == sorted(counts)
@@ -129,11 +133,13 @@ def test_progress_counts_up_to_what_was_sent(tmp_path: Path) -> None:
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("path_mtu", [1024, 4096])
-def test_every_packet_on_the_wire_has_the_icrc_that_scapy_computes(tmp_path: Path, path_mtu: int) -> None:
+async def test_every_packet_on_the_wire_has_the_icrc_that_scapy_computes(tmp_path: Path, path_mtu: int) -> None:
     """a ---- b: frames seen at b; bursts of one and of several packets"""
     bench = Bench(nets.chain(), nets.flows(3, 4000, path_mtu=path_mtu), tmp_path)
     frames = Sniffer(bench.net.b)
-    bench.run(frames.during(_for(0.25)))
+    async with bench.sending():
+        with frames:
+            await asyncio.sleep(0.25)
     data = [f for f in frames.seen if f[42] == wire.RC_SEND_ONLY]
     acks = [f for f in frames.seen if f[42] == wire.RC_ACKNOWLEDGE]
     ids = {int.from_bytes(f[18:20], "big") for f in data}
@@ -160,15 +166,12 @@ class Sniffer:
         with ns.entered():
             self._socket.bind(("w0", 3))  # ETH_P_ALL: outgoing frames too
 
-    def during(self, body: Callable[[TrafficEngine], Awaitable[None]]) -> Callable[[TrafficEngine], Awaitable[None]]:
-        async def listening(engine: TrafficEngine) -> None:
-            loop = asyncio.get_running_loop()
-            loop.add_reader(self._socket.fileno(), self._read)
-            await body(engine)
-            loop.remove_reader(self._socket.fileno())
-            self._socket.close()
+    def __enter__(self) -> None:
+        asyncio.get_running_loop().add_reader(self._socket.fileno(), self._read)
 
-        return listening
+    def __exit__(self, *_failure: object) -> None:
+        asyncio.get_running_loop().remove_reader(self._socket.fileno())
+        self._socket.close()
 
     def _read(self) -> None:
         frame = self._socket.recv(10_000)
@@ -188,26 +191,24 @@ def _scapy_icrc(frame: bytes) -> bytes:
 
 
 @pytest.mark.kernel
-def test_a_moved_queue_pair_uses_its_new_source_ports_and_loses_nothing(tmp_path: Path) -> None:
+async def test_a_moved_queue_pair_uses_its_new_source_ports_and_loses_nothing(tmp_path: Path) -> None:
     bench = Bench(nets.chain(), nets.flows(2, 2000), tmp_path)
-    moved_at: list[int] = []
-
-    async def during(engine: TrafficEngine) -> None:
-        await asyncio.sleep(0.2)
-        moved_at.append(await engine.move(0, 0xFEDC))
-        await engine.move_ack(0, 0xFEDD)
-        await asyncio.sleep(0.2)
-        with bench.net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as selfish:
-            selfish.bind((nets.A_IP, 0xFACE))
-            with pytest.raises(MachineError, match="stays where it is"):
-                await engine.move(1, 0xFACE)
-
     frames = Sniffer(bench.net.b)
-    run = bench.run(frames.during(during))
+    async with bench.sending() as engine:
+        with frames:
+            await asyncio.sleep(0.2)
+            moved_at = await engine.move(0, 0xFEDC)
+            await engine.move_ack(0, 0xFEDD)
+            await asyncio.sleep(0.2)
+            with bench.net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as selfish:
+                selfish.bind((nets.A_IP, 0xFACE))
+                with pytest.raises(MachineError, match="stays where it is"):
+                    await engine.move(1, 0xFACE)
+    run = bench.left()
     assert run.missing(0).size == run.missing(1).size == 0
     sent = run.sent[run.sent["flow"] == 0]
-    assert set(sent["sport"][sent["sent_ns"] < moved_at[0]].tolist()) == {bench.flows[0].sport}
-    assert set(sent["sport"][sent["sent_ns"] > moved_at[0]].tolist()) == {0xFEDC}
+    assert set(sent["sport"][sent["sent_ns"] < moved_at].tolist()) == {bench.flows[0].sport}
+    assert set(sent["sport"][sent["sent_ns"] > moved_at].tolist()) == {0xFEDC}
     assert set(run.sent["sport"][run.sent["flow"] == 1].tolist()) == {bench.flows[1].sport}
     on_wire = {(f[42], int.from_bytes(f[34:36], "big")) for f in frames.seen}
     ports = {(wire.RC_SEND_ONLY, f.sport) for f in bench.flows} | {
@@ -218,7 +219,7 @@ def test_a_moved_queue_pair_uses_its_new_source_ports_and_loses_nothing(tmp_path
 
 
 @pytest.mark.kernel
-def test_moves_given_at_once_share_messages_and_are_done_in_order(
+async def test_moves_given_at_once_share_messages_and_are_done_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Bench(nets.chain(), nets.flows(3, 100), tmp_path, workers=1)
@@ -231,8 +232,7 @@ def test_moves_given_at_once_share_messages_and_are_done_in_order(
 
     monkeypatch.setattr(WorkerProcess, "send", overhear)
     count = 2 * MOVES_AT_ONCE + 2
-
-    async def during(engine: TrafficEngine) -> None:
+    async with bench.sending() as engine:
         await asyncio.sleep(0.1)
         futures = [engine.move(n % 3, 0xF000 + n) for n in range(count)]
         alone = engine.move_ack(1, 0xFEED)
@@ -240,8 +240,7 @@ def test_moves_given_at_once_share_messages_and_are_done_in_order(
         assert alone.done(), "what was asked before the stop was done before it"
         times = [await future for future in futures]
         assert times == sorted(times)
-
-    run = bench.run(during)
+    run = bench.left()
     moves = [message.moves for message in told if isinstance(message, Moves)]
     assert [len(each) for each in moves] == [MOVES_AT_ONCE, MOVES_AT_ONCE, 3]
     assert [move.sport for each in moves for move in each] == [*range(0xF000, 0xF000 + count), 0xFEED]
@@ -249,13 +248,12 @@ def test_moves_given_at_once_share_messages_and_are_done_in_order(
 
 
 @pytest.mark.kernel
-def test_a_link_that_is_down_costs_rate_times_outage(tmp_path: Path) -> None:
+async def test_a_link_that_is_down_costs_rate_times_outage(tmp_path: Path) -> None:
     """a ---- r ---- b, the link a-r is down at r's end for 300 ms"""
     bench = Bench(nets.chain(1), nets.flows(4, 1000, retry_count=7, ib_timeout=16), tmp_path)
     router = Netlink(bench.net.routers[0])
     instants: list[int] = []
-
-    async def during(_: TrafficEngine) -> None:
+    async with bench.sending():
         await asyncio.sleep(0.2)
         for up in (False, True):
             instants.append(now_ns())
@@ -264,8 +262,7 @@ def test_a_link_that_is_down_costs_rate_times_outage(tmp_path: Path) -> None:
                 router.run(nets.westward(bench.net, 1))
             instants.append(now_ns())
             await asyncio.sleep(0.3)
-
-    run = bench.run(during)
+    run = bench.left()
     shortest, longest = (instants[2] - instants[1]) / MS, (instants[3] - instants[0]) / MS
     for flow in bench.flows:
         missing = run.missing(flow.id)
@@ -281,50 +278,44 @@ def test_a_link_that_is_down_costs_rate_times_outage(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
-def test_a_queue_pair_without_acknowledgements_errors_once_and_stops(tmp_path: Path) -> None:
+async def test_a_queue_pair_without_acknowledgements_errors_once_and_stops(tmp_path: Path) -> None:
     """a ---- r ---- b, the link r-b goes down for good; flow 1 has more patience"""
     patient = nets.flows(2, 1000, ib_timeout=20)[1]
     hasty = nets.flows(1, 1000, ib_timeout=12, retry_count=3)[0]  # 4 x 16.8 ms
     bench = Bench(nets.chain(1), [hasty, patient], tmp_path)
-    down: list[int] = []
-
-    async def during(_: TrafficEngine) -> None:
+    async with bench.sending():
         await asyncio.sleep(0.2)
         Netlink(bench.net.b).run([rtnl.set_link(nets.B_IF, up=False)])
-        down.append(now_ns())
+        down_ns = now_ns()
         await asyncio.sleep(0.4)
-
-    run = bench.run(during)
+    run = bench.left()
     errors = [e for e in run.events if e.kind is EventKind.QP]
     assert [(e.node, e.subject, e.what) for e in errors] == [("a", hasty.name, "error")]
     assert errors[0].detail["reason"] == "retry exceeded"
-    assert errors[0].at_ns - down[0] > 60 * MS
+    assert errors[0].at_ns - down_ns > 60 * MS
     last = {f: run.sent["sent_ns"][run.sent["flow"] == f].max() for f in (0, 1)}
     assert last[0] <= errors[0].at_ns < last[1]
     assert run.missing(0).size > 40
 
 
 @pytest.mark.kernel
-def test_a_stand_in_sends_from_its_takeover_on_and_the_closed_queue_pair_does_not_die(tmp_path: Path) -> None:
+async def test_a_stand_in_sends_from_its_takeover_on_and_the_closed_queue_pair_does_not_die(tmp_path: Path) -> None:
     """a ---- b, which goes away; flow 2 takes the place of 0 before its retries are used up, 1 waits until they are"""
     first = nets.flows(2, 1000, ib_timeout=15, retry_count=7)  # 8 x 134 ms
     bench = Bench(nets.chain(), [*first, replace(nets.flows(3, 1000, ib_timeout=20)[2], replaces=0)], tmp_path)
-    replaced: list[int] = []
-
-    async def during(engine: TrafficEngine) -> None:
+    async with bench.sending() as engine:
         await asyncio.sleep(0.2)
         Netlink(bench.net.b).run([rtnl.set_link(nets.B_IF, up=False)])
-        replaced.append(now_ns())
+        asked_ns = now_ns()
         await engine.replace([0], [2])
-        replaced.append(now_ns())
+        replaced_ns = now_ns()
         await until(lambda: bool(bench.events))
         Netlink(bench.net.b).run([rtnl.set_link(nets.B_IF, up=True), *nets.westward(bench.net, 1)])
         await asyncio.sleep(0.3)
-
-    run = bench.run(during)
+    run = bench.left()
     sent = {flow: run.sent["sent_ns"][run.sent["flow"] == flow] for flow in (0, 1, 2)}
-    assert sent[0].max() <= replaced[1]
-    assert sent[2].min() >= replaced[0]
+    assert sent[0].max() <= replaced_ns
+    assert sent[2].min() >= asked_ns
     assert sent[2].max() > sent[1].max()
     assert set(run.sent["sport"][run.sent["flow"] == 2].tolist()) == {bench.flows[2].sport}
     arrived = run.received[run.received["flow"] == 2]
@@ -337,45 +328,41 @@ def test_a_stand_in_sends_from_its_takeover_on_and_the_closed_queue_pair_does_no
 
 
 @pytest.mark.kernel
-def test_what_comes_after_a_queue_pair_was_closed_is_not_received(tmp_path: Path) -> None:
+async def test_what_comes_after_a_queue_pair_was_closed_is_not_received(tmp_path: Path) -> None:
     """a ---- b, a's queue holds packets of flow 0 back until 1 stands in for it, as a dead host's memory may"""
     first, other = nets.flows(2, 1000, ib_timeout=18)
     bench = Bench(nets.chain(), [first, replace(other, replaces=0)], tmp_path, workers=1)
-    replaced: list[int] = []
 
     def shape(rate_bps: int) -> None:
         Netlink(bench.net.a).run([rtnl.add_tbf(nets.A_IF, rate_bps, 16_000, 4 << 20)])
 
-    async def during(engine: TrafficEngine) -> None:
+    async with bench.sending() as engine:
         await until(lambda: bool(bench.progress) and bench.progress[-1].received.get(0, 0) > 100)
         shape(10**5)
         await until(lambda: bench.progress[-1].sent[0] - bench.progress[-1].received[0] > 100)
         await engine.replace([0], [1])
-        replaced.append(now_ns())
+        replaced_ns = now_ns()
         shape(10**10)
         await asyncio.sleep(0.2)
-
-    run = bench.run(during)
+    run = bench.left()
     old = run.received[run.received["flow"] == 0]
-    assert old["received_ns"].max() <= replaced[0]
+    assert old["received_ns"].max() <= replaced_ns
     assert sum(worker.foreign for worker in run.report.workers) == run.missing(0).size > 50
     assert run.missing(1).size == 0
 
 
 @pytest.mark.kernel
-def test_refused_sends_are_counted_and_their_packets_missing(tmp_path: Path) -> None:
+async def test_refused_sends_are_counted_and_their_packets_missing(tmp_path: Path) -> None:
     """a ---- b, a's own route goes away for a while"""
     bench = Bench(nets.chain(), nets.flows(1, 1000, ib_timeout=18), tmp_path)
     host = Netlink(bench.net.a)
-
-    async def during(_: TrafficEngine) -> None:
+    async with bench.sending():
         await asyncio.sleep(0.2)
         host.run([rtnl.delete_route(f"{nets.B_IP}/32", oif=nets.A_IF)])
         await asyncio.sleep(0.1)
         host.run([rtnl.add_route(f"{nets.B_IP}/32", oif=nets.A_IF)])
         await asyncio.sleep(0.2)
-
-    run = bench.run(during)
+    run = bench.left()
     report = run.report.senders[0]
     assert set(report.send_errors) == {"ENETUNREACH"}
     missing = run.missing(0)
@@ -384,10 +371,9 @@ def test_refused_sends_are_counted_and_their_packets_missing(tmp_path: Path) -> 
 
 
 @pytest.mark.kernel
-def test_a_corrupted_packet_is_flagged_and_not_counted_as_received(tmp_path: Path) -> None:
+async def test_a_corrupted_packet_is_flagged_and_not_counted_as_received(tmp_path: Path) -> None:
     bench = Bench(nets.chain(), nets.flows(1, 500), tmp_path)
-
-    async def during(_: TrafficEngine) -> None:
+    async with bench.sending():
         await asyncio.sleep(0.2)
         header = wire.data_templates([0x13])
         header["seq"] = 7_000_000
@@ -402,8 +388,7 @@ def test_a_corrupted_packet_is_flagged_and_not_counted_as_received(tmp_path: Pat
                 rogue.sendto(broken, (nets.B_IP, 4791))
             rogue.sendto(b"nonsense", (nets.B_IP, 4791))
         await asyncio.sleep(0.1)
-
-    run = bench.run(during)
+    run = bench.left()
     odd = run.received[(run.received["seq"] == 7_000_000) | (run.received["flags"] != 0)]
     assert sorted(odd["flags"].tolist()) == [0, FLAG_BAD_ICRC, FLAG_BAD_ICRC]
     workers = run.report.workers
@@ -412,19 +397,21 @@ def test_a_corrupted_packet_is_flagged_and_not_counted_as_received(tmp_path: Pat
 
 
 @pytest.mark.kernel
-def test_a_killed_worker_is_an_error_that_says_so(tmp_path: Path) -> None:
+async def test_a_killed_worker_is_an_error_that_says_so(tmp_path: Path) -> None:
     bench = Bench(nets.chain(), nets.flows(2, 500), tmp_path)
+    with pytest.raises(MachineError, match=r"traffic worker [01] ended"):
+        await _kill_a_worker(bench)
+    assert [e.what for e in bench.events if e.kind is EventKind.DAEMON] == ["died"]
+    assert _children() == [], "close ended the other one"
 
-    async def during(engine: TrafficEngine) -> None:
+
+async def _kill_a_worker(bench: Bench) -> None:
+    """While it sends; the engine says so at once and again in the end."""
+    async with bench.sending() as engine:
         await asyncio.sleep(0.1)
         os.kill(_children()[0], signal.SIGKILL)
         with pytest.raises(MachineError, match="killed by signal 9"):
             await asyncio.wait_for(engine.failed, 5)
-
-    with pytest.raises(MachineError, match=r"traffic worker [01] ended"):
-        bench.run(during)
-    assert [e.what for e in bench.events if e.kind is EventKind.DAEMON] == ["died"]
-    assert _children() == [], "close ended the other one"
 
 
 def _children() -> list[int]:
@@ -432,24 +419,22 @@ def _children() -> list[int]:
 
 
 @pytest.mark.kernel
-def test_what_this_machine_drops_itself_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_this_machine_drops_itself_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that does not read while more comes than its buffer holds, and a backlog that overflowed elsewhere."""
     backlog = tmp_path / "softnet_stat"
     backlog.write_text("00000009 00000002 00000000\n00000009 00000010 00000000\n")
     monkeypatch.setattr("traffic.engine._SOFTNET", backlog)
     bench = Bench(nets.chain(), nets.flows(1, 500), tmp_path, workers=1)
-
-    async def during(_engine: TrafficEngine) -> None:
+    async with bench.sending():
         await asyncio.sleep(0.1)
-        (worker,) = _children()
-        os.kill(worker, signal.SIGSTOP)
+        (pid,) = _children()
+        os.kill(pid, signal.SIGSTOP)
         with bench.net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as flood:
             for _ in range(_FLOOD):
                 flood.sendto(bytes(60_000), (nets.B_IP, 4791))
-        os.kill(worker, signal.SIGCONT)
+        os.kill(pid, signal.SIGCONT)
         backlog.write_text("00000009 00000003 00000000\n00000009 00000014 00000000\n")
-
-    report = bench.run(during).report
+    report = bench.left().report
     (worker,) = report.workers
     assert report.softnet_drops == 5
     assert worker.socket_drops > _FLOOD / 2
@@ -480,32 +465,32 @@ def test_workers_end_when_the_engine_dies(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
-def test_a_path_mtu_that_does_not_fit_is_refused_with_the_mtu_it_needs(tmp_path: Path) -> None:
+async def test_a_path_mtu_that_does_not_fit_is_refused_with_the_mtu_it_needs(tmp_path: Path) -> None:
     bench = Bench(nets.chain(mtu=1500), nets.flows(1, 500, path_mtu=4096), tmp_path)
     with pytest.raises(MachineError, match="MTU of 4140"):
-        bench.run(_for(0.3))
+        await bench.send_for(0.3)
 
 
 @pytest.mark.kernel
-def test_an_address_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> None:
+async def test_an_address_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> None:
     bench = Bench(nets.chain(), nets.flows(1, 500), tmp_path)
     with bench.net.b.entered():
         os.system("ip address flush dev w0")
     with pytest.raises(MachineError, match=r"b\.r0: cannot use 10\.1\.0\.1:.*Cannot assign"):
-        bench.run(_for(0.1))
+        await bench.send_for(0.1)
 
 
 @pytest.mark.kernel
-def test_our_goodput_and_iperf3s_agree_on_a_shaped_path(tmp_path: Path) -> None:
+async def test_our_goodput_and_iperf3s_agree_on_a_shaped_path(tmp_path: Path) -> None:
     """a ---- b, a's port shaped to 200 Mbit/s; both meters are offered 300
 
     tbf makes up for a late sender by its burst only, so on a busy machine both may fall short: by how much is bounded.
     """
     net = nets.chain()
     Netlink(net.a).run([rtnl.add_tbf(nets.A_IF, 200_000_000, 50_000, 500_000)])
-    judge = asyncio.run(iperf.udp(net.a, net.b, nets.B_IP, 300_000_000, 2, 4112, port=5202))
+    judge = await iperf.udp(net.a, net.b, nets.B_IP, 300_000_000, 2, 4112, port=5202)
     bench = Bench(net, nets.flows(4, 300_000_000 / 8 / 4112 / 4), tmp_path)
-    run = bench.run(_for(1.5))
+    run = await bench.send_for(1.5)
     arrived = np.sort(run.received["received_ns"])
     steady = arrived[(arrived > arrived[0] + 300 * MS) & (arrived < arrived[0] + 1300 * MS)]
     ours = steady.size * 4112 * 8 / 1.0
@@ -516,10 +501,10 @@ def test_our_goodput_and_iperf3s_agree_on_a_shaped_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
-def test_one_worker_carries_1024_queue_pairs_to_their_end(tmp_path: Path) -> None:
+async def test_one_worker_carries_1024_queue_pairs_to_their_end(tmp_path: Path) -> None:
     """Two sockets each: more than select() can look at."""
     bench = Bench(nets.chain(), nets.flows(1024, 1, path_mtu=1024), tmp_path, workers=1)
-    run = bench.run(_for(1.5))
+    run = await bench.send_for(1.5)
     assert len(run.report.senders) == 1024
     assert run.report.machine_drops == 0
     assert len(np.unique(run.received["flow"])) == 1024, "every queue pair's packets arrived"

@@ -31,9 +31,14 @@ def clash(one: PlannedFault, other: PlannedFault, fabric: Fabric) -> str:
         if reset.WANTS_SESSIONS and rest.SESSIONS_DOWN:
             return f"{rest.KIND} leaves no BGP session to reset on {reset.target}"
     for cover, covered, within in ((one, other, others <= links), (other, one, links <= others)):
-        if any(part.covers(covered) and _hides(part.fault, covered.fault, within) for part in _parts(cover)):
+        if _leaves_nothing(cover, covered, within):
             return f"{cover.fault.KIND} leaves nothing of {covered.fault.KIND} on {min(links & others)}"
     return ""
+
+
+def _leaves_nothing(cover: PlannedFault, covered: PlannedFault, within: bool) -> bool:
+    """Whether a fault hides another as long as that lasts. ``within``: all links of ``covered`` are links of it."""
+    return any(part.covers(covered) and _hides(part.fault, covered.fault, within) for part in _parts(cover))
 
 
 def _parts(planned: PlannedFault) -> tuple[PlannedFault, ...]:

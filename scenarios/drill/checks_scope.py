@@ -34,17 +34,28 @@ def scope_problem(
             "planes" if many else "plane",
             "needs a fault: a flow's plane is noted when one comes; remove it",
         )
-    if flows and many:
-        for key, part in _parts(scope):
-            if not any(part.touches(flow.src_nic, flow.dst_nic, None) for flow in flows):
-                return f"{key}s", f"names {part.words[0]}, which carries no traffic; write another"
-    elif flows and not any(may_have(scope, flow) for flow in flows):
-        if scope.peer and any(may_have(replace(scope, peer=""), flow) for flow in flows):
-            stays = "stays within a segment" if scope.peer == "local" else "leaves its segment"
-            return "peer", f"is {scope.peer}, but no such flow {stays}; see across_segments of the workload"
-        key = "nic" if scope.nics else "rail"
-        return key, f"leaves no flow: {' and '.join(scope.words)} carries no traffic; write another"
+    if not flows:
+        return "", ""
+    return _idle_part(flows, scope) if many else _idle(flows, scope)
+
+
+def _idle_part(flows: Sequence[FlowSpec], scope: Scope) -> tuple[str, str]:
+    """The first part by itself that carries no traffic."""
+    for key, part in _parts(scope):
+        if not any(part.touches(flow.src_nic, flow.dst_nic, None) for flow in flows):
+            return f"{key}s", f"names {part.words[0]}, which carries no traffic; write another"
     return "", ""
+
+
+def _idle(flows: Sequence[FlowSpec], scope: Scope) -> tuple[str, str]:
+    """The key that leaves no flow in the scope."""
+    if any(may_have(scope, flow) for flow in flows):
+        return "", ""
+    if scope.peer and any(may_have(replace(scope, peer=""), flow) for flow in flows):
+        stays = "stays within a segment" if scope.peer == "local" else "leaves its segment"
+        return "peer", f"is {scope.peer}, but no such flow {stays}; see across_segments of the workload"
+    key = "nic" if scope.nics else "rail"
+    return key, f"leaves no flow: {' and '.join(scope.words)} carries no traffic; write another"
 
 
 def _parts(scope: Scope) -> Iterator[tuple[str, Scope]]:

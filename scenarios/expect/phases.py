@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from failover.analysis import phases
 from failover.analysis.budget import of_statistic
@@ -14,32 +15,30 @@ from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
 from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
 
 
-def _phase(name: str, unseen: Callable[[EdgeResult], bool]) -> Callable[[Expectation, DrillMetrics], Figure]:
+def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """A phase of the edge where it took longest, ms; a fault that nobody noticed took longer than any that was.
 
     ``unseen``: whether a phase that did not happen at an edge took longer than can be told, rather than was not due.
     """
+    found: list[tuple[EdgeResult, Phase]] = [
+        (edge, getattr(edge.phases, name)) for edge in edges_of(expectation, metrics)
+    ]
+    known = [(each.ms, edge, each) for edge, each in found if each.ms is not None]
+    if not known:
+        return Figure(None, found[0][1].reason) if found else NO_EDGE
+    worst_ms, edge, worst = max(known, key=lambda item: item[0])
+    untold = [f"{at.edge.label}: {each.reason}" for at, each in found if _is_untold(at, each, unseen)]
+    broken = expectation.bound.is_upper and worst_ms > expectation.limit / 1e6
+    if untold and not broken:
+        return Figure(None, untold[0])
+    evidence = f"{edge.edge.label}: {worst.by}" if worst.by else edge.edge.label
+    within = of_statistic((phase_interval(name, ms, edge, metrics) for ms, edge, _ in known), max)
+    return Figure(worst_ms, evidence, *within)
 
-    def untold(edge: EdgeResult, each: Phase) -> bool:
-        return bool(each.reason) if each.ms is not None else unseen(edge)
 
-    def measured(expectation: Expectation, metrics: DrillMetrics) -> Figure:
-        found: list[tuple[EdgeResult, Phase]] = [
-            (edge, getattr(edge.phases, name)) for edge in edges_of(expectation, metrics)
-        ]
-        known = [(each.ms, edge, each) for edge, each in found if each.ms is not None]
-        if not known:
-            return Figure(None, found[0][1].reason) if found else NO_EDGE
-        worst_ms, edge, worst = max(known, key=lambda item: item[0])
-        doubtful = [(edge, each) for edge, each in found if untold(edge, each)]
-        broken = expectation.bound.is_upper and worst_ms > expectation.limit / 1e6
-        if doubtful and not broken:
-            return Figure(None, f"{doubtful[0][0].edge.label}: {doubtful[0][1].reason}")
-        evidence = f"{edge.edge.label}: {worst.by}" if worst.by else edge.edge.label
-        within = of_statistic((phase_interval(name, ms, edge, metrics) for ms, edge, _ in known), max)
-        return Figure(worst_ms, evidence, *within)
-
-    return measured
+def _is_untold(edge: EdgeResult, phase: Phase, unseen: Callable[[EdgeResult], bool]) -> bool:
+    """Whether a phase took longer at an edge than can be told."""
+    return bool(phase.reason) if phase.ms is not None else unseen(edge)
 
 
 def _never(_edge: EdgeResult) -> bool:
@@ -57,7 +56,7 @@ def _recover(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     if edges and not any(edge.flows_lossy for edge in edges):
         hidden_ms = max(edge.worst_outage_interval_ms.high for edge in edges)
         return Figure(0.0, "no flow lost anything", 0.0, hidden_ms)
-    return _phase("recover", _never)(expectation, metrics)
+    return _phase("recover", _never, expectation, metrics)
 
 
 def _lab_converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -87,15 +86,17 @@ METRICS = (
     _timed(
         "detect",
         "from the injection to the first sign that something hit noticed",
-        _phase("detect", lambda _edge: True),
+        partial(_phase, "detect", lambda _edge: True),
     ),
     _timed(
         "switch",
         "from there to the last hit host's LAG being rewritten; with Linux bonding, to the driver leaving the port out:"
         " at once when its carrier goes, else as it tells",
-        _phase("switch", lambda edge: any(link.lag for link in edge.edge.links)),
+        partial(_phase, "switch", lambda edge: any(link.lag for link in edge.edge.links)),
     ),
-    _timed("converge", "from the injection to the last route change of what is hit", _phase("converge", _never)),
+    _timed(
+        "converge", "from the injection to the last route change of what is hit", partial(_phase, "converge", _never)
+    ),
     _timed(
         "recover",
         "from the injection to the last flow's recovery",

@@ -15,7 +15,7 @@ from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.build import build
 from testbed.fabric.builder import lacp_key
 from testbed.fabric.inventory import inventory
-from testbed.fabric.model import Fabric, LinkKind, Role
+from testbed.fabric.model import Fabric, LinkKind, Nic, Role
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
@@ -108,13 +108,7 @@ def test_wiring_keeps_planes_apart_and_addresses_inside_their_subnets(spec: Fabr
 def test_every_nic_hangs_on_the_tors_of_its_segment_and_rail_by_ports_that_share_its_rate(spec: FabricSpec) -> None:
     fabric = build(spec)
     for nic in fabric.nics:
-        host, tors = fabric.node(nic.host), [fabric.node(link.upper.node) for link in nic.links]
-        assert [(tor.role, tor.pod, tor.segment, tor.index) for tor in tors] == [
-            (Role.TOR, host.pod, host.segment, port) for port in range(len(tors))
-        ]
-        assert {tor.rail for tor in tors} == {None if spec.architecture == "dcn-plus" else nic.rail}
-        assert sum(link.rate_bps for link in nic.links) == 2 * spec.nic_port_rate // spec.scale
-        assert {tor.lacp_system for tor in tors} == {"00:00:5e:00:01:01"}
+        _hangs_right(fabric, nic)
     for tor in (node for node in fabric.switches if node.role is Role.TOR):
         numbers = [link.upper.port_id for link in fabric.links_of(tor.name) if link.kind is LinkKind.ACCESS]
         _all_differ(numbers)
@@ -122,6 +116,16 @@ def test_every_nic_hangs_on_the_tors_of_its_segment_and_rail_by_ports_that_share
     keys = [{link.upper.key for link in nic.links} for nic in fabric.nics]
     assert all(len(of_nic) == 1 for of_nic in keys)
     _all_differ([key for (key,) in keys])
+
+
+def _hangs_right(fabric: Fabric, nic: Nic) -> None:
+    spec, host, tors = fabric.spec, fabric.node(nic.host), [fabric.node(link.upper.node) for link in nic.links]
+    assert [(tor.role, tor.pod, tor.segment, tor.index) for tor in tors] == [
+        (Role.TOR, host.pod, host.segment, port) for port in range(len(tors))
+    ]
+    assert {tor.rail for tor in tors} == {None if spec.architecture == "dcn-plus" else nic.rail}
+    assert sum(link.rate_bps for link in nic.links) == 2 * spec.nic_port_rate // spec.scale
+    assert {tor.lacp_system for tor in tors} == {"00:00:5e:00:01:01"}
 
 
 def test_at_the_papers_scale_every_nic_has_an_lacp_key_of_its_own_and_beyond_it_no_key_leaves_its_16_bits() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from testbed.fabric.builder import Builder, scaled
 from testbed.fabric.model import LinkKind, Node
@@ -21,18 +22,16 @@ def racks(builder: Builder, *, tors: int, planes: int, per_rail: bool = True) ->
     """
     spec = builder.spec
     rate_bps = scaled(spec.nic_port_rate * 2 // tors, spec)
+    rails = range(spec.rails)
     sets: list[ToRSet] = []
-    for pod in range(spec.pods):
-        for segment in range(spec.segments):
-            hosts = [builder.host(pod, segment, h) for h in range(spec.hosts + spec.spare_hosts)]
-            rails = range(spec.rails)
-            for served in [[rail] for rail in rails] if per_rail else [list(rails)]:
-                only = served[0] if per_rail else None
-                rack = tuple(builder.tor(pod, segment, only, k, k % planes) for k in range(tors))
-                sets.append(rack)
-                for host in hosts:
-                    for rail in served:
-                        builder.nic(host, rail, rack, rate_bps)
+    for pod, segment in product(range(spec.pods), range(spec.segments)):
+        hosts = [builder.host(pod, segment, h) for h in range(spec.hosts + spec.spare_hosts)]
+        for served in [[rail] for rail in rails] if per_rail else [rails]:
+            only = served[0] if per_rail else None
+            rack = tuple(builder.tor(pod, segment, only, k, k % planes) for k in range(tors))
+            sets.append(rack)
+            for host, rail in product(hosts, served):
+                builder.nic(host, rail, rack, rate_bps)
     return sets
 
 
@@ -41,22 +40,19 @@ def clos(builder: Builder, sets: Sequence[ToRSet], *, planes: int) -> None:
     spec = builder.spec
     tors = [tor for rack in sets for tor in rack]
     cores = [[builder.core(plane, i) for i in range(spec.cores)] for plane in range(planes)]
-    for pod in range(spec.pods):
-        for plane in range(planes):
-            aggs = [builder.agg(pod, plane, i) for i in range(spec.aggs)]
-            up(builder, [tor for tor in tors if (tor.pod, tor.plane) == (pod, plane)], aggs)
-            for agg in aggs:
-                for core in cores[plane]:
-                    if _group(agg, spec.aggs, spec.core_groups) == _group(core, spec.cores, spec.core_groups):
-                        builder.cable(LinkKind.CORE, agg, core, scaled(spec.core_rate, spec))
+    for pod, plane in product(range(spec.pods), range(planes)):
+        aggs = [builder.agg(pod, plane, i) for i in range(spec.aggs)]
+        up(builder, [tor for tor in tors if (tor.pod, tor.plane) == (pod, plane)], aggs)
+        for agg, core in product(aggs, cores[plane]):
+            if _group(agg, spec.aggs, spec.core_groups) == _group(core, spec.cores, spec.core_groups):
+                builder.cable(LinkKind.CORE, agg, core, scaled(spec.core_rate, spec))
 
 
 def up(builder: Builder, tors: Sequence[Node], aggs: Sequence[Node]) -> None:
     """Every one of these ToRs to every one of these Aggs."""
     spec = builder.spec
-    for tor in tors:
-        for agg in aggs:
-            builder.cable(LinkKind.FABRIC, tor, agg, scaled(spec.uplink_rate, spec), spec.uplinks)
+    for tor, agg in product(tors, aggs):
+        builder.cable(LinkKind.FABRIC, tor, agg, scaled(spec.uplink_rate, spec), spec.uplinks)
 
 
 def _group(node: Node, of: int, groups: int) -> int:

@@ -57,7 +57,7 @@ class HostLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class _Limits:
     """Above these a run is starved.
 
     Measured on two cores, two paced senders using 20 to 95 % of a core each. Quiet: run delay 0.5 to 6 %, others 0 to
@@ -76,8 +76,12 @@ class Limits:
     psi_some_pct: float = 50.0  # only used on a full machine that does not tell our own share
 
 
-def is_starved(load: HostLoad, limits: Limits = Limits()) -> str | None:
+_LIMITS = _Limits()
+
+
+def is_starved(load: HostLoad) -> str | None:
     """Why this run was starved of CPU, in one line, or None when it was not (DESIGN rule 8)."""
+    limits = _LIMITS
     full = load.idle_mean_pct < limits.full_idle_pct
     if load.steal_mean_pct > limits.steal_mean_pct:
         return f"the hypervisor took {load.steal_mean_pct:.0f} % of the CPUs away (limit {limits.steal_mean_pct:g} %)"

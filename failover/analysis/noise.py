@@ -20,10 +20,9 @@ def noise_floor(
     traces: Sequence[FlowTrace],
     start_ns: int,
     end_ns: int,
-    spacing_s: float = PSEUDO_EDGE_SPACING_S,
     tick_ns: float = 0.0,
 ) -> NoiseFloor:
-    """Measure the healthy phase [start, end) as if an edge were injected every ``spacing_s``.
+    """Measure the healthy phase [start, end) as if an edge were injected every quarter of a second.
 
     At each pseudo-edge and for each flow the outage is what PLBM counts and the longest hole TBM sees up to the next
     pseudo-edge; the floor is the largest of them all. A hole that ``tick_ns`` of pacing alone makes is resolution, not
@@ -31,7 +30,7 @@ def noise_floor(
     """
     gaps = [_gaps_within(trace.burst_ns, start_ns, end_ns) for trace in traces]
     sender = np.concatenate(gaps) if gaps else np.empty(0)
-    spacing_ns = int(spacing_s * 1e9)
+    spacing_ns = int(PSEUDO_EDGE_SPACING_S * 1e9)
     starts = range(start_ns, end_ns, spacing_ns)
     outages = [
         _pseudo_outage_ns(trace, start_ns, at, min(at + spacing_ns, end_ns), tick_ns)

@@ -24,12 +24,9 @@ class HostSampler:
     work is not taken for somebody else's. It is asked before every sample.
     """
 
-    def __init__(
-        self, own_pids: Callable[[], Iterable[int]], *, interval_s: float = INTERVAL_S, proc: Path = PROC
-    ) -> None:
+    def __init__(self, own_pids: Callable[[], Iterable[int]], *, interval_s: float = INTERVAL_S) -> None:
         self._own_pids = own_pids
         self._interval_ns = int(interval_s * 1e9)
-        self._proc = proc
         self._samples: list[Sample] = []
         self._due_ns = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -52,7 +49,7 @@ class HostSampler:
 
     def _tick(self) -> None:
         at_ns = now_ns()
-        self._samples.append(take_sample(self._proc, self._own_pids(), at_ns, max(at_ns - self._due_ns, 0)))
+        self._samples.append(take_sample(PROC, self._own_pids(), at_ns, max(at_ns - self._due_ns, 0)))
         self._due_ns = max(self._due_ns + self._interval_ns, at_ns)
         delay_s = max(self._due_ns - now_ns(), 0) / 1e9
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)

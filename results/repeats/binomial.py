@@ -12,10 +12,10 @@ CONFIDENCE = 0.95
 _HALVINGS = 60
 
 
-def rate_at_most(failures: int, runs: int, confidence: float = CONFIDENCE) -> float:
-    """The failure rate is below this at that confidence; 1.0 when nothing can be said. ValueError for no such series.
+def rate_at_most(failures: int, runs: int) -> float:
+    """The failure rate is below this, with CONFIDENCE; 1.0 when nothing can be said. ValueError for no such series.
 
-    No failure in n runs: 1 - (1 - confidence) ** (1 / n), so 25.9 % for 10 runs and 4.95 % for 59.
+    No failure in n runs: 1 - 0.05 ** (1 / n), so 25.9 % for 10 runs and 4.95 % for 59.
     """
     _check(failures, runs)
     if failures == runs:
@@ -23,17 +23,17 @@ def rate_at_most(failures: int, runs: int, confidence: float = CONFIDENCE) -> fl
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _at_most(failures, runs, middle) > 1 - confidence:
+        if _at_most(failures, runs, middle) > 1 - CONFIDENCE:
             low = middle
         else:
             high = middle
     return high
 
 
-def rate_at_least(failures: int, runs: int, confidence: float = CONFIDENCE) -> float:
-    """The failure rate is above this at that confidence; 0.0 when nothing can be said. ValueError as above."""
+def rate_at_least(failures: int, runs: int) -> float:
+    """The failure rate is above this, with CONFIDENCE; 0.0 when nothing can be said. ValueError as above."""
     _check(failures, runs)
-    return 1.0 - rate_at_most(runs - failures, runs, confidence)
+    return 1.0 - rate_at_most(runs - failures, runs)
 
 
 def _check(failures: int, runs: int) -> None:

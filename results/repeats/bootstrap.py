@@ -17,9 +17,7 @@ CONFIDENCE = 0.95
 _AT_ONCE = 1_000_000  # values drawn in one go, so that a thousand repeats need no more memory than ten
 
 
-def median_interval(
-    values: Sequence[float], *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = SEED
-) -> tuple[float, float]:
+def median_interval(values: Sequence[float], *, resamples: int = RESAMPLES) -> tuple[float, float]:
     """Both ends of the interval of the median; ends are medians that were drawn. ``inf`` is a value like others.
 
     ValueError without values.
@@ -27,7 +25,7 @@ def median_interval(
     if not values:
         raise ValueError("no values to estimate a median from")
     given = np.asarray(values, dtype=np.float64)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     size, each = len(given), max(1, _AT_ONCE // len(given))
     medians = np.concatenate(
         [
@@ -35,7 +33,7 @@ def median_interval(
             for done in range(0, resamples, each)
         ]
     )
-    low, high = np.quantile(medians, [(1 - confidence) / 2, (1 + confidence) / 2], method="inverted_cdf")
+    low, high = np.quantile(medians, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="inverted_cdf")
     return float(low), float(high)
 
 

@@ -304,8 +304,3 @@ def percent(rate: float) -> str:
 def repeats_json(found: Iterable[Repeated]) -> bytes:
     """``repeats.json``: one object per drill."""
     return _REPEATED.dump_json(tuple(found), indent=2)
-
-
-def repeats_from(content: bytes) -> tuple[Repeated, ...]:
-    """What ``repeats_json`` wrote. pydantic.ValidationError when it is something else."""
-    return _REPEATED.validate_json(content)

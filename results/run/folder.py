@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -32,18 +32,6 @@ _METRICS = TypeAdapter(DrillMetrics)
 _VERDICT = TypeAdapter(Verdict)
 _FLOW_EDGE = TypeAdapter(FlowEdgeResult)
 _PORTS = TypeAdapter(PortMetrics)
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """Values in bins of ``bin_ms`` from ``start_ns``, by name; for plots only."""
-
-    start_ns: int
-    bin_ms: float
-    values: Mapping[str, Sequence[float]]
-
-
-_SERIES = TypeAdapter(Series)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +60,6 @@ class RunFolder:
         for name, content in verdict_files(verdict).items():
             _write(self.path / name, content)
 
-    def write_series(self, name: str, series: Series) -> None:
-        """``series-NAME.json``."""
-        _write(self.path / f"series-{name}.json", _SERIES.dump_json(series))
-
     def manifest(self) -> Manifest:
         """What the run was."""
         return _read(self.path / "manifest.json", _MANIFEST)
@@ -97,10 +81,6 @@ class RunFolder:
     def verdict(self) -> Verdict:
         """The answer."""
         return _read(self.path / "verdict.json", _VERDICT)
-
-    def series(self, name: str) -> Series:
-        """One time series."""
-        return _read(self.path / f"series-{name}.json", _SERIES)
 
 
 def metrics_files(metrics: DrillMetrics) -> Mapping[str, bytes]:

@@ -5,11 +5,10 @@ Changes when what a reader sees first changes. Every outage stands beside its re
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -50,14 +49,6 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     if metrics is not None:
         parts += [Text(), *(Text(line) for line in _method(metrics))]
     return Group(*parts)
-
-
-def as_text(rendered: RenderableType, width: int = 160) -> str:
-    """The same as plain text without colour, for logs and files."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
-    with console.capture() as capture:
-        console.print(rendered)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
 def describe(check: Check) -> str:

@@ -32,6 +32,7 @@ from testbed.lab.service import preflight
 from testbed.lab.wire import wire
 
 _MEASURED = TypeAdapter(Measured)
+_ELEPHANTS_S = 3.0
 
 
 def everything(runs: int = 3) -> Iterator[Figure]:
@@ -187,9 +188,9 @@ def _changes(poller: select.poll, monitors: dict[int, tuple[Monitor, int]], *, c
     return list(at_ns.values())
 
 
-def elephants(seconds: float = 3.0) -> Iterator[Figure]:
+def elephants() -> Iterator[Figure]:
     """2 Gbit/s of paced elephants, real packets of path MTU 4096, host to host over ToR, Agg, ToR."""
-    found = _in_sandbox(lambda: asyncio.run(carried(seconds)))
+    found = _in_sandbox(lambda: asyncio.run(carried(_ELEPHANTS_S)))
     yield Figure("elephants over three switches", found["gbps"], "Gbit/s", 2.0 * 0.99, at_least=True, note="wire rate")
     yield Figure("elephants: packets lost", found["lost"], "", 0, note=f"of {found['sent']:.0f}")
     yield Figure("elephants: largest sender pause", found["gap_ms"], "ms")

@@ -67,9 +67,9 @@ class Inventory:
     budgets: tuple[SwitchBudget, ...]
     scale: int
 
-    def link_count(self, kind: LinkKind, *, spare: bool = False) -> int:
-        """Links of one tier."""
-        return sum(c.count for c in self.links if c.kind is kind and c.spare is spare)
+    def link_count(self, kind: LinkKind) -> int:
+        """Links of one tier, without those of spare hosts."""
+        return sum(c.count for c in self.links if c.kind is kind and not c.spare)
 
 
 def inventory(fabric: Fabric) -> Inventory:

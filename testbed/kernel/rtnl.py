@@ -16,13 +16,13 @@ _NLM_F_REPLACE, _NLM_F_EXCL, _NLM_F_CREATE = 0x100, 0x200, 0x400
 _NLM_F_CAPPED, _NLM_F_ACK_TLVS = 0x100, 0x200
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK = 16, 17, 18
-RTM_NEWADDR, RTM_DELADDR = 20, 21
+RTM_NEWADDR = 20
 RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
 RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
 RTM_NEWRULE = 32
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 
-RTN_UNICAST, RTN_BLACKHOLE, RTN_UNREACHABLE = 1, 6, 7
+RTN_UNICAST, RTN_BLACKHOLE = 1, 6
 RT_TABLE_MAIN, RT_TABLE_LOCAL = 254, 255
 RTPROT_STATIC = 4
 PROTO_BIRD = 12
@@ -126,14 +126,10 @@ def add_route(
     gateway: str | None = None,
     kind: int = RTN_UNICAST,
     protocol: int = RTPROT_STATIC,
-    scope: int | None = None,
-    metric: int = 0,
     table: int = RT_TABLE_MAIN,
 ) -> bytes:
-    """Add or replace a route. Scope defaults to link without a gateway, else universe."""
-    return _message(
-        RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, _route(prefix, oif, gateway, kind, protocol, scope, metric, table)
-    )
+    """Add or replace a route; its scope is link without a gateway, else universe."""
+    return _message(RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, _route(prefix, oif, gateway, kind, protocol, table))
 
 
 def delete_route(
@@ -143,26 +139,21 @@ def delete_route(
     gateway: str | None = None,
     kind: int = RTN_UNICAST,
     protocol: int = RTPROT_STATIC,
-    scope: int | None = None,
-    metric: int = 0,
 ) -> bytes:
     """Remove the route of the main table with exactly these properties."""
-    return _message(RTM_DELROUTE, 0, _route(prefix, oif, gateway, kind, protocol, scope, metric, RT_TABLE_MAIN))
+    return _message(RTM_DELROUTE, 0, _route(prefix, oif, gateway, kind, protocol, RT_TABLE_MAIN))
 
 
-def _route(
-    prefix: str, oif: int, gateway: str | None, kind: int, protocol: int, scope: int | None, metric: int, table: int
-) -> bytes:
+def _route(prefix: str, oif: int, gateway: str | None, kind: int, protocol: int, table: int) -> bytes:
     ip, _, length = prefix.partition("/")
-    if scope is None:
-        scope = RT_SCOPE_LINK if gateway is None and kind == RTN_UNICAST else RT_SCOPE_UNIVERSE
+    scope = RT_SCOPE_LINK if gateway is None and kind == RTN_UNICAST else RT_SCOPE_UNIVERSE
     body = RTMSG.pack(AF_INET, int(length), 0, 0, 0, protocol, scope, kind, 0) + _attr(1, inet_aton(ip))
     body += _u32(15, table)  # RTA_TABLE
     if oif:
         body += _u32(4, oif)
     if gateway is not None:
         body += _attr(5, inet_aton(gateway))
-    return body + _u32(6, metric) if metric else body
+    return body
 
 
 def add_rule(table: int, priority: int, *, iif: str = "", src: str = "") -> bytes:

@@ -44,7 +44,7 @@ def test_pyroute2_sees_the_veth_address_route_neighbour_and_shaper_we_asked_for(
         [
             rtnl.add_address(100, "10.1.0.1/24"),
             rtnl.add_neighbour(100, "10.1.0.2", "02:00:00:00:00:02"),
-            rtnl.add_route("10.9.0.0/16", gateway="10.1.0.2", metric=7),
+            rtnl.add_route("10.9.0.0/16", gateway="10.1.0.2"),
             rtnl.add_route("10.8.0.0/16", kind=rtnl.RTN_BLACKHOLE),
             rtnl.add_tbf(100, 200_000_000, 12_500, 500_000),
         ]
@@ -58,7 +58,6 @@ def test_pyroute2_sees_the_veth_address_route_neighbour_and_shaper_we_asked_for(
         assert [x.get_attr("IFA_ADDRESS") for x in judge.get_addr(index=100, family=2)] == ["10.1.0.1"]
         routes = {r.get_attr("RTA_DST"): r for r in judge.get_routes(family=2, table=254)}
         assert routes["10.9.0.0"].get_attr("RTA_GATEWAY") == "10.1.0.2"
-        assert routes["10.9.0.0"].get_attr("RTA_PRIORITY") == 7
         assert routes["10.8.0.0"]["type"] == rtnl.RTN_BLACKHOLE
         neighbour = next(n for n in judge.get_neighbours(family=2) if n.get_attr("NDA_DST") == "10.1.0.2")
         assert neighbour["state"] == rtnl.NUD_PERMANENT

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pydantic import TypeAdapter
+
 from failover.analysis.budget import around
 from failover.analysis.hostload import HostLoad
 from failover.analysis.metrics.analyse import analyse
 from failover.analysis.model import DrillMetrics, EdgeKind, Settings
 from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports
+from results.repeats.together import Repeated
 from results.run.manifest import Manifest
 from results.verdict import Verdict, at_least, at_most, decide, holds
 from testbed.events import Event, EventKind
@@ -33,6 +36,12 @@ MANIFEST = Manifest(
     seeds={"fabric": 1},
     doctor={"bonding": "no: nft datapath is used"},
 )
+
+
+def repeats_from(content: bytes) -> tuple[Repeated, ...]:
+    """What ``repeats.json`` holds. pydantic.ValidationError when it is something else."""
+    return TypeAdapter(tuple[Repeated, ...]).validate_json(content)
+
 
 LOAD = HostLoad(120, 12, 2, 48, 40, 0, 0, 2, 8, 1.5, 15, 3, 5, 6, 1)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from results.compare import compare, nearest_rank, spread_table
-from results.text.terminal import as_text
 from tests.results.sample import metrics, other_run
+from tests.results.shown import as_text
 
 
 def test_runs_that_differ_by_less_than_the_noise_agree() -> None:

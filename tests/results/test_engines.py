@@ -7,8 +7,8 @@ from dataclasses import replace
 from failover.analysis.model import DrillMetrics
 from results.engines import CPU_COST, LACP_WAIT, MIIMON, UNEXPLAINED, Difference, engine_tables, side_by_side
 from results.run.manifest import Manifest
-from results.text.terminal import as_text
 from tests.results.sample import MANIFEST, metrics, other_run
+from tests.results.shown import as_text
 
 KERNEL = replace(MANIFEST, engine="qemu", datapath="kernel")
 VIRTUAL = replace(MANIFEST, engine="uml-virtual-time", datapath="kernel")

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from results.text.tables import rows_table, table
-from results.text.terminal import as_text, summary
+from results.text.terminal import summary
 from tests.results.sample import MANIFEST, metrics, verdict
+from tests.results.shown import as_text
 
 _MAC = "02:01:00:00:00:01"
 _WORDS = st.text("abc:0123456789.", min_size=1, max_size=12)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import Series, create, load, prepare
+from results.run.folder import create, load, prepare
 from results.run.place import drop_raw
 from testbed.errors import InputError
 from tests.results.sample import EVENTS, MANIFEST, metrics, ports, verdict
@@ -21,13 +21,11 @@ def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     folder.write_events(EVENTS)
     folder.write_metrics(found)
     folder.write_verdict(verdict(found, "starved"))
-    folder.write_series("goodput", Series(5, 10.0, {"total": [1.0, 2.5]}))
     again = load(tmp_path / "runs" / "one")
     assert again.manifest() == MANIFEST
     assert again.events() == EVENTS
     assert again.metrics() == found
     assert again.verdict() == verdict(found, "starved")
-    assert again.series("goodput") == Series(5, 10.0, {"total": [1.0, 2.5]})
     assert not [path for path in again.path.iterdir() if path.name.endswith(".new")]
 
 
@@ -116,7 +114,6 @@ def test_a_new_run_finds_nothing_of_the_one_before(tmp_path: Path) -> None:
     folder.write_metrics(replace(found, ports=ports()))
     folder.write_verdict(verdict(found, "pass"))
     folder.write_manifest(MANIFEST)
-    folder.write_series("goodput", Series(5, 10.0, {"total": [1.0]}))
     for name in ("sent-0.bin", "received-0.bin", "worker-0.log", ".verdict.json.new"):
         (tmp_path / name).touch()
     (tmp_path / "bonding").mkdir()

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from failover.analysis.downtime import Downtime
-from results.text.terminal import as_text, describe, milliseconds, summary
+from results.text.terminal import describe, milliseconds, summary
 from results.verdict import at_most, decide, holds
 from tests.results.sample import MANIFEST, metrics, ports, verdict
+from tests.results.shown import as_text
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -11,7 +11,6 @@ from junitparser import JUnitXml
 
 import cli
 from failover.analysis.model import DrillMetrics, Relation
-from results.repeats.together import repeats_from
 from results.run.folder import RunFolder, create
 from results.run.progress import Progress
 from results.verdict import Outcome
@@ -22,7 +21,7 @@ from scenarios.run import calibrate, engines, repeats, session
 from scenarios.run.order import Batch, Order
 from scenarios.suite.suite import load_suite
 from testbed.errors import InputError
-from tests.results.sample import MANIFEST
+from tests.results.sample import MANIFEST, repeats_from
 
 from .measured import FAILURE, REPAIR, at_edge, flow, link_down, metrics
 

@@ -12,7 +12,6 @@ import pytest
 from failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
 from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports
 from results.run.folder import RunFolder, create
-from results.text.terminal import as_text
 from results.verdict import Check, Outcome, Verdict
 from scenarios.drill.load import load_drill
 from scenarios.paper.claims import CLAIMS, Answer, Claim
@@ -37,6 +36,7 @@ from testbed.events import Event, EventKind
 from testbed.fabric.build import build
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
+from tests.results.shown import as_text
 from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, flow, link_down, metrics, stalled
 
 DRILLS = sorted({name for claim in CLAIMS for name in claim.runs})

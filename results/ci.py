@@ -106,7 +106,7 @@ class Repeats:
 
 
 def grouped(runs: Iterable[CiRun]) -> tuple[Repeats, ...]:
-    """By drill and engine, in the order of their first run; judged as ``results.repeats.together`` does."""
+    """Group runs by drill and engine, in the order of their first run, and judge each group over its repeats."""
     groups: dict[tuple[str, str], list[CiRun]] = {}
     for run in runs:
         groups.setdefault((run.drill, run.engine), []).append(run)

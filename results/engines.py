@@ -40,7 +40,7 @@ class EngineRuns:
 
     @property
     def manifest(self) -> Manifest:
-        """Of the first run."""
+        """The manifest of the first run."""
         return self.runs[0][0]
 
     @property

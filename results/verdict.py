@@ -114,7 +114,7 @@ def at_least(
 
 
 def _judged(check: Check, sign: int, strict: bool) -> Check:
-    """Held against its limit; ``sign`` is 1 for an upper one and -1 for a lower one, which is an upper one mirrored."""
+    """Hold a check against its limit; ``sign`` is 1 for an upper and -1 for a lower one, its mirror image."""
     if check.measured is None or check.limit is None:
         return replace(check, low=None, high=None)
     low = check.measured if check.low is None else check.low

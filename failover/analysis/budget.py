@@ -50,7 +50,7 @@ class OutageBudget:
 
     @property
     def interval(self) -> Interval:
-        """Both ends."""
+        """From ``low_ms`` to ``high_ms``."""
         return Interval(self.low_ms, self.high_ms)
 
 
@@ -64,17 +64,17 @@ def outage_budget(
 
 
 def around(value: float, reach: float) -> Interval:
-    """As far below ``value`` as above it, though no value of 0 or more is taken for one below 0."""
+    """Return the interval as far below ``value`` as above it; for a value of 0 or more it begins at 0 at least."""
     low = value - reach
     return Interval(max(low, 0.0) if value >= 0 else low, value + reach)
 
 
 def late_by(value: float, late: float, clock: float) -> Interval:
-    """A time that is stamped up to ``late`` after what it stands for, by a clock that is read to ``clock``."""
+    """Return the interval of a time stamped up to ``late`` too late, by a clock that is read to ``clock``."""
     return Interval(max(value - late - clock, 0.0), value + clock)
 
 
 def of_statistic(intervals: Iterable[Interval], statistic: Callable[[Sequence[float]], float]) -> Interval:
-    """What a statistic that grows with each of its values (largest, median, a rank) may be."""
+    """Return the interval of a statistic that grows with each of its values (largest, median, a rank)."""
     found = list(intervals)
     return Interval(statistic([one.low for one in found]), statistic([one.high for one in found]))

@@ -35,7 +35,7 @@ def phase_interval(name: str, ms: float, result: EdgeResult, metrics: DrillMetri
 
 
 def _switch(ms: float, detect: Phase, switch: Phase, metrics: DrillMetrics) -> Interval:
-    """From detect to switch; where both are the one event it is late for both alike."""
+    """The interval of detect to switch; where both are the one event it is late for both alike."""
     low, high = between_events(ms, metrics)
     if (detect.at_ns, detect.by) == (switch.at_ns, switch.by):
         return Interval(low, high + switch.early_ms)
@@ -43,12 +43,12 @@ def _switch(ms: float, detect: Phase, switch: Phase, metrics: DrillMetrics) -> I
 
 
 def between_events(ms: float, metrics: DrillMetrics) -> Interval:
-    """A time from one event to another, each of them stamped late."""
+    """The interval of a time from one event to another, each of them stamped late."""
     return around(ms, loop_lag_ms(metrics) + metrics.settings.clock_ms)
 
 
 def downtime_interval(ms: float, downtime: Downtime, metrics: DrillMetrics) -> Interval:
-    """A job's downtime: from a host's death, whose call took time, to packets that leave one period after another."""
+    """The interval of a job's downtime: the death's call took time, and packets leave one period after another."""
     deaths = (result.edge for result in metrics.edges if result.edge.inject_before_ns == downtime.since_ns)
     skew_ms = max((edge.skew_ms for edge in deaths), default=0.0)
     return _to_packets(ms, skew_ms + downtime.resolution_ms, metrics)

@@ -1,4 +1,4 @@
-"""Whether path control moved just the queue pairs that had to move, and took just these home again. PURE.
+"""Whether path control moved just the queue pairs that had to move, and took just these home again. Pure.
 
 Read from the timeline alone: what the ToRs said of destinations, when LAGs changed, and every move. Changes when path
 control gets another reason to move a queue pair.
@@ -20,7 +20,7 @@ _SLACK_NS = 50 * _MS
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """Whose moves they are: a queue pair's data has twice the flow's id, its acknowledgements one more.
+    """The connections that are moved: a queue pair's data has twice the flow's id, its acknowledgements one more.
 
     ``gone`` are flows that were closed or have died, which nobody takes home.
     """
@@ -36,7 +36,7 @@ class Connections:
         return self.flows[flow].dst_nic if is_ack else self.flows[flow].src_nic
 
     def name(self, connection: int) -> str:
-        """For an error message."""
+        """The connection's name in messages."""
         flow, is_ack = divmod(connection, 2)
         return f"{self.flows[flow].name}{' (acknowledgements)' if is_ack else ''}"
 

@@ -65,7 +65,7 @@ def _missing_within(trace: FlowTrace, start_ns: int, end_ns: int) -> int:
 
 
 def _pseudo_outage_ns(trace: FlowTrace, healthy_ns: int, start_ns: int, end_ns: int, tick_ns: float) -> float:
-    """At the pseudo-edge at ``start_ns``; a hole that was open then counts whole."""
+    """The outage at the pseudo-edge at ``start_ns``; a hole that was open then counts whole."""
     by_loss = _missing_within(trace, start_ns, end_ns) * trace.period_ns
     seen = _within(trace.received_sent_ns, start_ns, end_ns)
     earliest = _within(trace.received_sent_ns, healthy_ns, end_ns).start

@@ -38,7 +38,7 @@ class Sampling:
     ports: Ports = Ports.TOR_DOWN
 
     def slowed(self, times: int) -> Sampling:
-        """For a kernel on which a reading costs ``times`` as much."""
+        """Return the sampling for a kernel on which a reading costs ``times`` as much."""
         return replace(self, period_ns=self.period_ns * max(times, 1))
 
 

@@ -29,11 +29,11 @@ class Settings:
 
     @property
     def longest_delay_ms(self) -> float:
-        """A packet that an edge found on its way was sent no longer before."""
+        """The longest time before an edge at which a packet was sent that the edge found on its way."""
         return max(self.on_its_way_ms, self.forwarding_delay_threshold_ms)
 
     def for_pacing(self, period_ms: float, tick_ms: float) -> Settings:
-        """For packets that far apart: no finer resolution is claimed than two send gaps that pacing itself makes."""
+        """Return the settings for packets that far apart: two send gaps of pacing are the finest resolution claimed."""
         claimed_ms = max(self.claimed_resolution_ms, 2 * (period_ms + tick_ms))
         return replace(self, pacing_tick_ms=tick_ms, claimed_resolution_ms=claimed_ms)
 

@@ -128,35 +128,35 @@ class Fault(ABC):
 
     @abstractmethod
     def silences(self) -> frozenset[Stream]:
-        """What it leaves nothing of on its links: no other fault shows in that."""
+        """Return the streams of which it leaves nothing on its links: no other fault shows in them."""
 
     @abstractmethod
     def shows_in(self) -> frozenset[Stream]:
-        """By the fate of which frames alone it can be told; none when it also shows in something else."""
+        """Return the streams by whose fate alone it can be told; none when it also shows in something else."""
 
     def on(self, fabric: Fabric) -> Fault:
-        """The same with what only the fabric can tell it. InputError when the fabric has no room for it."""
+        """Return the fault with what only the fabric can tell it. InputError when the fabric has no room for it."""
         return self
 
     def slowed(self, times: int) -> Fault:
-        """The same for a ``times``-th of the traffic."""
+        """Return the fault as it is for a ``times``-th of the traffic."""
         return self
 
     def last_step(self, planned: PlannedFault) -> PlannedFault | None:
-        """What it becomes in the end, when planned so, that hides more than it does itself."""
+        """Return what it becomes in its last step, when planned so, where that hides more than the first."""
         return None
 
     def bears(self, mine: PlannedFault, other: PlannedFault) -> bool:
-        """Whether it composes with another that hits the same switch as a whole; ``mine`` is itself as planned."""
+        """Tell whether it composes with another that hits the same switch as a whole; ``mine`` is itself as planned."""
         return False
 
     @property
     def replacement(self) -> Replacement | None:
-        """Who goes on with the work of the host that it kills."""
+        """The spare that goes on with the work of the host it kills."""
         return None
 
     def with_spare(self, spare: str) -> Fault:
-        """The same with the spare of its replacement."""
+        """Return the fault with this spare as replacement."""
         return self
 
     @property
@@ -183,15 +183,15 @@ class CarrierFault(Fault):
     NEEDS: ClassVar[frozenset[Need]] = frozenset()
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Done once, undone once."""
+        """Take carrier once and give it back once."""
         return once(at_ns, for_ns)
 
     def silences(self) -> frozenset[Stream]:
-        """All that its links carry."""
+        """Silence all that its links carry."""
         return EVERYTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """In carrier, or in more than one link's frames."""
+        """Show in carrier, or in more than one link's frames."""
         return NOTHING
 
 
@@ -213,7 +213,7 @@ class LinkFault(CarrierFault):
         return (fabric.link(self.link),)
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """None: both ends live on."""
+        """No node: both ends live on."""
         return ()
 
 
@@ -232,7 +232,7 @@ class PlannedFault:
         return self.fault.edges(self.at_ns, self.for_ns)
 
     def edges_of(self, kind: EdgeKind) -> tuple[PlannedEdge, ...]:
-        """Those of one kind, in order."""
+        """Its edges of one kind, in order."""
         return tuple(edge for edge in self.edges if edge.kind is kind)
 
     @property

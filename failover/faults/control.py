@@ -37,11 +37,11 @@ class TorControlHang(SwitchFault):
     PART: ClassVar[SwitchPart] = SwitchPart.CONTROL
 
     def silences(self) -> frozenset[Stream]:
-        """LACP: none is sent, none is heard. ARP is answered by the kernel; BGP sessions stand until they time out."""
+        """Silence all LACP, sent and heard. ARP is answered by the kernel; BGP sessions stand until they time out."""
         return streams(Direction, (Frames.LACP,))
 
     def act(self, levers: Levers) -> Action:
-        """Its control plane."""
+        """Stop the ToR's control plane."""
         return levers.hang(levers.fabric.node(self.switch).name)
 
 
@@ -58,11 +58,11 @@ class TorLeave(SwitchFault):
     SESSIONS_DOWN: ClassVar[bool] = False
 
     def silences(self) -> frozenset[Stream]:
-        """None: it forwards on."""
+        """Silence nothing: the ToR forwards on."""
         return NOTHING
 
     def act(self, levers: Levers) -> Action:
-        """Its LACP."""
+        """Have the ToR tell its LACP partners that it is out of Synchronization."""
         return levers.leave(levers.fabric.node(self.switch).name)
 
 
@@ -83,7 +83,7 @@ class TorDrain(SwitchFault):
     grace_ns: int = parameter("grace", Unit.DURATION, 100 * MS, 600_000 * MS)
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Three steps, one boot."""
+        """Drain in three steps; one boot repairs them all."""
         steps = (
             PlannedEdge(at_ns, EdgeKind.FAILURE),
             PlannedEdge(at_ns + self.grace_ns // 2, EdgeKind.FAILURE, 1, TorLeave(self.switch)),
@@ -92,21 +92,21 @@ class TorDrain(SwitchFault):
         return steps if for_ns is None else (*steps, PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR))
 
     def silences(self) -> frozenset[Stream]:
-        """None until it goes down."""
+        """Silence nothing until the ToR goes down."""
         return NOTHING
 
     def act(self, levers: Levers) -> Action:
-        """The first step, its host routes; the others are parts."""
+        """Withdraw the host routes, the first step; the other steps are parts."""
         return levers.withdraw(levers.fabric.node(self.switch).name)
 
     def last_step(self, planned: PlannedFault) -> PlannedFault | None:
-        """The crash that it ends in."""
+        """Return the crash that the drain ends in."""
         down_ns = planned.at_ns + self.grace_ns
         for_ns = None if planned.for_ns is None else planned.for_ns - self.grace_ns
         return PlannedFault(planned.id, TorCrash(self.switch), down_ns, for_ns)
 
     def bears(self, mine: PlannedFault, other: PlannedFault) -> bool:
-        """A crash while it is drained, if the ToR is not back before its hour has come, or not within its downtime."""
+        """Bear a crash of the drained ToR that lasts until the drain takes it down, or beyond the time it is down."""
         if not isinstance(other.fault, TorCrash):
             return False
         down_ns = mine.at_ns + self.grace_ns
@@ -137,13 +137,13 @@ class BgpReset(LinkFault):
         return (PlannedEdge(at_ns, EdgeKind.FAILURE),)
 
     def silences(self) -> frozenset[Stream]:
-        """None: carrier and forwarding are untouched."""
+        """Silence nothing: carrier and forwarding are untouched."""
         return NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """In what the daemons say."""
+        """Show in what the daemons say, not in any frames' fate."""
         return NOTHING
 
     def act(self, levers: Levers) -> Action:
-        """The session."""
+        """Reset the session."""
         return levers.reset_session(levers.fabric.link(self.link))

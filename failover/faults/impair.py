@@ -79,15 +79,15 @@ class OneWayLoss(_Silent):
     direction: Direction = choice("direction", Direction)  # noqa: RUF009 - a field
 
     def silences(self) -> frozenset[Stream]:
-        """All that goes that way."""
+        """Silence all that goes that way."""
         return streams((self.direction,), Frames)
 
     def shows_in(self) -> frozenset[Stream]:
-        """In all that goes that way."""
+        """Show in all that goes that way."""
         return streams((self.direction,), Frames)
 
     def act(self, levers: Levers) -> Action:
-        """Where that direction arrives."""
+        """Drop everything where that direction arrives."""
         return levers.lose(self, levers.fabric.link(self.link), (self.direction,), Lost.EVERYTHING)
 
 
@@ -108,15 +108,15 @@ class SilentDrop(_Silent):
     traffic: Dropped = choice("traffic", Dropped, default=Dropped.EVERYTHING)  # noqa: RUF009 - a field
 
     def silences(self) -> frozenset[Stream]:
-        """What it takes, when it takes all of it."""
+        """Silence the frames it drops, when it drops all of them."""
         return streams(Direction, self.traffic.frames) if self.share == 1.0 else NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """In data; the little else that ``all-but-control`` takes is hardly ever sent."""
+        """Show in data; the little else that ``all-but-control`` takes is hardly ever sent."""
         return EVERYTHING if self.traffic is Dropped.EVERYTHING else streams(Direction, (Frames.DATA,))
 
     def act(self, levers: Levers) -> Action:
-        """At both ends."""
+        """Drop a share of the frames at both ends."""
         return levers.lose(
             self, levers.fabric.link(self.link), Directions.BOTH.each, Lost(self.traffic.value), self.share
         )
@@ -140,15 +140,15 @@ class LacpLoss(_Silent):
     direction: Directions = choice("direction", Directions, default=Directions.BOTH)  # noqa: RUF009 - a field
 
     def silences(self) -> frozenset[Stream]:
-        """LACPDUs."""
+        """Silence LACPDUs."""
         return streams(self.direction.each, (Frames.LACP,))
 
     def shows_in(self) -> frozenset[Stream]:
-        """In LACPDUs."""
+        """Show in LACPDUs."""
         return streams(self.direction.each, (Frames.LACP,))
 
     def act(self, levers: Levers) -> Action:
-        """Where it arrives."""
+        """Drop LACPDUs where they arrive."""
         return levers.lose(self, levers.fabric.link(self.link), self.direction.each, Lost.LACP)
 
 
@@ -169,15 +169,15 @@ class ArpLoss(_Silent):
     direction: Directions = choice("direction", Directions, default=Directions.BOTH)  # noqa: RUF009 - a field
 
     def silences(self) -> frozenset[Stream]:
-        """ARP."""
+        """Silence ARP."""
         return streams(self.direction.each, (Frames.ARP,))
 
     def shows_in(self) -> frozenset[Stream]:
-        """In ARP."""
+        """Show in ARP."""
         return streams(self.direction.each, (Frames.ARP,))
 
     def act(self, levers: Levers) -> Action:
-        """Where it arrives."""
+        """Drop ARP where it arrives."""
         return levers.lose(self, levers.fabric.link(self.link), self.direction.each, Lost.ARP)
 
 
@@ -196,15 +196,15 @@ class BitCorruption(_Silent):
     share: float = parameter("share", Unit.PERCENT, 0.0001, 1.0)
 
     def silences(self) -> frozenset[Stream]:
-        """None: what is corrupted still arrives, and is counted."""
+        """Silence nothing: what is corrupted still arrives, and is counted."""
         return NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """In data."""
+        """Show in data."""
         return streams(Direction, (Frames.DATA,))
 
     def act(self, levers: Levers) -> Action:
-        """At both ends."""
+        """Flip bits of what arrives at both ends."""
         return levers.corrupt(self, levers.fabric.link(self.link), self.share)
 
 
@@ -224,15 +224,15 @@ class LinkDelay(_Silent):
     jitter_ns: int = parameter("jitter", Unit.DURATION, 0, 1000 * MS, default=0)
 
     def silences(self) -> frozenset[Stream]:
-        """None: all arrives, later."""
+        """Silence nothing: all arrives, later."""
         return NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """In every frame."""
+        """Show in every frame."""
         return EVERYTHING
 
     def act(self, levers: Levers) -> Action:
-        """At both ends."""
+        """Delay what leaves both ends."""
         return levers.delay(self, levers.fabric.link(self.link), self.delay_ns, self.jitter_ns)
 
 
@@ -251,17 +251,17 @@ class RateDrop(_Silent):
     rate: float = parameter("rate", Unit.PERCENT, 0.001, 0.99)
 
     def silences(self) -> frozenset[Stream]:
-        """None: as much as fits arrives."""
+        """Silence nothing: as much as fits arrives."""
         return NOTHING
 
     def shows_in(self) -> frozenset[Stream]:
-        """In every frame: whatever goes there waits."""
+        """Show in every frame: whatever goes there waits."""
         return EVERYTHING
 
     def slowed(self, times: int) -> RateDrop:
-        """A ``times``-th of the rate for a ``times``-th of the traffic."""
+        """Take a ``times``-th of the rate for a ``times``-th of the traffic."""
         return replace(self, rate=self.rate / times)
 
     def act(self, levers: Levers) -> Action:
-        """At both ends."""
+        """Lower the rate of both ends."""
         return levers.slow(self, levers.fabric.link(self.link), self.rate)

@@ -17,7 +17,7 @@ class _Cut(LinkFault):
     """The lower end is taken down; the upper loses carrier with it."""
 
     def act(self, levers: Levers) -> Action:
-        """One port."""
+        """Take the lower end's port down."""
         link = levers.fabric.link(self.link)
         return levers.cut([(link, link.lower.node)])
 
@@ -59,7 +59,7 @@ class AdminDown(LinkFault):
     end: End = choice("end", End)  # noqa: RUF009 - a field
 
     def act(self, levers: Levers) -> Action:
-        """The port at that end."""
+        """Take the port at that end down."""
         link = levers.fabric.link(self.link)
         return levers.cut([(link, (link.lower if self.end is End.HOST else link.upper).node)])
 

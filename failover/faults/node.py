@@ -45,11 +45,11 @@ class NicDown(ManyLinksFault):
         return fabric.nic(self.nic).links
 
     def act(self, levers: Levers) -> Action:
-        """Its ports."""
+        """Take all ports of the NIC down."""
         return levers.cut([(link, link.lower.node) for link in self.links_hit(levers.fabric)])
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """None: the host lives on."""
+        """No node: the host lives on."""
         return ()
 
 
@@ -77,7 +77,7 @@ class HostDown(ManyLinksFault):
         return fabric.links_of(fabric.node(self.host).name)
 
     def act(self, levers: Levers) -> Action:
-        """All its ports."""
+        """Take all ports of the host down."""
         return levers.cut([(link, link.lower.node) for link in self.links_hit(levers.fabric)])
 
     def nodes_hit(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class _Crash(SwitchFault):
     """It dies as a whole."""
 
     def act(self, levers: Levers) -> Action:
-        """Its ports and daemons."""
+        """Kill the switch: its ports and its daemons."""
         return levers.crash((levers.fabric.node(self.switch).name,))
 
 
@@ -168,11 +168,11 @@ class TorDataplaneDeath(SwitchFault):
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_FORWARD})
 
     def silences(self) -> frozenset[Stream]:
-        """What goes through it, and is not for the ToR itself."""
+        """Silence what goes through the ToR and is not for the ToR itself."""
         return streams(Direction, (Frames.DATA,))
 
     def act(self, levers: Levers) -> Action:
-        """Its forwarding."""
+        """Stop the ToR's forwarding."""
         return levers.stop_forwarding(levers.fabric.node(self.switch).name)
 
 
@@ -205,7 +205,7 @@ class PlaneDown(ManyLinksFault):
         return self.plane
 
     def on(self, fabric: Fabric) -> PlaneDown:
-        """The same, knowing the switches it takes. InputError when there is no such plane."""
+        """Return the fault with the switches it takes. InputError when there is no such plane."""
         return replace(self, switches=self.dying(fabric))
 
     def dying(self, fabric: Fabric) -> tuple[str, ...]:
@@ -222,5 +222,5 @@ class PlaneDown(ManyLinksFault):
         return self.switches
 
     def act(self, levers: Levers) -> Action:
-        """All of them."""
+        """Kill all these switches in one batch."""
         return levers.crash(self.dying(levers.fabric))

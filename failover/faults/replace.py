@@ -41,15 +41,15 @@ class SpareTakeover(ManyLinksFault):
         return fabric.links_of(fabric.node(self.spare).name)
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """None: the spare lived before."""
+        """No node: the spare lived before."""
         return ()
 
     def silences(self) -> frozenset[Stream]:
-        """None: nothing of the network changes."""
+        """Silence nothing: the network stays as it is."""
         return NOTHING
 
     def act(self, levers: Levers) -> Action:
-        """Nothing: the traffic does it."""
+        """Do nothing to the lab: the traffic takes over."""
         return NO_ACTION
 
     @property
@@ -74,7 +74,7 @@ class HostReplaced(HostDown):
     spare: str = name("spare")  # '' until ``scenarios.drill.spares`` has found one
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
-        """Death, takeover, power."""
+        """The host's death, the spare's takeover, and power back."""
         death = PlannedEdge(at_ns, EdgeKind.FAILURE)
         takeover = PlannedEdge(at_ns + self.after_ns, EdgeKind.REPAIR, 0, SpareTakeover(self.spare, self.host))
         power = () if for_ns is None else (PlannedEdge(at_ns + for_ns, EdgeKind.REPAIR, 1),)
@@ -82,9 +82,9 @@ class HostReplaced(HostDown):
 
     @property
     def replacement(self) -> Replacement:
-        """By its spare."""
+        """The spare, ``after`` the death."""
         return Replacement(self.host, self.spare, self.after_ns)
 
     def with_spare(self, spare: str) -> HostReplaced:
-        """The same with this spare."""
+        """Return the fault with this spare."""
         return replace(self, spare=spare)

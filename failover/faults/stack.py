@@ -27,5 +27,5 @@ class StackUpgrade(SwitchFault):
     reload_ns: int = parameter("reload", Unit.DURATION, 10 * MS, 600_000 * MS)
 
     def act(self, levers: Levers) -> Action:
-        """Its boot with that version."""
+        """Boot the ToR with that version."""
         return levers.reload(levers.fabric.node(self.switch).name, str(self.version), self.reload_ns)

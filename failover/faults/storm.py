@@ -57,7 +57,7 @@ class FlapStorm(ManyLinksFault):
         return self.area
 
     def on(self, fabric: Fabric) -> FlapStorm:
-        """The storm as it breaks over ``fabric``. InputError for an unknown target, and for more than MOST_FLAPS."""
+        """Return the storm with its flaps on ``fabric``. InputError: an unknown target, or more than MOST_FLAPS."""
         return replace(self, flaps=self._drawn(fabric))
 
     def links_hit(self, fabric: Fabric) -> tuple[Link, ...]:
@@ -65,7 +65,7 @@ class FlapStorm(ManyLinksFault):
         return access_links(fabric, self.area)
 
     def nodes_hit(self) -> tuple[str, ...]:
-        """None."""
+        """No node: links alone flap."""
         return ()
 
     def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
@@ -81,7 +81,7 @@ class FlapStorm(ManyLinksFault):
         return tuple(sorted(found, key=lambda edge: edge.at_ns))
 
     def act(self, levers: Levers) -> Action:
-        """Nothing: its flaps are parts."""
+        """Do nothing itself: its flaps are parts."""
         return NO_ACTION
 
     def _drawn(self, fabric: Fabric) -> tuple[Flap, ...]:

@@ -38,7 +38,7 @@ def median_interval(values: Sequence[float], *, resamples: int = RESAMPLES) -> t
 
 
 def _medians(drawn: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Of every row; the mean of the middle two when their number is even."""
+    """The median of every row; the mean of the middle two when their number is even."""
     ordered = np.sort(drawn, axis=1)
     size = drawn.shape[1]
     middle: npt.NDArray[np.float64] = (ordered[:, (size - 1) // 2] + ordered[:, size // 2]) / 2

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Statistic(StrEnum):
-    """The value is what a drill file writes after ``over_repeats``."""
+    """A statistic over the runs; the value is what a drill file writes after ``over_repeats``."""
 
     EVERY = "every"  # the limit holds for every run
     MEDIAN = "median"  # it holds for the median over the runs, whichever runs these are

@@ -164,7 +164,7 @@ def _tells(check: Check) -> bool:
 
 
 def _gate(answers: Sequence[Outcome], total: int) -> Outcome:
-    """Of those that could tell none may break it, none be too near, and no more than a third be missing."""
+    """Judge by the runs that could tell: none may break the limit, none be too near, at most a third be missing."""
     if Outcome.FAIL in answers:
         return Outcome.FAIL
     missing = 3 * (total - len(answers)) > total or not answers
@@ -180,7 +180,7 @@ def _value(check: Check) -> float:
 
 
 def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Sequence[float]) -> Estimate:
-    """``values``: of ``told``, then of the runs that state nothing because nothing was broken."""
+    """Add the figures over the runs. ``values``: of ``told``, then of runs that state nothing as nothing was broken."""
     low, high = _interval(told, values) if len(values) >= LEAST_RUNS[Statistic.MEDIAN] else (math.nan, math.nan)
     sign = 1 if found.bound in _UPPER else -1
     ranked = [(check.outcome is Outcome.FAIL, sign * _value(check), -number) for number, check in told]
@@ -202,7 +202,7 @@ def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Se
 
 
 def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tuple[float, float]:
-    """From the low end of the median of the runs' low ends to the high end of that of their high ends."""
+    """The interval from the low end of the median of the runs' low ends to the high end of that of their high ends."""
     ends = [
         (value, value) if check.low is None or check.high is None or math.isinf(value) else (check.low, check.high)
         for (_, check), value in zip(told, values[: len(told)], strict=True)
@@ -212,7 +212,7 @@ def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tup
 
 
 def _over_statistic(found: Estimate, limit: float, told: Sequence[tuple[int, Check]], total: int) -> Estimate:
-    """Judged on the statistic that was asked for, where one was."""
+    """Judge by the statistic that was asked for, where one was."""
     if found.over is Statistic.EVERY:
         return found
     if found.runs < (least := LEAST_RUNS[found.over]):
@@ -247,7 +247,7 @@ def _finite(value: float) -> float | None:
 
 
 def _as_check(estimate: Estimate) -> Check:
-    """For reports that show checks: the worst run stands for what was measured, or the median where that is judged."""
+    """Return a check for reports; what was measured is the worst run, or the median where that is judged."""
     is_median = estimate.over is Statistic.MEDIAN
     measured = estimate.median if is_median else estimate.worst
     margin = None

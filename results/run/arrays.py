@@ -54,7 +54,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
 
 
 def read_arrays(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Array]:
-    """The arrays, which are just those ``wanted``. InputError when they are not, MachineError when too large."""
+    """Read the arrays, just those ``wanted``. InputError when they are not, MachineError when too large."""
     check_memory(path, sum(each.size for each in wanted.values()))
     try:
         with zipfile.ZipFile(path) as archive:
@@ -96,7 +96,7 @@ def _planes(array: Array) -> npt.NDArray[np.uint8]:
 
 
 def _exactly(member: IO[bytes], size: int) -> bytes:
-    """At most ``size`` bytes, of however many there are."""
+    """Read at most ``size`` bytes, of however many there are."""
     parts, left = [], size
     while left and (part := member.read(min(left, 1 << 24))):
         parts.append(part)

@@ -19,7 +19,7 @@ class Progress:
 
 
 def encode(news: Progress) -> bytes:
-    """One line."""
+    """Write news as one line of JSON."""
     return json.dumps(asdict(news)).encode() + b"\n"
 
 

@@ -21,7 +21,7 @@ class FittingTable(Table):
     """A ``rich`` table of one-line ``Text`` cells."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Itself where it fits; else parts of it that do, each with the first column in front."""
+        """Print the table where it fits; else parts of it that do, each with the first column in front."""
         room = options.max_width
         natural = [self._width(index, whole=True) for index in range(len(self.columns))]
         if sum(natural) + _GAP * (len(natural) - 1) <= room:
@@ -34,18 +34,18 @@ class FittingTable(Table):
             yield from self._part(part, least, natural, room, first=number == 0).plain(console, options)
 
     def plain(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """As rich would show it."""
+        """The table as ``rich`` shows it."""
         yield from super().__rich_console__(console, options)
 
     def _width(self, index: int, *, whole: bool) -> int:
-        """Of the widest cell, or of the widest word."""
+        """The width of the widest cell, or of the widest word."""
         column = self.columns[index]
         texts = [str(column.header), *(str(cell) for cell in column.cells)]
         pieces = texts if whole else [word for text in texts for word in text.split(" ")]
         return max((Text(piece).cell_len for piece in pieces), default=0)
 
     def _least(self, index: int) -> int:
-        """What a column must have: its widest word, and some room where it holds sentences."""
+        """The least width of a column: its widest word, and some room where it holds sentences."""
         return max(self._width(index, whole=False), min(self._width(index, whole=True), _SENTENCE))
 
     def _part(

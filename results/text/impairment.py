@@ -32,7 +32,7 @@ def impairment_table(metrics: DrillMetrics) -> Table | None:
 
 
 def _differs(result: EdgeResult, metrics: DrillMetrics) -> bool:
-    """Something was late, or nothing arrived for longer than packets were missing, by more than can be told."""
+    """Whether something was late, or nothing arrived for longer than packets were missing, by more than can be told."""
     found = result.impairment
     reach_ms = 2 * max(result.resolution_ms, result.send_gap_ms) + metrics.noise.delay_variation_ms
     return found.late > 0 or found.worst_receive_gap_ms > result.worst_outage_tbm_ms + reach_ms

@@ -118,7 +118,7 @@ def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
 
 
 def _outage_interval(result: EdgeResult, bound: str) -> str:
-    """Of the worst outage; the figure itself says it of one that was not seen, and one without end has none."""
+    """The interval of the worst outage; '-' for one that was not seen, whose figure says it, and one without end."""
     if bound or not result.worst_outage_plbm_ms:
         return NONE
     return result.worst_outage_interval_ms.text
@@ -130,7 +130,7 @@ def outage_text(ms: float, interval: Interval) -> str:
 
 
 def rounded_up(value: float) -> float:
-    """To the digits that are shown: a bound that is rounded down is none."""
+    """Round up to the digits that are shown: a bound that is rounded down is none."""
     steps = 10.0 ** _digits(value)
     return float(math.ceil(value * steps - 1e-6) / steps)
 

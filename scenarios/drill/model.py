@@ -49,8 +49,10 @@ class Workload:
     seed: int | None = None  # of the pattern; None: the fabric's
 
     def slowed(self, times: int) -> Workload:
-        """For a kernel on which packets cost ``times`` as much: less load, longer ticks, and from 20 times on half the
-        queue pairs, so that what each of them sends stays dense enough to see an outage in."""
+        """Return the workload for a kernel on which packets cost ``times`` as much: less load, longer ticks.
+
+        From 20 times on it has half the queue pairs, so that each sends densely enough to see an outage in.
+        """
         if times <= 1:
             return self
         queue_pairs = self.queue_pairs if times < VERY_SLOW else max(1, self.queue_pairs // 2)
@@ -67,7 +69,7 @@ class Timeline:
     settle_ns: int
 
     def slowed(self, times: int) -> Timeline:
-        """For a ``times``-th of the traffic: a link that turns slow has as much less left for it."""
+        """Return the timeline for a ``times``-th of the traffic: a link that turns slow keeps as much less for it."""
         return replace(self, faults=tuple(replace(each, fault=each.fault.slowed(times)) for each in self.faults))
 
     @property
@@ -98,8 +100,10 @@ class Drill:
         return replace(self.profile.settings, forwarding_delay_threshold_ms=self.delay_threshold_ns / 1e6)
 
     def slowed(self, times: int) -> Drill:
-        """The same drill for a slow kernel: the traffic it can carry (``Workload.slowed``), and what can be expected of
-        that; from 20 times on, where daemons and drivers are an order of magnitude slower too, in more time."""
+        """Return the drill for a slow kernel: the traffic it can carry, and what can be expected of that.
+
+        From 20 times on, where daemons and drivers are an order of magnitude slower too, in more time.
+        """
         workload = self.workload.slowed(times)
         queue_pairs = workload.queue_pairs / self.workload.queue_pairs
         expectations = tuple(each.slowed(times, queue_pairs) for each in self.expectations)

@@ -31,23 +31,23 @@ class FlowAt:
 
     @property
     def dead(self) -> bool:
-        """Its queue pair had errored by the end of the window."""
+        """Whether its queue pair had errored by the end of the window."""
         stopped = self.flow.stopped_at_ns
         return self.result.stopped_by_error or (stopped is not None and stopped < self.edge.edge.window_end_ns)
 
     @property
     def silent(self) -> bool:
-        """Its queue pair had errored before: it sent nothing that could be lost."""
+        """Whether its queue pair had errored before: it sent nothing that could be lost."""
         return self.dead and not self.result.stopped_by_error and not self.result.sent
 
     @property
     def open_ended(self) -> bool:
-        """It lost packets here and never came back."""
+        """Whether it lost packets here and never came back."""
         return self.result.stopped_by_error or not self.result.recovered
 
     @property
     def outage_ms(self) -> float:
-        """PLBM; for a flow that never came back at least the time from the first loss to the end of the window."""
+        """Its outage by PLBM; of a flow that never came back, at least from the first loss to the end of the window."""
         first_ns = self.result.first_loss_at_ns
         if not self.open_ended or first_ns is None:
             return self.result.outage_plbm_ms
@@ -55,7 +55,7 @@ class FlowAt:
 
     @property
     def interval_ms(self) -> Interval:
-        """Of ``outage_ms``; one that never ended has no upper end, and lasted that long at least."""
+        """The interval of ``outage_ms``; one that never ended has no upper end, and lasted that long at least."""
         return Interval(self.outage_ms, self.outage_ms) if self.open_ended else self.result.budget.interval
 
     @property
@@ -105,7 +105,7 @@ def whole_record(expectation: Expectation, metrics: DrillMetrics) -> list[FlowRe
 
 
 def nothing(expectation: Expectation) -> Figure:
-    """No figure: there is no such flow."""
+    """Return no figure: there is no such flow."""
     where = f" in {', '.join(expectation.scope.words)}" if expectation.scope else ""
     which = "" if expectation.flows is Flows.ALL else f"{expectation.flows} "
     return Figure(None, f"the run has no {which}flow{where} at such an edge")
@@ -121,6 +121,6 @@ def flows_by_edge(expectation: Expectation, metrics: DrillMetrics) -> dict[str, 
 
 
 def no_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
-    """No figure: there is no such flow, or none that could lose anything."""
+    """Return no figure: there is no such flow, or none that could lose anything."""
     died = len({at.flow.name for at in chosen_flows(expectation, metrics)})
     return Figure(None, f"all {died} queue pairs had died before") if died else nothing(expectation)

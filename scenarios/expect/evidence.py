@@ -33,5 +33,5 @@ class Evidence(NamedTuple):
 def from_metrics(
     measure: Callable[[Expectation, DrillMetrics], Figure],
 ) -> Callable[[Expectation, Evidence], Figure]:
-    """A metric that reads the metrics alone."""
+    """Measure by a function that reads the metrics alone."""
     return lambda expectation, evidence: measure(expectation, evidence.metrics)

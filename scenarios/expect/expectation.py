@@ -82,7 +82,7 @@ class Expectation:
         return " ".join([*words, *self.when, self.bound.value.replace("_", " "), self.limit_text])
 
     def slowed(self, times: int, queue_pairs: float) -> Expectation:
-        """For a kernel that gets a ``times``-th of the packets, and so much of the queue pairs: counts in proportion.
+        """Return the expectation for a ``times``-th of the packets, and share of queue pairs: counts in proportion.
 
         From 20 times on upper limits on times, and on what is lost in a time, are stretched too.
         """
@@ -125,5 +125,5 @@ class Expectation:
 
 
 def _whole(limit: float, upper: bool) -> int:
-    """A limit on a count, rounded to the generous side; something that must be there at all still must."""
+    """Round a limit on a count to the generous side; something that must be there at all still must."""
     return math.ceil(limit) if upper else max(math.floor(limit), min(math.ceil(limit), 1))

@@ -17,14 +17,14 @@ from scenarios.expect.scope import Scope
 
 
 class _Part(Enum):
-    """Of the time from an edge to the next."""
+    """A part of the time from an edge to the next."""
 
     DURING = auto()  # all of it
     AFTER = auto()  # the last part
 
 
 def _goodput(part: _Part, expectation: Expectation, metrics: DrillMetrics) -> Figure:
-    """Of before the first fault, in percent, for the NIC and direction that fares worst by the limit."""
+    """Goodput in percent of that before the first fault, of the NIC and direction that fares worst by the limit."""
     groups: dict[tuple[str, str, str], list[FlowAt]] = {}
     for at in chosen_flows(expectation, metrics):
         for nic, direction in _ends(at, expectation.scope):

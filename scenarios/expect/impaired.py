@@ -22,12 +22,12 @@ class AtEdge:
 
     @property
     def impairment(self) -> Impairment:
-        """Its own."""
+        """Its impairment."""
         return self.result.impairment
 
     @property
     def open_ended(self) -> bool:
-        """Packets in time did not come back."""
+        """Whether packets in time did not come back."""
         return self.result.stopped_by_error or not self.impairment.over
 
     @property

@@ -89,12 +89,12 @@ class Metric:
 
     @property
     def by_flow(self) -> bool:
-        """Takes ``flows``."""
+        """Whether it takes ``flows``."""
         return self.takes is Takes.FLOWS
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> CoreSchema:
-        """In files it is its key."""
+        """Write a metric in files as its key."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_plain_validator_function(

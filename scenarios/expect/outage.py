@@ -27,7 +27,7 @@ def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
 
 
 def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
-    """In a run without faults: the longest outage of all, seen or between two packets."""
+    """The longest outage of a run without faults, seen or between two packets."""
     flows = [flow for flow in metrics.flows if scope.has_flow(flow.src_nic, flow.dst_nic, None)]
     found = [(outage.plbm_ms, flow.name) for flow in flows for outage in flow.longest_outages]
     worst_ms, name = max(found, default=(0.0, ""))
@@ -48,7 +48,7 @@ def _outage_evidence(at: FlowAt) -> str:
 
 
 def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
-    """Of the edge where it is worst; flows that never came back are longer than all others."""
+    """The 95th percentile at the edge where it is worst; flows that never came back are longer than all others."""
     by_edge = flows_by_edge(expectation, metrics)
     if not by_edge:
         return no_outage(expectation, metrics)

@@ -46,7 +46,7 @@ def _never(_edge: EdgeResult) -> bool:
 
 
 def _recover(expectation: Expectation, metrics: DrillMetrics) -> Figure:
-    """The same of recovery, which has an end only when every flow came back, and is none when no flow lost anything."""
+    """Recovery, which has an end only when every flow came back, and is none when no flow lost anything."""
     edges = edges_of(expectation, metrics)
     lost = [edge for edge in edges if edge.flows_unrecovered or edge.flows_died]
     if lost:

@@ -21,7 +21,7 @@ from scenarios.expect.whole import first_of
 
 
 def _limit(expectation: Expectation) -> float:
-    """In the unit of the measured figure; a time divided as that was, so that equal ones are equal to the last bit."""
+    """The limit in the unit of the figure; a time divided as that was, so that equal ones are equal to the last bit."""
     unit = expectation.metric.unit
     return expectation.limit / 1e6 if unit is Unit.MS else expectation.limit * (100.0 if unit is Unit.SHARE else 1.0)
 
@@ -43,7 +43,7 @@ def judge(drill: Expecting, metrics: DrillMetrics, facts: RunFacts) -> Verdict:
 
 
 def judge_expectation(expectation: Expectation, evidence: Evidence) -> Check:
-    """One expectation held against the run."""
+    """Hold one expectation against the run."""
     figure = expectation.metric.measure(expectation, evidence)
     if expectation.metric.shape is Shape.YES_NO:
         kept = None if figure.value is None else bool(figure.value) == bool(expectation.limit)
@@ -67,14 +67,14 @@ def judge_expectation(expectation: Expectation, evidence: Evidence) -> Check:
 
 
 def _judge_open(check: Check, upper: bool) -> Outcome:
-    """Of a figure that is only a lower bound, because something never came back."""
+    """Judge a figure that is only a lower bound, because something never came back."""
     if upper:
         return Outcome.FAIL
     return Outcome.PASS if check.outcome is Outcome.PASS else Outcome.INCONCLUSIVE
 
 
 def _never_asked(facts: RunFacts) -> Iterator[Check]:
-    """What holds in every drill and is only worth a line when it does not."""
+    """Check what must hold in every drill and is worth a line only when it does not."""
     if facts.deviations:
         yield holds("the lab as the fabric decides, before any fault", False, evidence=first_of(facts.deviations))
     if facts.strays:
@@ -82,7 +82,7 @@ def _never_asked(facts: RunFacts) -> Iterator[Check]:
 
 
 def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Check]) -> Iterator[Check]:
-    """What no drill needs to ask for: flows that no fault touches lose nothing, nor does any before the first fault.
+    """Check what no drill asks for: flows that no fault touches lose nothing, nor does any before the first fault.
 
     Of ``checks``, those of the expectations, one may say so already; one about some of them says nothing of the rest.
     """

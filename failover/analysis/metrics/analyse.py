@@ -212,5 +212,5 @@ def _edge_result(
 
 
 def _interval(flows: Sequence[FlowEdgeResult], statistic: Callable[[Sequence[float]], float]) -> Interval:
-    """Of a statistic of the flows' outages."""
+    """The interval of a statistic of the flows' outages."""
     return of_statistic((flow.budget.interval for flow in flows), statistic) if flows else Interval(0.0, 0.0)

@@ -19,7 +19,7 @@ NS_PER_MS = 1e6
 def lossy(
     certain_ns: float, possible_ns: float, methods_ns: Sequence[float], noise_ms: float, clock_ms: float
 ) -> OutageBudget:
-    """Of outages that took packets; the bounds are those of ``outage``, the methods PLBM and TBM."""
+    """Return the budget of outages that took packets; the bounds are those of ``outage``, the methods PLBM and TBM."""
     methods_ms = [value / NS_PER_MS for value in methods_ns]
     return outage_budget(certain_ns / NS_PER_MS, possible_ns / NS_PER_MS, methods_ms, noise_ms, clock_ms)
 
@@ -27,7 +27,7 @@ def lossy(
 def lossless(
     trace: FlowTrace, start_ns: int, end_ns: int, noise_ms: float, clock_ms: float, *, died: bool
 ) -> OutageBudget:
-    """Of a flow that lost nothing sent in [start, end): an outage may hide in the largest gap between its packets.
+    """Return the budget of a flow that lost nothing sent in [start, end): the largest gap may hide an outage.
 
     One that begins in the window lasts no longer than to the packet behind it: were that lost, it would be the next
     edge's. A queue pair that has ``died`` sends no more; another that falls silent could hide all the rest.

@@ -18,7 +18,7 @@ _Arrival = tuple[int, FlowTrace]
 
 
 def downtime(traces: Sequence[FlowTrace], edges: Sequence[Edge], packets: int) -> Downtime | None:
-    """Of the takeover at the last of ``edges``, all in order of time; None when that is none.
+    """Return the downtime at a takeover, the last of ``edges`` in order of time; None when that is no takeover.
 
     At work is a stand-in of which ``packets`` in order have arrived, or another that stands in for it: a peer may be
     replaced as well.

@@ -41,14 +41,14 @@ def _bps(trace: FlowTrace, start_ns: int, end_ns: int) -> float:
 
 
 def add(goodputs: Sequence[Goodput]) -> Goodput:
-    """Sum of goodputs over the same windows."""
+    """Sum goodputs over the same windows."""
     return Goodput(
         sum(g.before_bps for g in goodputs), sum(g.during_bps for g in goodputs), sum(g.after_bps for g in goodputs)
     )
 
 
 def inherited(old: FlowResult, new: FlowResult) -> FlowResult:
-    """A stand-in with the goodput of before that the flow it replaces had, up to the edge at which it begins."""
+    """Give a stand-in the goodput of before that the flow it replaces had, up to the edge at which it begins."""
     begins = next((at for at, edge in enumerate(new.edges) if edge.relation is not Relation.ABSENT), len(new.edges))
     edges = [
         replace(edge, goodput=replace(edge.goodput, before_bps=old.edges[at].goodput.before_bps))

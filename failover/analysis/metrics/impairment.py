@@ -59,7 +59,7 @@ def _late(trace: FlowTrace, settings: Settings) -> Flags:
 
 
 def _without(trace: FlowTrace, late: Flags) -> FlowTrace:
-    """The flow as somebody sees it for whom a late packet is a lost one."""
+    """Return the flow with its late packets counted as lost."""
     return replace(trace, arrival_ns=np.where(late, NEVER, trace.arrival_ns)) if late.any() else trace
 
 
@@ -80,7 +80,7 @@ def _paced_ns(trace: FlowTrace, settings: Settings) -> float:
 
 
 def _impairment(trace: FlowTrace, window: Window, judged: FlowEdgeResult, doubtful: Ints) -> Impairment:
-    """From the figures of the flow with late packets missing."""
+    """Make an impairment of the flow's figures with late packets missing."""
     span = trace.span(window.start_ns, window.end_ns)
     first, last = np.searchsorted(doubtful, (span.start, span.stop))
     held_ms = int(last - first) * trace.period_ns / NS_PER_MS

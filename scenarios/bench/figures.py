@@ -30,6 +30,7 @@ from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lab.lab import Lab
 from testbed.lab.service import preflight
 from testbed.lab.wire import wire
+from testbed.lag.host_nft import NFT
 
 _MEASURED = TypeAdapter(Measured)
 _ELEPHANTS_S = 3.0
@@ -86,7 +87,7 @@ def _up_and_down(fabric: Fabric) -> Measured:
 
     def body() -> int:
         started = time.monotonic()
-        wire(fabric, "nft")
+        wire(fabric, NFT)
         os.write(writer, json.dumps(time.monotonic() - started).encode() + b"\n")
         signal.pause()
         return 0
@@ -152,7 +153,7 @@ async def _first(events: list[Event], lab: Lab, after_ns: int, wanted: Callable[
 def _port_loss_skew(runs: int) -> Measured:
     """Put all ports of a ToR down in one batch and see when each far end loses carrier; no daemon is in the way."""
     fabric = build(PRESETS["small"].spec)
-    spaces = wire(fabric, "nft").namespaces
+    spaces = wire(fabric, NFT).namespaces
     tor = next(node.name for node in fabric.nodes if node.role is Role.TOR)
     links = fabric.links_of(tor)
     far = [link.lower if link.upper.node == tor else link.upper for link in links]

@@ -14,6 +14,8 @@ from testbed.fabric.model import Fabric, LinkKind, Node
 from testbed.kernel.ns import NetNs
 from testbed.lab.lab import Lab
 from testbed.lab.state import State
+from testbed.lag.datapath import LagKind
+from testbed.lag.datapaths import DATAPATHS
 from testbed.lag.lacpdu import PortInfo
 
 _SEED = "net/ipv4/fib_multipath_hash_seed"
@@ -22,12 +24,12 @@ _PRIORITY = 65535  # of a system, the standard's default
 
 def deviations(lab: Lab) -> tuple[str, ...]:
     """What is not as the fabric decides, one line each; empty in a healthy lab."""
-    wanted, found = expected(lab.fabric, lab.datapath), actual(lab)
+    wanted, found = expected(lab.fabric, DATAPATHS[lab.datapath]), actual(lab)
     wrong = (f"{key}: is {found[key]}, should be {value}" for key, value in wanted.items() if found[key] != value)
     return (*contradictions(lab.fabric), *wrong)
 
 
-def expected(fabric: Fabric, datapath: str) -> State:
+def expected(fabric: Fabric, datapath: LagKind) -> State:
     """A healthy lab on ``datapath``: partner of each LACP port, rate of each port, ECMP seed of each switch. Pure.
 
     Linux bonding counts its ports and makes its key by itself: of such a host only the system is known.
@@ -42,7 +44,7 @@ def expected(fabric: Fabric, datapath: str) -> State:
         assert tor.lacp_system is not None
         partner = _partner(tor.lacp_system, link.upper.key, link.upper.port_id)
         found[f"LACP partner of {link.lower.label}"] = partner
-        host = _partner(nic.mac, nic.rail + 1, link.lower.port_id) if datapath == "nft" else f"system {nic.mac}"
+        host = _partner(nic.mac, nic.rail + 1, link.lower.port_id) if datapath.numbered else f"system {nic.mac}"
         found[f"LACP partner of {link.upper.label}"] = host
     for node in fabric.switches:
         found[f"ECMP seed of {node.name}"] = str(node.ecmp_seed)
@@ -78,6 +80,7 @@ def _heard(partner: PortInfo) -> str:
 
 
 def _partners(lab: Lab) -> Iterator[tuple[str, str]]:
+    numbered = DATAPATHS[lab.datapath].numbered
     for nic in lab.nics.values():
         for status, link in zip(nic.status(), nic.nic.links, strict=True):
             yield f"LACP partner of {link.lower.label}", _heard(status.partner)
@@ -86,7 +89,7 @@ def _partners(lab: Lab) -> Iterator[tuple[str, str]]:
         for link in lab.fabric.links_of(name):
             if link.kind is LinkKind.ACCESS:
                 partner = heard.get(link.upper.name)
-                words = _heard(partner) if partner is not None and lab.datapath == "nft" else _system_of(partner)
+                words = _heard(partner) if partner is not None and numbered else _system_of(partner)
                 yield f"LACP partner of {link.upper.label}", words
 
 

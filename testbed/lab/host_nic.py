@@ -8,7 +8,6 @@ on recovery in 802.3ad mode), without asking whether anybody heard.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Fabric, Nic
@@ -17,25 +16,21 @@ from testbed.kernel.ns import NetNs
 from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lab.announce import Announcer
 from testbed.lab.watch import Message
-from testbed.lag.datapath import UDP
-from testbed.lag.host_bond import BondLag
-from testbed.lag.host_lag import HostLag, NftLag
+from testbed.lag.datapath import UDP, LagKind, LagPlace
 from testbed.lag.machine import PortStatus
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo
 from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
 
-_AS_STAMPED: Mapping[str, float] = MappingProxyType({})
-
 
 class HostNic:
-    """One NIC, its LAG on ``datapath`` ('kernel' or 'nft'); ``on_move`` is told to move a connection."""
+    """One NIC, its LAG of ``kind``; ``on_move`` is told to move a connection."""
 
     def __init__(
         self,
         fabric: Fabric,
         nic: Nic,
-        datapath: str,
+        kind: LagKind,
         space: NetNs,
         nft: Nft,
         sink: EventSink,
@@ -47,18 +42,14 @@ class HostNic:
         self._ifindexes = {nic.lag_ifindex, *(link.lower.ifindex for link in nic.links)}
         self._active: tuple[str, ...] = ()
         self.announcer = Announcer(nic, space)
-        self._lag: HostLag = (
-            BondLag(nic, space, nft, sink, self._set_active)
-            if datapath == "kernel"
-            else NftLag(fabric, nic, space, nft, sink, self._set_active)
-        )
+        self._lag = kind.make(LagPlace(fabric, nic, space, nft, sink, self._set_active))
+        self._moves_itself = kind.moves_itself
         control = fabric.spec.path_control
         settings = HostSettings(control.refresh_ms, control.hold_ms, control.hold_max_ms)
         self._agent = HostAgent(nic.name, self._ports, settings, self._map, fabric.spec.seed)
         tors = {link.lower.name: link.upper.mac for link in nic.links}
         agent_io = AgentIo(nic.host, space, self._agent, self._ports, sink, on_move, tors, self._lag.look)
         self._agent_io = agent_io if control.enabled else None
-        self._moves_itself = datapath == "kernel"
 
     def start(self) -> None:
         """Start path control and the LAG; no port carries anything yet."""
@@ -113,15 +104,14 @@ class HostNic:
         return self._lag.status()
 
     def driver_text(self) -> str:
-        """/proc/net/bonding of this NIC, evidence for a run folder; '' on the nft datapath."""
+        """What the driver of its LAG says (/proc/net/bonding), evidence for a run folder; '' where there is none."""
         return self._lag.driver_text()
 
-    def _set_active(self, ports: tuple[str, ...], stamped: Mapping[str, float] = _AS_STAMPED) -> None:
+    def _set_active(self, ports: tuple[str, ...], stamped: Mapping[str, float]) -> None:
         grown = bool(set(ports) - set(self._active))
         seen_ns = now_ns()
         self._lag.set_active(ports)
         self._active = ports
-        # The driver has moved by the time we see it; the nft datapath moves in set_active.
         at_ns = seen_ns if self._moves_itself else now_ns()
         detail: dict[str, str | int | float] = {"ports": ",".join(ports), **stamped}
         self._sink(Event(at_ns, EventKind.LAG, self.nic.host, self.nic.lag, "active", detail))

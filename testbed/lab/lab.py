@@ -28,6 +28,7 @@ from testbed.lab.tor import Tor
 from testbed.lab.watch import Listeners, Message, Watcher
 from testbed.lab.wire import Wiring, wire
 from testbed.lag.choose import choose
+from testbed.lag.datapath import LagKind
 from testbed.routing import bird
 from testbed.routing.daemon import BirdDaemon
 from testbed.routing.pathcontrol.actions import Move
@@ -75,11 +76,12 @@ class Lab:
     def start(self) -> None:
         """Wire the fabric and start every daemon. MachineError, naming the way out, when the machine refuses."""
         nft_slot()  # while there are low descriptors
-        self.datapath = choose(self.fabric.spec.lag)
-        self.wiring = wire(self.fabric, self.datapath)
+        kind = choose(self.fabric.spec.lag)
+        self.datapath = kind.name
+        self.wiring = wire(self.fabric, kind)
         spaces = self.wiring.namespaces
         self.impairments = Impairments(self.fabric, spaces, self.requests)
-        self._start_hosts()
+        self._start_hosts(kind)
         for node in self.fabric.switches:
             if node.role is Role.TOR:
                 self.tors[node.name] = Tor(self.fabric, node, spaces[node.name], self.emit)
@@ -95,13 +97,13 @@ class Lab:
             self.birds[node.name].start()
         self.stacks.start()
 
-    def _start_hosts(self) -> None:
+    def _start_hosts(self, kind: LagKind) -> None:
         assert self.wiring is not None
         for host in self.fabric.hosts:
             space = self.wiring.namespaces[host.name]
             nft = Nft(space)
             for nic in self.fabric.nics_of(host.name):
-                made = HostNic(self.fabric, nic, self.datapath, space, nft, self.emit, self._on_move)
+                made = HostNic(self.fabric, nic, kind, space, nft, self.emit, self._on_move)
                 made.start()
                 self.nics[nic.name] = made
 

@@ -20,7 +20,7 @@ from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
 from testbed.kernel.sandbox import bind_mount
-from testbed.lag import bond
+from testbed.lag.datapath import LagKind
 from testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
 
 NETNS_DIR = Path("/run/netns")
@@ -46,7 +46,7 @@ class Wiring:
     missing: tuple[Sysctl, ...]  # optional settings that this kernel does not have
 
 
-def wire(fabric: Fabric, datapath: str) -> Wiring:
+def wire(fabric: Fabric, datapath: LagKind) -> Wiring:
     """Make every node, link, address, rate and static route of ``fabric``. MachineError when the kernel refuses.
 
     Call it as the first process of a sandbox: the namespaces are also bound under /run/netns for ``ip netns``.
@@ -60,7 +60,8 @@ def wire(fabric: Fabric, datapath: str) -> Wiring:
         nodes[node.name] = _make_node(node, missing)
     try:
         root = Netlink(home)
-        root.run([*_veths(fabric, nodes), *(_lag_veths(fabric, nodes) if datapath == "nft" else ())])
+        lags = (request for nic in fabric.nics for request in datapath.interfaces(fabric, nic, nodes[nic.host]))
+        root.run([*_veths(fabric, nodes), *lags])
         root.close()
         for node in fabric.nodes:
             link = Netlink(nodes[node.name])
@@ -125,26 +126,7 @@ def _veths(fabric: Fabric, nodes: Mapping[str, NetNs]) -> Iterator[bytes]:
         )
 
 
-def _lag_veths(fabric: Fabric, nodes: Mapping[str, NetNs]) -> Iterator[bytes]:
-    """The nft datapath's LAG interface is one end of a veth pair; GSO bursts are cut there, before the LAG hash."""
-    for nic in fabric.nics:
-        here = nodes[nic.host]
-        yield rtnl.add_veth(
-            nic.lag,
-            nic.lag_ifindex,
-            here,
-            nic.inner,
-            nic.inner_ifindex,
-            here,
-            mac=nic.mac,
-            peer_mac=nic.mac,
-            mtu=fabric.spec.mtu,
-            split_gso=True,
-            peer_promiscuous=True,
-        )
-
-
-def node_requests(fabric: Fabric, node: Node, datapath: str) -> Iterator[bytes]:
+def node_requests(fabric: Fabric, node: Node, datapath: LagKind) -> Iterator[bytes]:
     """Everything one node needs once its interfaces exist, in order. Pure."""
     yield rtnl.set_link(1, up=True)
     for link in fabric.links_of(node.name):
@@ -160,17 +142,11 @@ def node_requests(fabric: Fabric, node: Node, datapath: str) -> Iterator[bytes]:
             assert there.address is not None
             yield rtnl.add_neighbour(here.ifindex, there.address.partition("/")[0], there.mac)
     for nic in fabric.nics_of(node.name):
-        yield from _bond(fabric, nic) if datapath == "kernel" else [rtnl.set_link(nic.inner_ifindex, up=True)]
+        yield from datapath.raised(fabric, nic)
     yield from nic_requests(fabric, node)
     for table in preset_tables(fabric, node):
         for port in table.ingress.values():
             yield rtnl.add_rule(table.number, _RULE_PRIORITY, iif=port.name)
-
-
-def _bond(fabric: Fabric, nic: Nic) -> list[bytes]:
-    members = [link.lower.ifindex for link in nic.links]
-    fast = fabric.spec.lacp.rate == "fast"
-    return bond.make(nic.lag, nic.lag_ifindex, members, mac=nic.mac, mtu=fabric.spec.mtu, fast=fast)
 
 
 def nic_requests(fabric: Fabric, host: Node) -> Iterator[bytes]:

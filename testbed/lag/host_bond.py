@@ -14,17 +14,17 @@ does, the state is read at the pace of the driver's own machines.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.fabric.model import Nic
-from testbed.kernel.nft import Nft
+from testbed.events import Event, EventKind, now_ns
+from testbed.fabric.model import Fabric, Nic
+from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
+from testbed.lag import bond
+from testbed.lag.datapath import LagKind, LagPlace
 from testbed.lag.kernel_datapath import BondPorts, KernelDatapath, Member
+from testbed.lag.machine import PortStatus
 from testbed.lag.states import Mux, Rx
-
-OnDecided = Callable[[tuple[str, ...], Mapping[str, float]], None]
-"""Told the active ports, and how far off the present moment may be from when the driver decided on them."""
 
 _MACHINES_S = 0.1
 """The driver runs its LACP machines ten times a second (AD_TIMER_INTERVAL)."""
@@ -35,21 +35,18 @@ _JIFFY_MS = 10.0
 class BondLag:
     """A bond that wiring made."""
 
-    def __init__(self, nic: Nic, space: NetNs, nft: Nft, sink: EventSink, on_active: OnDecided) -> None:
+    def __init__(self, place: LagPlace) -> None:
+        nic = place.nic
         self._host = nic.host
-        self._sink = sink
+        self._sink = place.sink
         members = [Member(link.lower.name, link.lower.ifindex) for link in nic.links]
-        self._datapath = KernelDatapath(space, nft, Member(nic.lag, nic.lag_ifindex), members)
-        self._on_active = on_active
+        self._datapath = KernelDatapath(place.space, place.nft, Member(nic.lag, nic.lag_ifindex), members)
+        self._on_active = place.on_active
         self._active: tuple[str, ...] = ()
         self._machines: Mapping[str, tuple[Rx, Mux]] = {}
         self._looked_ns = now_ns()
         self._again: asyncio.TimerHandle | None = None
         self._closed = False
-        self.set_active = self._datapath.set_active
-        self.port_for = self._datapath.port_for
-        self.status = self._datapath.status
-        self.driver_text = self._datapath.text
 
     def start(self) -> None:
         """Have ARP go to every port; the driver has been speaking LACP since it has ports."""
@@ -82,6 +79,22 @@ class BondLag:
             self._on_active(ports.active, late | {"early_ms": _JIFFY_MS} if by_lacp else {})
         self._tell(ports, late)
 
+    def set_active(self, ports: Sequence[str]) -> None:
+        """Mirror ARP to these ports where the driver does not; it has moved all else already."""
+        self._datapath.set_active(ports)
+
+    def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
+        """The port by the driver's hash."""
+        return self._datapath.port_for(src_ip, dst_ip, sport, dport, proto, active)
+
+    def status(self) -> tuple[PortStatus, ...]:
+        """LACP of each port, as far as the driver tells."""
+        return self._datapath.status()
+
+    def driver_text(self) -> str:
+        """/proc/net/bonding of this LAG. OSError when the bond is gone."""
+        return self._datapath.text()
+
     def _tell(self, ports: BondPorts, late: Mapping[str, float]) -> None:
         """Put on the timeline which LACP states changed since the last look; those in between are not seen."""
         for port, states in ports.machines.items():
@@ -96,3 +109,35 @@ class BondLag:
         if self._again is not None:
             self._again.cancel()
             self._again = None
+
+
+def _problem(probe: NetNs) -> str | None:
+    netlink = Netlink(probe)
+    try:
+        netlink.run([bond.create_bond("probe0", 100, mac="02:00:00:00:00:01", mtu=1500, fast=True)])
+    except OSError as error:
+        return f"no Linux bonding here ({error.strerror or error}): modprobe bonding, or write lag: nft"
+    finally:
+        netlink.close()
+    return None
+
+
+def _nothing(_fabric: Fabric, _nic: Nic, _space: NetNs) -> Iterable[bytes]:
+    return ()
+
+
+def _bonded(fabric: Fabric, nic: Nic) -> Iterable[bytes]:
+    members = [link.lower.ifindex for link in nic.links]
+    fast = fabric.spec.lacp.rate == "fast"
+    return bond.make(nic.lag, nic.lag_ifindex, members, mac=nic.mac, mtu=fabric.spec.mtu, fast=fast)
+
+
+KERNEL = LagKind(
+    name="kernel",
+    problem=_problem,
+    interfaces=_nothing,
+    raised=_bonded,
+    make=BondLag,
+    moves_itself=True,
+    numbered=False,
+)

@@ -11,6 +11,7 @@ from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
 from testbed.lab.asfabric import contradictions, deviations, expected
 from testbed.lab.breaking.impair import Delay, Slow
+from testbed.lag.host_nft import NFT
 from tests.lab.running import running, tiny
 
 TINY = build(PRESETS["tiny"].spec)
@@ -46,7 +47,7 @@ def test_a_port_id_without_its_offset_is_told() -> None:
 
 
 def test_what_is_expected_names_every_port_and_switch_once() -> None:
-    found = expected(TINY, "nft")
+    found = expected(TINY, NFT)
     access = sum(len(nic.links) for nic in TINY.nics)
     assert len(found) == 2 * len(TINY.links) + 2 * access + len(TINY.switches)
     assert found["LACP partner of p0.s0.h0:r0p1"].endswith(f"port {TINY.nics[0].links[1].upper.port_id}")

@@ -13,6 +13,7 @@ from testbed.fabric.spec import SHARED_SYSTEM_ID
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
 from testbed.lab.lab import Lab
 from testbed.lag.choose import choose
+from testbed.lag.host_bond import KERNEL
 from testbed.lag.lacpdu import PortState
 from testbed.lag.machine import PortStatus
 from testbed.lag.states import Mux, Rx
@@ -26,7 +27,7 @@ _TICK_MS = 100
 
 
 def needs_bonding() -> None:
-    if choose("auto") != "kernel":
+    if choose("auto") is not KERNEL:
         pytest.skip("this kernel has no bonding driver")
 
 

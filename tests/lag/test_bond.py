@@ -13,7 +13,8 @@ from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
 from testbed.lag import bond
 from testbed.lag.choose import choose
-from testbed.lag.datapath import LagDatapath
+from testbed.lag.host_bond import KERNEL
+from testbed.lag.host_nft import NFT
 from testbed.lag.kernel_datapath import KernelDatapath, Member, mirror_rules, mirror_setup
 from testbed.lag.lacpdu import PortState
 from tests.lag import rack
@@ -100,10 +101,10 @@ def test_arp_that_leaves_an_interface_is_mirrored_to_each_port_and_to_no_other()
 
 @pytest.mark.kernel
 def test_auto_takes_what_there_is_and_a_missing_driver_is_named() -> None:
-    assert choose("nft") == "nft"
+    assert choose("nft") is NFT
     found = choose("auto")
-    if found == "kernel":
-        assert choose("kernel") == "kernel"
+    if found is KERNEL:
+        assert choose("kernel") is KERNEL
     else:
         with pytest.raises(MachineError, match="modprobe bonding"):
             choose("kernel")
@@ -111,13 +112,13 @@ def test_auto_takes_what_there_is_and_a_missing_driver_is_named() -> None:
 
 @pytest.mark.kernel
 def test_a_bond_stands_over_both_ports_and_sends_arp_to_both() -> None:
-    if choose("auto") != "kernel":
+    if choose("auto") is not KERNEL:
         pytest.skip("this kernel has no bonding driver")
     where = rack.build()
     netlink, nft = Netlink(where.host), Nft(where.host)
     members = [Member(name, 20 + index) for index, name in enumerate(PORTS)]
     netlink.run(bond.make("bond9", 99, [member.ifindex for member in members], mac=NIC_MAC, mtu=rack.MTU, fast=True))
-    path: LagDatapath = KernelDatapath(where.host, nft, Member("bond9", 99), members)
+    path = KernelDatapath(where.host, nft, Member("bond9", 99), members)
     path.setup()
     path.set_active(PORTS)
     lag = wire(where.host, "bond9")

@@ -9,7 +9,6 @@ from ipaddress import IPv4Address
 import pytest
 
 from testbed.kernel.nft import Nft, NftError
-from testbed.lag.datapath import LagDatapath
 from testbed.lag.nft_datapath import NftDatapath
 from tests.lag import rack
 from tests.lag.rack import NIC_MAC, PORTS, QUIET_S, Rack, arrivals, ipv4_frame, udp_frame, wire
@@ -19,8 +18,8 @@ TCP, UDP = 6, 17
 pytestmark = pytest.mark.kernel
 
 
-def datapath(where: Rack, seed: int = 0x1234) -> LagDatapath:
-    made: LagDatapath = NftDatapath(Nft(where.host), "bond0", "bond0i", PORTS, seed)
+def datapath(where: Rack, seed: int = 0x1234) -> NftDatapath:
+    made = NftDatapath(Nft(where.host), "bond0", "bond0i", PORTS, seed)
     made.setup()
     return made
 

@@ -1,0 +1,145 @@
+"""The LAG of a NIC by our LACP speaker and nftables, where there is no bonding driver."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from testbed.errors import MachineError
+from testbed.fabric.model import Fabric, Nic
+from testbed.kernel import rtnl
+from testbed.kernel.nft import Nft
+from testbed.kernel.ns import NetNs
+from testbed.lag.config import LacpConfig, PortConfig
+from testbed.lag.datapath import LagKind, LagPlace
+from testbed.lag.machine import PortStatus
+from testbed.lag.nft_datapath import NftDatapath
+from testbed.lag.speaker import Speaker
+
+_FEATURES = """
+table netdev probe {
+  chain c {
+    type filter hook ingress device "lo" priority 0;
+    ether type arp dup to "lo"
+    jhash ip saddr . ip daddr mod 2 seed 1 == 0 fwd to "lo"
+  }
+}
+"""
+_WAY_OUT = "apt install libnftables1, modprobe -a nft_fwd_netdev nft_dup_netdev nft_hash, or modprobe bonding"
+
+
+class NftLag:
+    """Our LACP speaker, and nftables as datapath."""
+
+    def __init__(self, place: LagPlace) -> None:
+        fabric, nic = place.fabric, place.nic
+        names = tuple(link.lower.name for link in nic.links)
+        self._datapath = NftDatapath(place.nft, nic.lag, nic.inner, names, lag_seed(fabric, nic))
+        self._on_active = place.on_active
+        lacp = LacpConfig(
+            system=nic.mac,
+            key=nic.rail + 1,
+            fast=fabric.spec.lacp.rate == "fast",
+            aggregate_wait_ns=fabric.spec.lacp.aggregate_wait_ms * 1_000_000,
+        )
+        ports = [PortConfig(link.lower.name, link.lower.port_id) for link in nic.links]
+        self._speaker = Speaker(nic.host, place.space, lacp, ports, emit=place.sink, on_active=self._decided)
+        self._down_delay_s = fabric.spec.lacp.down_delay_ms / 1000
+        self._lost: dict[str, asyncio.TimerHandle] = {}  # ports whose loss of carrier the speaker is still to hear of
+
+    def start(self) -> None:
+        """Make the rules and begin to speak LACP."""
+        self._datapath.setup()
+        self._speaker.start()
+
+    def close(self) -> None:
+        """Stop; what was still to be told of carrier is not told any more."""
+        for waiting in self._lost.values():
+            waiting.cancel()
+        self._lost.clear()
+        self._speaker.stop()
+
+    def carrier(self, port: str, up: bool) -> None:
+        """Tell the speaker: of a carrier at once, of its loss after ``down_delay_ms`` if it is still away then."""
+        if port in self._lost:
+            self._lost.pop(port).cancel()
+        if up or not self._down_delay_s:
+            self._speaker.carrier(port, up)
+        else:
+            loop = asyncio.get_running_loop()
+            self._lost[port] = loop.call_later(self._down_delay_s, self._speaker.carrier, port, False)
+
+    def look(self) -> None:
+        """Nothing: the speaker knows."""
+
+    def set_active(self, ports: Sequence[str]) -> None:
+        """Swap the rules."""
+        self._datapath.set_active(ports)
+
+    def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
+        """The port by nftables' hash."""
+        return self._datapath.port_for(src_ip, dst_ip, sport, dport, proto, active)
+
+    def status(self) -> tuple[PortStatus, ...]:
+        """How our speaker stands."""
+        return self._speaker.status()
+
+    def driver_text(self) -> str:
+        """There is no driver."""
+        return ""
+
+    def _decided(self, ports: tuple[str, ...]) -> None:
+        self._on_active(ports, {})
+
+
+def lag_seed(fabric: Fabric, nic: Nic) -> int:
+    """The LAG hash seed of a NIC, from the fabric's seed: 32 bits, not zero."""
+    digest = hashlib.blake2b(f"{fabric.spec.seed}/lag/{nic.name}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") | 1
+
+
+def _problem(probe: NetNs) -> str | None:
+    try:
+        nft = Nft(probe)
+    except MachineError as error:
+        return f"no LAG datapath here ({error}): {_WAY_OUT}"
+    try:
+        nft.run(_FEATURES)
+    except OSError as error:
+        return f"no LAG datapath here ({str(error).splitlines()[0]}): {_WAY_OUT}"
+    finally:
+        nft.close()
+    return None
+
+
+def _pair(fabric: Fabric, nic: Nic, space: NetNs) -> Iterator[bytes]:
+    """The LAG interface is one end of a veth pair; GSO bursts are cut there, before the LAG hash."""
+    yield rtnl.add_veth(
+        nic.lag,
+        nic.lag_ifindex,
+        space,
+        nic.inner,
+        nic.inner_ifindex,
+        space,
+        mac=nic.mac,
+        peer_mac=nic.mac,
+        mtu=fabric.spec.mtu,
+        split_gso=True,
+        peer_promiscuous=True,
+    )
+
+
+def _raised(_fabric: Fabric, nic: Nic) -> Iterator[bytes]:
+    yield rtnl.set_link(nic.inner_ifindex, up=True)
+
+
+NFT = LagKind(
+    name="nft",
+    problem=_problem,
+    interfaces=_pair,
+    raised=_raised,
+    make=NftLag,
+    moves_itself=False,
+    numbered=True,
+)

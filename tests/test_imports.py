@@ -40,6 +40,10 @@ ROOMS = {
     "testbed.lab": 50,
     "testbed.doctor": 40,
     "testbed.routing": 30,
+    "testbed.routing.pathcontrol": 15,
+    "testbed.routing.pathcontrol.agent_io": 30,  # what has to do with a kernel
+    "testbed.routing.pathcontrol.tor_agent": 30,
+    "testbed.routing.pathcontrol.fib": 25,
     "testbed.lag": 30,
     "testbed.fabric": 20,
     "testbed.kernel": 20,

@@ -65,7 +65,7 @@ def excuse(fabric: Fabric, faults: Sequence[PlannedFault], flow: FlowSpec) -> st
         gone = frozenset[str]().union(*(out.links for out in seen if _holds(out, moment.start_ns)))
         if not joined(fabric, source, target, gone):
             return f"no path is left at {moment.start_ns // MS} ms, {moment.fault.KIND} of {moment.fault.target}"
-    if fabric.planes > 1 and not fabric.spec.path_control.enabled:
+    if fabric.planes > 1 and fabric.spec.path_control.chosen.agent is None:
         hit = [out for out in seen if _touches(fabric, out.fault, flow)]
         if hit:
             return f"{hit[0].fault.KIND} of {hit[0].fault.target}, and path control is off"

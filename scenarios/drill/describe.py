@@ -12,6 +12,7 @@ from scenarios.drill.workload import flows_of, packet_period_ns
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.files.units import format_duration, format_percent
+from testbed.routing.pathcontrol.policies import DEFAULT
 
 
 def describe(drill: Drill) -> list[str]:
@@ -30,7 +31,8 @@ def describe(drill: Drill) -> list[str]:
 def _fabric(fabric: Fabric) -> str:
     roles = Counter(node.role.value for node in fabric.nodes)
     nodes = ", ".join(f"{n} {role}{'s' if n > 1 else ''}" for role, n in roles.items())
-    control = "" if fabric.planes == 1 else f", path control {'on' if fabric.spec.path_control.enabled else 'off'}"
+    policy = fabric.spec.path_control.chosen.name
+    control = "" if fabric.planes == 1 else f", path control {'on' if policy == DEFAULT else policy}"
     return f"{fabric.spec.name} ({fabric.spec.architecture}): {nodes}, {len(fabric.links)} links{control}"
 
 

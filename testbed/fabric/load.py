@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from testbed.errors import InputError
 from testbed.fabric.architectures import ARCHITECTURES
+from testbed.fabric.architectures.architecture import Problem
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
@@ -17,6 +19,7 @@ from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Plain, Where, read, shorten
+from testbed.routing.pathcontrol.policies import OFF
 
 
 class _TopologyFile(FabricSpec):
@@ -91,12 +94,20 @@ def _spec(mistakes: Mistakes, at: Where, given: dict[str, Plain], name: str) -> 
         return None
     if file.architecture not in ARCHITECTURES:
         return None
-    problems = contradictions(file)
+    problems = [*contradictions(file), *_two_words(file)]
     for where, text in problems:
         mistakes.add((*at, *where), text)
     if problems:
         return None
     return FabricSpec.model_validate(file.model_dump(exclude={"preset"}, exclude_unset=True))
+
+
+def _two_words(file: FabricSpec) -> Iterator[Problem]:
+    """One key that says yes, another that says no."""
+    control = file.path_control
+    if control.enabled and control.model_fields_set >= {"enabled", "policy"} and control.policy == OFF:
+        text = "path_control.policy is off, but path_control.enabled is yes; leave one of them out"
+        yield ("path_control", "policy"), text
 
 
 def _base(mistakes: Mistakes, at: Where, given: dict[str, Plain]) -> dict[str, Plain]:

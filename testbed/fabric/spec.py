@@ -11,6 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from testbed.files.words import OneOf
+from testbed.routing.pathcontrol.policies import DEFAULT, OFF, PATH_POLICIES, PathPolicy
+
 _RATE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bit/s|bps|b)?\s*$")
 _FACTOR = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _RATE_MAX = 10**15
@@ -109,10 +112,18 @@ class BgpSpec(Strict):
     bfd: BfdSpec | None = Field(default=None, description="left out: no BFD; {}: every 100 ms, three missing")
 
 
+def _unread(value: object) -> object:
+    """The word ``off``, which YAML reads as no."""
+    return OFF if value is False else value
+
+
 class PathControlSpec(Strict):
     """Host-switch path control (see docs/path-control.md): the answer to the dual-plane gap."""
 
-    enabled: bool = True
+    enabled: bool = Field(default=True, description="no: the policy off")
+    policy: Annotated[str, OneOf(PATH_POLICIES), BeforeValidator(_unread)] = Field(
+        default=DEFAULT, description="what a host does when a destination is gone behind one of its ports"
+    )
     refresh_ms: int = Field(
         default=500, ge=50, le=60_000, description="interest refresh; also bounds recovery from a lost notice"
     )
@@ -131,6 +142,11 @@ class PathControlSpec(Strict):
         le=3_600_000,
         description="longest hold; twice that without a loss, and all is forgotten",
     )
+
+    @property
+    def chosen(self) -> PathPolicy:
+        """The policy in force."""
+        return PATH_POLICIES[self.policy if self.enabled else OFF]
 
 
 class StackSpec(Strict):

@@ -8,6 +8,7 @@ on recovery in 802.3ad mode), without asking whether anybody heard.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Fabric, Nic
@@ -20,7 +21,16 @@ from testbed.lag.datapath import UDP, LagKind, LagPlace
 from testbed.lag.machine import PortStatus
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
+from testbed.routing.pathcontrol.host_agent import Connection, HostSettings
+from testbed.routing.pathcontrol.policies import HostPlace, HostPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class _Control:
+    """Path control of a NIC: what decides, and what carries it out."""
+
+    agent: HostPolicy
+    io: AgentIo
 
 
 class HostNic:
@@ -46,33 +56,36 @@ class HostNic:
         self._moves_itself = kind.moves_itself
         control = fabric.spec.path_control
         settings = HostSettings(control.refresh_ms, control.hold_ms, control.hold_max_ms)
-        self._agent = HostAgent(nic.name, self._ports, settings, self._map, fabric.spec.seed)
+        place = HostPlace(nic.name, self._ports, settings, self._map, fabric.spec.seed)
         tors = {link.lower.name: link.upper.mac for link in nic.links}
-        agent_io = AgentIo(nic.host, space, self._agent, self._ports, sink, on_move, tors, self._lag.look)
-        self._agent_io = agent_io if control.enabled else None
+        self._control: _Control | None = None
+        if control.chosen.agent is not None:
+            agent = control.chosen.agent(place)
+            io = AgentIo(nic.host, space, agent, self._ports, sink, on_move, tors, self._lag.look)
+            self._control = _Control(agent, io)
 
     def start(self) -> None:
         """Start path control and the LAG; no port carries anything yet."""
-        if self._agent_io is not None:
-            self._agent_io.start()
+        if self._control is not None:
+            self._control.io.start()
         self._lag.start()
 
     def close(self) -> None:
         """Fall silent and close the sockets; the interfaces stay as they are."""
         self._lag.close()
         self.announcer.close()
-        if self._agent_io is not None:
-            self._agent_io.stop()
+        if self._control is not None:
+            self._control.io.stop()
 
     def connect(self, connections: Iterable[Connection]) -> None:
         """Put queue pairs under path control (nothing happens where it is turned off)."""
-        if self._agent_io is not None:
-            self._agent_io.perform(self._agent.add(connections, now_ns()))
+        if self._control is not None:
+            self._control.io.perform(self._control.agent.add(connections, now_ns()))
 
     def disconnect(self, connections: Iterable[int]) -> None:
         """Queue pairs that are done."""
-        if self._agent_io is not None:
-            self._agent.remove(connections)
+        if self._control is not None:
+            self._control.agent.remove(connections)
 
     def carrier(self, port: str, up: bool) -> None:
         """The link monitor saw this member port's carrier."""
@@ -115,8 +128,8 @@ class HostNic:
         at_ns = seen_ns if self._moves_itself else now_ns()
         detail: dict[str, str | int | float] = {"ports": ",".join(ports), **stamped}
         self._sink(Event(at_ns, EventKind.LAG, self.nic.host, self.nic.lag, "active", detail))
-        if self._agent_io is not None:
-            self._agent_io.perform(self._agent.set_active(ports, now_ns()))
+        if self._control is not None:
+            self._control.io.perform(self._control.agent.set_active(ports, now_ns()))
         self.announcer.carry(len(ports), grown=grown)
 
     def _map(self, sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:

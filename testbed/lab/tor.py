@@ -83,7 +83,7 @@ class Tor:
             self._reload = Reload(self._fabric, self.node, self._sink, self._released)
             self._refuse()
         self._routes.resync()
-        if self._fabric.spec.path_control.enabled:
+        if self._fabric.spec.path_control.chosen.agent is not None:
             self._agent = self._make_agent()
             hosts = {name: link.lower.mac for name, link in self._access.items()}
             self._agent_io = AgentIo(self.node.name, self._space, self._agent, tuple(hosts), self._sink, peers=hosts)

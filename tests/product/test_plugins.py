@@ -33,9 +33,15 @@ def test_a_drill_of_plug_ins_is_read_with_them_and_refused_without() -> None:
     assert hpn("drill", "validate", str(DRILL), HPN_PLUGINS=str(OWN)).returncode == 0
     without = hpn("drill", "validate", str(DRILL))
     assert without.returncode == 2
-    for unknown in ("no preset 'rack'", "workload.pattern is 'ring'", "is 'dim'; write one of", "'worst_send_gap'"):
+    for unknown in (
+        "topology.preset is 'rack'",
+        "workload.pattern is 'ring'",
+        "is 'dim'; write one of",
+        "'worst_send_gap'",
+    ):
         assert unknown in without.stderr
     assert "write one of permutation, pairs, incast" in without.stderr
+    assert "topology.path_control.policy is 'home-at-once'; write one of move-source-ports, off" in without.stderr
 
 
 def test_a_fault_of_a_plug_in_composes_and_its_architecture_names_its_contradictions(tmp_path: Path) -> None:

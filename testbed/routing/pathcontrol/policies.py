@@ -1,0 +1,75 @@
+"""What a host does when a plane or a path to a destination is gone: the words of ``path_control.policy``. Pure.
+
+A new way is an agent and one entry. Agents decide; ``agent_io`` and ``testbed.lab.host_nic`` carry out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from testbed.entries import Registry
+from testbed.routing.pathcontrol.actions import Action
+from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings, PortFor
+
+
+class HostPolicy(Protocol):
+    """The agent of one NIC: it is told what happens, and says what is to be done."""
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """When ``on_timer`` wants to be called; None for never."""
+
+    def add(self, connections: Iterable[Connection], now_ns: int) -> Sequence[Action]:
+        """New queue pairs."""
+
+    def remove(self, connections: Iterable[int]) -> None:
+        """Queue pairs that are done."""
+
+    def set_active(self, ports: Iterable[str], now_ns: int) -> Sequence[Action]:
+        """The LAG's collecting and distributing ports changed."""
+
+    def on_frame(self, port: str, payload: bytes, now_ns: int) -> Sequence[Action]:
+        """The ToR behind ``port`` sent a frame of path control."""
+
+    def on_timer(self, now_ns: int) -> Sequence[Action]:
+        """The deadline has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostPlace:
+    """What an agent knows of its NIC."""
+
+    nic: str
+    ports: tuple[str, ...]  # member ports of its LAG
+    settings: HostSettings
+    port_for: PortFor
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathPolicy:
+    """One way. ``agent`` makes that of a NIC; without one, hosts do nothing and ToRs tell them nothing."""
+
+    name: str  # in a topology file
+    summary: str  # for docs/path-control.md
+    agent: Callable[[HostPlace], HostPolicy] | None
+
+
+def _source_ports(place: HostPlace) -> HostPolicy:
+    return HostAgent(place.nic, place.ports, place.settings, place.port_for, place.seed)
+
+
+DEFAULT = "move-source-ports"
+OFF = "off"
+PATH_POLICIES: Registry[PathPolicy] = Registry(
+    "path policy",
+    lambda policy: policy.name,
+    (
+        PathPolicy(
+            DEFAULT, "queue pairs move to source ports that the LAG sends where the destination is", _source_ports
+        ),
+        PathPolicy(OFF, "a plane that cannot reach a NIC goes on being sent to", None),
+    ),
+)

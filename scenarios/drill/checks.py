@@ -194,26 +194,35 @@ def _edges(parts: Parts) -> Found:
 
 
 def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], profile: Profile) -> str:
-    needs = expectation.metric.needs
-    asks = expectation.edge is not At.ANY or needs.fault
-    asks = asks or expectation.flows not in {Flows.ALL, Flows.OTHERS}
     if not faults:
-        return "the drill has no faults; add one under timeline.faults, or remove the expectation" if asks else ""
+        missing = "the drill has no faults; add one under timeline.faults, or remove the expectation"
+        return missing if _is_about_a_fault(expectation) else ""
+    needs = expectation.metric.needs
     chosen = [planned for planned in faults if expectation.fault in {None, planned.id}]
-    if needs.takeover and not any(p.fault.REPLACES_HOST for p in chosen):
+    if needs.takeover and not any(planned.fault.REPLACES_HOST for planned in chosen):
         kinds = " or ".join(kind for kind, fault in FAULTS.items() if fault.REPLACES_HOST)
         return f"no spare takes over from a host; add a fault {kinds}, or name it"
     if expectation.edge is At.REPAIR and not any(planned.repaired_at_ns for planned in chosen):
         return "no fault is repaired within the drill; add 'for' to it, or write edge: failure"
     if needs.time and expectation.edge is At.FAILURE:
-        short = [p for p in chosen if p.for_ns is not None and p.for_ns < profile.validation_ns]
-        replaced = [(p, p.fault.replacement) for p in chosen]
-        short += [p for p, by in replaced if by is not None and by.after_ns < profile.validation_ns]
-        if short:
-            needed = format_duration(profile.validation_ns)
-            key = "after" if short[0].fault.REPLACES_HOST else "for"
-            return f"{short[0].id} is repaired before {needs.time}; write {key}: {needed} or more"
+        return _too_short(chosen, profile.validation_ns, needs.time)
     return ""
+
+
+def _is_about_a_fault(expectation: Expectation) -> bool:
+    of_edge = expectation.edge is not At.ANY or expectation.metric.needs.fault
+    return of_edge or expectation.flows not in {Flows.ALL, Flows.OTHERS}
+
+
+def _too_short(chosen: Sequence[PlannedFault], needed_ns: int, time: str) -> str:
+    """Which fault is repaired, or whose host is replaced, before ``time``, which takes ``needed_ns``; '' for none."""
+    short = [planned for planned in chosen if planned.for_ns is not None and planned.for_ns < needed_ns]
+    replaced = [(planned, planned.fault.replacement) for planned in chosen]
+    short += [planned for planned, by in replaced if by is not None and by.after_ns < needed_ns]
+    if not short:
+        return ""
+    key = "after" if short[0].fault.REPLACES_HOST else "for"
+    return f"{short[0].id} is repaired before {time}; write {key}: {format_duration(needed_ns)} or more"
 
 
 def _resolution(parts: Parts) -> Found:

@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos kernel phases setup guests clean
+.PHONY: drill test quick check chaos kernel phases setup guests mutants clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -38,6 +38,12 @@ setup:
 JOBS :=
 phases: kernel
 	$(HPN) ci run examples/ci/phases.yaml --out runs/phases $(if $(JOBS),--jobs $(JOBS))
+
+# Plants each defect of tests/mutants in a copy and sees its tests fail (some minutes); make mutants KIND=pure, or ONLY=verdict-
+KIND :=
+ONLY :=
+mutants: setup
+	$(VENV)/bin/python -m tests.mutants $(if $(KIND),--kind $(KIND)) $(ONLY)
 
 guests: setup
 	@.ci/setup-guests $(VENV)

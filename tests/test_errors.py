@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from testbed.errors import HpnError, InputError, MachineError, NoisyError, error_for, exit_code_of
-from testbed.routing.birdc import BirdError
+from testbed.routing.bird.control import BirdError
 
 
 @pytest.mark.parametrize("kind", [HpnError, InputError, MachineError, NoisyError])

@@ -1,7 +1,7 @@
 """Who watches over a run while it lasts: our own daemons, the queue pairs before the first fault, the disk.
 
-What is lost ends the run at once, with its name: a run without BIRD, or with a worker that stands still, says nothing
-of the fabric. What a fault did to a daemon is no loss (``BirdDaemon.trouble``).
+What is lost ends the run at once, with its name: a run without BGP, or with a worker that stands still, says nothing
+of the fabric. What a fault did to a daemon is no loss (``BgpDaemon.trouble``).
 """
 
 from __future__ import annotations
@@ -77,6 +77,6 @@ class Guard:
 
     def _stopped(self) -> dict[int, str]:
         """Our daemons that somebody stopped (SIGSTOP), by process ID."""
-        birds = {d.pid: f"{n}: BIRD" for n, d in self._lab.birds.items() if d.pid is not None and not d.held}
+        birds = {pid: f"{n}: {d.TITLE}" for n, d in self._lab.birds.items() if not d.held for pid in d.pids}
         workers = {pid: f"traffic worker {index}" for index, pid in self._engine.pids().items()}
         return {pid: f"{name} (process {pid})" for pid, name in (birds | workers).items() if is_stopped(pid)}

@@ -13,12 +13,11 @@ from hashlib import blake2b
 
 from scenarios.drill.model import Drill, Timeline
 from testbed.fabric.spec import FabricSpec
+from testbed.routing.daemons import DAEMONS
 
 MS = 10**6
 LACP_PERIOD_MS = {"fast": 1_000, "slow": 30_000}
 """Between two LACPDUs (IEEE 802.1AX-2020, 6.4.4)."""
-SCAN_MS = 1_000
-"""How often BIRD looks at the interfaces of its switch (``testbed.routing.bird``)."""
 _SEEDS = 2**31
 
 
@@ -39,7 +38,8 @@ def span_ns(spec: FabricSpec) -> int:
     Those are LACPDUs, BGP keepalives, BIRD's look at its interfaces and path control's refresh. Shorter ones, such as
     the 100 ms of Linux bonding's machines and the 100 ms of a stack's keepalives, are met at every phase many times.
     """
-    periods = (LACP_PERIOD_MS[spec.lacp.rate], spec.bgp.keepalive_s * 1000, SCAN_MS, spec.path_control.refresh_ms)
+    scan_ms = DAEMONS[spec.bgp.daemon].scan_ms
+    periods = (LACP_PERIOD_MS[spec.lacp.rate], spec.bgp.keepalive_s * 1000, scan_ms, spec.path_control.refresh_ms)
     return max(periods) * MS
 
 

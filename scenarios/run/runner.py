@@ -39,7 +39,7 @@ from testbed.kernel.processes import own_pids, reap_strangers
 from testbed.lab.asfabric import deviations
 from testbed.lab.lab import Lab
 from testbed.lab.state import State, differences, state
-from testbed.routing.daemon import bird_version
+from testbed.routing.daemons import DAEMONS
 from traffic.paths import CHOICES
 
 Tell = Callable[[Progress], None]
@@ -242,7 +242,7 @@ def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manif
             "hpn": versions.HPN,
             "python": platform.python_version(),
             "mininet": versions.MININET,
-            "bird": bird_version(),
+            spec.bgp.daemon: DAEMONS[spec.bgp.daemon].version(),
         },
         seeds={"fabric": spec.seed},
         doctor={item.path: f"absent: {item.why}" for item in lab.wiring.missing} if lab.wiring is not None else {},

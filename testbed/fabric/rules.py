@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.architectures.architecture import Problem
+from testbed.fabric.daemons import RULES
 from testbed.fabric.spec import FabricSpec
+from testbed.files.check import did_you_mean
+from testbed.files.document import shorten
 
 _DEFAULTS = FabricSpec()
 
@@ -15,7 +18,7 @@ _DEFAULTS = FabricSpec()
 def contradictions(spec: FabricSpec) -> list[Problem]:
     """Everything wrong between the values of ``spec``; empty when it can be built. The architecture must exist."""
     of_its_own = ARCHITECTURES[spec.architecture].contradictions(spec)
-    return [*_meaningless(spec), *_tiers(spec), *of_its_own, *_timers(spec), *_lag(spec)]
+    return [*_meaningless(spec), *_tiers(spec), *of_its_own, *_timers(spec), *_daemon(spec), *_lag(spec)]
 
 
 def _meaningless(spec: FabricSpec) -> Iterator[Problem]:
@@ -64,6 +67,13 @@ def _timers(spec: FabricSpec) -> Iterator[Problem]:
     if bgp.bfd is not None and bgp.bfd.detect_ms >= bgp.hold_s * 1000:
         text = f"bgp.bfd needs {bgp.bfd.detect_ms} ms to find what BGP finds in hold_s, {bgp.hold_s} s; write less"
         yield ("bgp", "bfd"), text
+
+
+def _daemon(spec: FabricSpec) -> Iterable[Problem]:
+    name = spec.bgp.daemon
+    if name in RULES:
+        return RULES[name](spec)
+    return [(("bgp", "daemon"), f"bgp.daemon is {shorten(name)}; {did_you_mean(name, RULES, 'write one of')}")]
 
 
 def _lag(spec: FabricSpec) -> Iterator[Problem]:

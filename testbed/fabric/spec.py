@@ -103,6 +103,7 @@ class BfdSpec(Strict):
 class BgpSpec(Strict):
     """BGP timers in seconds (RFC 4271 section 10). BIRD's own defaults do not restore within 40 s after a flap."""
 
+    daemon: str = Field(default="bird", description="what speaks BGP in every switch")
     hold_s: int = Field(default=9, ge=3, le=65535)
     keepalive_s: int = Field(default=3, ge=1, le=21845)
     connect_delay_s: int = Field(default=1, ge=1, le=300)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 from testbed.errors import MachineError
 from testbed.events import Event, EventSink
@@ -29,13 +28,12 @@ from testbed.lab.watch import Listeners, Message, Watcher
 from testbed.lab.wire import Wiring, wire
 from testbed.lag.choose import choose
 from testbed.lag.datapath import LagKind
-from testbed.routing import bird
-from testbed.routing.daemon import BirdDaemon
+from testbed.routing.bgp import BgpDaemon
+from testbed.routing.daemons import DAEMONS
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.trace import Flow, trace
 from testbed.routing.trace import Path as FlowPath
 
-BIRD_DIR = Path("/run/hpn/bird")
 CONVERGE_S = 60.0
 PROGRESS_S = 20.0
 """A lab that is not converged after CONVERGE_S goes on while it has got closer within so long: the machine is slow."""
@@ -49,7 +47,7 @@ class Lab:
         self.datapath = ""
         self.nics: dict[str, HostNic] = {}
         self.tors: dict[str, Tor] = {}
-        self.birds: dict[str, BirdDaemon] = {}
+        self.birds: dict[str, BgpDaemon] = {}
         self._sinks: list[EventSink] = [sink]
         self._requests: dict[str, Netlink] = {}
         self.move_listeners: list[Callable[[Move], None]] = []
@@ -89,11 +87,10 @@ class Lab:
         listeners = Listeners(self._on_messages, self._on_link, self._on_route, self._on_resync)
         self.watcher = Watcher(self.fabric, spaces, self.emit, listeners)
         self.watcher.start()
-        BIRD_DIR.mkdir(parents=True, exist_ok=True)
+        bgp = DAEMONS[self.fabric.spec.bgp.daemon]
+        bgp.folder.mkdir(parents=True, exist_ok=True)
         for node in self.fabric.switches:
-            config = bird.config(self.fabric, node)
-            peers = bird.peers(self.fabric, node)
-            self.birds[node.name] = BirdDaemon(node, spaces[node.name], BIRD_DIR, config, self._on_bird, peers=peers)
+            self.birds[node.name] = bgp.make(self.fabric, node, spaces[node.name], self._on_bird)
             self.birds[node.name].start()
         self.stacks.start()
 
@@ -185,7 +182,7 @@ class Lab:
 
     def child_pids(self) -> set[int]:
         """Processes that this one must wait for itself."""
-        return {daemon.pid for daemon in self.birds.values() if daemon.pid is not None}
+        return {pid for daemon in self.birds.values() for pid in daemon.pids}
 
     def cut(self, link: Link) -> None:
         """Take a link's carrier away at both ends: veth has no carrier switch, so the lower end is put down."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.fabric.model import Fabric, Node
+from testbed.routing.daemons import DAEMONS
 from testbed.routing.delivery import Delivery
 
 _SECOND_NS = 1_000_000_000
@@ -23,7 +24,12 @@ class Reload:
     def __init__(self, fabric: Fabric, node: Node, sink: EventSink, release: Callable[[], None]) -> None:
         """It begins now, with the ToR's uplinks dark."""
         uplinks = [link.end_at(node.name) for link in fabric.links_of(node.name) if link.is_routed]
-        self._delivery = Delivery({end.name: end.ifindex for end in uplinks}, fabric.spec.bgp.keepalive_s * _SECOND_NS)
+        bgp = fabric.spec.bgp
+        self._delivery = Delivery(
+            {end.name: end.ifindex for end in uplinks},
+            bgp.keepalive_s * _SECOND_NS,
+            DAEMONS[bgp.daemon].route_protocol,
+        )
         self._began_ns = now_ns()
         self._limit_ns = self._began_ns + fabric.spec.lacp.reload_delay_s * _SECOND_NS
         self._node, self._sink, self._release = node.name, sink, release

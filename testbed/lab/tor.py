@@ -22,7 +22,7 @@ _MS = 1_000_000
 
 
 class Tor:
-    """The daemons of one ToR apart from BIRD. They die together in ``crash`` and start empty in ``start``."""
+    """The daemons of one ToR apart from BGP. They die together in ``crash`` and start empty in ``start``."""
 
     def __init__(self, fabric: Fabric, node: Node, space: NetNs, sink: EventSink) -> None:
         self.node = node
@@ -200,7 +200,7 @@ class Tor:
             self._reload.on_carrier(event.name, event.up and event.carrier)
 
     def on_session(self, event: Event) -> None:
-        """A BGP session of the ToR came up or went down; ``event`` is what its BIRD's keeper said."""
+        """A BGP session of the ToR came up or went down; ``event`` is what its BGP daemon said."""
         if self._reload is not None and event.kind is EventKind.BGP:
             self._reload.on_session(event.subject, event.what == "established")
 

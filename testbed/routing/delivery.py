@@ -1,6 +1,6 @@
 """Whether the BGP of a switch that has booted has delivered its routes into the FIB. Pure.
 
-BIRD says when a session is established, not when the peer has sent all it has: End-of-RIB (RFC 4724) belongs to
+A BGP daemon says when a session is established, not when the peer has sent all it has: End-of-RIB (RFC 4724) belongs to
 graceful restart, which is off here. So delivery is seen where it counts, in the FIB: every session on a link with
 carrier is established and is a next hop, and nothing has changed for a moment. A session that yields no next hop within
 its keepalive interval has nothing to offer that is better: the implicit End-of-RIB of other implementations.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from testbed.kernel.rtnl import PROTO_BIRD
 from testbed.kernel.rtnl_events import RouteEvent
 
 QUIET_NS = 100_000_000
@@ -20,10 +19,14 @@ QUIET_NS = 100_000_000
 class Delivery:
     """What a ToR that has just booted, its uplinks dark and its FIB empty, has heard from BGP since."""
 
-    def __init__(self, uplinks: Mapping[str, int], silent_ns: int) -> None:
-        """``uplinks``: name to ifindex of the ports that have a session; ``silent_ns``: BGP's keepalive interval."""
+    def __init__(self, uplinks: Mapping[str, int], silent_ns: int, protocol: int) -> None:
+        """``uplinks``: name to ifindex of the ports that have a session; ``silent_ns``: BGP's keepalive interval.
+
+        ``protocol``: of the routes that the switch's BGP daemon puts into the kernel.
+        """
         self._uplinks = uplinks
         self._silent_ns = silent_ns
+        self._protocol = protocol
         self._lit: set[str] = set()
         self._established: dict[str, int] = {}  # since when
         self._next_hops: set[int] = set()
@@ -47,7 +50,7 @@ class Delivery:
     def routes(self, events: Iterable[object], now: int) -> None:
         """What the switch's monitor read: BGP routes count, all else does not."""
         for event in events:
-            if isinstance(event, RouteEvent) and event.protocol == PROTO_BIRD and event.oifs:
+            if isinstance(event, RouteEvent) and event.protocol == self._protocol and event.oifs:
                 self._changed_ns = now
                 if not event.gone:
                     self._next_hops.update(event.oifs)

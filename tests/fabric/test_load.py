@@ -214,3 +214,9 @@ def test_an_inline_topology_that_is_neither_name_nor_mapping_is_refused() -> Non
 def test_a_rate_beyond_all_sense_is_a_mistake_in_the_file(tmp_path: Path, rate: str) -> None:
     said = problems(tmp_path / "bad.yaml", f"preset: tiny\nuplink_rate: {rate}\n")
     assert said == ["2: uplink_rate: a rate must be at least 1 bit/s and at most 1000T"]
+
+
+def test_an_unknown_bgp_daemon_is_told_with_its_line(tmp_path: Path) -> None:
+    assert problems(tmp_path / "net.yaml", "preset: tiny\nbgp:\n  daemon: brid\n") == [
+        "3: bgp.daemon is 'brid'; did you mean bird?"
+    ]

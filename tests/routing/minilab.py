@@ -1,4 +1,4 @@
-"""A fabric's switches in real namespaces, with BIRD and the host-route daemon; hosts are one plain port per plane.
+"""A fabric's switches in real namespaces, with their BGP and host-route daemons; hosts are one plain port per plane.
 
 h0 r0p0 --- ToR 0 --- Aggs of plane 0 --- ToR 0' --- r0p0 h0'
 """
@@ -15,8 +15,8 @@ from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Port, Role
 from testbed.kernel import ns, rtnl
 from testbed.kernel.netlink import Monitor, Netlink
 from testbed.kernel.ns import NetNs
-from testbed.routing import bird
-from testbed.routing.daemon import BirdDaemon
+from testbed.routing.bgp import BgpDaemon
+from testbed.routing.daemons import DAEMONS
 from testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
 from testbed.routing.hostroutes import HostRouteDaemon
 from testbed.routing.pathcontrol.agent_io import AgentIo
@@ -41,13 +41,10 @@ class MiniLab:
         for node in fabric.nodes:
             self._set_up(node.name)
             self._write(node.name, port_sysctls(fabric, node) if node.role is Role.TOR else ())
-        directory = Path("/run/bird")
-        directory.mkdir()
-        self.birds = {
-            node.name: BirdDaemon(
-                node, self.spaces[node.name], directory, bird.config(fabric, node), self.events.append
-            )
-            for node in fabric.switches
+        kind = DAEMONS[fabric.spec.bgp.daemon]
+        kind.folder.mkdir(parents=True)
+        self.birds: dict[str, BgpDaemon] = {
+            node.name: kind.make(fabric, node, self.spaces[node.name], self.events.append) for node in fabric.switches
         }
         self.monitors: dict[str, Monitor] = {}
         self.daemons: dict[str, HostRouteDaemon] = {}
@@ -108,7 +105,6 @@ class MiniLab:
             if node.role is Role.TOR:
                 self._start_tor(node.name, loop)
         for name, daemon in self.birds.items():
-            await daemon.wait_ready(now_ns() + 10 * SECOND)
             sessions = sum(link.is_routed for link in self.fabric.links_of(name))
             await self.until(lambda d=daemon, n=sessions: len(d.established) == n)  # type: ignore[misc]  # early binding
 

@@ -11,8 +11,9 @@ from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, Role
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import BfdSpec, BgpSpec, FabricSpec
-from testbed.routing.bird import access_subnets, config
-from testbed.routing.daemon import find_bird
+from testbed.routing.bird.config import config
+from testbed.routing.bird.daemon import find_bird
+from testbed.routing.neighbours import access_subnets
 from tests.routing import fabrics
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.routing.birdc import (
+from testbed.routing.bird.control import (
     BgpSession,
     BirdClient,
     BirdError,

@@ -17,7 +17,7 @@ def route(*oifs: int, protocol: int = PROTO_BIRD) -> RouteEvent:
 
 def booted() -> Delivery:
     """Both uplinks lit, no session yet."""
-    found = Delivery(UPLINKS, SILENT_NS)
+    found = Delivery(UPLINKS, SILENT_NS, PROTO_BIRD)
     for port in UPLINKS:
         found.carrier(port, True)
     return found
@@ -70,4 +70,4 @@ def test_a_session_that_goes_down_again_is_missing() -> None:
 
 
 def test_a_tor_without_uplinks_has_nothing_to_wait_for() -> None:
-    assert Delivery({}, SILENT_NS).due() == 0
+    assert Delivery({}, SILENT_NS, PROTO_BIRD).due() == 0

@@ -16,8 +16,6 @@ from testbed.fabric.model import Link, LinkKind
 from testbed.kernel import rtnl
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
-from testbed.routing import bird
-from testbed.routing.birdc import command_now
 
 if TYPE_CHECKING:
     from testbed.lab.lab import Lab
@@ -110,7 +108,7 @@ class Breakage:
     def withdraw(self, tor: str) -> None:
         """A ToR announces its host routes no longer; it keeps them, its sessions and its subnet routes."""
         self._withdrawn.add(tor)
-        self._lab.birds[tor].configure(bird.config(self._lab.fabric, self._lab.fabric.node(tor), draining=True))
+        self._lab.birds[tor].withdraw()
 
     def announce(self, tor: str) -> None:
         """It announces them again; nothing to do for a ToR that has booted since, or that will."""
@@ -118,7 +116,7 @@ class Breakage:
             return
         self._withdrawn.remove(tor)
         if tor not in self._down:
-            self._lab.birds[tor].configure(bird.config(self._lab.fabric, self._lab.fabric.node(tor)))
+            self._lab.birds[tor].announce()
 
     def leave(self, tor: str) -> None:
         """A ToR's LACP is out of Synchronization with all its partners, while it forwards on; not when it is dead."""
@@ -150,8 +148,8 @@ class Breakage:
             self._deaf.remove(switch)
 
     def reset_session(self, link: Link) -> None:
-        """Have a link's lower end restart its BGP session, which comes back by itself. BirdError when BIRD refuses."""
-        command_now(self._lab.birds[link.lower.node].control, f"restart {link.lower.name}")
+        """Have a link's lower end restart its BGP session, which comes back by itself. MachineError when it refuses."""
+        self._lab.birds[link.lower.node].reset(link.lower.name)
 
     def standing(self) -> dict[str, str]:
         """What is broken in ways that links, LACP, BGP and routes need not show: thing to condition."""

@@ -9,19 +9,15 @@ from testbed.doctor import neighbour_limit
 from testbed.errors import MachineError
 from testbed.fabric.model import Fabric, LinkKind
 from testbed.lab.service import registry
-from testbed.routing.daemon import find_bird
+from testbed.routing.daemons import DAEMONS
 
-_BYTES_PER_NODE = 2_500_000  # BIRD 1.5 MB, namespace and interfaces about 1 MB (measured)
+_BYTES_PER_NODE = 1_000_000  # namespace and interfaces (measured)
 
 
 def check(fabric: Fabric) -> None:
     """MachineError with every reason why the lab cannot run here. Call it outside the sandbox, which hides limits."""
-    problems: list[str] = []
-    try:
-        find_bird()
-    except MachineError as error:
-        problems.append(str(error))
-    problems += [*_neighbours(fabric), *_memory(fabric)]
+    missing = DAEMONS[fabric.spec.bgp.daemon].missing()
+    problems = [*([missing] if missing else []), *_neighbours(fabric), *_memory(fabric)]
     if problems:
         raise MachineError("\n".join(problems))
 
@@ -44,7 +40,8 @@ def _neighbours(fabric: Fabric) -> list[str]:
 
 
 def _memory(fabric: Fabric) -> list[str]:
-    need = len(fabric.nodes) * _BYTES_PER_NODE
+    daemon = DAEMONS[fabric.spec.bgp.daemon].memory
+    need = len(fabric.nodes) * _BYTES_PER_NODE + len(fabric.switches) * daemon
     available = _available_memory()
     if available is None or need <= available:
         return []

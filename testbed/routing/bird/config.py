@@ -16,12 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from testbed.fabric.core_ports import PresetTable, preset_tables
-from testbed.fabric.model import Fabric, Link, LinkKind, Node, Port, Role
+from testbed.fabric.model import Fabric, Node, Role
 from testbed.fabric.spec import BgpSpec
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from testbed.routing.neighbours import Neighbour, access_subnets, neighbours
 
 ECMP_LIMIT = 64
 """Next hops per route that BIRD may merge; an HPN ToR has 60 uplinks, a DCN+ ToR 64."""
+
+SCAN_S = 1
+"""How often BIRD looks at the interfaces of its switch."""
 
 _LOG = """\
 log stderr { trace, info, remote, warning, error, auth, fatal, bug };
@@ -42,7 +46,7 @@ filter host_routes {{
 # ports) and bounds that wait to a second. Later versions of BIRD look again before they sleep.
 _KERNEL = """\
 protocol device {{
-  scan time 1;
+  scan time {scan_s};
 }}
 protocol kernel {{
   scan time 20;
@@ -102,6 +106,7 @@ def config(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
         parts.append(_LEARN.format(protocol=PROTO_HOST_ROUTE, subnets=allowed))
     parts.append(
         _KERNEL.format(
+            scan_s=SCAN_S,
             limit=ECMP_LIMIT,
             learn="  learn;\n" if subnets else "",
             imports="filter host_routes" if subnets else "none",
@@ -126,12 +131,6 @@ def _preset(table: PresetTable) -> str:
     return _PRESET.format(table=table.name, number=table.number, ports=ports)
 
 
-def access_subnets(fabric: Fabric, node: Node) -> tuple[str, ...]:
-    """The NIC subnets that ``node`` serves on its access ports, 'a.b.c.0/len', in port order, each once."""
-    links = (link for link in fabric.links_of(node.name) if link.kind is LinkKind.ACCESS)
-    return tuple(dict.fromkeys(fabric.nic_of_link(link.name).subnet for link in links if link.upper.node == node.name))
-
-
 def _fallback(subnets: tuple[str, ...]) -> str:
     """The subnet routes: announced so that they attract, in the FIB so that what has no /32 is dropped here.
 
@@ -143,19 +142,14 @@ def _fallback(subnets: tuple[str, ...]) -> str:
 
 
 def _sessions(fabric: Fabric, node: Node, draining: bool) -> Iterator[str]:
-    links = [link for link in fabric.links_of(node.name) if link.is_routed]
-    above = [link for link in links if link.lower.node == node.name]
-    below = [link for link in links if link.upper.node == node.name]
-    if above:
+    found = neighbours(fabric, node)
+    if any(neighbour.above for neighbour in found):
         yield _template(
             "above", node, fabric.spec.bgp, _exports_up(node, draining), allow_own_asn=node.role is Role.TOR
         )
-    if below:
+    if not all(neighbour.above for neighbour in found):
         yield _template("below", node, fabric.spec.bgp, "all", allow_own_asn=False)
-    for link in above:
-        yield _session("above", fabric, link, link.lower, link.upper)
-    for link in below:
-        yield _session("below", fabric, link, link.upper, link.lower)
+    yield from map(_session, found)
 
 
 def _exports_up(node: Node, draining: bool) -> str:
@@ -198,25 +192,11 @@ template bgp {name} {{
 """
 
 
-def peers(fabric: Fabric, node: Node) -> dict[str, str]:
-    """Address of the far end to the port of ``node`` for every BGP session: BFD's log knows addresses alone."""
-    found = {}
-    for link in fabric.links_of(node.name):
-        if link.is_routed:
-            here = link.end_at(node.name)
-            there = link.lower if here is link.upper else link.upper
-            assert there.address is not None, f"{link.name} has no addresses"
-            found[there.address.partition("/")[0]] = here.name
-    return found
-
-
-def _session(template: str, fabric: Fabric, link: Link, near: Port, far: Port) -> str:
+def _session(neighbour: Neighbour) -> str:
     """One session, named after its interface and bound to it: no carrier, no session."""
-    assert far.address is not None, f"{link.name} has no addresses"
-    neighbour = far.address.partition("/")[0]
     return (
-        f"protocol bgp {near.name} from {template} {{\n"
-        f'  description "{far.node}";\n'
-        f'  interface "{near.name}";\n'
-        f"  neighbor {neighbour} as {fabric.node(far.node).asn};\n}}\n"
+        f"protocol bgp {neighbour.port} from {'above' if neighbour.above else 'below'} {{\n"
+        f'  description "{neighbour.node}";\n'
+        f'  interface "{neighbour.port}";\n'
+        f"  neighbor {neighbour.address} as {neighbour.asn};\n}}\n"
     )

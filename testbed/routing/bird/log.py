@@ -1,4 +1,4 @@
-"""Reading BIRD's log as it streams out of a pipe: readiness, session changes and the reason given for them."""
+"""Reading BIRD's log: session changes and the reason given for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ _STATE = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_]*): State changed to (?P<st
 _ABOUT = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_]*): (?P<what>.+)$")
 _BFD = re.compile(r"^bfd\d*: Session to (?P<peer>\S+) (?:changed state from \S+ to (?P<state>\S+)|(?P<gone>removed))$")
 _NO_REASON = "BGP session closed"
-_LONGEST = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +33,15 @@ class BfdChange:
 
 
 class LogReader:
-    """Splits a byte stream into lines and picks out what matters. Lines longer than 4 KiB are cut."""
+    """Picks out of BIRD's lines what matters."""
 
     def __init__(self) -> None:
-        self.started = False
-        self.last = ""  # the latest line, BIRD's last words when it dies
-        self._rest = b""
         self._reasons: dict[str, str] = {}
 
-    def feed(self, data: bytes) -> list[SessionChange | BfdChange]:
-        """The session changes in the lines that ``data`` completes."""
-        *lines, rest = (self._rest + data).split(b"\n")
-        self._rest = rest[:_LONGEST]
-        changes = (self._line(line[:_LONGEST].decode(errors="replace")) for line in lines)
-        return [change for change in changes if change is not None]
-
-    def _line(self, line: str) -> SessionChange | BfdChange | None:
-        if line.strip():
-            self.last = line.strip()
+    def read(self, line: str) -> SessionChange | BfdChange | None:
+        """The change that this line tells of."""
         parts = _LINE.match(line)
         text = parts["text"] if parts else line
-        if text == "Started":
-            self.started = True
         state = _STATE.match(text)
         if state is not None:
             up = state["state"] == "up"

@@ -1,0 +1,172 @@
+"""What a BGP daemon is to the lab, whichever program it is: one object per switch, and what is said of the program."""
+
+from __future__ import annotations
+
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from testbed.events import Event, EventKind, EventSink, now_ns
+from testbed.fabric.daemons import RULES
+from testbed.fabric.model import Fabric, Node
+from testbed.kernel.ns import NetNs
+from testbed.routing.child import Child
+from testbed.routing.sessions import Sessions
+
+
+class BgpDaemon(ABC):
+    """The BGP daemon of one switch: one process or several, which live and die together.
+
+    It learns the host routes in its kernel (``rtnl.PROTO_HOST_ROUTE``), announces them and the subnets of its ToR, and
+    puts what it hears into the kernel as multipath routes. It finds out by itself what happens to links and neighbours.
+    The timeline hears of sessions that come and go (BGP, BFD) and of its processes (DAEMON) as the daemon's own log
+    tells of them: nothing is polled. Use it inside a running loop.
+    """
+
+    TITLE: ClassVar[str]
+    """What messages call it: 'BIRD'."""
+
+    def __init__(self, node: Node, ns: NetNs, emit: EventSink) -> None:
+        self.node = node
+        self.sessions = Sessions(node.name, emit)
+        self.held = False
+        """Stopped by ``freeze``."""
+        self.trouble: str | None = None
+        """How it died when nobody here had asked for that; None once it is started again."""
+        self._ns = ns
+        self._emit = emit
+        self._children: dict[str, Child] = {}
+        self._ending = False
+
+    @property
+    def running(self) -> bool:
+        """True from ``start`` until all processes have died."""
+        return bool(self._children)
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Its processes."""
+        return frozenset(child.pid for child in self._children.values())
+
+    @property
+    def established(self) -> frozenset[str]:
+        """Ports whose BGP session is up."""
+        return self.sessions.established
+
+    @property
+    def bfd(self) -> Mapping[str, str]:
+        """State of the BFD session of each port that has one: Up, Init, Down, AdminDown."""
+        return self.sessions.bfd
+
+    def start(self) -> None:
+        """Start it in the switch's namespace with empty state; returns at once. MachineError when it cannot be.
+
+        May be called again after a death.
+        """
+        if self._children:
+            raise RuntimeError(f"{self.node.name}: {self.TITLE} is running")
+        self._ending, self.held, self.trouble = False, False, None
+        self._launch()
+
+    @abstractmethod
+    def _launch(self) -> None:
+        """Write its configuration and ``_spawn`` its first process. MachineError when it is not installed."""
+
+    @abstractmethod
+    def withdraw(self) -> None:
+        """Announce the host routes of this ToR no longer, only its subnets. MachineError when it refuses."""
+
+    @abstractmethod
+    def announce(self) -> None:
+        """Announce them again, as after each ``start``. MachineError when it refuses."""
+
+    @abstractmethod
+    def reset(self, port: str) -> None:
+        """End the BGP session of this port, which comes back by itself. MachineError when it refuses."""
+
+    def freeze(self) -> None:
+        """Stop it in its tracks (SIGSTOP): it neither forwards news nor says farewell until killed or thawed."""
+        if self._children:
+            self._signal(signal.SIGSTOP)
+            self.held = True
+
+    def thaw(self) -> None:
+        """Let it run on (SIGCONT)."""
+        if self._children:
+            self._signal(signal.SIGCONT)
+            self.held = False
+
+    def kill(self) -> None:
+        """Crash it (SIGKILL): peers see their sessions reset, its kernel routes stay."""
+        if self._children:
+            self._ending = True
+            self._signal(signal.SIGKILL)
+
+    async def gone(self) -> None:
+        """Wait until it has died; returns at once when it does not run."""
+        for child in list(self._children.values()):
+            await child.gone()
+
+    def _spawn(self, program: str, command: Sequence[str], heard: Callable[[str], None]) -> None:
+        """Start a process of this daemon; ``heard`` gets each line that it writes.
+
+        One that follows another's words comes into what has become of the daemon meanwhile: it may be held, or dying.
+        """
+        if self._ending:
+            return
+        child = Child(command, self._ns, heard, partial(self._died, program))
+        self._children[program] = child
+        if self.held:
+            child.signal(signal.SIGSTOP)
+        self._say(program, "started", pid=child.pid)
+
+    def _signal(self, number: signal.Signals) -> None:
+        for child in self._children.values():
+            child.signal(number)
+
+    def _died(self, program: str, code: int) -> None:
+        """A process is dead; unless somebody here wanted that, the others go with it."""
+        child = self._children.pop(program)
+        if not self._ending:
+            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+            who = f"{self.node.name}: {self._called(program)} (process {child.pid})"
+            self.trouble = f"{who} died, {how}: {child.last_words}"
+            self.kill()
+        self._say(program, "died", exit_code=code)
+        if not self._children:
+            self.sessions.end(f"{self.TITLE} died")
+
+    def _called(self, _program: str) -> str:
+        """What messages call one of its processes."""
+        return self.TITLE
+
+    def _say(self, program: str, what: str, **detail: int) -> None:
+        self._emit(Event(now_ns(), EventKind.DAEMON, self.node.name, program, what, detail))
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonKind:
+    """A program, or a suite of them, that speaks BGP in the switches of a lab.
+
+    ``missing``: why this machine cannot run it, with the way out. ``folder``: of the files of all its switches, in the
+    sandbox's own /run; it is to be there when the first is started. ``route_protocol``: of its routes in the kernel.
+    ``scan_ms``: how often it looks at its interfaces by itself, 0 when never. ``memory``: bytes per switch, measured.
+    """
+
+    name: str
+    missing: Callable[[], str | None]
+    version: Callable[[], str]
+    make: Callable[[Fabric, Node, NetNs, EventSink], BgpDaemon]
+    folder: Path
+    route_protocol: int
+    scan_ms: int
+    memory: int
+
+
+def lacks(kind: DaemonKind) -> list[str]:
+    """What an entry must have beside itself."""
+    return [] if kind.name in RULES else ["rules in testbed.fabric.daemons"]

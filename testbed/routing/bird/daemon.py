@@ -1,0 +1,103 @@
+"""BIRD as the BGP daemon of a switch: one process, whose log on standard error says what becomes of its sessions."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from testbed.errors import MachineError
+from testbed.events import EventSink
+from testbed.fabric.model import Fabric, Node
+from testbed.kernel import programs
+from testbed.kernel.ns import NetNs
+from testbed.kernel.rtnl import PROTO_BIRD
+from testbed.routing.bgp import BgpDaemon, DaemonKind
+from testbed.routing.bird.config import SCAN_S, config
+from testbed.routing.bird.control import command_now
+from testbed.routing.bird.log import BfdChange, LogReader
+from testbed.routing.neighbours import neighbours
+
+FOLDER = Path("/run/hpn/bird")
+
+
+def find_bird() -> str:
+    """Path of the BIRD executable, looked for in sbin too. MachineError when there is none."""
+    found = programs.find("bird")
+    if found is None:
+        raise MachineError("BIRD, the routing daemon, is missing: apt install bird2")
+    return found
+
+
+def bird_version() -> str:
+    """'2.0.12', or what BIRD says instead. MachineError when there is none."""
+    said = subprocess.run([find_bird(), "--version"], capture_output=True, text=True, check=False)
+    return (said.stdout + said.stderr).strip().removeprefix("BIRD version ")
+
+
+class BirdDaemon(BgpDaemon):
+    """BIRD of one switch."""
+
+    TITLE = "BIRD"
+
+    def __init__(self, fabric: Fabric, node: Node, ns: NetNs, emit: EventSink) -> None:
+        super().__init__(node, ns, emit)
+        self.control = FOLDER / f"{node.name}.ctl"
+        self._config = FOLDER / f"{node.name}.conf"
+        self._fabric = fabric
+        self._log = LogReader()
+        # BFD's sessions are known by address.
+        self._ports = {neighbour.address: neighbour.port for neighbour in neighbours(fabric, node)}
+
+    def _launch(self) -> None:
+        program = find_bird()
+        self._config.write_text(config(self._fabric, self.node))
+        self._log = LogReader()
+        pid_file = FOLDER / f"{self.node.name}.pid"
+        command = [program, "-f", "-c", str(self._config), "-s", str(self.control), "-P", str(pid_file)]
+        self._spawn("bird", command, self._heard)
+
+    def withdraw(self) -> None:
+        """Announce the host routes of this ToR no longer, only its subnets. BirdError when BIRD refuses."""
+        self._configure(draining=True)
+
+    def announce(self) -> None:
+        """Announce them again. BirdError when BIRD refuses."""
+        self._configure(draining=False)
+
+    def reset(self, port: str) -> None:
+        """Restart the session of this port, which comes back by itself. BirdError when BIRD refuses."""
+        command_now(self.control, f"restart {port}")
+
+    def _configure(self, *, draining: bool) -> None:
+        """Through the control socket: at SIGHUP BIRD does so when something else wakes it, up to seconds later."""
+        self._config.write_text(config(self._fabric, self.node, draining=draining))
+        command_now(self.control, "configure")
+
+    def _heard(self, line: str) -> None:
+        change = self._log.read(line)
+        if isinstance(change, BfdChange):
+            self.sessions.on_bfd(self._ports.get(change.peer, change.peer), change.state)
+        elif change is not None and change.up:
+            self.sessions.up(change.session)
+        elif change is not None:
+            self.sessions.down(change.session, change.reason)
+
+
+def _missing() -> str | None:
+    try:
+        find_bird()
+    except MachineError as error:
+        return str(error)
+    return None
+
+
+BIRD = DaemonKind(
+    name="bird",
+    missing=_missing,
+    version=bird_version,
+    make=BirdDaemon,
+    folder=FOLDER,
+    route_protocol=PROTO_BIRD,
+    scan_ms=SCAN_S * 1_000,
+    memory=1_500_000,
+)

@@ -1,0 +1,89 @@
+"""A daemon's process in a switch's namespace, watched without polling: its words on a pipe, its death as a pidfd.
+
+One posix-style spawn (vfork), no shell. Whatever is forgotten dies with the lab's PID namespace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+
+from testbed.errors import MachineError
+from testbed.kernel.ns import NetNs
+from testbed.routing.lines import Lines
+
+_AT_ONCE = 1 << 16
+
+
+class Child:
+    """A process that runs from the moment this is made, inside a running loop, until ``died`` is called.
+
+    ``heard`` gets each line that it writes, as it comes; ``died`` gets its exit code, or minus the signal, once all is
+    heard.
+    """
+
+    def __init__(
+        self, command: Sequence[str], ns: NetNs, heard: Callable[[str], None], died: Callable[[int], None]
+    ) -> None:
+        """MachineError when the program cannot be started."""
+        self._heard, self._died = heard, died
+        self._lines = Lines()
+        output, theirs = os.pipe2(os.O_CLOEXEC)
+        self._output = os.fdopen(output, "rb")
+        try:
+            with ns.entered():
+                self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+        except OSError as error:
+            self._output.close()
+            raise MachineError(f"{command[0]} cannot be started: {error.strerror or error}") from error
+        finally:
+            os.close(theirs)
+        os.set_blocking(output, False)
+        self._pidfd = os.pidfd_open(self._process.pid)
+        loop = asyncio.get_running_loop()
+        self._gone: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._output, self._read)
+        loop.add_reader(self._pidfd, self._reap)
+
+    @property
+    def last_words(self) -> str:
+        """The latest line that it wrote, 'no word' when there is none."""
+        return self._lines.last or "no word"
+
+    @property
+    def pid(self) -> int:
+        """Process ID."""
+        return self._process.pid
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal; nothing when it is dead."""
+        self._process.send_signal(number)
+
+    async def gone(self) -> None:
+        """Wait until it has died and ``died`` was told."""
+        await asyncio.shield(self._gone)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._output.fileno(), _AT_ONCE)
+        except BlockingIOError:
+            return
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._output)
+        for line in self._lines.feed(data):
+            self._heard(line)
+
+    def _reap(self) -> None:
+        """It is dead: hear its last words, close everything, tell whoever waits."""
+        loop = asyncio.get_running_loop()
+        code = self._process.wait()
+        self._read()
+        loop.remove_reader(self._output)
+        loop.remove_reader(self._pidfd)
+        self._output.close()
+        os.close(self._pidfd)
+        self._died(code)
+        self._gone.set_result(None)

@@ -1,0 +1,9 @@
+"""The BGP daemons that a topology may name: ``bgp: {daemon: ...}``."""
+
+from __future__ import annotations
+
+from testbed.entries import Registry
+from testbed.routing.bgp import DaemonKind, lacks
+from testbed.routing.bird.daemon import BIRD
+
+DAEMONS: Registry[DaemonKind] = Registry("BGP daemon", lambda kind: kind.name, (BIRD,), lacks)

@@ -1,0 +1,21 @@
+"""Whole lines out of a byte stream, however a pipe cuts it."""
+
+from __future__ import annotations
+
+_LONGEST = 4096
+
+
+class Lines:
+    """Collects what is read; lines longer than 4 KiB are cut. ``last`` is the latest one that says anything."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[str]:
+        """The lines that ``data`` completes, without their ends."""
+        *whole, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[:_LONGEST]
+        lines = [line[:_LONGEST].decode(errors="replace") for line in whole]
+        self.last = next((line.strip() for line in reversed(lines) if line.strip()), self.last)
+        return lines

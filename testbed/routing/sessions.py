@@ -1,0 +1,57 @@
+"""Which BGP and BFD sessions of one switch are up, by port; what changes is told to the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from testbed.events import Event, EventKind, EventSink, now_ns
+
+
+class Sessions:
+    """The sessions of one switch, as its daemon's log tells of them."""
+
+    def __init__(self, node: str, emit: EventSink) -> None:
+        self._node = node
+        self._emit = emit
+        self._established: set[str] = set()
+        self._bfd: dict[str, str] = {}
+
+    @property
+    def established(self) -> frozenset[str]:
+        """Ports whose BGP session is up."""
+        return frozenset(self._established)
+
+    @property
+    def bfd(self) -> Mapping[str, str]:
+        """State of the BFD session of each port that has one: Up, Init, Down, AdminDown."""
+        return self._bfd
+
+    def up(self, port: str) -> None:
+        """The BGP session of this port is established."""
+        if port not in self._established:
+            self._established.add(port)
+            self._say(EventKind.BGP, port, "established")
+
+    def down(self, port: str, reason: str) -> None:
+        """The BGP session of this port is not, or no longer."""
+        if port in self._established:
+            self._established.remove(port)
+            self._say(EventKind.BGP, port, "down", reason=reason)
+
+    def on_bfd(self, port: str, state: str) -> None:
+        """The BFD session of this port has another state; '' when there is none any more."""
+        before = self._bfd.pop(port, "")
+        if state:
+            self._bfd[port] = state
+        if (before == "Up") != (state == "Up"):
+            self._say(EventKind.BFD, port, "up" if state == "Up" else "down" if state else "removed")
+
+    def end(self, reason: str) -> None:
+        """The daemon is dead, and with it every session."""
+        for port in sorted(self._established):
+            self._say(EventKind.BGP, port, "down", reason=reason)
+        self._established.clear()
+        self._bfd.clear()
+
+    def _say(self, kind: EventKind, port: str, what: str, **detail: str) -> None:
+        self._emit(Event(now_ns(), kind, self._node, port, what, detail))

@@ -16,18 +16,11 @@ from results.compare import Spread, compare
 from results.run.manifest import Manifest
 from results.text.tables import table
 from results.text.terminal import milliseconds
+from testbed.lag.datapaths import DATAPATHS
 
 VIRTUAL_TIME = "virtual-time"
 """Part of an engine's name when its clock stands still while anything computes."""
 
-LACP_WAIT = (
-    "LACP timers: Linux bonding selects a repaired port anew and waits 2 s before it aggregates (802.1AX 6.4.4), in"
-    " steps of 100 ms; our speaker keeps the selection over a lost link (6.4.12) and at most waits 0.2 s"
-)
-MIIMON = (
-    "miimon: Linux bonding looks at carrier every 10 ms and writes its ports when it next gets the lock;"
-    " the nft datapath is told by the kernel at once"
-)
 CPU_COST = "CPU time: in virtual time computing takes none, elsewhere it is part of every reaction"
 UNEXPLAINED = "unexplained: compare the events.jsonl of the two runs"
 
@@ -113,13 +106,22 @@ def _reason(reference: EngineRuns, other: EngineRuns, base: Spread, spread: Spre
 
 def _causes(reference: EngineRuns, other: EngineRuns, figure: str, kind: EdgeKind) -> Iterator[str]:
     """What is known to differ between the two and touches this figure."""
-    if reference.manifest.datapath != other.manifest.datapath and figure != "detect":
-        yield LACP_WAIT if kind is EdgeKind.REPAIR else MIIMON
+    datapaths = {reference.manifest.datapath, other.manifest.datapath}
+    if len(datapaths) > 1 and figure != "detect":
+        yield _how_they_react(datapaths, kind)
     if reference.virtual != other.virtual:
         yield CPU_COST
     for engine in (reference, other):
         if engine.busy:
             yield f"CPU noise on {engine.label}: {engine.busy}"
+
+
+def _how_they_react(datapaths: set[str], kind: EdgeKind) -> str:
+    """What each LAG datapath says of its own time."""
+    known = [lag for lag in DATAPATHS.values() if lag.name in datapaths]
+    said = [lag.at_repair if kind is EdgeKind.REPAIR else lag.at_failure for lag in known]
+    unknown = sorted(datapaths - DATAPATHS.keys())
+    return "; ".join([*said, *(f"nothing is known here of the {name} datapath (a plug-in?)" for name in unknown)])
 
 
 def engine_tables(found: Sequence[Difference]) -> list[Table]:

@@ -45,6 +45,9 @@ ROOMS = {
     "testbed.routing.pathcontrol.tor_agent": 30,
     "testbed.routing.pathcontrol.fib": 25,
     "testbed.lag": 30,
+    "testbed.fabric.load": 37,
+    "testbed.fabric.build": 36,
+    "testbed.fabric.rules": 35,  # asks what a topology file may name: architectures, LAG datapaths
     "testbed.fabric": 20,
     "testbed.kernel": 20,
     "testbed.files": 10,

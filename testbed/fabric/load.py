@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 from testbed.errors import InputError
 from testbed.fabric.architectures import ARCHITECTURES
@@ -19,6 +20,8 @@ from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Plain, Where, read, shorten
+from testbed.files.words import OneOf
+from testbed.lag.datapaths import AUTO, DATAPATHS
 from testbed.routing.pathcontrol.policies import OFF
 
 
@@ -26,6 +29,7 @@ class _TopologyFile(FabricSpec):
     """A ``FabricSpec`` and the preset it builds on (taken out before the check; here it is a key like the others)."""
 
     preset: str = ""
+    lag: Annotated[str, OneOf(DATAPATHS, AUTO)] = AUTO
 
 
 def load_topology(name_or_path: str) -> FabricSpec:

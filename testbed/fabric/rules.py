@@ -11,6 +11,7 @@ from testbed.fabric.daemons import RULES
 from testbed.fabric.spec import FabricSpec
 from testbed.files.check import did_you_mean
 from testbed.files.document import shorten
+from testbed.lag.datapaths import AUTO, DATAPATHS, candidates
 
 _DEFAULTS = FabricSpec()
 
@@ -77,8 +78,9 @@ def _daemon(spec: FabricSpec) -> Iterable[Problem]:
 
 
 def _lag(spec: FabricSpec) -> Iterator[Problem]:
-    if spec.lacp.down_delay_ms and spec.lag != "nft":
-        text = (
-            f"lacp.down_delay_ms is {spec.lacp.down_delay_ms}, but Linux bonding sends nothing through a port without"
-        )
-        yield ("lacp", "down_delay_ms"), text + " carrier, whatever its downdelay; write lag: nft"
+    """What a datapath that the lab may get cannot honour."""
+    kinds = candidates(spec.lag)
+    if not kinds:
+        yield ("lag",), f"lag is {shorten(spec.lag)}; {did_you_mean(spec.lag, (AUTO, *DATAPATHS), 'write one of')}"
+    for kind in kinds:
+        yield from kind.contradictions(spec)

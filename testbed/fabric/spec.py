@@ -22,7 +22,6 @@ _MAC = r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$"
 SHARED_SYSTEM_ID = "00:00:5e:00:01:01"
 """HPN's shared LACP system ID: a VRRP virtual-router MAC, which no host can own (paper section 4.2)."""
 
-LagChoice = Literal["auto", "kernel", "nft"]
 CorePorts = Literal["preset", "hash"]
 
 
@@ -192,7 +191,7 @@ class FabricSpec(Strict):
     ecmp_seeds: Literal["per-switch", "one"] = Field(
         default="per-switch", description="one: every switch hashes alike, as boxes left at their vendor's default do"
     )
-    lag: LagChoice = "auto"
+    lag: str = "auto"
     lacp: LacpSpec = LacpSpec()
     stack: StackSpec = StackSpec()
     bgp: BgpSpec = BgpSpec()

@@ -9,21 +9,25 @@ from pydantic_core import PydanticKnownError, core_schema
 
 
 class OneOf:
-    """What makes ``str`` such a key, as ``Annotated[str, OneOf(PATTERNS)]``: asked when a file is read."""
+    """What makes ``str`` such a key, as ``Annotated[str, OneOf(PATTERNS)]``: asked when a file is read.
 
-    def __init__(self, registry: Mapping[str, object]) -> None:
+    ``first`` are words that may be written beside those of the registry.
+    """
+
+    def __init__(self, registry: Mapping[str, object], *first: str) -> None:
         self._registry = registry
+        self._first = first
 
     @property
     def words(self) -> tuple[str, ...]:
         """Those that may be written now."""
-        return tuple(self._registry)
+        return (*self._first, *self._registry)
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
         """Refuses what ``Literal`` of the words would, with its error."""
         return core_schema.no_info_plain_validator_function(self._checked)
 
     def _checked(self, value: object) -> str:
-        if isinstance(value, str) and value in self._registry:
+        if isinstance(value, str) and value in self.words:
             return value
         raise PydanticKnownError("literal_error", {"expected": " or ".join(map(repr, self.words))})

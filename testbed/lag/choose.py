@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 
 from testbed.errors import MachineError
-from testbed.fabric.spec import LagChoice
 from testbed.kernel import ns
 from testbed.lag.datapath import LagKind
-from testbed.lag.datapaths import DATAPATHS
+from testbed.lag.datapaths import candidates
 
 
-def choose(wanted: LagChoice) -> LagKind:
+def choose(wanted: str) -> LagKind:
     """The datapath to use: the wanted one, or for 'auto' the first that this kernel has.
 
     MachineError, naming the way out, when it cannot be had. Needs the right to make network namespaces.
@@ -19,7 +18,7 @@ def choose(wanted: LagChoice) -> LagKind:
     problems = []
     probe = ns.create("lag-probe")
     try:
-        for kind in [DATAPATHS[wanted]] if wanted in DATAPATHS else DATAPATHS.values():
+        for kind in candidates(wanted):
             problem = kind.problem(probe)
             if problem is None:
                 return kind

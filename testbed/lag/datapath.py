@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from testbed.events import EventSink
+from testbed.fabric.architectures.architecture import Problem
 from testbed.fabric.model import Fabric, Nic
+from testbed.fabric.spec import FabricSpec
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.lag.machine import PortStatus
@@ -69,17 +71,23 @@ class LagKind:
     """A LAG datapath: all that wiring, hosts and checks ask of it.
 
     ``problem``: why it cannot be had in a kernel, with the way out, found by trying in a throw-away namespace.
-    ``interfaces``: requests that are made beside those for cables, given the host's namespace. ``raised``: requests in
-    the host once the cables are there; after these the LAG interface stands and is up. Both in terms of one NIC.
+    ``contradictions``: what of a specification it cannot honour. ``interfaces``: requests made beside those for the
+    cables, given the host's namespace. ``raised``: requests in the host once the cables are there; after these the LAG
+    interface stands. Both are of one NIC. ``at_failure``, ``at_repair``: what its time consists of, a clause each for
+    reports that hold it against another.
     """
 
     name: str
+    unasked: bool  # 'auto' may take it
     problem: Callable[[NetNs], str | None]
+    contradictions: Callable[[FabricSpec], Iterable[Problem]]
     interfaces: Callable[[Fabric, Nic, NetNs], Iterable[bytes]]
     raised: Callable[[Fabric, Nic], Iterable[bytes]]
     make: Callable[[LagPlace], HostLag]
     moves_itself: bool  # traffic has moved when ``on_active`` is told; else it moves in ``set_active``
     numbered: bool  # its LACPDUs carry the key and port numbers of the fabric; else only the system ID is known
+    at_failure: str
+    at_repair: str
 
 
 def arp_rules(ports: Sequence[str]) -> list[str]:

@@ -14,10 +14,12 @@ does, the state is read at the pace of the driver's own machines.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from testbed.events import Event, EventKind, now_ns
+from testbed.fabric.architectures.architecture import Problem
 from testbed.fabric.model import Fabric, Nic
+from testbed.fabric.spec import FabricSpec
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
 from testbed.lag import bond
@@ -132,12 +134,24 @@ def _bonded(fabric: Fabric, nic: Nic) -> Iterable[bytes]:
     return bond.make(nic.lag, nic.lag_ifindex, members, mac=nic.mac, mtu=fabric.spec.mtu, fast=fast)
 
 
+def _contradictions(spec: FabricSpec) -> Iterator[Problem]:
+    delay_ms = spec.lacp.down_delay_ms
+    if delay_ms:
+        text = f"lacp.down_delay_ms is {delay_ms}, but Linux bonding sends nothing through a port without carrier,"
+        yield ("lacp", "down_delay_ms"), f"{text} whatever its downdelay; write lag: nft"
+
+
 KERNEL = LagKind(
     name="kernel",
+    unasked=True,
     problem=_problem,
+    contradictions=_contradictions,
     interfaces=_nothing,
     raised=_bonded,
     make=BondLag,
     moves_itself=True,
     numbered=False,
+    at_failure="miimon: Linux bonding looks at carrier every 10 ms and writes its ports when it next gets the lock",
+    at_repair="LACP timers: Linux bonding selects a repaired port anew and waits 2 s before it aggregates"
+    " (802.1AX 6.4.4), in steps of 100 ms",
 )

@@ -183,6 +183,13 @@ def test_bfd_that_is_slower_than_the_hold_time_is_refused(tmp_path: Path) -> Non
             " downdelay; write lag: nft",
         ),
         (
+            "preset: tiny\nlag: kernel\nlacp: {down_delay_ms: 500}\n",
+            "3: lacp.down_delay_ms is 500, but Linux bonding sends nothing through a port without carrier, whatever its"
+            " downdelay; write lag: nft",
+        ),
+        ("preset: tiny\nlag: ntf\n", "2: lag is 'ntf'; write one of auto, kernel, nft (did you mean nft?)"),
+        ("preset: tiny\nlag: [nft]\n", "2: lag is a list; write one of auto, kernel, nft"),
+        (
             "preset: tiny\nsegments: 1\naggs: 0\nuplinks: 2\n",
             "4: uplinks is 2 but aggs is 0; write at least 1 Agg, or leave uplinks out",
         ),
@@ -194,6 +201,13 @@ def test_bfd_that_is_slower_than_the_hold_time_is_refused(tmp_path: Path) -> Non
 )
 def test_what_an_architecture_cannot_honour_is_refused_with_the_way_out(tmp_path: Path, text: str, found: str) -> None:
     assert problems(tmp_path / "net.yaml", text) == [found]
+
+
+def test_a_lag_datapath_is_asked_what_it_cannot_honour_and_must_exist_for_scripts_too(tmp_path: Path) -> None:
+    (tmp_path / "net.yaml").write_text("preset: tiny\nlag: nft\nlacp: {down_delay_ms: 500}\n")
+    assert load_fabric(str(tmp_path / "net.yaml")).spec.lacp.down_delay_ms == 500
+    with pytest.raises(InputError, match="lag is 'mine'; write one of auto, kernel, nft"):
+        build(FabricSpec(lag="mine"))
 
 
 def test_a_fabric_whose_switches_have_too_few_ports_is_refused_with_its_file(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from failover.faults.base import (
     lacks,
     nics_hit,
 )
-from failover.faults.control import BgpReset, TorControlHang, TorDrain, TorLeave
+from failover.faults.control_plane import BgpReset, TorControlHang, TorDrain, TorLeave
 from failover.faults.fields import Parameter, Unit, parameter, parameters
 from failover.faults.impair import ArpLoss, BitCorruption, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
 from failover.faults.link import AdminDown, End, LinkDown, LinkFlap

@@ -19,7 +19,7 @@ from scenarios.expect.evidence import RunFacts
 from scenarios.expect.expectation import At, Bound, Expectation
 from scenarios.expect.outage import WORST_OUTAGE
 from scenarios.expect.verdict import judge_expectation
-from scenarios.paper.placement import PathFigures
+from scenarios.paper.path_figures import PathFigures
 from testbed.errors import MachineError
 from testbed.events import Event
 from testbed.fabric.inventory import Inventory

@@ -20,7 +20,7 @@ from scenarios.drill import catalogue
 from scenarios.drill.load import load_drill
 from scenarios.paper.claims import CLAIMS, Answer, Claim, Without
 from scenarios.paper.judges import Evidence, Finding
-from scenarios.paper.placement import PathFigures, measure
+from scenarios.paper.path_figures import PathFigures, measure
 from scenarios.run import engines, session
 from scenarios.run.order import Order
 from testbed.errors import InputError, MachineError, NoisyError

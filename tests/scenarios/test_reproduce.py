@@ -16,7 +16,7 @@ from results.verdict import Check, Outcome, Verdict
 from scenarios.drill.load import load_drill
 from scenarios.paper.claims import CLAIMS, Answer, Claim
 from scenarios.paper.judges import Evidence, Finding
-from scenarios.paper.placement import QUEUE_PAIRS, SPEC, PathFigures, figures
+from scenarios.paper.path_figures import QUEUE_PAIRS, SPEC, PathFigures, figures
 from scenarios.paper.reproduce import (
     FOLDER,
     Ran,

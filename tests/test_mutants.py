@@ -38,7 +38,7 @@ def _tests_of(file: str) -> frozenset[str]:
     """The tests of a file, 'test_x' and 'TestX::test_y', and '' for all of them."""
     found = {""}
     for node in ast.parse((ROOT / file).read_text()).body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found.add(node.name)
         elif isinstance(node, ast.ClassDef):
             found |= {f"{node.name}::{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)}

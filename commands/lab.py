@@ -118,12 +118,14 @@ def ls(as_json: bool) -> None:
 def inspect(what: str | None, lab_name: str | None, as_json: bool) -> None:
     """Show nodes, links, LACP, BGP sessions, routes and ECMP groups of a lab as they are now."""
     place, _ = registry.find(lab_name)
-    found = control.call(place.socket, "inspect", what=what or "")
+    if what:
+        found = control.call(place.socket, "inspect", what=what)
+        sections = {what: found}
+    else:
+        found = sections = control.call_for_object(place.socket, "inspect")
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        sections = {what: found} if what else found
-        assert isinstance(sections, dict)
         show(*(rows_table(name, rows) for name, rows in sections.items()))
 
 
@@ -160,8 +162,7 @@ def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
 def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_json: bool) -> int:
     """Show the exact path a flow takes now, from NIC SRC to NIC DST (such as p0.s0.h0.r0): asked of the kernel."""
     place, _ = registry.find(lab_name)
-    found = control.call(place.socket, "trace", src=src, dst=dst, sport=sport, dport=dport)
-    assert isinstance(found, dict)
+    found = control.call_for_object(place.socket, "trace", src=src, dst=dst, sport=sport, dport=dport)
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:

@@ -89,7 +89,8 @@ def _kernel() -> Iterator[Capability]:
 def probe_kernel() -> dict[str, bool]:
     """Try the kernel features inside a sandbox. MachineError when there can be no sandbox."""
     found = sandbox.ask(_try_everything)
-    assert isinstance(found, dict)
+    if not isinstance(found, dict):
+        raise MachineError(f"the process in the sandbox answers {found!r} when it is asked what the kernel has")
     return {str(name): bool(value) for name, value in found.items()}
 
 

@@ -54,8 +54,8 @@ def _load(file: Path) -> None:
             raise InputError(f"{file}: there is a plug-in of that name already, {known.__file__}; rename one")
         return
     spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise InputError(f"{file}: Python cannot load such a file; give it a name that ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

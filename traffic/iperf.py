@@ -13,6 +13,7 @@ from typing import IO
 
 from testbed.errors import MachineError
 from testbed.kernel.ns import NetNs
+from testbed.kernel.processes import piped
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,7 @@ def _spawn(
 
 async def _listening(server: subprocess.Popen[bytes], timeout_s: float) -> None:
     """Wait for the line with which the server says that it listens."""
-    assert server.stdout is not None
-    fd = server.stdout.fileno()
+    fd = piped(server.stdout).fileno()
     os.set_blocking(fd, False)
     said = b""
     deadline = asyncio.get_running_loop().time() + timeout_s

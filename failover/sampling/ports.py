@@ -33,28 +33,21 @@ class PortSampler:
         self._nodes: dict[str, dict[int, Series]] = {}
         for port in watched(fabric, sampling.ports) if sampling is not None else ():
             self._nodes.setdefault(port.node, {})[port.ifindex] = Series(port)
-        self._ticker: Ticker | None = None
-        self._start_ns = 0
-        self._due = 0  # number of the next reading
+        self._alarm: _Alarm | None = None
         self._cpu_ns = 0
         self._problem = ""
 
     def start(self, at_ns: int) -> None:
         """Read from ``at_ns`` (CLOCK_MONOTONIC) on; needs a running event loop."""
-        if self._sampling is None:
-            return
-        self._start_ns = at_ns
-        self._ticker = Ticker()
-        self._ticker.start(at_ns, 0)
-        asyncio.get_running_loop().add_reader(self._ticker.fileno(), self._tick)
+        if self._sampling is not None:
+            self._alarm = _Alarm(at_ns, self._sampling.period_ns, self._read)
 
     def stop(self) -> None:
         """Read a last time; does nothing the second time."""
-        if self._ticker is None:
+        if self._alarm is None:
             return
-        asyncio.get_running_loop().remove_reader(self._ticker.fileno())
-        self._ticker.close()
-        self._ticker = None
+        self._alarm.close()
+        self._alarm = None
         self._read()
 
     def sampled(self) -> Sampled | None:
@@ -66,18 +59,6 @@ class PortSampler:
         series = tuple(each for ports in self._nodes.values() for each in ports.values())
         return Sampled(self._sampling, series, self._cpu_ns)
 
-    def _tick(self) -> None:
-        assert self._ticker is not None
-        self._ticker.take()
-        self._read()
-        while self._moment_ns(self._due) <= now_ns():  # a reading that is missed is not made up for
-            self._due += 1
-        self._ticker.start(self._moment_ns(self._due), 0)
-
-    def _moment_ns(self, number: int) -> int:
-        assert self._sampling is not None
-        return self._start_ns + int((number + number * _GOLDEN % 1.0) * self._sampling.period_ns)
-
     def _read(self) -> None:
         began_ns = time.thread_time_ns()
         try:
@@ -87,3 +68,36 @@ class PortSampler:
         except OSError as error:
             self._problem = error.strerror or str(error)
         self._cpu_ns += time.thread_time_ns() - began_ns
+
+
+class _Alarm:
+    """Rings once in every period of ``period_ns`` from ``at_ns`` on, on the running event loop."""
+
+    def __init__(self, at_ns: int, period_ns: int, ring: Callable[[], None]) -> None:
+        self._start_ns = at_ns
+        self._period_ns = period_ns
+        self._ring = ring
+        self._due = 0  # number of the next ring
+        self._ticker = Ticker()
+        self._ticker.start(at_ns, 0)
+        asyncio.get_running_loop().add_reader(self._ticker.fileno(), self._tick)
+
+    def close(self) -> None:
+        """Ring no more."""
+        asyncio.get_running_loop().remove_reader(self._ticker.fileno())
+        self._ticker.close()
+
+    def _tick(self) -> None:
+        self._ticker.take()
+        self._ring()
+        while self._moment_ns(self._due) <= now_ns():  # a reading that is missed is not made up for
+            self._due += 1
+        self._ticker.start(self._moment_ns(self._due), 0)
+
+    def _moment_ns(self, number: int) -> int:
+        return self._start_ns + into_ns(self._period_ns, number)
+
+
+def into_ns(period_ns: int, number: int) -> int:
+    """How long after the first reading that of this number is due. Pure."""
+    return int((number + number * _GOLDEN % 1.0) * period_ns)

@@ -109,8 +109,9 @@ class Machines:
         failed = task.exception()
         if failed is None:
             report = task.result()
-            assert isinstance(report, Report)
-            return report
+            if isinstance(report, Report):
+                return report
+            failed = MachineError(f"a worker of the scheduler answered {report!r}, which is no report")
         text = str(failed) if isinstance(failed, HpnError) else f"a worker of the scheduler failed: {failed}"
         return Report(error=text, exit_code=exit_code_of(failed))
 

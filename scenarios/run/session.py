@@ -113,10 +113,9 @@ def _lines(reader: int, frozen: _Frozen | None) -> Iterator[bytes]:
     poller.register(reader, select.POLLIN)
     rest = b""
     while True:
-        if not poller.poll(None if frozen is None else _LOOK_MS):
-            assert frozen is not None
-            frozen.look()
-            continue
+        while not poller.poll(None if frozen is None else _LOOK_MS):
+            if frozen is not None:
+                frozen.look()
         data = os.read(reader, 1 << 16)
         if not data:
             return

@@ -93,8 +93,8 @@ def suite_from(document: Document, base: Path, engines: tuple[str, ...]) -> Suit
         mistakes.add(("runs",), f"{len(runs)} runs in one suite; at most {MOST_RUNS}: fewer repeats or several suites")
     if not mistakes:
         _unique(mistakes, runs)
-    mistakes.raise_any()
-    assert top is not None
+    if mistakes or top is None:
+        raise mistakes.error()
     return Suite(top.suite, top.summary.strip(), top.parallel, tuple(runs))
 
 

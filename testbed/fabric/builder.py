@@ -27,6 +27,8 @@ class Builder:
         self._links: list[Link] = []
         self._nics: list[Nic] = []
         self._stacks: list[Stack] = []
+        self._segment_of: dict[str, int] = {}  # hosts, by name
+        self._plane_of: dict[str, int] = {}  # switches, by name
         self._next_ifindex = _FIRST_IFINDEX
         self._switches = 0
         self._switch_links = 0
@@ -42,6 +44,7 @@ class Builder:
             spare=index >= self.spec.hosts,
         )
         self._nodes.append(node)
+        self._segment_of[node.name] = segment
         return node
 
     def tor(self, pod: int, segment: int, rail: int | None, index: int, plane: int) -> Node:
@@ -65,15 +68,13 @@ class Builder:
 
     def nic(self, host: Node, rail: int, tors: Sequence[Node], port_rate_bps: int) -> Nic:
         """Add one NIC and its access links, port k to ``tors[k]``."""
-        assert host.segment is not None
-        segment = host.pod * self.spec.segments + host.segment
+        segment = host.pod * self.spec.segments + self._segment_of[host.name]
         plan = self.nics_plan
         mac, gateway_mac = plan.nic_mac(rail, segment, host.index), plan.gateway_mac(rail, segment)
         gateway = plan.gateway(rail, segment)
         key = lacp_key(len(self._nics))
         links = []
         for port, tor in enumerate(tors):
-            assert tor.plane is not None
             lower = Port(host.name, f"r{rail}p{port}", self._ifindex(), mac, None, port + 1)
             number = host.index if tor.rail == rail else host.index * self.spec.rails + rail
             offset = self.spec.lacp.port_id_offset * (tor.index + 1)
@@ -87,7 +88,7 @@ class Builder:
                 key,
             )
             name = f"{host.name}.r{rail}.{port}"
-            links.append(Link(name, LinkKind.ACCESS, tor.plane, port_rate_bps, lower, upper))
+            links.append(Link(name, LinkKind.ACCESS, self._plane_of[tor.name], port_rate_bps, lower, upper))
         nic = Nic(
             name=f"{host.name}.r{rail}",
             host=host.name,
@@ -128,14 +129,13 @@ class Builder:
     def _switch_link(
         self, kind: LinkKind, lower: Node, upper: Node, rate_bps: int, ports: tuple[str, str], suffix: str = ""
     ) -> Link:
-        assert lower.plane is not None
         low_address, high_address = addresses.link_addresses(self._switch_links)
         self._switch_links += 1
         low_index, high_index = self._ifindex(), self._ifindex()
         link = Link(
             name=f"{lower.name}-{upper.name}{suffix}",
             kind=kind,
-            plane=lower.plane,
+            plane=self._plane_of[lower.name],
             rate_bps=rate_bps,
             lower=Port(lower.name, ports[0], low_index, addresses.switch_port_mac(low_index), low_address),
             upper=Port(upper.name, ports[1], high_index, addresses.switch_port_mac(high_index), high_address),
@@ -189,6 +189,7 @@ class Builder:
         )
         self._switches += 1
         self._nodes.append(node)
+        self._plane_of[name] = plane
         return node
 
     def _ifindex(self) -> int:

@@ -39,8 +39,8 @@ def load_topology(name_or_path: str) -> FabricSpec:
     document = read(name_or_path)
     mistakes = Mistakes(document)
     spec = _spec(mistakes, (), document.data, Path(name_or_path).stem)
-    mistakes.raise_any()
-    assert spec is not None
+    if mistakes or spec is None:
+        raise mistakes.error()
     return spec
 
 
@@ -60,10 +60,7 @@ def topology_from(mistakes: Mistakes, at: Where, base: Path) -> FabricSpec | Non
 
     None when that notes mistakes.
     """
-    given: Plain = mistakes.document.data
-    for step in at:
-        assert isinstance(given, dict)
-        given = given.get(str(step))
+    given = mistakes.document.value(at)
     if isinstance(given, dict):
         return _spec(mistakes, at, given, "custom")
     if not isinstance(given, str):

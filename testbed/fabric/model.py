@@ -63,6 +63,13 @@ class Node:
         """True for ToR, Agg and Core."""
         return self.role is not Role.HOST
 
+    @property
+    def actor_system(self) -> str:
+        """A ToR's LACP system ID. ValueError for a node that speaks no LACP of its own."""
+        if self.lacp_system is None:
+            raise ValueError(f"{self.name} is no ToR and has no LACP system ID")
+        return self.lacp_system
+
 
 @dataclass(frozen=True, slots=True)
 class Port:
@@ -81,6 +88,13 @@ class Port:
         """'node:interface', unique in the fabric."""
         return f"{self.node}:{self.name}"
 
+    @property
+    def ip(self) -> str:
+        """The address without its length. ValueError for a LAG member port, whose LAG has the address."""
+        if self.address is None:
+            raise ValueError(f"{self.label} is a LAG member port and has no address")
+        return self.address.partition("/")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -96,6 +110,10 @@ class Link:
     def end_at(self, node: str) -> Port:
         """The end on ``node``."""
         return self.lower if self.lower.node == node else self.upper
+
+    def far_end(self, node: str) -> Port:
+        """The end that is not on ``node``."""
+        return self.upper if self.lower.node == node else self.lower
 
     @property
     def is_routed(self) -> bool:

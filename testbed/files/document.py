@@ -51,6 +51,13 @@ class Document:
     data: dict[str, Plain]
     lines: Mapping[Where, int]
 
+    def value(self, where: Where) -> Plain:
+        """What stands below these keys; None where nothing does."""
+        found: Plain = self.data
+        for key in where:
+            found = found.get(str(key)) if isinstance(found, dict) else None
+        return found
+
     def line(self, where: Where) -> int:
         """The line of that place, or of the nearest place around it."""
         while where not in self.lines and where:

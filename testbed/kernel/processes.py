@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 
 def own_pids() -> list[int]:
@@ -34,6 +35,13 @@ def reap_strangers(own: Container[int]) -> None:
         if found is None or found.si_pid in own:
             return
         os.waitpid(found.si_pid, 0)
+
+
+def piped(stream: IO[bytes] | None) -> IO[bytes]:
+    """A standard stream of a child that was started with a pipe for it. ValueError when it was not."""
+    if stream is None:
+        raise ValueError("the child was started without a pipe for this stream")
+    return stream
 
 
 @contextmanager

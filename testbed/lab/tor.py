@@ -42,10 +42,9 @@ class Tor:
         self.speakers = {name: self._speaker(fabric, link, space, sink) for name, link in self._access.items()}
 
     def _speaker(self, fabric: Fabric, link: Link, space: NetNs, sink: EventSink) -> Speaker:
-        assert self.node.lacp_system is not None
         spec = fabric.spec.lacp
         config = LacpConfig(
-            system=self.node.lacp_system,
+            system=self.node.actor_system,
             key=link.upper.key,
             fast=spec.rate == "fast",
             aggregate_wait_ns=spec.aggregate_wait_ms * _MS,

@@ -138,9 +138,8 @@ def node_requests(fabric: Fabric, node: Node, datapath: LagKind) -> Iterator[byt
             yield rtnl.add_address(here.ifindex, here.address)
         if link.kind is not LinkKind.ACCESS:
             # Permanent, so that they do not count against the machine-wide neighbour limit (FACTS trap 4).
-            there = link.lower if here is link.upper else link.upper
-            assert there.address is not None
-            yield rtnl.add_neighbour(here.ifindex, there.address.partition("/")[0], there.mac)
+            there = link.far_end(node.name)
+            yield rtnl.add_neighbour(here.ifindex, there.ip, there.mac)
     for nic in fabric.nics_of(node.name):
         yield from datapath.raised(fabric, nic)
     yield from nic_requests(fabric, node)

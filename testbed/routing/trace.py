@@ -102,7 +102,7 @@ def _walk(
         visited.add(node)
         if not link_up(link.name):
             return Path(tuple(steps), f"link {link.name} is down")
-        far = link.upper if link.lower.node == node else link.lower
+        far = link.far_end(node)
         node, in_port = far.node, far.name
         if link.kind is LinkKind.ACCESS and far is link.lower:
             return _arrive(fabric, target, link, tuple(steps))

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from testbed.kernel.processes import piped
+
 _WARDEN = "read -r _; kill -s KILL 0"
 _PROGRAM = 'read -r _ || exit; ulimit -c 0; exec "$@" < /dev/null'
 
@@ -48,8 +50,7 @@ class ProcessGroup:
             process_group=0,
         )
         self._pidfd = os.pidfd_open(self._program.pid)
-        assert self._program.stdin is not None
-        with self._program.stdin as go:
+        with piped(self._program.stdin) as go:
             self._warden = subprocess.Popen(
                 ["/bin/sh", "-c", _WARDEN],
                 stdin=subprocess.PIPE,
@@ -67,8 +68,7 @@ class ProcessGroup:
         if self._warden.returncode is None:  # while it is not waited for, the group's number is nobody else's
             os.killpg(self._program.pid, signal.SIGKILL)
             self._warden.wait()
-            assert self._warden.stdin is not None
-            self._warden.stdin.close()
+            piped(self._warden.stdin).close()
             os.close(self._pidfd)
         self._program.kill()
         self._program.wait()
@@ -83,6 +83,10 @@ class ProcessGroup:
         """Wait for the program to end, at most so long; whether it has."""
         ready, _, _ = select.select([self._pidfd], [], [], timeout_s)
         return bool(ready)
+
+    def result(self) -> int:
+        """How the program ended, as ``Popen`` has it; waits until it has."""
+        return self._program.wait()
 
 
 @contextmanager

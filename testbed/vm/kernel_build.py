@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import InputError, MachineError
+from testbed.kernel.processes import piped
 from testbed.vm import kernel_cache, kernel_source, uml_kernel
 from testbed.vm.console import Lines
 from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
@@ -157,18 +158,18 @@ def _unpack(tar: Path, into: Path, on_step: OnStep) -> None:
     command = ["tar", "-x", *([option] if option else []), "--strip-components=1", *excluded]
     size, fed = max(tar.stat().st_size, 1), 0
     process = subprocess.Popen(command, cwd=into, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert process.stdin is not None
+    into_tar = piped(process.stdin)
     try:
         with tar.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                process.stdin.write(chunk)
+                into_tar.write(chunk)
                 fed += len(chunk)
                 on_step(Step("unpack", fed / size))
-        process.stdin.close()
+        into_tar.close()
     except BrokenPipeError:
         pass  # tar said no; its exit code tells
     finally:
-        if process.stdin.closed:
+        if into_tar.closed:
             process.wait()
         else:
             process.kill()

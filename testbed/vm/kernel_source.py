@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import InputError, MachineError
+from testbed.kernel.processes import piped
 from testbed.vm.kernel_cache import numbers
 
 INSTALLED = Path("/usr/src")
@@ -70,8 +71,7 @@ def fetch(source: Source, into: Path) -> Path:
         opener = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE)
         member = f"./usr/src/{source.package}.tar.xz"
         taken = subprocess.run(["tar", "-xO", member], stdin=opener.stdout, stdout=file, check=False)
-        assert opener.stdout is not None
-        opener.stdout.close()
+        piped(opener.stdout).close()
     if opener.wait() != 0 or taken.returncode != 0:
         raise MachineError(f"{deb} holds no {member}; name a kernel source tar with --source")
     unfinished.rename(tar)

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import IO
 
 from testbed.errors import MachineError
+from testbed.kernel.processes import piped
 from testbed.kernel.sandbox import die_with_parent
 from testbed.vm import kvm, qemu_initrd
 from testbed.vm.console import Console, Lines, how_it_ended
@@ -123,51 +123,44 @@ class _Guest:
     def __init__(
         self, command: list[str], on_line: Callable[[str], None], terminal: int | None, stall_s: float = STALL_S
     ) -> None:
-        self._command = command
         self._stall_s = stall_s
         self._silence = Silence(stall_s)
-        self._pass_fds = () if terminal is None else (terminal,)
         self._console = Console(on_line)
         self._output, self._kernel_log = Lines(), Lines()
-        self._process: subprocess.Popen[bytes] | None = None
         self._started = time.monotonic()
         self._boot_s: float | None = None
         self._over_at: float | None = None
         self._trouble_at: float | None = None
         self._release = ""
-
-    def __enter__(self) -> _Guest:
         with sigterm_as_interrupt():
             # A session of its own, so that Ctrl-C reaches us alone; the kernel kills it when we die.
             self._process = subprocess.Popen(
-                self._command,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=self._pass_fds,
+                pass_fds=() if terminal is None else (terminal,),
                 start_new_session=True,
                 preexec_fn=die_with_parent,
             )
+        self._streams = {
+            piped(self._process.stdout): self._take_output,
+            piped(self._process.stderr): self._take_kernel_log,
+        }
+
+    def __enter__(self) -> _Guest:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        assert self._process is not None
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdout, self._process.stderr):
-            assert stream is not None
+        for stream in self._streams:
             stream.close()
 
     def watch(self, timeout_s: float) -> None:
         """Pass lines on until QEMU has ended. MachineError when it does not in time."""
-        assert self._process is not None
-        takers: dict[IO[bytes] | None, Callable[[bytes], None]] = {
-            self._process.stdout: self._take_output,
-            self._process.stderr: self._take_kernel_log,
-        }
         with selectors.DefaultSelector() as selector, sigterm_as_interrupt():
-            for stream, take in takers.items():
-                assert stream is not None
+            for stream, take in self._streams.items():
                 selector.register(stream, selectors.EVENT_READ, take)
             while selector.get_map():
                 self._silence.note(self._number)
@@ -200,7 +193,6 @@ class _Guest:
 
     def result(self, exit_file: Path) -> GuestResult:
         """What the command answered. MachineError when the guest ended before it did, or its kernel had trouble."""
-        assert self._process is not None
         code = self._process.wait()
         if self._console.trouble is not None:
             raise self._error(self._console.what_happened)
@@ -215,7 +207,6 @@ class _Guest:
     @property
     def _number(self) -> int:
         """Of its process group, which is its own."""
-        assert self._process is not None
         return self._process.pid
 
     def _use(self) -> str:

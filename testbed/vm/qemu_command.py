@@ -115,7 +115,8 @@ class Shape:
 def prepare(kernel: Kernel, shape: Shape, folder: Path, script: Path) -> list[str]:
     """QEMU's command line; the initramfs is written into ``folder``. MachineError with virtme-ng's words."""
     program, initrd = virtme_run(), folder / "initrd"
-    assert program is not None
+    if program is None:
+        raise MachineError("virtme-run is missing: pip install virtme-ng")
     arguments = ["--kimg", str(kernel.image), "--mods", "auto", "--force-9p", "--show-boot-console"]
     arguments += ["--disable-monitor", "--cpus", str(shape.cpus), "--memory", f"{shape.memory_mb}M"]
     arguments += ["--save-initramfs", str(initrd), "--show-command", "--dry-run", "--script-sh", "true"]

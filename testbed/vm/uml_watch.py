@@ -111,9 +111,7 @@ class Watch:
             what = "could not start the command" if said.started is None else "could not bring the command to its end"
             raise self._error(f"{what}: {said.failed}")
         if said.exit_code is None or said.started is None:
-            code = group.kill()
-            assert code is not None, "it has ended"
-            raise self._error(f"{how_it_ended(code)} {self._when}")
+            raise self._error(f"{how_it_ended(group.result())} {self._when}")
         now = time.monotonic()
         return GuestResult(
             exit_code=said.exit_code,

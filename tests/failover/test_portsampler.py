@@ -10,10 +10,10 @@ from itertools import pairwise
 import pytest
 
 from failover.analysis.ports import PortResult, Ports, Sampling, port_metrics
-from failover.sampling.ports import PortSampler
+from failover.sampling.ports import PortSampler, into_ns
 from testbed.errors import MachineError
 from testbed.events import now_ns
-from testbed.fabric.model import Fabric, Link
+from testbed.fabric.model import Link
 from testbed.kernel.netlink import Netlink
 from testbed.lab.lab import Lab
 from testbed.lab.wire import queue_bytes
@@ -38,7 +38,6 @@ def _sent(sender: socket.socket, frame: bytes) -> bool:
 
 async def _overload(lab: Lab, link: Link, seconds: float) -> tuple[int, int]:
     """Offer twice its rate to the ToR's end of a link; how many frames, and how many the kernel refused."""
-    assert lab.wiring is not None
     space = lab.wiring.namespaces[link.upper.node]
     head = bytes.fromhex((link.lower.mac + link.upper.mac).replace(":", "")) + EXPERIMENTAL.to_bytes(2)
     frame = head.ljust(FRAME, b"x")
@@ -109,12 +108,7 @@ def _refuse(_node: str) -> Netlink:
 
 def test_readings_move_through_their_period() -> None:
     """One in each, and at no fixed place: a sender's tick must not be met at the same phase every time."""
-    sampler = PortSampler(_no_fabric(), _refuse, Sampling(10 * MS))
-    moments = [sampler._moment_ns(number) for number in range(1000)]
+    moments = [into_ns(10 * MS, number) for number in range(1000)]
     assert [moment // (10 * MS) for moment in moments] == list(range(1000))
     places = sorted([0, 10 * MS, *(moment % (10 * MS) for moment in moments)])
     assert max(b - a for a, b in pairwise(places)) < 0.05 * MS
-
-
-def _no_fabric() -> Fabric:
-    return Fabric(tiny(), (), (), (), 1)

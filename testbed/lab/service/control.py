@@ -124,6 +124,14 @@ def call(path: Path, op: str, *, on_event: Emit | None = None, **arguments: Json
     raise SupervisorGone(f"the lab's supervisor broke off without an answer; see: hpn ls, and {path.parent}/lab.log")
 
 
+def call_for_object(path: Path, op: str, **arguments: JsonValue) -> dict[str, JsonValue]:
+    """``call`` where the answer is an object. MachineError when it is none: that supervisor is another version's."""
+    found = call(path, op, on_event=None, **arguments)
+    if not isinstance(found, dict):
+        raise MachineError(f"the lab's supervisor answers {op} as no hpn of this version does; hpn down, then hpn up")
+    return found
+
+
 def _conversation(path: Path, request: Json) -> Iterator[Json]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
         try:

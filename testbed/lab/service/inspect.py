@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from testbed.errors import InputError
 from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Node, Port
 from testbed.kernel.rtnl import RT_TABLE_MAIN
+from testbed.kernel.rtnl_events import RouteEvent
 from testbed.lab.lab import Lab
 from testbed.lab.lacp_why import why_idle
 from testbed.lab.service.control import JsonValue
@@ -112,30 +113,34 @@ def _bfd(lab: Lab, port: Port) -> str | None:
 
 def _routes(lab: Lab) -> list[JsonValue]:
     """Every switch's main table as the kernel has it."""
-    rows: list[JsonValue] = []
+    return [row for _, row in _main_routes(lab)]
+
+
+def _main_routes(lab: Lab) -> Iterator[tuple[RouteEvent, dict[str, JsonValue]]]:
+    """Each route, and how it is shown."""
     for node in lab.fabric.switches:
         names = _port_names(lab, node)
         for route in lab.requests(node.name).routes():
             if route.table == RT_TABLE_MAIN:
-                rows.append(
+                yield (
+                    route,
                     {
                         "node": node.name,
                         "prefix": route.prefix,
                         "kind": _KINDS.get(route.kind, str(route.kind)),
                         "protocol": route.protocol,
                         "next_hops": [names.get(oif, str(oif)) for oif in route.oifs],
-                    }
+                    },
                 )
-    return rows
 
 
 def _ecmp(lab: Lab) -> list[JsonValue]:
     """Routes with more than one next hop; on a Core ``preset`` says by which of them an ingress port leaves instead."""
     presets = {node.name: _presets(lab, node) for node in lab.fabric.switches}
     return [
-        row | {"preset": list(presets[str(row["node"])].get(str(row["prefix"]), ()))}
-        for row in _routes(lab)
-        if isinstance(row, dict) and len(_list(row["next_hops"])) > 1
+        row | {"preset": list(presets[str(row["node"])].get(route.prefix, ()))}
+        for route, row in _main_routes(lab)
+        if len(route.oifs) > 1
     ]
 
 
@@ -158,11 +163,6 @@ def _presets(lab: Lab, node: Node) -> dict[str, list[str]]:
 def _port_names(lab: Lab, node: Node) -> dict[int, str]:
     ends = [link.end_at(node.name) for link in lab.fabric.links_of(node.name)]
     return {end.ifindex: end.name for end in ends}
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    assert isinstance(value, list)
-    return value
 
 
 def path_report(path: Path) -> JsonValue:

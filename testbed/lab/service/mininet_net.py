@@ -25,6 +25,7 @@ from mininet.util import getincrementaldecoder
 from testbed.fabric.model import Fabric, Port, Role
 from testbed.kernel import programs
 from testbed.kernel.ns import NetNs
+from testbed.kernel.processes import piped
 from testbed.kernel.sysfs import own_sys
 from testbed.lab.wire import NETNS_DIR
 
@@ -210,8 +211,7 @@ def _end(intf: LabIntf) -> str:
 def iperf3_rates(client: LabNode, server: LabNode, options: Sequence[str], port: int) -> list[str]:
     """What iperf3 says that the server and the client saw, such as '189 Mbits/sec'; what it says instead on failure."""
     listening = server.popen("iperf3", "-s", "-1", "-p", str(port), "--forceflush", stderr=STDOUT)
-    assert listening.stdout is not None
-    for line in listening.stdout:
+    for line in piped(listening.stdout):
         if b"listening" in line:
             break
     sent = client.popen("iperf3", "-c", server.IP(), "-p", str(port), *options, stderr=STDOUT)

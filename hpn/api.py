@@ -90,8 +90,7 @@ def on_lab(
     preflight.check(fabric)
 
     async def body() -> object:
-        lab = Lab(fabric, on_event)
-        lab.start()
+        lab = Lab.start(fabric, on_event)
         await lab.converged(_CONVERGE_S)
         found = await use(lab)
         lab.close()

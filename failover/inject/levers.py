@@ -32,8 +32,7 @@ class LabLevers:
 
     @classmethod
     def of(cls, lab: Lab) -> LabLevers:
-        """Those of a lab that has been started."""
-        assert lab.impairments is not None
+        """Those of a lab."""
         return cls(lab.fabric, lab.breakage, lab.stacks, lab.impairments)
 
     def cut(self, ends: Sequence[LinkEnd]) -> Action:

@@ -23,8 +23,7 @@ Measured = dict[str, float]
 async def carried(seconds: float) -> Measured:
     """Wire rate in Gbit/s, packets sent and lost, largest pause of a sender in ms; one direction only."""
     fabric = build(_spec())
-    lab = Lab(fabric, lambda _event: None)
-    lab.start()
+    lab = Lab.start(fabric, lambda _event: None)
     await lab.converged()
     source = fabric.nics[0].name
     load = _WIRE_BPS / sum(link.rate_bps for link in fabric.nics[0].links)

@@ -17,6 +17,7 @@ from statistics import median
 
 from pydantic import TypeAdapter
 
+from failover.inject.levers import LabLevers
 from results.text.figure import Figure
 from scenarios.bench.elephants import Measured, carried
 from testbed.errors import MachineError
@@ -108,8 +109,7 @@ def _up_and_down(fabric: Fabric) -> Measured:
 
 async def _converge(fabric: Fabric) -> Measured:
     started = now_ns()
-    lab = Lab(fabric, lambda _event: None)
-    lab.start()
+    lab = Lab.start(fabric, lambda _event: None)
     await lab.converged()
     converged = (now_ns() - started) / 1e9
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -127,18 +127,18 @@ def failover(runs: int) -> Iterator[Figure]:
 
 async def _failover(runs: int) -> Measured:
     events: list[Event] = []
-    lab = Lab(build(PRESETS["small"].spec), events.append)
-    lab.start()
+    lab = Lab.start(build(PRESETS["small"].spec), events.append)
     await lab.converged()
     gc.freeze()
     link = lab.fabric.nics[0].links[0]
+    cut = LabLevers.of(lab).cut([(link, link.lower.node)])
     switch_ms = []
     for _ in range(runs):
         before = now_ns()
-        lab.cut(link)
+        cut.do()
         rewritten = await _first(events, lab, before, lambda e: e.kind is EventKind.LAG and e.node == link.lower.node)
         switch_ms.append((rewritten.at_ns - before) / 1e6)
-        lab.mend(link)
+        await cut.undo()
         await lab.converged()
     lab.close()
     return {"switch_ms": max(switch_ms)}
@@ -156,7 +156,7 @@ def _port_loss_skew(runs: int) -> Measured:
     spaces = wire(fabric, NFT).namespaces
     tor = next(node.name for node in fabric.nodes if node.role is Role.TOR)
     links = fabric.links_of(tor)
-    far = [link.lower if link.upper.node == tor else link.upper for link in links]
+    far = [link.far_end(tor) for link in links]
     requests = Netlink(spaces[tor])
     poller = select.poll()
     monitors = {}

@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from scenarios.campaign.result import Job, Report, Result
-from scenarios.campaign.sequences import bench_on
+from scenarios.campaign.sequences import Bench
 from testbed import plugins
 from testbed.errors import HpnError
 from testbed.fabric.build import build
@@ -65,9 +65,10 @@ def _first_process(job: Job, scratch: Path, tell: Callable[[str, object], None])
 
 
 async def _sequences(job: Job, scratch: Path, tell: Callable[[str, object], None]) -> None:
-    lab = Lab(build(job.plan.topology), lambda _event: None)
+    lab = Lab.start(build(job.plan.topology), lambda _event: None)
     asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
-    bench = await bench_on(job.plan, lab, scratch)
+    await lab.converged()
+    bench = Bench(job.plan, lab, scratch)
     tell("stood", True)
     for sequence in job.sequences:
         result = await bench.run(sequence)

@@ -60,7 +60,6 @@ def forwarding(lab: Lab, flows: Iterable[Flow]) -> Iterator[Violation]:
 def inventory(lab: Lab) -> Inventory:
     """What a lab holds of the machine: processes by name, interfaces and packet filters of every node."""
     found = {f"processes called {name}": str(count) for name, count in Counter(_commands()).items()}
-    assert lab.wiring is not None
     for name, space in lab.wiring.namespaces.items():
         found[f"interfaces of {name}"] = " ".join(sorted(link.name for link in lab.requests(name).links()))
         nft = Nft(space)

@@ -195,10 +195,3 @@ def _last_arrivals(observed: Observed) -> Mapping[int, int]:
 
     records = read_records([Path(path) for path in observed.report.received_files], RECEIVED)
     return {flow.id: int(records["received_ns"][records["flow"] == flow.id].max(initial=0)) for flow in observed.flows}
-
-
-async def bench_on(plan: Plan, lab: Lab, scratch: Path) -> Bench:
-    """Start ``lab``, wait until it stands, and make it a bench. MachineError when the machine refuses."""
-    lab.start()
-    await lab.converged()
-    return Bench(plan, lab, scratch)

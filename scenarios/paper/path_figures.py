@@ -93,8 +93,7 @@ def _answer(fabric: Fabric) -> _Answer:
 
 
 async def _on_lab(fabric: Fabric) -> PathFigures:
-    lab = Lab(fabric, lambda _event: None)
-    lab.start()
+    lab = Lab.start(fabric, lambda _event: None)
     asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
     await lab.converged()
     found = figures(fabric, LabRouter(lab))

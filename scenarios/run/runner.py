@@ -73,16 +73,14 @@ class _Run:
         self._start_ns = 0
 
     async def go(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+        task = _this_task()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
         started_at, began_ns = datetime.now(UTC).astimezone().isoformat(), now_ns()
         fabric = build(self._drill.topology)
-        lab = Lab(fabric, self._events.append)
         self._phase(f"starting {len(fabric.nodes)} nodes and {len(fabric.links)} links")
         try:
-            lab.start()
+            lab = Lab.start(fabric, self._events.append)
             manifest = _manifest(self._order, lab, started_at, began_ns)
             self._folder.write_manifest(manifest)
             asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
@@ -208,6 +206,13 @@ class _Run:
         self._tell(Progress(kind, text, elapsed, self._drill.timeline.end_ns / 1e9, goodput))
 
 
+def _this_task() -> asyncio.Task[object]:
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("a run is a coroutine of a task, which its signals cancel")
+    return task
+
+
 async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[str, ...]:
     """Wait for the lab to converge again, then compare with what it was and with what the fabric decides."""
     try:
@@ -245,5 +250,5 @@ def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manif
             spec.bgp.daemon: DAEMONS[spec.bgp.daemon].version(),
         },
         seeds={"fabric": spec.seed},
-        doctor={item.path: f"absent: {item.why}" for item in lab.wiring.missing} if lab.wiring is not None else {},
+        doctor={item.path: f"absent: {item.why}" for item in lab.wiring.missing},
     )

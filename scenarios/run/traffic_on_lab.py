@@ -74,7 +74,6 @@ class LabTraffic:
         self._sports = {flow.id: flow.sport for flow in self.flows}
         self._recent: deque[Progress] = deque(maxlen=6)
         self.goodput: Mapping[str, float] = {}
-        assert lab.wiring is not None
         spaces = {nic.name: lab.wiring.namespaces[nic.host] for nic in lab.fabric.nics}
         wanted = math.ceil(sum(flow.rate_pps for flow in flows) / _WORKER_PPS)
         workers = max(1, min(os.cpu_count() or 1, len(self.flows), wanted))

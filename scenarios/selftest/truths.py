@@ -15,20 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from failover.analysis.hostload import HostLoad
+from failover.faults.levers import Action, Lost
+from failover.faults.streams import Direction
+from failover.inject.levers import LabLevers
 from failover.sampling.host import HostSampler
 from scenarios.run.traffic_on_lab import LabTraffic
 from scenarios.selftest.sizes import MS, Cut, Pause, Plan
 from testbed.events import Event, now_ns
-from testbed.fabric.model import Fabric, Nic, Port
+from testbed.fabric.model import Fabric, Link, Nic
 from testbed.kernel.processes import own_pids, reap_strangers
 from testbed.kernel.timerfd import Ticker
-from testbed.lab.breaking.impair import Drop, Impairments, Traffic
 from testbed.lab.lab import Lab
 from testbed.routing.trace import Flow
 from traffic.flow import SPORT_MIN, FlowSpec
 from traffic.messages import TrafficReport
 
-UP, DOWN = "up", "down"
+UP, DOWN = Direction.UP, Direction.DOWN
 _PATH_MTU = 1024
 _IB_TIMEOUT = 18
 """Queue pairs wait 8.6 s in all: none dies of these outages."""
@@ -67,9 +69,9 @@ class Observed:
     kernel: str
     datapath: str
     flows: tuple[FlowSpec, ...]
-    hit: Mapping[str, frozenset[int]]
+    hit: Mapping[Direction, frozenset[int]]
     links: tuple[str, ...]
-    cuts: tuple[Mapping[str, Span], ...]
+    cuts: tuple[Mapping[Direction, Span], ...]
     pauses: tuple[Pause | None, ...]  # at each of ``cuts``
     start_ns: int
     end_ns: int
@@ -83,8 +85,7 @@ class Observed:
 async def observe(fabric: Fabric, plan: Plan, engine: str, folder: Path) -> Observed:
     """Start a lab, inject the plan's outages into its flows, and bring back all there is to know. MachineError."""
     events: list[Event] = []
-    lab = Lab(fabric, events.append)
-    lab.start()
+    lab = Lab.start(fabric, events.append)
     asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
     await lab.converged()
     traffic = LabTraffic(lab, flows(fabric, plan), folder, plan.tick_ns)
@@ -114,7 +115,7 @@ async def observe(fabric: Fabric, plan: Plan, engine: str, folder: Path) -> Obse
         datapath=lab.datapath,
         flows=traffic.flows,
         hit={drop.direction: drop.flows for drop in drops},
-        links=tuple(dict.fromkeys(drop.link for drop in drops)),
+        links=tuple(dict.fromkeys(drop.link.name for drop in drops)),
         cuts=tuple(cuts),
         pauses=tuple(cut.pause for cut in plan.cuts()),
         start_ns=start_ns,
@@ -155,9 +156,8 @@ def _flow(number: int, src: Nic, dst: Nic, rate_pps: float) -> FlowSpec:
 class _Drop:
     """Where one direction is dropped, and the flows that cross it."""
 
-    direction: str
-    link: str
-    port: Port
+    direction: Direction
+    link: Link
     flows: frozenset[int]
 
 
@@ -171,26 +171,25 @@ def _drops(lab: Lab, traffic: LabTraffic) -> tuple[_Drop, ...]:
     for direction, ones, place in ((UP, up, 0), (DOWN, down, -1)):
         link = lab.fabric.link(paths[ones[0].id][place])
         crossing = frozenset(flow.id for flow in ones if paths[flow.id][place] == link.name)
-        found.append(_Drop(direction, link.name, link.upper if direction == UP else link.lower, crossing))
+        found.append(_Drop(direction, link, crossing))
     return tuple(found)
 
 
 async def _cut(
     lab: Lab, traffic: LabTraffic, alarm: _Alarm, drops: tuple[_Drop, ...], cut: Cut, start_ns: int
-) -> Mapping[str, Span]:
+) -> Mapping[Direction, Span]:
     """Drop RoCE packets, and stop the senders, as planned; the clock around each change of a rule, by direction."""
-    impairments = lab.impairments
-    assert impairments is not None
-    impairments.open(drop.port.node for drop in drops)
+    levers = LabLevers.of(lab)
+    acts = {drop.direction: levers.lose(drop, drop.link, [drop.direction], Lost.DATA) for drop in drops}
     at_ns, engine = start_ns + cut.at_ns, traffic.engine
-    put: dict[str, tuple[int, int]] = {}
-    lifted: dict[str, tuple[int, int]] = {}
+    put: dict[Direction, tuple[int, int]] = {}
+    lifted: dict[Direction, tuple[int, int]] = {}
 
     async def drop() -> None:
-        put.update({drop.direction: _put(impairments, drop) for drop in drops})
+        put.update({direction: _put(act) for direction, act in acts.items()})
 
     async def lift() -> None:
-        lifted.update({drop.direction: await _lift(impairments, drop) for drop in drops})
+        lifted.update({direction: await _lift(act) for direction, act in acts.items()})
 
     async def stop() -> None:
         engine.stand_still(True)
@@ -205,18 +204,18 @@ async def _cut(
     for due_ns, step in sorted(steps, key=lambda planned: planned[0]):
         await alarm.at(due_ns)
         await step()
-    return {drop.direction: Span(*put[drop.direction], *lifted[drop.direction]) for drop in drops}
+    return {direction: Span(*put[direction], *lifted[direction]) for direction in acts}
 
 
-def _put(impairments: Impairments, drop: _Drop) -> tuple[int, int]:
+def _put(act: Action) -> tuple[int, int]:
     before = now_ns()
-    impairments.on_arrival(drop, drop.port, Drop(Traffic.DATA))
+    act.do()
     return before, now_ns()
 
 
-async def _lift(impairments: Impairments, drop: _Drop) -> tuple[int, int]:
+async def _lift(act: Action) -> tuple[int, int]:
     before = now_ns()
-    await impairments.lift(drop)
+    await act.undo()
     return before, now_ns()
 
 

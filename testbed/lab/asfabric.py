@@ -40,9 +40,8 @@ def expected(fabric: Fabric, datapath: LagKind) -> State:
             found[f"rate of {port.label}"] = f"{link.rate_bps // 8 * 8} bit/s"
         if link.kind is not LinkKind.ACCESS:
             continue
-        tor, nic = fabric.node(link.upper.node), fabric.nic_of_link(link.name)
-        assert tor.lacp_system is not None
-        partner = _partner(tor.lacp_system, link.upper.key, link.upper.port_id)
+        nic = fabric.nic_of_link(link.name)
+        partner = _partner(fabric.node(link.upper.node).actor_system, link.upper.key, link.upper.port_id)
         found[f"LACP partner of {link.lower.label}"] = partner
         host = _partner(nic.mac, nic.rail + 1, link.lower.port_id) if datapath.numbered else f"system {nic.mac}"
         found[f"LACP partner of {link.upper.label}"] = host
@@ -59,7 +58,6 @@ def contradictions(fabric: Fabric) -> tuple[str, ...]:
 def actual(lab: Lab) -> State:
     """The same things as the kernel of each node and the LACPDUs of each partner have them."""
     found: State = dict(_partners(lab))
-    assert lab.wiring is not None
     absent = {item.path for item in lab.wiring.missing}
     for node in lab.fabric.nodes:
         found |= _rates(lab, node)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from testbed.errors import MachineError
 from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric
+from testbed.lab.grips import Grips
 from testbed.lab.lacp_why import why_idle
 
-if TYPE_CHECKING:
-    from testbed.lab.lab import Lab
+CONVERGE_S = 60.0
+PROGRESS_S = 20.0
+"""A lab that is not converged after CONVERGE_S goes on while it has got closer within so long: the machine is slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +27,62 @@ class Gap:
     text: str
 
 
-def gaps(lab: Lab) -> Iterator[Gap]:
-    """Everything that is missing, hosts first; each is looked for when it is asked for."""
-    yield from _lacp(lab)
-    yield from _bgp(lab)
-    yield from _host_routes(lab)
-    yield from _routes(lab)
+class Converging(Protocol):
+    """What can be waited for until it stands."""
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing is missing."""
+
+    def missing(self) -> list[Gap]:
+        """What is."""
+
+    async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
+        """Look at ``condition`` after every event until it holds. TimeoutError when it does not in time."""
+
+
+async def until_converged(lab: Converging, timeout_s: float | None = None) -> None:
+    """Wait until it stands. MachineError saying what did not, and why, otherwise.
+
+    Without ``timeout_s`` a lab has CONVERGE_S, and longer while every PROGRESS_S fewer parts are missing than ever.
+    """
+    waited_s, fewest = 0.0, math.inf
+    window_s = CONVERGE_S - PROGRESS_S if timeout_s is None else timeout_s
+    while True:
+        try:
+            await lab.wait_for(lambda: lab.stands, window_s)
+        except TimeoutError:
+            waited_s += window_s
+        else:
+            return
+        missing = lab.missing()
+        stuck = len(missing) >= fewest and waited_s >= CONVERGE_S
+        if stuck or timeout_s is not None:
+            raise MachineError(_not_converged(missing, waited_s))
+        fewest, window_s = min(fewest, len(missing)), PROGRESS_S
+
+
+def _not_converged(missing: list[Gap], timeout_s: float) -> str:
+    shown = "; ".join(gap.text for gap in missing[:5])
+    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+    return f"the lab did not converge within {timeout_s:g} s: {shown}{more}"
+
+
+class Convergence:
+    """Tells what one lab still lacks."""
+
+    def __init__(self, grips: Grips) -> None:
+        self._grips = grips
+        self._routes = expected_routes(grips.fabric)
+        self._presets = expected_presets(grips.fabric)
+
+    def gaps(self) -> Iterator[Gap]:
+        """Everything that is missing, hosts first; each is looked for when it is asked for."""
+        yield from _lacp(self._grips)
+        yield from _bgp(self._grips)
+        yield from _host_routes(self._grips)
+        yield from _missing_routes(self._grips, self._routes)
+        yield from _missing_presets(self._grips, self._presets)
 
 
 def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
@@ -84,7 +138,7 @@ def _reached(distance: dict[str, int], here: str, there: str) -> bool:
     return True
 
 
-def _lacp(lab: Lab) -> Iterator[Gap]:
+def _lacp(lab: Grips) -> Iterator[Gap]:
     for nic in lab.nics.values():
         for index, link in enumerate(nic.nic.links):
             if index not in nic.active:
@@ -95,9 +149,8 @@ def _lacp(lab: Lab) -> Iterator[Gap]:
                 yield Gap("lacp", link.name, f"{link.name}: ToR port does not collect")
 
 
-def _host_routes(lab: Lab) -> Iterator[Gap]:
+def _host_routes(lab: Grips) -> Iterator[Gap]:
     """A port that both ends use leads to its NIC: the ToR has learned it there."""
-    assert lab.watcher is not None
     for nic in lab.nics.values():
         prefix = f"{nic.nic.ip}/32"
         for index in nic.active:
@@ -107,7 +160,7 @@ def _host_routes(lab: Lab) -> Iterator[Gap]:
                 yield Gap("route", link.name, f"{link.name}: the port distributes but {tor} has not learned {prefix}")
 
 
-def _bgp(lab: Lab) -> Iterator[Gap]:
+def _bgp(lab: Grips) -> Iterator[Gap]:
     for link in lab.fabric.links:
         if not link.is_routed:
             continue
@@ -118,15 +171,17 @@ def _bgp(lab: Lab) -> Iterator[Gap]:
                 yield Gap("bgp", end.label, f"{end.label}: BFD session is not up")
 
 
-def _routes(lab: Lab) -> Iterator[Gap]:
-    assert lab.watcher is not None
-    for switch, wanted in lab.expected_routes.items():
+def _missing_routes(lab: Grips, expected: Mapping[str, Mapping[str, int]]) -> Iterator[Gap]:
+    for switch, wanted in expected.items():
         present = lab.watcher.routes(switch)
         lost = [prefix for prefix, hops in wanted.items() if present.get(prefix, 0) < hops]
         if lost:
             first = f"{lost[0]} has {present.get(lost[0], 0)} of {wanted[lost[0]]} next hops"
             yield Gap("route", switch, f"{switch}: {len(lost)} of {len(wanted)} routes incomplete ({first})")
-    for core, by_table in lab.expected_presets.items():
+
+
+def _missing_presets(lab: Grips, expected: Mapping[str, Mapping[tuple[int, str], int]]) -> Iterator[Gap]:
+    for core, by_table in expected.items():
         wrong = sum(lab.watcher.presets(core).get(key) != oif for key, oif in by_table.items())
         if wrong:
             yield Gap("route", core, f"{core}: {wrong} of {len(by_table)} routes by preset ports missing")

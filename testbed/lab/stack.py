@@ -17,17 +17,15 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable, Iterator
-from ipaddress import ip_address, ip_interface
-from typing import TYPE_CHECKING
+from ipaddress import ip_address
 
 from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.model import Link, Stack
+from testbed.fabric.model import Fabric, Link, Stack
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
+from testbed.lab.breaking.breakage import Breakage
+from testbed.lab.grips import Grips
 from testbed.lab.stack_member import Decision, Member, timers
-
-if TYPE_CHECKING:
-    from testbed.lab.lab import Lab
 
 _IPV4, _UDP, _TTL = 0x0800, 17, 64
 _SYNC_PORT = 4790
@@ -38,10 +36,11 @@ _NOBODY = "192.0.2.1"
 class Stacks:
     """The stacks of a lab, and the software version of each ToR in them; none in a fabric without stacks."""
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
-        self._clock = timers(lab.fabric.spec.stack)
-        self._versions = dict(_versions(lab))
+    def __init__(self, grips: Grips, breakage: Breakage) -> None:
+        self._lab = grips
+        self._breakage = breakage
+        self._clock = timers(grips.fabric.spec.stack)
+        self._versions = dict(_versions(grips.fabric))
         self._members: dict[str, Member] = {}  # of ToRs that live
         self._syncs: dict[str, _Sync] = {}
         self._reloading: dict[str, asyncio.TimerHandle | asyncio.Task[None]] = {}
@@ -49,10 +48,9 @@ class Stacks:
 
     def start(self) -> None:
         """Begin to watch; the ToRs are running."""
-        assert self._lab.wiring is not None
         now = now_ns()
         for tor, stack in self._lab.fabric.stack_of.items():
-            space = self._lab.wiring.namespaces[tor]
+            space = self._lab.spaces[tor]
             self._syncs[tor] = _Sync(self._lab.fabric.link(stack.peer_link), tor, space, self._on_sync)
             self._members[tor] = self._member(tor, now)
         if self._syncs:
@@ -71,7 +69,7 @@ class Stacks:
         """A ToR, stacked or not, goes down at once and comes back after ``away_ns`` with that version."""
         loop = asyncio.get_running_loop()
         self._versions[tor] = version
-        self._lab.breakage.crash([tor])
+        self._breakage.crash([tor])
 
         def boot() -> None:
             self._reloading[tor] = loop.create_task(self._boot(tor))
@@ -85,12 +83,12 @@ class Stacks:
             await pending
         elif pending is not None:
             pending.cancel()
-        self._versions = {**self._versions, tor: dict(_versions(self._lab)).get(tor, "")}
-        self._lab.breakage.crash([tor])
+        self._versions = {**self._versions, tor: dict(_versions(self._lab.fabric)).get(tor, "")}
+        self._breakage.crash([tor])
         await self._boot(tor)
 
     async def _boot(self, tor: str) -> None:
-        await self._lab.breakage.boot([tor])
+        await self._breakage.boot([tor])
         if tor in self._syncs:
             self._members[tor] = self._member(tor, now_ns())
 
@@ -128,9 +126,9 @@ class Stacks:
         self._lab.emit(Event(now, EventKind.DAEMON, tor, "stack", decision.value, detail))
         ends = [(link, tor) for link in self._lab.fabric.links_of(tor) if link.name != stack.peer_link]
         if decision is Decision.SHUT_DOWN:
-            self._lab.breakage.ports_down(ends, by=tor)
+            self._breakage.ports_down(ends, by=tor)
         elif decision is Decision.RETURN:
-            self._lab.breakage.ports_up(ends, by=tor)
+            self._breakage.ports_up(ends, by=tor)
 
     def _on_sync(self, tor: str) -> None:
         if tor in self._members and self._lab.tors[tor].running:
@@ -142,14 +140,11 @@ class _Sync:
 
     def __init__(self, link: Link, tor: str, space: NetNs, heard: Callable[[str], None]) -> None:
         here = link.end_at(tor)
-        there = link.lower if here is link.upper else link.upper
-        assert here.address is not None
-        own = str(ip_interface(here.address).ip)
-        self._packet = sync_packet(own)
-        self._peer_mac = there.mac
+        self._packet = sync_packet(here.ip)
+        self._peer_mac = link.far_end(tor).mac
         self._out = PacketSocket(space, here.name, _IPV4)
         self._in = space.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, 0)
-        self._in.bind((own, _SYNC_PORT))
+        self._in.bind((here.ip, _SYNC_PORT))
         self._tor, self._heard = tor, heard
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._in.fileno(), self._readable)
@@ -159,7 +154,7 @@ class _Sync:
         self._out.send(self._packet, self._peer_mac)
 
     def close(self) -> None:
-        """Fall deaf and mute."""
+        """Close the sockets; send and hear nothing more."""
         self._loop.remove_reader(self._in.fileno())
         self._in.close()
         self._out.close()
@@ -182,7 +177,7 @@ def sync_packet(address: str) -> bytes:
     return header[:10] + struct.pack("!H", checksum) + header[12:] + struct.pack("!HHHH", _SYNC_PORT, _SYNC_PORT, 8, 0)
 
 
-def _versions(lab: Lab) -> Iterator[tuple[str, str]]:
-    for stack in lab.fabric.stacks:
+def _versions(fabric: Fabric) -> Iterator[tuple[str, str]]:
+    for stack in fabric.stacks:
         yield stack.primary, stack.primary_version
         yield stack.secondary, stack.secondary_version

@@ -70,7 +70,6 @@ def says(thing: str, condition: str) -> Effect:
 
 def drops(link: str, rule: str) -> Effect:
     def holds(lab: Lab) -> bool:
-        assert lab.wiring is not None
         nft = Nft(lab.wiring.namespaces[lab.fabric.link(link).upper.node])
         try:
             return rule in nft.run("list ruleset")
@@ -144,7 +143,6 @@ async def test_both_have_their_effect_and_come_off_in_either_order(what: str) ->
 
 
 def _space(lab: Lab) -> NetNs:
-    assert lab.wiring is not None
     return lab.wiring.namespaces[HOST]
 
 

@@ -59,7 +59,6 @@ async def test_a_drain_goes_through_its_steps_and_one_repair_undoes_them_all() -
     async with running(tiny()) as lab:
         before = state(lab)
         injector = Injector(lab)
-        assert lab.watcher is not None
         watcher = lab.watcher
         withdraw, leave, crash, boot = moments([PlannedFault("drain", TorDrain(TOR, 100 * MS), 0, 200 * MS)])
         await injector.carry_out(withdraw, ())

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from testbed.events import Event, EventKind
 from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
+from testbed.fabric.model import Fabric, Link
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
 from testbed.lab.lab import Lab
@@ -34,6 +34,16 @@ def ping(lab: Lab, host: str, ip: str, wait_s: int = 5) -> str:
     assert host in lab.fabric.node_by_name
     command = ["ip", "netns", "exec", host, "ping", "-c", "1", "-W", str(wait_s), ip]
     return subprocess.run(command, capture_output=True, text=True, timeout=wait_s + 5, check=False).stdout
+
+
+def cut(lab: Lab, link: Link) -> None:
+    """Take a link's carrier away at both ends: its lower end is put down."""
+    lab.breakage.ports_down([(link, link.lower.node)])
+
+
+def mend(lab: Lab, link: Link) -> None:
+    """Give it back, with what the kernel forgot of that end."""
+    lab.breakage.ports_up([(link, link.lower.node)])
 
 
 def has_carrier(lab: Lab, link: str) -> bool:
@@ -66,8 +76,8 @@ async def running(
     what: FabricSpec | Fabric, events: Recorder | None = None, *, converge: bool = True
 ) -> AsyncIterator[Lab]:
     """A converged lab of ``what`` that tells ``events``, and is closed in the end; enter it in a sandbox."""
-    lab = Lab(what if isinstance(what, Fabric) else build(what), (Recorder() if events is None else events).append)
-    lab.start()
+    fabric = what if isinstance(what, Fabric) else build(what)
+    lab = Lab.start(fabric, (Recorder() if events is None else events).append)
     try:
         if converge:
             await lab.converged(30)

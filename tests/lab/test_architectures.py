@@ -12,7 +12,7 @@ from testbed.lab.lab import Lab
 from testbed.lab.state import state
 from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, running, whole_again
+from tests.lab.running import Recorder, cut, mend, running, whole_again
 
 pytestmark = pytest.mark.kernel
 
@@ -49,10 +49,10 @@ async def test_a_stacks_peer_link_is_up_carries_no_routes_and_dies_and_returns_w
         assert "ttl=64" in _ping(lab, stack.secondary, peer.upper.address.split("/")[0])
         for path in _nodes(lab, "p0.s0.h0.r0", "p0.s1.h0.r0") + _nodes(lab, "p0.s0.h0.r0", "p0.s0.h1.r0"):
             assert len({stack.primary, stack.secondary} & set(path)) == 1, "no packet takes the peer link"
-        lab.crash(stack.primary)
+        lab.breakage.crash([stack.primary])
         await lab.wait_for(lambda: not lab.link_up(peer.name), 10)
         await lab.wait_for(lambda: not lab.birds[stack.primary].running, 10)
-        await lab.boot(stack.primary)
+        await lab.breakage.boot([stack.primary])
         await whole_again(lab, before)
 
 
@@ -92,10 +92,10 @@ async def test_below_one_plane_path_control_leaves_queue_pairs_where_they_are(pr
             last = {e.subject: e.detail["sport"] for e in events if e.kind is EventKind.PATH and e.what == "moved"}
             return [connection for connection, sport in last.items() if sport != int(connection)]
 
-        lab.cut(target.links[0])
+        cut(lab, target.links[0])
         await lab.wait_for(by_the_twin, 10)
         await lab.wait_for(lambda: not strayed(), 10)
-        lab.mend(target.links[0])
+        mend(lab, target.links[0])
         await lab.converged(30)
         await lab.wait_for(lambda: not strayed(), 10)
 
@@ -110,7 +110,7 @@ async def test_with_one_port_path_control_sees_a_destination_go_and_moves_nothin
             return [e.what for e in events if e.kind is EventKind.PATH]
 
         await lab.wait_for(lambda: said() == ["reachable"], 10)
-        lab.cut(target.links[0])
+        cut(lab, target.links[0])
         await lab.wait_for(lambda: said() == ["reachable", "unreachable"], 10)
-        lab.mend(target.links[0])
+        mend(lab, target.links[0])
         await lab.wait_for(lambda: said() == ["reachable", "unreachable", "reachable"], 10)

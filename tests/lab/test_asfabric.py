@@ -63,7 +63,6 @@ async def test_a_healthy_lab_is_what_its_fabric_decides(preset: str) -> None:
 @pytest.mark.kernel
 async def test_a_slow_and_a_delayed_port_are_named_and_forgotten_when_lifted() -> None:
     async with running(tiny()) as lab:
-        assert lab.impairments is not None
         link = lab.fabric.nics[0].links[0]
         lab.impairments.on_departure("slow", link, link.lower, Slow(0.5))
         assert deviations(lab) == (f"rate of {link.lower.label}: is 100000000 bit/s, should be 200000000 bit/s",)

@@ -19,7 +19,7 @@ from testbed.lag.machine import PortStatus
 from testbed.lag.states import Mux, Rx
 from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, running, tiny
+from tests.lab.running import Recorder, cut, mend, running, tiny
 
 pytestmark = pytest.mark.kernel
 WAIT_S = 20.0
@@ -69,14 +69,14 @@ async def test_carrier_loss_and_repair_take_a_port_out_of_the_aggregate_and_back
     async with running(tiny(), events) as lab:
         nic = lab.fabric.nics[0]
         start = now_ns()
-        lab.cut(nic.links[0])
+        cut(lab, nic.links[0])
         await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), WAIT_S)
         # Nothing is sent through the port from here on; what the driver says of it follows when miimon has looked.
         await lab.wait_for(lambda: lab.nics[nic.name].status()[0].rx is Rx.PORT_DISABLED, WAIT_S)
         await lab.wait_for(lambda: "Number of ports: 1" in _driver_text(lab, nic), WAIT_S)
         told = events.after(start, EventKind.LAG, nic.host)
         assert [event.detail for event in told] == [{"ports": nic.links[1].lower.name}], "the stamp is the driver's"
-        lab.mend(nic.links[0])
+        mend(lab, nic.links[0])
         await lab.converged(WAIT_S)
         assert lab.nics[nic.name].active == (0, 1)
 
@@ -88,7 +88,7 @@ async def test_a_trace_right_after_a_cut_asks_the_driver_not_what_was_last_heard
         nic, other = lab.fabric.nic("p0.s0.h0.r0"), "p0.s1.h0.r0"
         flow = next(f for f in (Flow(nic.name, other, p) for p in range(50000, 50064)) if _first_link(lab, f) == 0)
         start = now_ns()
-        lab.cut(nic.links[0])
+        cut(lab, nic.links[0])
         assert _first_link(lab, flow) == 1  # nothing has been read of the kernel's news in between
         (told,) = events.after(start, EventKind.LAG, nic.host)
         assert told.detail["ports"] == nic.links[1].lower.name
@@ -136,7 +136,7 @@ async def test_path_control_is_heard_on_the_member_ports() -> None:
         sport = next(s for s in range(50_000, 50_064) if lab.nics[source.name].port_for(target.ip, s, 4791) == 0)
         lab.nics[source.name].connect([Connection(1, target.ip, 4791, sport)])
         start = now_ns()
-        lab.cut(target.links[0])
+        cut(lab, target.links[0])
         await lab.wait_for(
             lambda: any(e.what == "moved" for e in events.after(start, EventKind.PATH, source.host)), WAIT_S
         )

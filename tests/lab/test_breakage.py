@@ -15,7 +15,7 @@ from testbed.lab.breaking.impair import Drop, Traffic
 from testbed.lab.lab import Lab
 from testbed.lab.state import state
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, ping, running, tiny, whole_again
+from tests.lab.running import Recorder, cut, mend, ping, running, tiny, whole_again
 
 pytestmark = pytest.mark.kernel
 
@@ -50,7 +50,6 @@ async def test_a_nic_without_any_port_is_gone_from_both_planes_and_comes_back() 
     async with running(tiny()) as lab:
         before = state(lab)
         nic = lab.fabric.nics[0]
-        assert lab.watcher is not None
         watcher = lab.watcher
         ends = [(link, link.lower.node) for link in nic.links]
         lab.breakage.ports_down(ends)
@@ -105,24 +104,22 @@ async def test_a_nic_whose_arp_was_lost_at_its_return_gets_its_host_route_when_a
     """Either end suffices: a ToR that booted knows nobody to ask for, a host's word is all it can have; or the ToR."""
     async with running(tiny()) as lab:
         before = state(lab)
-        assert lab.impairments is not None
-        assert lab.watcher is not None
         watcher = lab.watcher
         nic = lab.fabric.nics[0]
         link = nic.links[0]
         tor = lab.tors[link.upper.node]
         if alone == "tor":
             lab.nics[nic.name].announcer.carry = lambda ports, *, grown: None  # type: ignore[method-assign]
-            lab.cut(link)
+            cut(lab, link)
         else:
-            lab.crash(tor.node.name)
+            lab.breakage.crash([tor.node.name])
         await lab.wait_for(lambda: not watcher.has_host_route(tor.node.name, f"{nic.ip}/32"), 10)
         await lab.wait_for(lambda: 0 not in lab.nics[nic.name].active, 10)
         lab.impairments.on_arrival("arp", link.upper, Drop(Traffic.ARP))
         if alone == "tor":
-            lab.mend(link)
+            mend(lab, link)
         else:
-            await lab.boot(tor.node.name)
+            await lab.breakage.boot([tor.node.name])
         await lab.wait_for(lambda: 0 in lab.nics[nic.name].active and tor.collecting(link.upper.name), 20)
         await asyncio.sleep(_KERNEL_ASKS_S)
         missing = [gap.text for gap in lab.missing() if gap.where == link.name]
@@ -134,21 +131,20 @@ async def test_a_nic_whose_arp_was_lost_at_its_return_gets_its_host_route_when_a
 async def test_a_dead_switch_is_known_to_have_no_routes() -> None:
     """The kernel removes them with their interfaces and tells nobody: a booting switch would look converged."""
     async with running(tiny()) as lab:
-        assert lab.watcher is not None
         assert lab.watcher.routes("p0.a0.0")
-        lab.crash("p0.a0.0")
+        lab.breakage.crash(["p0.a0.0"])
         assert lab.watcher.routes("p0.a0.0") == {}
-        await lab.boot("p0.a0.0")
+        await lab.breakage.boot(["p0.a0.0"])
         await lab.converged(30)
 
 
 async def test_a_core_dies_and_boots_again() -> None:
     async with running(tiny(pods=2, segments=1, hosts=1, rails=1, aggs=1, cores=2)) as lab:
         before = state(lab)
-        lab.crash("c0.0")
+        lab.breakage.crash(["c0.0"])
         await lab.wait_for(lambda: not lab.birds["c0.0"].running and bool(lab.missing()), 10)
         assert lab.path(Flow("p0.s0.h0.r0", "p1.s0.h0.r0", 50_000)).dropped is None
-        await lab.boot("c0.0")
+        await lab.breakage.boot(["c0.0"])
         await whole_again(lab, before)
 
 
@@ -157,8 +153,6 @@ async def test_a_hung_control_plane_forwards_on_until_its_partners_lose_patience
     async with running(tiny(bgp=QUICK_BGP), events) as lab:
         before = state(lab)
         hosts = _hosts_of(lab, TOR)
-        assert lab.wiring is not None
-        assert lab.watcher is not None
         watcher = lab.watcher
         there = lab.fabric.nic("p0.s0.h0.r0")
         start = now_ns()
@@ -192,7 +186,6 @@ async def test_a_draining_tor_withdraws_its_hosts_then_sends_them_away_and_forwa
         before = state(lab)
         hosts = _hosts_of(lab, TOR)
         nic = lab.fabric.nic(hosts[0])
-        assert lab.watcher is not None
         watcher = lab.watcher
         start = now_ns()
 
@@ -218,8 +211,8 @@ async def test_a_drained_tor_that_went_down_boots_undrained() -> None:
         before = state(lab)
         lab.breakage.withdraw(TOR)
         lab.breakage.leave(TOR)
-        lab.crash(TOR)
-        await lab.boot(TOR)
+        lab.breakage.crash([TOR])
+        await lab.breakage.boot([TOR])
         lab.breakage.rejoin(TOR)
         lab.breakage.announce(TOR)
         await whole_again(lab, before)

@@ -12,7 +12,7 @@ from testbed.lab.service.inspect import report
 from testbed.lab.state import differences, state
 from testbed.routing.trace import Flow
 from testbed.routing.trace import Path as FlowPath
-from tests.lab.running import running
+from tests.lab.running import cut, mend, running
 from tests.taps import Taps, send
 
 pytestmark = pytest.mark.kernel
@@ -48,7 +48,7 @@ STRAIGHT: Ways = {f"p0a{k}": {f"p1a{k}"} for k in range(3)}
 
 async def _cut(lab: Lab, link: Link) -> None:
     """Cut a link between switches and wait until both ends have lost their session."""
-    lab.cut(link)
+    cut(lab, link)
     ends = (link.lower, link.upper)
     await lab.wait_for(lambda: not any(end.name in lab.birds[end.node].established for end in ends), 10)
 
@@ -77,7 +77,6 @@ async def test_a_core_that_hashes_uses_every_port() -> None:
 
 async def test_packets_take_the_traced_preset_ports() -> None:
     async with running(PRESETS["tiny-pods"].spec) as lab:
-        assert lab.wiring is not None
         spaces = lab.wiring.namespaces
         taps = Taps(spaces)
         source, target = lab.fabric.nic(SOURCE), lab.fabric.nic(TARGET)
@@ -96,9 +95,8 @@ async def test_the_kernel_passes_over_a_preset_port_without_carrier_all_by_itsel
     async with running(_three_aggs()) as lab:
         link = _core_link(lab, "p1.a0.0")
         lab.birds["c0.0"].freeze()  # nobody is there to change a route
-        assert lab.watcher is not None
         watcher = lab.watcher
-        lab.cut(link)
+        cut(lab, link)
         await lab.wait_for(lambda: not watcher.carrier("c0.0", link.upper.ifindex), 10)
         assert _ways(lab) == STRAIGHT | {"p0a0": {"p1a1", "p1a2"}}
         lab.birds["c0.0"].thaw()
@@ -109,12 +107,11 @@ async def test_a_cut_preset_link_leaves_its_flows_to_the_hash_until_it_is_mended
         before = state(lab)
         assert any("in table 1000" in key for key in before)
         link = _core_link(lab, "p1.a0.0")
-        assert lab.watcher is not None
         watcher = lab.watcher
         await _cut(lab, link)
         await lab.wait_for(lambda: link.upper.ifindex not in watcher.presets("c0.0").values(), 10)
         assert _ways(lab) == STRAIGHT | {"p0a0": {"p1a1", "p1a2"}}
-        lab.mend(link)
+        mend(lab, link)
         await lab.converged(30)
         assert _ways(lab) == STRAIGHT
         assert differences(before, state(lab)) == ()
@@ -127,7 +124,7 @@ async def test_an_agg_that_lost_its_tor_takes_back_what_was_preset_to_it() -> No
         await _cut(lab, tor_link)
         await lab.wait_for(lambda: _taken_back(lab, "p1.a0.0"), 10)
         assert _ways(lab) == STRAIGHT | {"p0a0": {"p1a1", "p1a2"}}
-        lab.mend(tor_link)
+        mend(lab, tor_link)
         await lab.converged(30)
         assert differences(before, state(lab)) == ()
 
@@ -138,17 +135,15 @@ async def test_a_subnet_route_at_a_preset_port_does_not_hide_the_host_route_else
         FabricSpec.model_validate(PRESETS["tiny-pods"].spec.model_dump() | {"architecture": "dual-tor-clos"})
     ) as lab:
         target = lab.fabric.nic(TARGET)
-        lab.cut(target.links[1])
+        cut(lab, target.links[1])
         await _cut(lab, lab.fabric.link("p1.s0.t0.0-p1.a0.0"))
         await lab.wait_for(lambda: _taken_back(lab, "p1.a0.0"), 10)
-        assert lab.watcher is not None
         assert lab.watcher.routes("c0.0")[target.subnet] == 2, "both Aggs offer the subnet"
         assert _ways(lab) == {"p0a0": {"p1a1"}, "p0a1": {"p1a1"}}
 
 
 def _taken_back(lab: Lab, agg: str) -> bool:
     """Whether no Core has a preset route to the target by this Agg any more."""
-    assert lab.watcher is not None
     prefix = f"{lab.fabric.nic(TARGET).ip}/32"
     for link in lab.fabric.links_of(agg):
         routes = lab.watcher.presets(link.upper.node) if link.kind is LinkKind.CORE else {}
@@ -160,15 +155,14 @@ def _taken_back(lab: Lab, agg: str) -> bool:
 async def test_a_core_that_died_comes_back_with_its_preset_ports() -> None:
     async with running(_three_aggs()) as lab:
         before = state(lab)
-        assert lab.watcher is not None
         watcher = lab.watcher
-        lab.crash("c0.0")
+        lab.breakage.crash(["c0.0"])
         assert watcher.presets("c0.0") == {}
         await lab.wait_for(lambda: not lab.birds["c0.0"].running, 10)
         aggs = [link.lower for link in lab.fabric.links_of("c0.0")]
         await lab.wait_for(lambda: not any(watcher.carrier(end.node, end.ifindex) for end in aggs), 10)
         assert _ways(lab) == {}, "everything goes by the other Core"
-        await lab.boot("c0.0")
+        await lab.breakage.boot(["c0.0"])
         await lab.converged(30)
         assert _ways(lab) == STRAIGHT
         assert differences(before, state(lab)) == ()

@@ -34,7 +34,6 @@ async def test_lacp_loss_starves_the_speaker_of_either_end_and_data_goes_on() ->
             pytest.skip(f"no nftables at a port's ingress here: {problem}")
         nic, impairments = lab.fabric.nics[0], lab.impairments
         link = nic.links[0]
-        assert impairments is not None
         before, start = state(lab), now_ns()
         impairments.on_arrival("mute", link.upper, Drop(Traffic.LACP))
         await lab.wait_for(lambda: lab.tors[link.upper.node].status()[link.upper.name].rx is Rx.EXPIRED, 10)
@@ -48,7 +47,6 @@ async def test_lacp_loss_starves_the_speaker_of_either_end_and_data_goes_on() ->
 
 
 def _space(lab: Lab, node: str) -> NetNs:
-    assert lab.wiring is not None
     return lab.wiring.namespaces[node]
 
 
@@ -62,7 +60,6 @@ def _queues(port: Port) -> list[dict[str, Any]]:
 async def test_a_slower_link_is_set_back_to_the_very_same_shaper() -> None:
     async with running(tiny(segments=1), converge=False) as lab:
         link, impairments = lab.fabric.links[0], lab.impairments
-        assert impairments is not None
         before = _queues(link.lower)
         assert [queue["kind"] for queue in before] == ["tbf"]
         impairments.on_departure("lanes", link, link.lower, Slow(0.25))
@@ -92,7 +89,6 @@ def _netem() -> None:
 async def test_delays_of_one_port_add_up_and_are_set_back() -> None:
     async with running(tiny(segments=1), converge=False) as lab:
         link, impairments = lab.fabric.nics[0].links[0], lab.impairments
-        assert impairments is not None
         before = _queues(link.lower)
         impairments.on_departure("detour", link, link.lower, Delay(300 * MS))
         assert await _flight_ns(lab, link) >= 300 * MS

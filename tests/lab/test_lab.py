@@ -24,7 +24,7 @@ from testbed.lab.state import state
 from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
 from testbed.lag.machine import PortStatus
 from testbed.routing.trace import Flow
-from tests.lab.running import Recorder, crossed, ping, running, tiny, whole_again
+from tests.lab.running import Recorder, crossed, cut, mend, ping, running, tiny, whole_again
 from tests.lag.markers import marker
 from traffic.flow import ROCE_PORT
 
@@ -56,7 +56,7 @@ async def test_a_lab_looks_no_further_than_its_first_gap_to_know_that_it_is_not_
     monkeypatch.setattr(HostNic, "status", status)
     async with running(tiny()) as lab:
         for nic in lab.fabric.nics:
-            lab.cut(nic.links[0])
+            cut(lab, nic.links[0])
         await lab.wait_for(lambda: all(nic.active == (1,) for nic in lab.nics.values()), 10)
         asked.clear()
         assert not lab.stands
@@ -78,11 +78,11 @@ async def test_a_lag_with_a_down_delay_stays_on_a_port_that_comes_back_in_time(c
     async with running(tiny(lag="nft", lacp={"down_delay_ms": 300}), events) as lab:
         nic = lab.fabric.nics[0]
         start = now_ns()
-        lab.cut(nic.links[0])
+        cut(lab, nic.links[0])
         with suppress(TimeoutError):
             await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), cut_s)
         left = lab.nics[nic.name].active == (1,)
-        lab.mend(nic.links[0])
+        mend(lab, nic.links[0])
         assert left is leaves
         assert [e.at_ns - start > 300_000_000 for e in events.after(start, EventKind.LAG, nic.host)[:1]] == [
             True
@@ -97,16 +97,15 @@ async def test_a_cut_link_moves_the_host_at_once_and_its_route_leaves_the_whole_
         link = nic.links[0]
         plane0 = [n.name for n in lab.fabric.switches if n.plane == 0]
         plane1 = [n.name for n in lab.fabric.switches if n.plane == 1]
-        assert lab.watcher is not None
         watcher = lab.watcher
         start = now_ns()
-        lab.cut(link)
+        cut(lab, link)
         await lab.wait_for(lambda: not any(f"{nic.ip}/32" in watcher.routes(n) for n in plane0), 10)
         await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), 10)  # Linux bonding looks every 10 ms
         assert all(f"{nic.ip}/32" in watcher.routes(n) for n in plane1)
         assert nic.subnet in watcher.routes("p0.a0.0"), "the subnet route stays as fallback"
         assert events.after(start, EventKind.LAG, nic.host)
-        lab.mend(link)
+        mend(lab, link)
         await whole_again(lab, before)
 
 
@@ -114,9 +113,8 @@ async def test_a_sender_in_the_isolated_plane_hits_the_subnet_route_and_is_dropp
     async with running(tiny()) as lab:
         source, target = "p0.s1.h0.r0", lab.fabric.nic("p0.s0.h0.r0")
         sports = {lab.nics[source].port_for(target.ip, s, 4791): s for s in range(50_000, 50_064)}
-        assert lab.watcher is not None
         watcher = lab.watcher
-        lab.cut(target.links[0])
+        cut(lab, target.links[0])
         await lab.wait_for(lambda: f"{target.ip}/32" not in watcher.routes("p0.s1.t0.0"), 10)
         lost = lab.path(Flow(source, target.name, sports[0]))
         kept = lab.path(Flow(source, target.name, sports[1]))
@@ -129,9 +127,8 @@ async def test_below_one_clos_plane_bgp_alone_leads_to_the_other_tor() -> None:
     async with running(tiny(architecture="dual-tor-clos")) as lab:
         source, target = "p0.s1.h0.r0", lab.fabric.nic("p0.s0.h0.r0")
         dead, alive = (link.upper.node for link in target.links)
-        assert lab.watcher is not None
         watcher = lab.watcher
-        lab.cut(target.links[0])
+        cut(lab, target.links[0])
         await lab.wait_for(lambda: watcher.routes("p0.a0.0").get(f"{target.ip}/32") == 1, 10)
         for sport in range(50_000, 50_016):
             path = lab.path(Flow(source, target.name, sport))
@@ -186,7 +183,6 @@ async def test_a_nic_cabled_to_a_tor_of_another_segment_is_refused_and_inspect_s
 async def test_a_marker_is_answered_by_both_ends_of_a_link_in_the_same_words() -> None:
     """Whoever speaks LACP answers: our speaker on ToRs, and on hosts it or Linux bonding, the judge of ours."""
     async with running(tiny()) as lab:
-        assert lab.wiring is not None
         link = lab.fabric.links[0]
         asked = marker(link.lower.port_id, link.lower.mac, 0xCAFE)
         heard: asyncio.Queue[bytes] = asyncio.Queue()
@@ -212,7 +208,7 @@ async def test_a_crashed_tor_takes_all_its_links_and_comes_back_empty() -> None:
         before = state(lab)
         tor = "p0.s0.t0.0"
         start = now_ns()
-        lab.crash(tor)
+        lab.breakage.crash([tor])
         hit = [nic for nic in lab.fabric.nics if nic.links[0].upper.node == tor]
         await lab.wait_for(lambda: all(lab.nics[nic.name].active == (1,) for nic in hit), 10)
         await lab.wait_for(lambda: not lab.birds[tor].running, 10)
@@ -221,7 +217,7 @@ async def test_a_crashed_tor_takes_all_its_links_and_comes_back_empty() -> None:
             return {e.node for e in events.after(start, EventKind.BGP) if e.what == "down" and e.node != tor}
 
         await lab.wait_for(lambda: mourners() == {"p0.a0.0", "p0.a0.1"}, 10)
-        await lab.boot(tor)
+        await lab.breakage.boot([tor])
         await whole_again(lab, before)
 
 
@@ -230,7 +226,6 @@ async def _lost_udp(lab: Lab, sender: Nic, receiver: Nic, stop: asyncio.Event) -
 
     Nothing here is known to path control.
     """
-    assert lab.wiring is not None
     spaces, loop = lab.wiring.namespaces, asyncio.get_running_loop()
     sink = spaces[receiver.host].socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, 0)
     sink.bind((receiver.ip, 9000))
@@ -272,11 +267,11 @@ async def test_a_tor_that_boots_attracts_no_traffic_before_it_has_routes() -> No
     async with running(tiny(path_control={"enabled": False}), events) as lab:
         tor, stop = "p0.s0.t0.0", asyncio.Event()
         sender, receiver = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
-        lab.crash(tor)
+        lab.breakage.crash([tor])
         await lab.wait_for(lambda: lab.nics[sender.name].active == (1,), 10)
         lost = asyncio.create_task(_lost_udp(lab, sender, receiver, stop))
         booted = now_ns()
-        await lab.boot(tor)
+        await lab.breakage.boot([tor])
         await lab.wait_for(lambda: not lab.missing(), 30)
         stop.set()
         assert [(at - booted) // 1_000_000 for at in await lost] == [], "ms after the boot"
@@ -292,12 +287,12 @@ async def test_a_tor_whose_uplinks_stay_dark_takes_its_hosts_back_when_the_reloa
     events = Recorder()
     async with running(tiny(lacp={"reload_delay_s": 2}), events) as lab:
         tor = "p0.s0.t0.0"
-        lab.crash(tor)
+        lab.breakage.crash([tor])
         for link in lab.fabric.links_of(tor):
             if link.is_routed:
                 lab.breakage.ports_down([(link, link.upper.node)])
         start = now_ns()
-        await lab.boot(tor)
+        await lab.breakage.boot([tor])
         assert lab.tors[tor].condition == "waiting for BGP"
         told = "the ToR holds it back: waiting for BGP"
         row = {"port": f"{tor}:h0r0", "mux": "waiting", "why_idle": told}
@@ -318,8 +313,8 @@ async def test_a_tor_without_a_fabric_above_it_does_not_wait() -> None:
     events = Recorder()
     async with running(tiny(segments=1, aggs=0), events) as lab:
         tor, start = "p0.s0.t0.0", now_ns()
-        lab.crash(tor)
-        await lab.boot(tor)
+        lab.breakage.crash([tor])
+        await lab.breakage.boot([tor])
         await lab.converged(30)
         (released,) = [event for event in events.after(start, EventKind.DAEMON, tor) if event.what == "released"]
         assert released.detail["reason"] == "BGP delivered", "and not that the reload delay of 30 s was over"
@@ -341,7 +336,6 @@ async def test_bfd_ends_a_bgp_session_whose_link_is_silent_and_inspect_tells() -
     async with running(
         tiny(bgp={"hold_s": 60, "keepalive_s": 20, "bfd": {"interval_ms": 100, "multiplier": 5}}), events
     ) as lab:
-        assert lab.impairments is not None
         before = state(lab)
         link = next(link for link in lab.fabric.links if link.is_routed)
         other = next(each for each in lab.fabric.links if each.is_routed and each is not link)
@@ -373,7 +367,6 @@ def _session(lab: Lab, port: Port) -> tuple[bool, str]:
 def _sent(lab: Lab, link: str) -> int:
     """Packets that crossed a link, both ways."""
     found = lab.fabric.link(link)
-    assert lab.wiring is not None
     with lab.wiring.namespaces[found.lower.node].entered():
         lines = Path("/proc/thread-self/net/dev").read_text().splitlines()
     fields = next(line.split() for line in lines if line.strip().startswith(found.lower.name + ":"))
@@ -382,7 +375,6 @@ def _sent(lab: Lab, link: str) -> int:
 
 def _send_across(lab: Lab, source: Nic, target: Nic, sport: int, count: int) -> None:
     """Return when all have arrived: a busy kernel forwards them, and counts them, some time after they were sent."""
-    assert lab.wiring is not None
     spaces = lab.wiring.namespaces
     with (
         spaces[target.host].socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,

@@ -11,7 +11,7 @@ import asyncio
 
 import pytest
 
-from tests.lab.running import running, tiny
+from tests.lab.running import cut, mend, running, tiny
 from tests.lag.sniffed import ACTIVE, COLLECTS, DISTRIBUTES, SYNC, Heard, Sniffer, first
 
 pytestmark = pytest.mark.kernel
@@ -30,20 +30,19 @@ async def test_a_tor_does_on_the_wire_what_its_settings_say() -> None:
         nic = lab.fabric.nics[0]
         link, host = nic.links[0], lab.nics[nic.name]
         tor = lab.tors[link.upper.node].speakers[link.upper.name]
-        assert lab.wiring is not None
         space = lab.wiring.namespaces[nic.host]
 
-        lab.cut(link)
+        cut(lab, link)
         await lab.wait_for(lambda: host.active == (1,) and not tor.active_ports, 10)  # the kernel tells no blink
         sniffer = Sniffer(space, link.lower.name)
-        lab.mend(link)
+        mend(lab, link)
         restored = await _distributing_again(sniffer)
         assert _in_sync_after(restored) >= RESTORE_S
 
-        lab.crash(link.upper.node)
+        lab.breakage.crash([link.upper.node])
         await lab.wait_for(lambda: host.active == (1,), 10)
         sniffer = Sniffer(space, link.lower.name)
-        await lab.boot(link.upper.node)
+        await lab.breakage.boot([link.upper.node])
         booted = await _distributing_again(sniffer)
         assert booted[0].sent, "a passive ToR does not begin"
         assert _in_sync_after(booted) >= AGGREGATE_S

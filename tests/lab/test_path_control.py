@@ -14,7 +14,7 @@ from testbed.kernel.nft import Nft
 from testbed.lab.lab import Lab
 from testbed.lag.datapath import ETHERTYPE_PATH_CONTROL
 from testbed.routing.pathcontrol.host_agent import Connection
-from tests.lab.running import Recorder, running, tiny
+from tests.lab.running import Recorder, cut, running, tiny
 
 pytestmark = pytest.mark.kernel
 
@@ -68,14 +68,13 @@ async def _knows(lab: Lab, events: Recorder, host: str, targets: int) -> None:
 async def test_a_notice_lost_on_the_wire_is_made_good_by_the_next_refresh() -> None:
     events = Recorder()
     async with running(tiny(path_control={"refresh_ms": 300}), events) as lab:
-        assert lab.wiring is not None
         source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
         planes = _connect(lab, source, [target])
         await _knows(lab, events, source.host, 2)
         nft = Nft(lab.wiring.namespaces[source.host])
         nft.run(DEAF.format(port=source.links[0].lower.name))
         tor = lab.tors[source.links[0].upper.node]
-        lab.cut(target.links[0])
+        cut(lab, target.links[0])
         asked = source.links[0].upper.name
         await _until(lambda: tor._agent.told(asked, target.ip) is False)
         assert "counter packets 0 " not in nft.run("list table netdev deaf")
@@ -103,7 +102,7 @@ async def test_a_restarted_agent_is_asked_again_before_the_next_refresh() -> Non
         tor._resync_agent()
         tor._agent_io.perform(tor._agent.hello())
         await _until(lambda: tor._agent.told(asked, target.ip) is True)
-        lab.cut(target.links[0])
+        cut(lab, target.links[0])
         lost = {number for number, (_, plane) in planes.items() if plane == 0}
         await lab.wait_for(lambda: _away(events, source.host) == lost, 10)
 
@@ -124,11 +123,11 @@ async def test_a_tor_that_dies_moves_exactly_the_queue_pairs_into_its_plane_to_i
             host: {number for number, (name, plane) in found.items() if plane == 0 and name in names}
             for host, found in planes.items()
         }
-        lab.crash(tor)
+        lab.breakage.crash([tor])
         await lab.wait_for(lambda: all(_away(events, host) == lost[host] for host in lost), 15)
         crashed = {host: len(_moved(events, host)) for host in lost}
         assert crashed == {host: len(lost[host]) for host in lost}, "nobody else moved, nobody twice"
-        await lab.boot(tor)
+        await lab.breakage.boot([tor])
         await lab.converged(40)
         await lab.wait_for(lambda: not any(_away(events, host) for host in lost), 15)
         assert all(set(_moved(events, host)) == lost[host] for host in lost)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from testbed.errors import MachineError
-from testbed.fabric.load import load_fabric
-from testbed.lab import lab
-from testbed.lab.convergence import Gap
+from testbed.lab import convergence
+from testbed.lab.convergence import Gap, until_converged
+from testbed.lab.timeline import Timeline
 
 
-class _Slow(lab.Lab):
-    """A lab that is never started; each time it is asked so many parts are missing."""
+class _Slow:
+    """A lab of which so many parts are missing, each time it is asked."""
 
     def __init__(self, missing: Sequence[int]) -> None:
-        super().__init__(load_fabric("tiny"), lambda _event: None)
         self._counts = list(missing)
+
+    async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
+        await Timeline(lambda _event: None).wait_for(condition, timeout_s)
 
     def missing(self) -> list[Gap]:
         return [Gap("lacp", "port", "port: waits")] * self._counts.pop(0)
@@ -29,12 +31,12 @@ class _Slow(lab.Lab):
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab, "CONVERGE_S", 0.06)
-    monkeypatch.setattr(lab, "PROGRESS_S", 0.02)
+    monkeypatch.setattr(convergence, "CONVERGE_S", 0.06)
+    monkeypatch.setattr(convergence, "PROGRESS_S", 0.02)
 
 
 async def test_a_lab_that_gets_closer_has_longer() -> None:
-    await _Slow([40, 30, 20, 3, 1]).converged()
+    await until_converged(_Slow([40, 30, 20, 3, 1]))
 
 
 @pytest.mark.parametrize(
@@ -43,9 +45,9 @@ async def test_a_lab_that_gets_closer_has_longer() -> None:
 )
 async def test_a_lab_that_gets_no_closer_is_given_up(counts: list[int], waited: str) -> None:
     with pytest.raises(MachineError, match=rf"did not converge within {waited} s: port: waits"):
-        await _Slow(counts).converged()
+        await until_converged(_Slow(counts))
 
 
 async def test_who_names_a_time_means_it() -> None:
     with pytest.raises(MachineError, match=r"within 0.01 s"):
-        await _Slow([40, 30, 20]).converged(0.01)
+        await until_converged(_Slow([40, 30, 20]), 0.01)

@@ -23,7 +23,6 @@ SPORTS = range(50_000, 50_024)
 
 def _packets(lab: Lab, nic: Nic) -> tuple[int, int]:
     """(received, sent) of a NIC's LAG interface."""
-    assert lab.wiring is not None
     with lab.wiring.namespaces[nic.host].entered():
         lines = Path("/proc/thread-self/net/dev").read_text().splitlines()
     fields = next(line.split() for line in lines if line.strip().startswith(nic.lag + ":"))
@@ -33,7 +32,6 @@ def _packets(lab: Lab, nic: Nic) -> tuple[int, int]:
 @pytest.mark.parametrize(("src", "dst"), [("p0.s0.h0.r0", "p1.s1.h0.r1"), ("p0.s0.h0.r1", "p0.s1.h0.r0")])
 async def test_packets_between_nics_of_different_numbers_take_the_traced_paths(src: str, dst: str) -> None:
     async with running(PRESETS["tiny-dcn-plus"].spec) as lab:
-        assert lab.wiring is not None
         spaces = lab.wiring.namespaces
         source, target = lab.fabric.nic(src), lab.fabric.nic(dst)
         [other] = [nic for nic in lab.fabric.nics_of(source.host) if nic != source]

@@ -159,9 +159,9 @@ async def test_a_crashed_primary_hands_over_and_comes_back_as_secondary() -> Non
     async with running(_stacked(), events) as lab:
         before, since = state(lab), now_ns()
         stack = lab.fabric.stacks[0]
-        lab.crash(stack.primary)
+        lab.breakage.crash([stack.primary])
         await lab.wait_for(lambda: (stack.secondary, "took-over") in _said(events, since), 20)
-        await lab.boot(stack.primary)
+        await lab.breakage.boot([stack.primary])
         await lab.converged(30)
         assert _said(events, since) == [(stack.secondary, "took-over")]
         assert differences(before, state(lab)) == ()

@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import MachineError
+from testbed.events import EventSink
 from testbed.fabric.load import load_fabric
+from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.processes import own_pids
 from testbed.lab.lab import Lab
@@ -148,10 +150,13 @@ class _Aborting(Lab):
 
     when = "start"
 
-    def start(self) -> None:
-        if self.when == "start":
+    @classmethod
+    def start(cls, fabric: Fabric, sink: EventSink) -> Lab:
+        if cls.when == "start":
             os.abort()
+        lab = super().start(fabric, sink)
         asyncio.get_running_loop().call_later(0.5, os.abort)
+        return lab
 
     async def converged(self, timeout_s: float | None = None) -> None:
         pass

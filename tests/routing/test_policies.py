@@ -14,7 +14,7 @@ from testbed.fabric.spec import PathControlSpec
 from testbed.routing.pathcontrol.actions import Action, Move
 from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
 from testbed.routing.pathcontrol.policies import PATH_POLICIES, HostPlace, HostPolicy, PathPolicy
-from tests.lab.running import Recorder, running, tiny
+from tests.lab.running import Recorder, cut, running, tiny
 
 DOCS = (Path(__file__).parents[2] / "docs" / "path-control.md").read_text()
 
@@ -115,7 +115,7 @@ async def test_a_lab_does_what_the_policy_of_its_file_says(monkeypatch: pytest.M
         source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
         sports = range(0xC000, 0xC010)
         lab.nics[source.name].connect([Connection(sport, target.ip, 4791, sport) for sport in sports])
-        lab.cut(target.links[0])
+        cut(lab, target.links[0])
         await lab.wait_for(lambda: bool(made[source.name].wanted), 10)
         heard = {event.what for event in events.after(0, EventKind.PATH, source.host)}
         assert "unreachable" in heard

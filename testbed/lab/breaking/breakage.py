@@ -10,15 +10,13 @@ that was cut stays cut when the switch or host at its end comes back.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from testbed.fabric.model import Link, LinkKind
 from testbed.kernel import rtnl
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
-
-if TYPE_CHECKING:
-    from testbed.lab.lab import Lab
+from testbed.lab.grips import Grips
 
 K = TypeVar("K")
 
@@ -33,8 +31,8 @@ _DROP_NONE = f"delete table ip {_TABLE}"
 class Breakage:
     """What is broken in one lab. ``prepare`` opens what a fault will need, so that the fault itself is quick."""
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
+    def __init__(self, grips: Grips) -> None:
+        self._lab = grips
         self._nft: dict[str, Nft] = {}
         self._deaf: set[str] = set()  # switches whose forwarding is dead
         self._held: dict[tuple[str, str], set[Hashable]] = {}  # link and node of ends that are down, by whom
@@ -74,7 +72,6 @@ class Breakage:
             self.ports_down(self._ports_of(name), by=name)
         for name in dying:
             self._lab.birds[name].kill()
-            assert self._lab.watcher is not None
             self._lab.watcher.reread(name)  # its routes went unannounced; else it would look converged when it boots
 
     async def boot(self, switches: Sequence[str], by: Hashable = None) -> None:
@@ -101,7 +98,6 @@ class Breakage:
     def resume(self, tor: str) -> None:
         """The daemons run on with what they knew, and find out what they missed."""
         self._lab.birds[tor].thaw()
-        assert self._lab.watcher is not None
         ports = [link.end_at(tor) for link in self._lab.fabric.links_of(tor)]
         self._lab.tors[tor].thaw({port.name for port in ports if self._lab.watcher.carrier(tor, port.ifindex)})
 
@@ -130,8 +126,7 @@ class Breakage:
     def prepare_forwarding(self, switch: str) -> None:
         """Open nftables there."""
         if switch not in self._nft:
-            assert self._lab.wiring is not None
-            self._nft[switch] = Nft(self._lab.wiring.namespaces[switch])
+            self._nft[switch] = Nft(self._lab.spaces[switch])
 
     def stop_forwarding(self, switch: str) -> None:
         """Drop whatever this switch would forward; what is meant for itself (BGP, LACP, ARP, path control) lives."""
@@ -208,7 +203,5 @@ def _forgotten(link: Link, node: str) -> list[bytes]:
     """Permanent neighbours vanish when their interface is put down."""
     if link.kind is LinkKind.ACCESS:
         return []
-    here = link.end_at(node)
-    there = link.lower if here is link.upper else link.upper
-    assert there.address is not None
-    return [rtnl.add_neighbour(here.ifindex, there.address.partition("/")[0], there.mac)]
+    there = link.far_end(node)
+    return [rtnl.add_neighbour(link.end_at(node).ifindex, there.ip, there.mac)]

@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
 from testbed.errors import HpnError, InputError, MachineError
@@ -25,6 +25,7 @@ from testbed.lab.service import byhand, control, inspect, preflight
 from testbed.lab.service.control import Emit, Json, JsonValue, SupervisorGone
 from testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
 from testbed.lab.service.registry import folder
+from testbed.lab.timeline import Timeline
 from testbed.routing.trace import Flow
 
 _GRACE_S = 3.0
@@ -107,7 +108,7 @@ class _Start:
             hold_as_first(self._lock)
             sandbox.let_go_of_terminal(log)
             faulthandler.enable(2)
-            asyncio.run(_Supervisor(self._request, listening, self._tethered).run())
+            asyncio.run(_supervise(self._request, listening, self._tethered))
             os.ftruncate(log, 0)  # an end in order has no last words
             return 0
 
@@ -167,15 +168,20 @@ def _ended(pidfd: int, timeout_s: float) -> bool:
     return bool(poller.poll(timeout_s * 1000))
 
 
+async def _supervise(request: Request, listening: socket.socket, tethered: int) -> None:
+    await _Supervisor(request, listening, tethered).run()
+
+
 class _Supervisor:
-    """State of one running lab's supervisor."""
+    """State of one running lab's supervisor; made on the loop that it runs on."""
 
     def __init__(self, request: Request, listening: socket.socket, tethered: int) -> None:
         self._request = request
         self._listening = listening
         self._tethered = tethered
-        self._ready: asyncio.Future[None] | None = None
-        self._lab: Lab | None = None
+        self._timeline = Timeline(lambda _event: None)  # those who wait are told from the first event on
+        self._standing: asyncio.Future[Lab] = asyncio.get_running_loop().create_future()
+        self._closing = ExitStack()
         self._end = asyncio.Event()
         self._lost: str | None = None
 
@@ -183,9 +189,6 @@ class _Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._end.set)
-        self._ready = loop.create_future()
-        lab = self._lab = Lab(self._request.fabric, self._note_loss)
-        loop.add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
         server = control.ControlServer(
             {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "events": self._events,
              "break": self._break, "mend": self._mend}
@@ -198,29 +201,30 @@ class _Supervisor:
             starting.result()  # a bug while it started ends the lab with its traceback
         starting.cancel()
         server.close()
-        lab.close()
+        self._closing.close()
 
     async def _start(self) -> None:
-        assert self._ready is not None
-        assert self._lab is not None
         try:
-            self._lab.start()
-            await self._lab.converged()
+            lab = Lab.start(self._request.fabric, self._timeline.emit)
+            self._closing.callback(lab.close)
+            self._timeline.subscribe(lambda event: self._note_loss(lab, event))
+            asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
+            await lab.converged()
         except (HpnError, OSError) as error:
             found = error if isinstance(error, HpnError) else MachineError(f"{type(error).__name__}: {error}")
-            self._ready.set_exception(found)
+            self._standing.set_exception(found)
         else:
             gc.freeze()
-            self._ready.set_result(None)
+            self._standing.set_result(lab)
         finally:
-            if not self._ready.done():
+            if not self._standing.done():
                 self._end.set()
 
-    def _note_loss(self, event: Event) -> None:
+    def _note_loss(self, lab: Lab, event: Event) -> None:
         """Leave a line for ``hpn ls`` when a daemon of the lab is lost, and one when it runs again."""
-        if event.kind is not EventKind.DAEMON or self._lab is None or self._lab.lost == self._lost:
+        if event.kind is not EventKind.DAEMON or lab.lost == self._lost:
             return
-        self._lost = self._lab.lost
+        self._lost = lab.lost
         way_out = f"start it anew: hpn break {event.node}, hpn mend {event.node}"
         sys.stderr.write("every daemon runs again\n" if self._lost is None else f"{self._lost}; {way_out}\n")
         sys.stderr.flush()
@@ -233,26 +237,21 @@ class _Supervisor:
         os.close(self._tethered)
 
     async def _wait(self, _request: Json, emit: Emit) -> JsonValue:
-        assert self._lab is not None
-        assert self._ready is not None
-        stop_listening = self._lab.subscribe(lambda event: emit(_as_json(event)) if event.kind in _TOLD else None)
+        stop_listening = self._timeline.subscribe(lambda event: emit(_as_json(event)) if event.kind in _TOLD else None)
         try:
-            await asyncio.shield(self._ready)
+            return (await self._lab()).datapath
         finally:
             stop_listening()
-        return self._lab.datapath
 
-    async def _standing(self) -> Lab:
-        assert self._lab is not None
-        assert self._ready is not None
-        await asyncio.shield(self._ready)
-        return self._lab
+    async def _lab(self) -> Lab:
+        """The lab, once it stands. Why it does not, as the error that it is, when it never will."""
+        return await asyncio.shield(self._standing)
 
     async def _inspect(self, request: Json, _emit: Emit) -> JsonValue:
-        return inspect.report(await self._standing(), str(request.get("what", "")))
+        return inspect.report(await self._lab(), str(request.get("what", "")))
 
     async def _trace(self, request: Json, _emit: Emit) -> JsonValue:
-        lab = await self._standing()
+        lab = await self._lab()
         sport, dport = request.get("sport"), request.get("dport", 4791)
         if not (isinstance(sport, int) and isinstance(dport, int) and 0 < sport < 1 << 16 and 0 < dport < 1 << 16):
             raise InputError("a trace needs sport and dport, whole numbers from 1 to 65535")
@@ -260,16 +259,16 @@ class _Supervisor:
 
     async def _events(self, _request: Json, emit: Emit) -> JsonValue:
         """Stream the timeline until the client goes away."""
-        lab = await self._standing()
+        lab = await self._lab()
         lab.subscribe(lambda event: emit(_as_json(event)))
         await self._end.wait()
         return None
 
     async def _break(self, request: Json, _emit: Emit) -> JsonValue:
-        return _as_lists(byhand.break_part(await self._standing(), str(request.get("target"))))
+        return _as_lists(byhand.break_part(await self._lab(), str(request.get("target"))))
 
     async def _mend(self, request: Json, _emit: Emit) -> JsonValue:
-        return _as_lists(await byhand.mend_part(await self._standing(), str(request.get("target"))))
+        return _as_lists(await byhand.mend_part(await self._lab(), str(request.get("target"))))
 
 
 _TOLD = {EventKind.BGP, EventKind.LAG}

@@ -1,0 +1,46 @@
+"""What of a running lab can be taken hold of: the few parts that break it, mend it and tell whether it stands.
+
+Changes when one of them has to reach a part that none of them reached before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from testbed.events import EventSink
+from testbed.fabric.model import Fabric
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.ns import NetNs
+from testbed.lab.host_nic import HostNic
+from testbed.lab.tor import Tor
+from testbed.lab.watch import Watcher
+from testbed.routing.bgp import BgpDaemon
+
+
+class Requests:
+    """The netlink request socket of each node, opened when it is first asked for and kept open."""
+
+    def __init__(self, spaces: Mapping[str, NetNs]) -> None:
+        self._spaces = spaces
+        self._opened: dict[str, Netlink] = {}
+
+    def __call__(self, node: str) -> Netlink:
+        """That of a node."""
+        if node not in self._opened:
+            self._opened[node] = Netlink(self._spaces[node])
+        return self._opened[node]
+
+
+@dataclass(frozen=True, slots=True)
+class Grips:
+    """The parts of one lab; each mapping is by the name of its node or NIC."""
+
+    fabric: Fabric
+    spaces: Mapping[str, NetNs]
+    requests: Requests
+    nics: Mapping[str, HostNic]
+    tors: Mapping[str, Tor]
+    birds: Mapping[str, BgpDaemon]
+    watcher: Watcher
+    emit: EventSink

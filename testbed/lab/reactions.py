@@ -1,0 +1,73 @@
+"""What reacts to what in a running lab is decided here and nowhere else.
+
+Kernel messages go to the ToRs' and hosts' daemons, BGP sessions to the ToR that waits for them, moves of queue pairs
+to the traffic, all of it to the timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from testbed.events import Event
+from testbed.fabric.model import Fabric
+from testbed.kernel.rtnl_events import LinkEvent
+from testbed.lab.host_nic import HostNic
+from testbed.lab.timeline import Timeline
+from testbed.lab.tor import Tor
+from testbed.lab.watch import Listeners, Message
+from testbed.routing.pathcontrol.actions import Move
+
+
+class Reactions:
+    """Tells the NICs and ToRs of one lab, which may still be starting: ``nics`` and ``tors`` are those there are."""
+
+    def __init__(
+        self, fabric: Fabric, timeline: Timeline, nics: Mapping[str, HostNic], tors: Mapping[str, Tor]
+    ) -> None:
+        self._fabric = fabric
+        self._timeline = timeline
+        self._nics = nics
+        self._tors = tors
+        self.move_listeners: list[Callable[[Move], None]] = []
+
+    @property
+    def listeners(self) -> Listeners:
+        """What the kernel's monitors are to call."""
+        return Listeners(self._on_messages, self._on_link, self._on_route, self._on_resync)
+
+    def on_daemon(self, event: Event) -> None:
+        """A BGP daemon, or a session of its, came up or went down."""
+        self._timeline.emit(event)
+        if event.node in self._tors:
+            self._tors[event.node].on_session(event)
+
+    def on_move(self, move: Move) -> None:
+        """Path control moves a queue pair."""
+        for listener in self.move_listeners:
+            listener(move)
+
+    def _on_messages(self, node: str, messages: list[Message]) -> None:
+        tor = self._tors.get(node)
+        if tor is not None:
+            tor.on_messages(messages)
+        for nic in self._fabric.nics_of(node):
+            self._nics[nic.name].on_messages(messages)
+
+    def _on_link(self, node: str, event: LinkEvent) -> None:
+        tor = self._tors.get(node)
+        if tor is not None:
+            tor.on_link(event)
+            return
+        for nic in self._fabric.nics_of(node):
+            if any(link.lower.name == event.name for link in nic.links):
+                self._nics[nic.name].carrier(event.name, event.up and event.carrier)
+
+    def _on_route(self, _node: str) -> None:
+        self._timeline.touch()
+
+    def _on_resync(self, node: str) -> None:
+        tor = self._tors.get(node)
+        if tor is not None:
+            tor.resync()
+        for nic in self._fabric.nics_of(node):
+            self._nics[nic.name].look()

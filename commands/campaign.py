@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
-from commands.page import Page, as_json_option, engine_name, json_option, show, stall_limit_option
+from commands.page import Page, as_json_option, json_option, show, stall_limit_option
+from commands.where import engine_option, virtual_time_option
 from scenarios.campaign import campaign as campaigns
 from scenarios.campaign import report as campaign_report
 from scenarios.campaign.journal import load as load_campaign
 from scenarios.campaign.pools import pool_for
 from testbed.fabric.load import load_fabric
+from testbed.vm.engines import asked_for
 
 
 @click.group()
@@ -30,8 +32,8 @@ def campaign() -> None:
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("campaign-out"), show_default=True
 )
-@click.option("--engine", type=click.Choice(["host", "uml"]), default="host", show_default=True, help="Where labs run.")
-@click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@engine_option("Where labs run.", lambda spec: spec.campaigns)
+@virtual_time_option
 @click.option("--scheduler", metavar="ADDRESS", help="Run on the workers of this dask scheduler instead.")
 @click.option(
     "--long-faults",
@@ -54,7 +56,7 @@ def campaign_run(
     as_json: bool,
 ) -> int:
     """Run a campaign, or go on with the one in the --out folder, and shrink what it breaks."""
-    page, where = Page(as_json), engine_name(engine, virtual_time)
+    page, where = Page(as_json), asked_for(engine, virtual_time).name
     share = None if long_faults is None else long_faults / 100
     plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, where, share)
     for entry in campaigns.carry_out(out, plan, sequences, pool_for(plan.engine, out, jobs, scheduler)):

@@ -10,10 +10,10 @@ from commands.page import Page, json_option
 from results.ci import ci_document, ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.run.folder import prepare
-from scenarios.run import engines
 from scenarios.suite import schedule
 from scenarios.suite import slots as engine_slots
 from scenarios.suite.suite import load_suite
+from testbed.vm.engines import ENGINES
 
 
 @click.group()
@@ -31,7 +31,7 @@ def ci_run(suite: Path, out: Path, jobs: int | None, as_json: bool) -> int:
 
     A run on the host or in QEMU has the machine to itself; guests with virtual time disturb nobody.
     """
-    page, wanted = Page(as_json), load_suite(suite, engines.NAMES)
+    page, wanted = Page(as_json), load_suite(suite, ENGINES)
     prepare(out)
     runs = []
     try:

@@ -10,8 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from pydantic import JsonValue
 
-from commands.page import Page, as_json_option, engine_name, json_option, show, stall_limit_option
+from commands.page import Page, as_json_option, json_option, show, stall_limit_option, terminal
+from commands.where import engine_option, virtual_time_option
 from results.compare import compare, spread_table
 from results.engines import Difference, engine_tables, side_by_side
 from results.junit import Judged, junit_xml
@@ -27,8 +29,10 @@ from results.verdict import Outcome, worst_exit_code
 from scenarios.drill import catalogue
 from scenarios.drill.describe import describe
 from scenarios.run import calibrate, engines, repeats, session
-from scenarios.run.order import Batch, Order
+from scenarios.run.order import Batch
+from scenarios.suite import slots
 from testbed.errors import InputError, MachineError, NoisyError
+from testbed.vm.engines import EngineSpec, asked_for
 
 
 @click.group()
@@ -72,8 +76,8 @@ def drill_validate(names: tuple[str, ...]) -> None:
 @drill.command("run")
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every drill that comes with hpn.")
-@click.option("--engine", type=click.Choice(["host", "qemu", "uml"]), default="host", show_default=True, help="Where.")
-@click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@engine_option("Where.")
+@virtual_time_option
 @stall_limit_option
 @click.option(
     "--slow", type=click.IntRange(1, 100), help="Divide the traffic by this; default: 10 in UML, 40 in emulated QEMU."
@@ -95,9 +99,6 @@ def drill_validate(names: tuple[str, ...]) -> None:
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders; default: runs/TIME."
 )
-@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), hidden=True)  # inside a guest
-@click.option("--as-engine", default="host", hidden=True)
-@click.option("--as-repeat", type=int, default=0, hidden=True)  # one of a series that another command makes
 def drill_run(
     names: tuple[str, ...],
     everything: bool,
@@ -111,12 +112,9 @@ def drill_run(
     keep_records: bool,
     as_json: bool,
     out: Path | None,
-    folder: Path | None,
-    as_engine: str,
-    as_repeat: int,
 ) -> int:
     """Run drills, each in a lab of its own, and judge them. The exit code is the worst answer."""
-    wanted = engine_name(engine, virtual_time)
+    spec = asked_for(engine, virtual_time)
     if everything == bool(names):
         raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
     drills = [catalogue.load(name) for name in names or [each.name for each in catalogue.ls()]]
@@ -124,26 +122,22 @@ def drill_run(
         drills = [chosen.slowed(slow) for chosen in drills]
     if junit is not None:
         check_junit(junit)
-    page = Page(as_json)
-    if folder is not None:  # inside a guest: news as lines; the outside reads the run folder and prints it
-        order = Order(
-            drills[0], folder, tuple(sys.argv[1:]), as_repeat, as_engine, keep_records=keep_records, phase=phase
-        )
-        with LiveView(page.console, order.title) as listen:
-            return session.run(order, listen).verdict().exit_code
-    if not as_repeat:
-        repeats.check(drills, repeat)
-    if engine == "host":
-        budget = calibrate.load()
-        for chosen in drills:
-            calibrate.check(chosen, budget)
+    repeats.check(drills, repeat)
     out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries, keep_records, phase)
-    guest = engines.ENGINES[wanted]() if wanted != engines.HOST else None
+    return _carry_out(batch, spec, Page(as_json), junit)
+
+
+def _carry_out(batch: Batch, spec: EngineSpec, page: Page, junit: Path | None = None) -> int:
+    """Make every run and show it; the exit code."""
+    if not spec.own_kernel:
+        budget = calibrate.load()
+        for chosen in batch.drills:
+            calibrate.check(chosen, budget)
     runs: list[RunFolder] = []
     refused: MachineError | NoisyError | None = None
     try:
-        watched = engines.run_batch(batch, guest, lambda title: LiveView(page.console, title), page.tell)
+        watched = engines.run_batch(batch, spec, lambda title: LiveView(page.console, title), page.tell)
         for order, run in watched:
             if isinstance(run, MachineError | NoisyError):
                 refused = run if refused is None or isinstance(run, MachineError) else refused
@@ -156,12 +150,24 @@ def drill_run(
         repeated = repeats.judge(batch, runs)
         if junit is not None:
             junit.write_text(junit_xml((Judged(run.manifest(), run.verdict()) for run in runs), repeated))
-    if repeat > 1:
+    if batch.repeat > 1:
         page.show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
         page.show(*repeats.summaries(repeated))
     page.end(lambda: {"runs": [run_document(run) for run in runs], "repeats": repeated})
     code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
     return refused.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
+
+
+def run_job(body: JsonValue, spec: EngineSpec) -> int:
+    """The job of a guest: news as lines; the outside reads the run folder and prints it."""
+    order = engines.body_from(body).order(spec)
+    with LiveView(terminal(), order.title) as listen:
+        return session.run(order, listen).verdict().exit_code
+
+
+def suite_job(body: JsonValue, spec: EngineSpec) -> int:
+    """The job of a suite: what ``hpn drill run`` does and prints, for one run; how many there are, the suite knows."""
+    return _carry_out(slots.batch_from(body), spec, Page(as_json=False))
 
 
 @drill.command("compare")

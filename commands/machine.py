@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from commands.page import Page, as_json_option, engine_name, show, stall_limit_option, terminal
+from commands.page import Page, as_json_option, show, stall_limit_option, terminal
+from commands.where import OneOf, engine_option, virtual_time_option
 from results.ground_truth import ground_truth_table, paused_table
 from results.text.live import LiveSteps
 from results.text.tables import (
@@ -24,6 +25,7 @@ from testbed.errors import MachineError, NoisyError
 from testbed.vm import kernel_build
 from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
+from testbed.vm.engines import asked_for
 
 
 @click.command()
@@ -64,17 +66,13 @@ def bench(runs: int, as_json: bool) -> int:
 
 
 @click.command()
-@click.option("--engine", type=click.Choice(["host", "uml"]), default="host", show_default=True, help="Where.")
-@click.option("--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch.")
+@engine_option("Where.", lambda spec: spec.selftest is not None)
+@virtual_time_option
 @as_json_option
-@click.option("--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), hidden=True)  # inside a guest
-@click.option("--as-engine", default="host", hidden=True)
-def selftest(engine: str, virtual_time: bool, as_json: bool, folder: Path | None, as_engine: str) -> int:
+def selftest(engine: str, virtual_time: bool, as_json: bool) -> int:
     """Inject outages of exactly known length and check that what is measured of them is true."""
-    if folder is not None:
-        return start.run_here(as_engine, folder).outcome.exit_code
     page = Page(as_json)
-    found = start.run(engine_name(engine, virtual_time), page.tell)
+    found = start.run(asked_for(engine, virtual_time), page.tell)
     page.show(ground_truth_table(found), paused_table(found))
     for reason in found.reasons():
         page.tell(reason)
@@ -98,7 +96,7 @@ def vm_build_kernel(source: Path | None) -> None:
 
 
 @vm.command("shell", context_settings={"allow_interspersed_args": False})
-@click.option("--engine", type=click.Choice(guest_shell.ENGINES), help="Default: uml where it can run, else qemu.")
+@click.option("--engine", type=OneOf(guest_shell.words), help="Default: uml where it can run, else qemu.")
 @click.option("--virtual-time", is_flag=True, help="With uml and a command: a clock that CPU load cannot touch.")
 @stall_limit_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)

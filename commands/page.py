@@ -11,7 +11,6 @@ import click
 from pydantic_core import to_json
 from rich.console import Console, RenderableType
 
-from testbed.errors import InputError
 from testbed.vm.standstill import STALL_S, STALL_VARIABLE
 
 
@@ -32,15 +31,6 @@ stall_limit_option = click.option(
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")
 lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")
-
-
-def engine_name(engine: str, virtual_time: bool) -> str:
-    """The engine that --engine and --virtual-time ask for. InputError when they do not fit together."""
-    if not virtual_time:
-        return engine
-    if engine != "uml":
-        raise InputError("--virtual-time needs --engine uml")
-    return "uml-virtual-time"
 
 
 @dataclass(frozen=True)

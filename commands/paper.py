@@ -9,14 +9,15 @@ from pathlib import Path
 import click
 
 from commands.page import Page, json_option
+from commands.where import OneOf
 from results.run.folder import prepare
 from scenarios.paper import reproduce
-from scenarios.run import engines
+from testbed.vm.engines import ENGINES
 
 
 @click.command("reproduce")
 @click.argument("claims", nargs=-1)
-@click.option("--engine", type=click.Choice(engines.NAMES), help="Default: virtual time where it can run, else host.")
+@click.option("--engine", type=OneOf(lambda: tuple(ENGINES)), help="Default: virtual time where it can run, else host.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders and tables.")
 @json_option
 def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None, as_json: bool) -> int:

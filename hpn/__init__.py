@@ -41,12 +41,14 @@ if TYPE_CHECKING:
     from testbed.fabric.spec import FabricSpec as FabricSpec
     from testbed.lab.lab import Lab as Lab
     from testbed.versions import HPN as __version__
+    from testbed.vm.engines import ENGINES as ENGINES
     from traffic.patterns import PATTERNS as PATTERNS
 
 _PLACES = {
     "ARCHITECTURES": "testbed.fabric.architectures",
     "Drill": "scenarios.drill.model",
     "DrillMetrics": "failover.analysis.model",
+    "ENGINES": "testbed.vm.engines",
     "FAULTS": "failover.faults",
     "Fabric": "testbed.fabric.model",
     "FabricSpec": "testbed.fabric.spec",
@@ -77,6 +79,7 @@ _PLACES = {
 
 __all__ = [
     "ARCHITECTURES",
+    "ENGINES",
     "FAULTS",
     "METRICS",
     "PATTERNS",

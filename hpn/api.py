@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from results.run.folder import RunFolder
 from results.run.progress import Progress
 from scenarios.drill.load import load_drill
 from scenarios.drill.model import Drill
-from scenarios.run import engines, session
+from scenarios.run import engines
 from scenarios.run.order import Order
 from testbed.errors import InputError
 from testbed.events import Event
@@ -22,6 +23,7 @@ from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.lab.lab import Lab
 from testbed.lab.service import preflight
+from testbed.vm.engines import HOST, named
 
 if TYPE_CHECKING:
     from results.compare import Spread
@@ -34,32 +36,30 @@ def run(
     drill: Drill,
     out: str | os.PathLike[str],
     *,
-    engine: str = engines.HOST,
+    engine: str = HOST.name,
     phase: int = 1,
     keep_records: bool = False,
     on_news: Callable[[str], None] = lambda _line: None,
 ) -> RunFolder:
     """Run a drill once in a lab of its own, and wait; its run folder, which is ``out``.
 
-    ``engine``: 'host', 'qemu', 'uml' or 'uml-virtual-time'. ``phase`` draws when in the protocols' timers faults fall,
-    and seeds. ``keep_records`` keeps every packet's record, for ``analyse``. ``on_news`` hears lines of progress.
+    ``engine``: one of ``ENGINES``. ``phase`` draws when in the protocols' timers faults fall, and seeds.
+    ``keep_records`` keeps every packet's record, for ``analyse``. ``on_news`` hears lines of progress.
 
     InputError for what is wrong with the drill or ``out``, MachineError when this machine cannot run it, NoisyError
     when it was too busy to begin. The answer of the drill, failed ones too, is ``verdict()`` of the folder.
     """
-    if engine not in engines.NAMES:
-        raise InputError(f"no engine {engine!r}; write {' or '.join(engines.NAMES)}")
+    spec = named(engine)
     order = Order(drill, Path(out), ("hpn.run",), keep_records=keep_records, phase=phase)
-    if engine == engines.HOST:
 
-        def tell(news: Progress) -> None:
-            if news.kind != "traffic":
-                on_news(news.text)
+    def tell(news: Progress) -> None:
+        if news.kind != "traffic":
+            on_news(news.text)
 
-        return session.run(order, tell)
-    if not Path(drill.source).is_file() or load_drill(drill.source) != drill:
+    as_filed = Path(drill.source).is_file() and load_drill(drill.source) == drill
+    if spec.start is not None and not as_filed:
         raise InputError(f"a guest reads {drill.name} from its file, which says something else: write the change there")
-    return engines.run_in_guest(order, engines.ENGINES[engine](), on_news)
+    return engines.run_on(spec, order, lambda _title: nullcontext(tell), on_news)
 
 
 def load_run(path: str | os.PathLike[str]) -> RunFolder:

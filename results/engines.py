@@ -17,9 +17,7 @@ from results.run.manifest import Manifest
 from results.text.tables import table
 from results.text.terminal import milliseconds
 from testbed.lag.datapaths import DATAPATHS
-
-VIRTUAL_TIME = "virtual-time"
-"""Part of an engine's name when its clock stands still while anything computes."""
+from testbed.vm.engines import has_virtual_time
 
 CPU_COST = "CPU time: in virtual time computing takes none, elsewhere it is part of every reaction"
 UNEXPLAINED = "unexplained: compare the events.jsonl of the two runs"
@@ -44,7 +42,7 @@ class EngineRuns:
     @property
     def virtual(self) -> bool:
         """Whether its clock is virtual."""
-        return VIRTUAL_TIME in self.manifest.engine
+        return has_virtual_time(self.manifest.engine)
 
     @property
     def busy(self) -> str:

@@ -8,10 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-VIRTUAL_TIME = "uml-virtual-time"
-HOST = "host"
-"""The engine that is this machine's own kernel."""
-
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -21,7 +17,7 @@ class Manifest:
     fabric: str
     architecture: str
     command: tuple[str, ...]
-    engine: str  # host, qemu, uml, uml-virtual-time
+    engine: str  # its name in testbed.vm.engines
     datapath: str  # kernel or nft
     kernel: str  # release
     started_at: str

@@ -16,11 +16,12 @@ from failover.analysis.budget import Interval
 from failover.analysis.intervals import downtime_interval, loop_lag_ms
 from failover.analysis.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
 from failover.analysis.phases import converged
-from results.run.manifest import HOST, Manifest
+from results.run.manifest import Manifest
 from results.text.impairment import impairment_table
 from results.text.ports import balance_lines, ports_table
 from results.text.tables import rate, table
 from results.verdict import Check, Outcome, Verdict
+from testbed.vm.engines import ENGINES
 
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
 NONE = "-"
@@ -34,7 +35,7 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     """Everything worth reading about one run; ``metrics`` is None when it never got to measure."""
     parts: list[RenderableType] = [_headline(manifest, verdict)]
     parts += [Text(f"  because {reason}") for reason in verdict.reasons]
-    parts += [Text(_WAY_OUT)] if verdict.doubts and manifest.engine == HOST else []
+    parts += [Text(_WAY_OUT)] if verdict.doubts and _on_this_kernel(manifest) else []
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
     if metrics is not None and metrics.edges:
         delays = impairment_table(metrics)
@@ -49,6 +50,12 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     if metrics is not None:
         parts += [Text(), *(Text(line) for line in _method(metrics))]
     return Group(*parts)
+
+
+def _on_this_kernel(manifest: Manifest) -> bool:
+    """Whether the machine's own load is what a run suffers from."""
+    spec = ENGINES.get(manifest.engine)
+    return spec is not None and not spec.own_kernel
 
 
 def describe(check: Check) -> str:

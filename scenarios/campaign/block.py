@@ -1,7 +1,7 @@
 """A job in a sandbox of its own: the sequences one after the other on one lab, until one breaks something.
 
-``python -m scenarios.campaign.block JOB REPORT [PARENT]`` is what every engine runs, on this machine, in a guest or on
-another machine. Results are appended to the report as they come, so that what a crash leaves is still worth something.
+This is what every engine does, on this machine, in a guest or on another machine. Results are appended to the report as
+they come, so that what a crash leaves is still worth something.
 """
 
 from __future__ import annotations
@@ -10,41 +10,41 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
+from pydantic_core import to_json
 
 from scenarios.campaign.result import Job, Report, Result
 from scenarios.campaign.sequences import Bench
-from testbed import plugins
 from testbed.errors import HpnError
 from testbed.fabric.build import build
 from testbed.kernel import sandbox
 from testbed.kernel.processes import reap_strangers
 from testbed.lab.lab import Lab
 from testbed.lab.service import preflight
-from testbed.vm import repeatable
+from testbed.vm.engines import EngineSpec
 
+REPORT = "report.jsonl"
 _JOB = TypeAdapter(Job)
 _RESULT = TypeAdapter(Result)
 
 
-def run(job: Job, report: Path, scratch: Path) -> int:
-    """Run a job in a sandbox and wait; results, and the error that ended it, are appended to ``report``.
+def run(job: Job, folder: Path) -> int:
+    """Run a job in a sandbox and wait; results, and the error that ended it, are appended to the report in ``folder``.
 
     The exit code is not 0 when the lab's process died of something that is no error of the product.
     """
     before = _interfaces()
-    with report.open("ab", buffering=0) as lines:
+    with (folder / REPORT).open("ab", buffering=0) as lines:
 
         def tell(kind: str, content: object) -> None:
             lines.write(json.dumps({kind: content}).encode() + b"\n")
 
         try:
             preflight.check(build(job.plan.topology))
-            box = sandbox.spawn(lambda: _first_process(job, scratch, tell))
+            box = sandbox.spawn(lambda: _first_process(job, folder, tell))
             space = os.stat(f"/proc/{box.first_pid}/ns/pid").st_ino
             code = box.wait()
         except HpnError as error:
@@ -78,8 +78,9 @@ async def _sequences(job: Job, scratch: Path, tell: Callable[[str, object], None
     lab.close()
 
 
-def read_report(path: Path) -> Report:
-    """What a report holds so far; a line that a crash cut short is left out."""
+def read_report(folder: Path) -> Report:
+    """What the report in ``folder`` holds so far; a line that a crash cut short is left out."""
+    path = folder / REPORT
     results: list[Result] = []
     error, exit_code, leaks, stood = "", 0, (), False
     for line in path.read_bytes().splitlines() if path.exists() else ():
@@ -98,9 +99,15 @@ def read_report(path: Path) -> Report:
     return Report(tuple(results), error, exit_code, leaks=leaks, stood=stood)
 
 
-def write_job(job: Job, path: Path) -> None:
-    """A job as a file."""
-    path.write_bytes(_JOB.dump_json(job))
+def body_of(job: Job) -> JsonValue:
+    """A job as ``asked`` takes it."""
+    body: JsonValue = _JOB.dump_python(job, mode="json")
+    return body
+
+
+def asked(body: JsonValue, _spec: EngineSpec) -> int:
+    """Run a job from inside the folder that takes its report."""
+    return run(_JOB.validate_json(to_json(body)), Path())
 
 
 def _interfaces() -> frozenset[str]:
@@ -117,19 +124,3 @@ def _members(space: int) -> list[str]:
         except OSError:  # it ended, or is somebody else's
             continue
     return found
-
-
-def main(arguments: list[str]) -> int:
-    """The command. With PARENT it dies when that process does."""
-    plugins.load_all()
-    repeatable.begin()
-    job, report = Path(arguments[0]), Path(arguments[1])
-    if len(arguments) > 2:
-        sandbox.die_with_parent()
-        if os.getppid() != int(arguments[2]):
-            return 1
-    return run(_JOB.validate_json(job.read_bytes()), report, report.parent)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

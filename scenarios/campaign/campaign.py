@@ -21,11 +21,11 @@ from scenarios.campaign.promise import excuse
 from scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
 from scenarios.campaign.shrink import MOST_TRIES, shrink
 from scenarios.drill.workload import flows_of
-from scenarios.run.engines import HOST, VIRTUAL_TIME
 from testbed.errors import InputError, MachineError, error_for
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
+from testbed.vm.engines import HOST, has_virtual_time, named
 
 _A_LAB = 10  # sequences, then a new one: what an interruption can cost
 _OF, _ENOUGH = 3, 2  # runs, of which so many must show a violation again
@@ -35,7 +35,7 @@ _SETTLE_NS = 4_000_000_000  # of a written drill: the lab converges while packet
 
 
 def plan_for(
-    folder: Path, seed: int, topology: FabricSpec, engine: str = HOST, long_faults: float | None = None
+    folder: Path, seed: int, topology: FabricSpec, engine: str = HOST.name, long_faults: float | None = None
 ) -> Plan:
     """The plan of a new campaign, or of the one in ``folder``, which keeps the kinds of faults it began with.
 
@@ -55,13 +55,13 @@ def plan_for(
             )
     flows_of(drillfile.WORKLOAD, build(topology))
     if long_faults is None:
-        long_faults = _LONG_IN_VIRTUAL_TIME if engine == VIRTUAL_TIME else 0.0
+        long_faults = _LONG_IN_VIRTUAL_TIME if has_virtual_time(engine) else 0.0
     return Plan(seed, topology, kinds, engine, long_faults)
 
 
 def _possible(engine: str) -> tuple[str, ...]:
     """The kinds of faults that the kernel here can do; guests have all that any fault needs."""
-    if engine != HOST:
+    if named(engine).own_kernel:
         return tuple(FAULTS)
     able: dict[frozenset[Need], bool] = {}
     for kind, fault in FAULTS.items():

@@ -18,9 +18,9 @@ from distributed.diagnostics.plugin import WorkerPlugin
 
 from scenarios.campaign.pools import Done, kill, run_job
 from scenarios.campaign.result import Job, Report
-from scenarios.run import engines as guests
 from testbed import PACKAGES
 from testbed.errors import HpnError, MachineError, exit_code_of
+from testbed.vm.engines import HOST
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _ANSWER_S = 10
@@ -36,7 +36,7 @@ _running: dict[Key, set[int]] = {}
 class Machines:
     """Jobs on the workers of a dask scheduler, one at a time on each. HPN must be installed there too."""
 
-    def __init__(self, address: str, engine: str = guests.HOST) -> None:
+    def __init__(self, address: str, engine: str = HOST.name) -> None:
         """MachineError when nobody answers at ``address``, or a scheduler whose workers cannot do it."""
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our errors say it, in one line
         self._address = address

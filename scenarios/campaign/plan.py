@@ -16,6 +16,7 @@ from scenarios.drill.targets import target_problem
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
+from testbed.vm.engines import HOST
 
 Value = int | float | str
 
@@ -65,7 +66,7 @@ class Plan:
     seed: int
     topology: FabricSpec
     kinds: tuple[str, ...]  # of faults that may be drawn
-    engine: str = "host"
+    engine: str = HOST.name
     long_faults: float = 0.0  # share of the faults that last for ``LONG_NS``, so that timers expire
 
     def __post_init__(self) -> None:

@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,15 +22,14 @@ from typing import Protocol
 
 from scenarios.campaign import block
 from scenarios.campaign.result import Job, Report, Result
-from scenarios.run import engines as guests
-from testbed import plugins
+from scenarios.run.job import Job as Elsewhere
+from scenarios.run.job import beside, in_guest
 from testbed.errors import InputError, MachineError
-from testbed.vm.guest import GuestJob
+from testbed.vm.engines import HOST, EngineSpec, named
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _START_S, _SEQUENCE_S = 90.0, 60.0
 _GUEST_SLOWNESS = 20.0
-_GUEST_MB = 1536
 SCRATCH = "work"
 
 Done = tuple[Job, Report]
@@ -51,8 +49,8 @@ class Pool(Protocol):
 def here(job: Job) -> Report:
     """Run a job in a sandbox of this very process: what is patched here is patched there."""
     with tempfile.TemporaryDirectory(prefix="hpn-campaign-") as made:
-        code = block.run(job, Path(made) / "report", Path(made))
-        report = block.read_report(Path(made) / "report")
+        code = block.run(job, Path(made))
+        report = block.read_report(Path(made))
     return replace(report, crash=f"the lab's process ended with code {code}") if code else report
 
 
@@ -70,7 +68,7 @@ class InThisProcess:
 class Processes:
     """Jobs in processes beside this one, ``width`` at a time. They die with it, however it dies."""
 
-    def __init__(self, width: int, scratch: Path, engine: str = guests.HOST) -> None:
+    def __init__(self, width: int, scratch: Path, engine: str = HOST.name) -> None:
         """``scratch`` is a folder of its own, made when needed and removed; outside /tmp for guests."""
         self.width = width
         self._scratch = scratch.absolute()
@@ -125,12 +123,10 @@ def run_job(job: Job, engine: str, scratch: Path | None = None, running: set[int
     Files are kept in ``scratch`` meanwhile, or where the machine keeps such; process IDs are noted in ``running``.
     """
     with tempfile.TemporaryDirectory(prefix="hpn-campaign-", dir=scratch) as made:
-        order, report = Path(made) / "job.json", Path(made) / "report.jsonl"
-        block.write_job(job, order)
-        begun = time.time()
-        crash = _process(job, order, report, running) if engine == guests.HOST else _guest(job, engine, order, report)
-        found = block.read_report(report)
-        if engine != guests.HOST:
+        folder, spec, begun = Path(made), named(engine), time.time()
+        crash = _process(job, spec, folder, running) if spec.start is None else _guest(job, spec, folder)
+        found = block.read_report(folder)
+        if spec.start is not None:
             found = replace(found, results=_by_our_clock(found.results, begun, time.time()))
         return found if found.error else replace(found, crash=crash)
 
@@ -144,18 +140,11 @@ def _by_our_clock(results: Sequence[Result], begun: float, ended: float) -> tupl
     )
 
 
-def _process(job: Job, order: Path, report: Path, running: set[int] | None) -> str:
+def _process(job: Job, spec: EngineSpec, folder: Path, running: set[int] | None) -> str:
     """How the process died that ran the job; '' when it did not."""
-    words = order.with_name("output.txt")
-    with words.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "scenarios.campaign.block", str(order), str(report), str(os.getpid())],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-            start_new_session=True,  # Ctrl-C is for the campaign, which ends what it runs
-        )
+    words = folder / "output.txt"
+    with words.open("wb") as output:  # Ctrl-C is for the campaign, which ends what it runs
+        process = beside(_asked(job, spec, os.getpid()), output, folder, own_session=True)
     noted = running if running is not None else set()
     noted.add(process.pid)
     try:
@@ -170,33 +159,24 @@ def _process(job: Job, order: Path, report: Path, running: set[int] | None) -> s
 
 
 def last_words(lines: Sequence[str]) -> str:
-    """What a process said last, and the place in this product where a traceback came from."""
+    """What a process said last, and the place in this product where a traceback came from; that it is one, is plain."""
     said = [line.strip() for line in lines if line.strip()]
+    said = [line for line in said if not line.startswith("hpn: this is a mistake")] or said
     places = [line for line in said if line.startswith(f'File "{_ROOT}') and "/site-packages/" not in line]
     place = places[-1].removeprefix(f'File "{_ROOT}/').replace('", line ', ":") if places else ""
     last = said[-1] if said else "it said nothing"
     return f"{last} (at {place})" if place else last
 
 
-def _guest(job: Job, engine: str, order: Path, report: Path) -> str:
-    guest = guests.ENGINES[engine]()
-    wanted = GuestJob(
-        command=(sys.executable, "-B", "-m", "scenarios.campaign.block", str(order), str(report)),
-        cwd=_ROOT,
-        writable=(order.parent,),
-        environment={
-            "PYTHONHASHSEED": "0",
-            "HPN_STATE_DIR": "/run/hpn-state",
-            "PYTHONPATH": str(_ROOT),
-            **plugins.environment(),
-        },
-        memory_mb=_GUEST_MB,
-        cpus=1,
-        timeout_s=(_START_S + _SEQUENCE_S * len(job.sequences)) * _GUEST_SLOWNESS,
-    )
-    ended = guest.run(wanted, lambda _line: None)
+def _guest(job: Job, spec: EngineSpec, folder: Path) -> str:
+    timeout_s = (_START_S + _SEQUENCE_S * len(job.sequences)) * _GUEST_SLOWNESS
+    ended = in_guest(_asked(job, spec), spec, folder, timeout_s, lambda _line: None, cpus=1)
     words = last_words((*ended.console_tail, ended.last_line))  # after the kernel's farewell
     return f"code {ended.exit_code}: {words}" if ended.exit_code else ""
+
+
+def _asked(job: Job, spec: EngineSpec, parent: int = 0) -> Elsewhere:
+    return Elsewhere("sequences", spec.name, block.body_of(job), parent)
 
 
 def kill(pid: int) -> None:

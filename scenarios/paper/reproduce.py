@@ -21,12 +21,13 @@ from scenarios.drill.load import load_drill
 from scenarios.paper.claims import CLAIMS, Answer, Claim, Without
 from scenarios.paper.judges import Evidence, Finding
 from scenarios.paper.path_figures import PathFigures, measure
-from scenarios.run import engines, session
+from scenarios.run import engines
 from scenarios.run.order import Order
 from testbed.errors import InputError, MachineError, NoisyError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
 from testbed.files.check import did_you_mean
+from testbed.vm.engines import ENGINES, HOST, EngineSpec, named
 
 FOLDER = Path(__file__).parent / "drills"
 """Drills that only speak to a claim; the library's are used where it has one."""
@@ -34,7 +35,6 @@ FOLDER = Path(__file__).parent / "drills"
 JSON, MARKDOWN = "reproduction.json", "reproduction.md"
 _COLUMNS = ("claim", "paper", "ours", "answer", "without", "by", "why ours differs")
 _WITHOUT_COLUMNS = ("claim", "network without", "by", "found", "answer")
-VIRTUAL = "uml-virtual-time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,15 @@ def choose(keys: Sequence[str]) -> tuple[Claim, ...]:
 
 def default_engine() -> str:
     """Virtual time where its kernel is, else the host."""
+    return next((spec.name for spec in ENGINES.values() if spec.virtual_time and _can(spec)), HOST.name)
+
+
+def _can(spec: EngineSpec) -> bool:
     try:
-        engines.ENGINES[VIRTUAL]().check()
+        spec.engine().check()
     except MachineError:
-        return engines.HOST
-    return VIRTUAL
+        return False
+    return True
 
 
 def drill_file(name: str) -> Path:
@@ -130,10 +134,7 @@ def _run(name: str, engine: str, out: Path, command: tuple[str, ...], on_line: C
     on_line(f"{name}: on {engine}")
     order = Order(load_drill(drill_file(name)), out, command)
     try:
-        if engine == engines.HOST:
-            run = session.run(order, lambda _news: None)
-        else:
-            run = engines.run_in_guest(order, engines.ENGINES[engine](), lambda _line: None)
+        run = engines.run_on(named(engine), order, engines.unwatched, lambda _line: None)
     except (MachineError, NoisyError) as error:
         return Ran(None, str(error).splitlines()[0])
     verdict = run.verdict()

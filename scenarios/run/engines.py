@@ -5,75 +5,59 @@ Only this module and ``testbed.vm`` know of guests; inside, the drill finds a ke
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from pydantic import JsonValue, TypeAdapter
+
 from results.run.folder import RunFolder, create, load
-from results.run.manifest import HOST as HOST
 from results.run.progress import Progress
+from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
 from scenarios.run import session
+from scenarios.run.job import Job, answered, in_guest, last_words
 from scenarios.run.order import Batch, Order
 from scenarios.run.tries import tried
-from testbed import plugins
-from testbed.errors import InputError, MachineError, NoisyError, error_for
-from testbed.vm.guest import Engine, GuestJob, GuestResult
-from testbed.vm.qemu import Qemu
-from testbed.vm.uml import Uml
+from testbed.errors import MachineError, NoisyError
+from testbed.vm.engines import ENGINES, EngineSpec
 
-COMMAND = Path(__file__).resolve().parents[2] / "cli.py"
-_JUDGED = (0, 1, 4)
-_MEMORY_MB = 1536
 _BOOT_S = 120.0
 _SLOWNESS = 60.0  # wall seconds allowed per second of the drill: emulation is slow, a hang is slower
 
 Watch = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
 """From a run's title to what listens to its news while it lasts."""
 
-VIRTUAL_TIME = "uml-virtual-time"
 
-ENGINES: Mapping[str, Callable[[], Engine]] = {
-    "qemu": Qemu,
-    "uml": Uml,
-    VIRTUAL_TIME: lambda: Uml(virtual_time=True),
-}
-"""Guest engines by the name that results record."""
-
-
-NAMES = (HOST, *ENGINES)
-"""Every engine a suite may name."""
+def unwatched(_title: str) -> AbstractContextManager[Callable[[Progress], None]]:
+    """Nobody listens to the news of runs."""
+    return nullcontext(lambda _news: None)
 
 
 def run_everywhere(
     drill: Drill, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]
 ) -> Iterator[tuple[str, RunFolder | MachineError | NoisyError]]:
     """Run one drill on every engine, one after the other, into OUT/ENGINE; an engine that cannot gives its error."""
-    for name in NAMES:
-        order = Order(drill, out / name, command)
+    for name, spec in ENGINES.items():
         on_line(f"{name}: {drill.name}")
         try:
-            if name == HOST:
-                yield name, session.run(order, lambda _news: None)
-            else:
-                yield name, run_in_guest(order, ENGINES[name](), on_line)
+            yield name, run_on(spec, Order(drill, out / name, command), unwatched, on_line)
         except (MachineError, NoisyError) as error:
             yield name, error
 
 
 def run_batch(
-    batch: Batch, engine: Engine | None, watch: Watch, on_line: Callable[[str], None]
+    batch: Batch, spec: EngineSpec, watch: Watch, on_line: Callable[[str], None]
 ) -> Iterator[tuple[Order, RunFolder | MachineError | NoisyError]]:
-    """Make every run, on the host when ``engine`` is None; a drill that this machine cannot run is left out, once."""
+    """Make every run; a drill that this machine cannot run is left out, once."""
     refused: set[str] = set()
     for order in batch.orders():
         if order.drill.source in refused:
             continue
         try:
-            yield order, tried(partial(_make, order, engine, watch, on_line), batch.tries, on_line)
+            yield order, tried(partial(run_on, spec, order, watch, on_line), batch.tries, on_line)
         except NoisyError as error:
             yield order, error
         except MachineError as error:
@@ -81,68 +65,75 @@ def run_batch(
             yield order, error
 
 
-def _make(order: Order, engine: Engine | None, watch: Watch, on_line: Callable[[str], None]) -> RunFolder:
-    if engine is not None:
-        return run_in_guest(order, engine, on_line)
+def run_on(spec: EngineSpec, order: Order, watch: Watch, on_line: Callable[[str], None]) -> RunFolder:
+    """Make one run: here, its news told to ``watch``, or where the engine takes it. Errors as ``run_in_guest``."""
+    if spec.start is not None:
+        return run_in_guest(order, spec, on_line)
     with watch(order.title) as listen:
-        return session.run(order, listen)
+        return session.run(replace(order, engine=spec.name), listen)
 
 
-def run_in_guest(order: Order, engine: Engine, on_line: Callable[[str], None]) -> RunFolder:
+@dataclass(frozen=True, slots=True)
+class RunBody:
+    """What a guest is told of a run: the drill as its file, the folder is the one that it is called in.
+
+    The rest as in ``Order``, but that ``slow`` is decided.
+    """
+
+    file: str
+    command: tuple[str, ...]
+    repeat: int
+    phase: int
+    slow: int
+    keep_records: bool
+
+    def as_json(self) -> JsonValue:
+        """As the body of a job."""
+        body: JsonValue = _BODY.dump_python(self, mode="json")
+        return body
+
+    def order(self, spec: EngineSpec) -> Order:
+        """The order, in the guest. InputError for a file that is gone or has mistakes."""
+        return Order(
+            catalogue.load(self.file).slowed(self.slow),
+            Path(),
+            self.command,
+            self.repeat,
+            spec.name,
+            keep_records=self.keep_records,
+            phase=self.phase,
+        )
+
+
+_BODY = TypeAdapter(RunBody)
+
+
+def body_from(body: JsonValue) -> RunBody:
+    """Of a job."""
+    return _BODY.validate_python(body)
+
+
+def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None]) -> RunFolder:
     """Run one drill inside a guest; its run folder is written by the guest itself.
 
     MachineError when the engine cannot boot here, or the guest hangs, panics or is killed; NoisyError when the run
     could say nothing from the start.
     """
+    engine = spec.engine()
     engine.check()
     folder = create(order.out.absolute())
-    slow = engine.slowness if order.slow is None else order.slow
-    drill = ("drill", "run", str(Path(order.drill.source).absolute()), "--phase", str(order.phase))
-    inside = ("--folder", ".", "--as-engine", engine.name, "--as-repeat", str(order.repeat), "--slow", str(slow))
-    asked = ("--keep-records",) if order.keep_records else ()
+    body = RunBody(
+        file=str(Path(order.drill.source).absolute()),
+        command=order.command,
+        repeat=order.repeat,
+        phase=order.phase,
+        slow=engine.slowness if order.slow is None else order.slow,
+        keep_records=order.keep_records,
+    )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS
-    result = command_in_guest((*drill, *inside, *asked), folder.path, engine, timeout_s, on_line, order.phase)
+    job = Job("run", spec.name, body.as_json())
+    result = answered(spec, in_guest(job, spec, folder.path, timeout_s, on_line, seed=order.phase))
     run = load(folder.path)
     if result.exit_code == NoisyError.exit_code and not run.has_verdict:
-        raise NoisyError(f"{engine.name}: {_last_words(result)}")
+        raise NoisyError(f"{spec.name}: {last_words(result)}")
     return run
-
-
-def command_in_guest(
-    arguments: tuple[str, ...],
-    folder: Path,
-    engine: Engine,
-    timeout_s: float,
-    on_line: Callable[[str], None],
-    seed: int = 1,
-) -> GuestResult:
-    """Run this very command in a guest, from inside ``folder``, the only one it may write; an answer was given.
-
-    The folder's name is nowhere in the guest, so that runs in virtual time repeat to the last digit. InputError and
-    MachineError as the command inside had them, with its words.
-    """
-    job = GuestJob(
-        command=(sys.executable, "-B", str(COMMAND), *arguments),
-        cwd=folder,
-        writable=(folder,),
-        environment={"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state", **plugins.environment()},
-        memory_mb=_MEMORY_MB,
-        cpus=os.cpu_count() or 1,
-        timeout_s=timeout_s,
-        seed=seed,
-    )
-    result = engine.run(job, on_line)
-    if result.exit_code in _JUDGED:
-        return result
-    words = f"{engine.name}: {_last_words(result)}"
-    if result.exit_code in (InputError.exit_code, MachineError.exit_code):
-        raise error_for(result.exit_code, words)
-    code = result.exit_code
-    how = f"was killed by signal {code - 128}" if code > 128 else f"ended with code {code}"
-    raise MachineError(f"{words} (the command {how} in the guest)")
-
-
-def _last_words(result: GuestResult) -> str:
-    """The command's errors, else what it said last."""
-    errors = [line.removeprefix("hpn: ") for line in result.console_tail if line.startswith("hpn: ")]
-    return "; ".join(errors) or result.last_line or "it said nothing"

@@ -11,6 +11,7 @@ from pathlib import Path
 from results.run.folder import RunFolder
 from scenarios.drill.model import Drill
 from scenarios.run.phase import in_phase
+from testbed.vm.engines import HOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Order:
     out: Path
     command: tuple[str, ...]
     repeat: int = 0
-    engine: str = "host"  # what the manifest is to record
+    engine: str = HOST.name  # what the manifest is to record
     slow: int | None = None  # traffic divided by this; None: as the engine asks
     keep_records: bool = False  # so that ``hpn analyse`` can make metrics and verdict anew
     phase: int = 1

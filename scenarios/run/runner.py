@@ -20,7 +20,7 @@ from failover.inject.injector import Injector
 from failover.sampling.host import HostSampler
 from failover.sampling.ports import PortSampler
 from results.run.folder import RunFolder
-from results.run.manifest import VIRTUAL_TIME, Manifest
+from results.run.manifest import Manifest
 from results.run.progress import Progress
 from scenarios.drill.blast import transit_flows
 from scenarios.drill.model import Drill
@@ -40,6 +40,7 @@ from testbed.lab.asfabric import deviations
 from testbed.lab.lab import Lab
 from testbed.lab.state import State, differences, state
 from testbed.routing.daemons import DAEMONS
+from testbed.vm.engines import has_virtual_time
 from traffic.paths import CHOICES
 
 Tell = Callable[[Progress], None]
@@ -115,7 +116,7 @@ class _Run:
             traffic.engine,
             traffic.begun,
             self._folder.path,
-            processes=self._order.engine != VIRTUAL_TIME,
+            processes=not has_virtual_time(self._order.engine),
         )
         news: asyncio.Task[None] | None = None
         try:

@@ -17,7 +17,6 @@ from types import FrameType
 
 from failover.inject import needs
 from results.run.folder import RunFolder, create
-from results.run.manifest import HOST, VIRTUAL_TIME
 from results.run.place import drop_raw, nearest
 from results.run.progress import Progress, decode, encode
 from scenarios.drill.workload import flows_of
@@ -29,6 +28,7 @@ from testbed.kernel import sandbox
 from testbed.kernel.processes import is_stopped, not_ignored
 from testbed.kernel.survivor import cleared_up
 from testbed.lab.service import preflight
+from testbed.vm.engines import has_virtual_time, named
 
 _HEAL_S = 10.0
 _LOOK_MS = 500
@@ -49,7 +49,7 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     wanted = space.record_bytes(flows, drill.timeline.end_ns, drill.workload.tick_ns, order.keep_records)
     space.check(nearest(order.out.absolute()), wanted)
     folder = create(order.out.absolute())
-    if order.engine != HOST:
+    if named(order.engine).own_kernel:
         return _run(order, folder, on_progress)  # whoever started the guest clears up after it
     with cleared_up(lambda: drop_raw(folder.path)):
         return _run(order, folder, on_progress)
@@ -67,7 +67,7 @@ def _run(order: Order, folder: RunFolder, on_progress: Callable[[Progress], None
         finally:
             os.close(writer)
         guard.watch(box)
-        frozen = _Frozen(box) if order.engine != VIRTUAL_TIME else None
+        frozen = None if has_virtual_time(order.engine) else _Frozen(box)
         try:
             failure = _relay(_lines(reader, frozen), on_progress)
         except BaseException:

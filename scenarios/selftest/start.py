@@ -9,21 +9,24 @@ import asyncio
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from failover.faults import SilentDrop
 from failover.inject import needs
 from results.ground_truth import GroundTruth, from_json
-from scenarios.run.engines import ENGINES, HOST, command_in_guest
-from scenarios.selftest.sizes import MS, Plan
+from scenarios.run.job import Job, answered, in_guest
+from scenarios.selftest.sizes import Plan
 from scenarios.selftest.truths import observe
-from testbed.errors import HpnError, MachineError, error_for
+from testbed.errors import HpnError, InputError, MachineError, error_for
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
 from testbed.kernel import sandbox
 from testbed.lab.service import preflight
+from testbed.vm.engines import EngineSpec
 from testbed.vm.group import sigterm_as_interrupt
 
 _PRESET = "tiny"
@@ -31,29 +34,27 @@ _RESULT, _ERROR = "ground-truth.json", "error.txt"
 _GUEST_S = 1800.0
 
 
-PLANS: Mapping[str, Plan] = {
-    HOST: Plan(tick_ns=MS),
-    "uml": Plan(tick_ns=2 * MS, fast_pps=1_000, slow_pps=100),  # a system call costs ten times as much there
-    "uml-virtual-time": Plan(tick_ns=MS // 10),
-}
-"""What each engine can carry. A tick longer than a packet period makes bursts, which coarsen the resolution."""
-
-
-def run(engine: str, on_line: Callable[[str], None]) -> GroundTruth:
-    """On the host or, by this very command, in the guest of that name. MachineError where it cannot run."""
+def run(spec: EngineSpec, on_line: Callable[[str], None]) -> GroundTruth:
+    """Here or, by this very command, in a guest of that engine. MachineError where it cannot run."""
     with sigterm_as_interrupt(), tempfile.TemporaryDirectory(prefix="hpn-selftest-") as made:
         folder = Path(made)
-        if engine == HOST:
-            return run_here(engine, folder)
-        return _in_guest(engine, folder, on_line)
+        return run_here(spec, folder) if spec.start is None else _in_guest(spec, folder, on_line)
 
 
-def run_here(engine: str, folder: Path) -> GroundTruth:
-    """On this kernel, with ``engine``'s plan; the result is also written to ``folder``."""
+def plan_for(spec: EngineSpec) -> Plan:
+    """What that engine can carry. InputError when it says no pace."""
+    if spec.selftest is None:
+        raise InputError(f"the self-test does not run on engine {spec.name}, which says no pace for it")
+    return Plan(spec.selftest.tick_ns, spec.selftest.fast_pps, spec.selftest.slow_pps)
+
+
+def run_here(spec: EngineSpec, folder: Path) -> GroundTruth:
+    """On this kernel, with the engine's plan; the result is also written to ``folder``."""
+    plan = plan_for(spec)
     fabric = build(PRESETS[_PRESET].spec)
     preflight.check(fabric)
     needs.check([SilentDrop(fabric.links[0].name)])
-    box = sandbox.spawn(lambda: _first_process(fabric, PLANS[engine], engine, folder))
+    box = sandbox.spawn(lambda: _first_process(fabric, plan, spec.name, folder))
     try:
         code = box.wait()
     except KeyboardInterrupt:
@@ -67,10 +68,14 @@ def run_here(engine: str, folder: Path) -> GroundTruth:
     return from_json((folder / _RESULT).read_bytes())
 
 
-def _in_guest(name: str, folder: Path, on_line: Callable[[str], None]) -> GroundTruth:
-    engine = ENGINES[name]()
-    engine.check()
-    command_in_guest(("selftest", "--folder", ".", "--as-engine", name), folder, engine, _GUEST_S, on_line)
+def asked(_body: JsonValue, spec: EngineSpec) -> int:
+    """The job: in a guest, from inside the folder that takes the result."""
+    return run_here(spec, Path()).outcome.exit_code
+
+
+def _in_guest(spec: EngineSpec, folder: Path, on_line: Callable[[str], None]) -> GroundTruth:
+    spec.engine().check()
+    answered(spec, in_guest(Job("selftest", spec.name), spec, folder, _GUEST_S, on_line))
     return from_json((folder / _RESULT).read_bytes())
 
 

@@ -6,23 +6,23 @@ Changes when runs are to be scheduled otherwise. What an engine is, the caller s
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 from results.ci import CiRun, Repeats, ci_junit, ci_summary
 from results.junit import Judged
 from results.run.folder import RunFolder, load
 from scenarios.run import repeats
+from scenarios.run.job import JUDGED, errors_in
 from scenarios.suite.suite import Run, Suite
 from testbed.errors import HpnError, NoisyError, error_for, exit_code_of
 
 JUNIT, SUMMARY, LOG = "junit.xml", "summary.md", "output.txt"
-_JUDGED = (0, 1, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,42 +95,31 @@ def _one(run: Run, engine: EngineSlot, folder: Path) -> CiRun:
     return made(where, time.monotonic() - started, judged, "", judged.verdict.exit_code)
 
 
-def command_engine(command: Sequence[str], cores: int) -> EngineSlot:
-    """An engine that is a command: ``COMMAND FILE --out FOLDER --tries N --phase REPEAT`` makes FOLDER/DRILL.
+def in_process(start: Callable[[Run, Path, IO[bytes]], int]) -> Callable[[Run, Path], RunFolder]:
+    """What makes FOLDER/DRILL by a process that ``start`` runs to its end; it exits as ``hpn drill run``.
 
-    It exits as ``hpn drill run``; what it prints is kept beside the run folder.
+    What it prints is kept beside the run folder.
     """
 
     def run(wanted: Run, folder: Path) -> RunFolder:
         log = folder / LOG
         with log.open("wb") as output:
-            code = subprocess.run(
-                [*command, str(wanted.file), "--out", str(folder), *_options(wanted)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                check=False,
-            ).returncode
-        if code not in _JUDGED:
+            code = start(wanted, folder, output)
+        if code not in JUDGED:
             raise error_for(code, _last_words(log, code))
         run = load(folder / wanted.drill)
         if code == NoisyError.exit_code and not run.has_verdict:
             raise NoisyError(_last_words(log, code))
         return run
 
-    return EngineSlot(cores, run)
-
-
-def _options(wanted: Run) -> tuple[str, ...]:
-    options = ("--tries", str(wanted.tries), "--phase", str(wanted.repeat))
-    return (*options, "--as-repeat", str(wanted.repeat)) if wanted.repeats > 1 else options
+    return run
 
 
 def _last_words(log: Path, code: int) -> str:
-    """The command's own error lines, or the last line it printed."""
+    """The process's own error lines, or the last line it printed."""
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    told = [line.removeprefix("hpn: ") for line in lines if line.startswith("hpn: ")]
-    return "\n".join(told) or f"the run ended with code {code}: {lines[-1].strip() if lines else 'it said nothing'}"
+    said = lines[-1].strip() if lines else "it said nothing"
+    return "\n".join(errors_in(lines)) or f"the run ended with code {code}: {said}"
 
 
 def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:

@@ -19,6 +19,7 @@ from testbed.errors import InputError
 from testbed.fabric.spec import Strict
 from testbed.files.check import Mistakes, did_you_mean
 from testbed.files.document import Document, Where, read, shorten
+from testbed.vm.engines import HOST
 
 MOST_RUNS = 10_000
 EVERY = "all"
@@ -29,7 +30,7 @@ class BlockSection(Strict):
     """One entry of ``runs:``."""
 
     drills: list[str] = Field(min_length=1, examples=["[link-down, tor-crash]"])
-    engines: list[str] = Field(default=["host"], min_length=1, examples=["[host]"])
+    engines: list[str] = Field(default=[HOST.name], min_length=1, examples=["[host]"])
     repeats: int = Field(default=1, ge=1, le=1000)
     tries: int = Field(default=1, ge=1, le=20, description="of a run, while it cannot be trusted")
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from testbed import plugins
+
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
@@ -52,12 +54,13 @@ class GuestResult:
     last_line: str = ""  # the last that the command printed, '' for nothing; the kernel's farewell comes after it
 
 
+def environment() -> Mapping[str, str]:
+    """What a command of hpn finds in any guest: sets of words in one order, labs of its own, the caller's plug-ins."""
+    return {"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state", **plugins.environment()}
+
+
 class Engine(Protocol):
     """A way to run a command under another kernel."""
-
-    @property
-    def name(self) -> str:
-        """As recorded in results: 'qemu', 'uml', 'uml-virtual-time'."""
 
     @property
     def slowness(self) -> int:
@@ -65,6 +68,9 @@ class Engine(Protocol):
 
     def check(self) -> None:
         """MachineError, in one line with the way out, when this machine cannot boot such a guest."""
+
+    def describe(self) -> str:
+        """What it boots, found out without booting: 'Linux 6.12, /where/it/lies'. After ``check`` only."""
 
     def run(self, job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
         """Boot, run, wait. Lines of the command's standard output and error reach ``on_line`` as they come.

@@ -33,6 +33,7 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",  # the host's files are read-only there
 }
+_KVM = Path("/dev/kvm")
 _KVM_PROBE_S = 10.0
 _LAST_WORDS_S = 5.0
 """How long a kernel in trouble may go on talking before it is killed."""
@@ -47,8 +48,6 @@ _BEATS = 4  # in the time that a guest may be silent
 class Qemu:
     """Boots guests with QEMU; ``kernel`` is a /boot/vmlinuz-RELEASE, by default the newest one with modules."""
 
-    name = "qemu"
-
     def __init__(self, kernel: Path | None = None, *, stall_s: float | None = None) -> None:
         """``stall_s`` None: what ``stall_limit`` says. InputError when the environment says no time."""
         self._wanted = kernel
@@ -58,11 +57,25 @@ class Qemu:
         """The kernel that guests run; None when there is none. MachineError when the one asked for cannot be used."""
         return newest_kernel() if self._wanted is None else kernel_at(self._wanted)
 
+    def _bootable(self) -> Kernel:
+        """The same, where ``check`` has found one. MachineError."""
+        kernel = self.kernel()
+        if kernel is None:
+            raise MachineError("engine qemu cannot run here: there is no kernel that it can boot")
+        return kernel
+
     def check(self) -> None:
         """MachineError with everything that is missing and what provides it."""
         missing = list(missing_tools(self.kernel()))
         if missing:
             raise MachineError(f"engine qemu cannot run here: {'; '.join(missing)}")
+
+    def describe(self) -> str:
+        """Its kernel, and how it is run as far as that is known: whether KVM works only a boot can tell, up to 20 s."""
+        kernel = self._bootable()
+        usable = os.access(_KVM, os.R_OK | os.W_OK)
+        unknown = "kvm or tcg: seen when a guest boots (hpn doctor --engines)"
+        return f"Linux {kernel.release}, {unknown if usable else self.accelerator()}"
 
     @property
     def slowness(self) -> int:
@@ -71,9 +84,7 @@ class Qemu:
 
     def accelerator(self) -> str:
         """'kvm', or 'tcg (why not kvm)': found out by booting, see ``testbed.vm.kvm``."""
-        kernel = self.kernel()
-        assert kernel is not None
-        why_not = _kvm_problem(kernel)
+        why_not = _kvm_problem(self._bootable())
         return "kvm" if why_not is None else f"tcg ({why_not})"
 
     def run(self, job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
@@ -82,8 +93,7 @@ class Qemu:
         MachineError, with the last lines of the console, when the guest hangs, panics or is killed.
         """
         self.check()
-        kernel = self.kernel()
-        assert kernel is not None
+        kernel = self._bootable()
         accelerator = self.accelerator()
         told = replace(job, environment={**job.environment, "HPN_ACCELERATOR": accelerator})
         try:

@@ -16,6 +16,7 @@ from pathlib import Path
 from testbed import PACKAGES
 from testbed.events import now_ns
 from testbed.kernel.timerfd import Ticker
+from testbed.vm import guest
 
 _PROJECT = Path(__file__).parents[2]
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -26,7 +27,7 @@ _SECOND_NS = 1_000_000_000
 def environment() -> Mapping[str, str]:
     """For the command in the guest. What is installed is found before the caller's own PATH matters."""
     path = f"{_SYSTEM_PATH}:{os.environ.get('PATH', os.defpath)}"
-    return {"PYTHONHASHSEED": "0", "PATH": path, _WHOLE_SECOND: "1"}
+    return {**guest.environment(), "PATH": path, _WHOLE_SECOND: "1"}
 
 
 def compile_project() -> None:

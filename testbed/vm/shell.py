@@ -11,16 +11,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed import plugins
 from testbed.errors import InputError, MachineError
+from testbed.vm.engines import ENGINES, EngineSpec, asked_for
 from testbed.vm.group import sigterm_as_interrupt
-from testbed.vm.guest import Engine, GuestJob, Terminal
-from testbed.vm.qemu import Qemu
+from testbed.vm.guest import GuestJob, Terminal, environment
 from testbed.vm.terminal import joined
-from testbed.vm.uml import Uml
-
-ENGINES = ("uml", "qemu")
-"""In the order in which they are tried: user-mode Linux boots faster, an emulated QEMU runs many times slower."""
 
 _MEMORY_MB = 1536
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -51,24 +46,34 @@ def run(
         )
     chosen = choose(engine, virtual_time)
     if not interactive:
-        return chosen.run(job(command), on_line).exit_code
+        return chosen.engine().run(job(command), on_line).exit_code
     return _interact(chosen, on_line, keys, screen)
 
 
-def choose(name: str | None, virtual_time: bool = False) -> Engine:
-    """The named engine, else the first that can boot here. InputError, or MachineError with every reason why not."""
-    if virtual_time and name not in (None, "uml"):
-        raise InputError(f"--virtual-time needs --engine uml, not {name}")
-    names = ("uml",) if virtual_time else (name,) if name else ENGINES
+def guests(virtual_time: bool) -> tuple[EngineSpec, ...]:
+    """Engines to work in, in the order in which they are tried: the fastest boot first."""
+    found = (spec for spec in ENGINES.values() if spec.boot_target_s is not None and spec.virtual_time is virtual_time)
+    return tuple(sorted(found, key=lambda spec: spec.boot_target_s or 0.0))
+
+
+def words() -> tuple[str, ...]:
+    """What ``hpn vm shell --engine`` takes."""
+    return tuple(dict.fromkeys(spec.asked for virtual in (False, True) for spec in guests(virtual)))
+
+
+def choose(word: str | None, virtual_time: bool = False) -> EngineSpec:
+    """The engine asked for, else the first that can boot here. InputError; MachineError with every reason why not."""
+    able = [spec.asked for spec in guests(virtual_time)]
+    if virtual_time and word is not None and word not in able:
+        raise InputError(f"--virtual-time needs --engine {' or '.join(able)}, not {word}")
     reasons = []
-    for candidate in names:
-        engine: Engine = Qemu() if candidate == "qemu" else Uml(virtual_time=virtual_time)
+    for candidate in (asked_for(word, virtual_time),) if word else guests(virtual_time):
         try:
-            engine.check()
+            candidate.engine().check()
         except MachineError as error:
             reasons.append(str(error))
         else:
-            return engine
+            return candidate
     raise MachineError("; or ".join(reasons))
 
 
@@ -78,15 +83,15 @@ def job(command: tuple[str, ...], terminal: Terminal | None = None) -> GuestJob:
         here = Path.cwd()
     except FileNotFoundError:
         raise InputError("the current folder is gone; change to one that is there") from None
-    environment = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
-    environment |= plugins.environment()
+    ours = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
+    ours |= {"PATH": _path()}
     if terminal is not None:
-        environment |= {"TERM": os.environ.get("TERM", "linux"), "SHELL": command[0]}
+        ours |= {"TERM": os.environ.get("TERM", "linux"), "SHELL": command[0]}
     return GuestJob(
         command=command,
         cwd=here,
         writable=(here,) if can_be_shared(here) else (),
-        environment=environment | {"PATH": _path(), "HPN_STATE_DIR": "/run/hpn-state"},
+        environment={**environment(), **ours},
         memory_mb=_MEMORY_MB,
         cpus=os.cpu_count() or 1,
         timeout_s=math.inf,
@@ -100,13 +105,13 @@ def can_be_shared(folder: Path) -> bool:
     return folder != Path("/") and folder not in _GUESTS_OWN and not any(home in folder.parents for home in kernels)
 
 
-def _interact(engine: Engine, on_line: Callable[[str], None], keys: int, screen: int) -> int:
+def _interact(chosen: EngineSpec, on_line: Callable[[str], None], keys: int, screen: int) -> int:
     shell = os.environ.get("SHELL") or "/bin/sh"
     asked = job((shell,))
     can_write = str(asked.cwd) if asked.writable else "nothing of the host"
-    on_line(f"booting a guest ({engine.name}); it may write {can_write}; leave with: exit, or Ctrl-] three times")
+    on_line(f"booting a guest ({chosen.name}); it may write {can_write}; leave with: exit, or Ctrl-] three times")
     with sigterm_as_interrupt(), joined(keys, screen) as bridge:
-        return engine.run(job((shell,), bridge.terminal()), lambda line: on_line(f"{line}\r")).exit_code
+        return chosen.engine().run(job((shell,), bridge.terminal()), lambda line: on_line(f"{line}\r")).exit_code
 
 
 def _path() -> str:

@@ -47,11 +47,6 @@ class Uml:
         self.stall_s = stall_limit() if stall_s is None else stall_s
 
     @property
-    def name(self) -> str:
-        """As recorded in results."""
-        return "uml-virtual-time" if self._virtual_time else "uml"
-
-    @property
     def slowness(self) -> int:
         """In real time each system call costs a detour through the host; in virtual time that costs nothing."""
         return 1 if self._virtual_time else 10
@@ -59,6 +54,11 @@ class Uml:
     def check(self) -> None:
         """MachineError when there is no kernel for this, or it lacks something a lab needs."""
         uml_kernel.modules(self._kernel())
+
+    def describe(self) -> str:
+        """Its kernel and where that lies."""
+        kernel = self._kernel()
+        return f"Linux {kernel.release}, {kernel.path}"
 
     def run(self, job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
         """Boot, run the command, wait. See ``testbed.vm.guest.Engine``."""

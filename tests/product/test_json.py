@@ -21,6 +21,7 @@ from scenarios.run import calibrate, engines, session
 from scenarios.suite.schedule import EngineSlot
 from scenarios.suite.suite import Run
 from testbed.errors import MachineError
+from testbed.vm.engines import HOST
 from tests.product.hpn import Hpn
 from tests.results.sample import MANIFEST
 from tests.scenarios.campaign.test_campaign import Pretended
@@ -100,7 +101,7 @@ def test_drill_run_lists_its_runs(
 
 def test_drill_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     planted(monkeypatch, tmp_path, DRILL, [link_down()])
-    monkeypatch.setattr(engines, "NAMES", (engines.HOST,))
+    monkeypatch.setattr(engines, "ENGINES", {HOST.name: HOST})
     found = _document(capsys, "drill", "compare", str(tmp_path / "cut.yaml"), "--out", str(tmp_path / "out"))
     assert list(found) == ["runs", "differences"]
 

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from scenarios.drill import catalogue
-from scenarios.run import engines
 from scenarios.suite.suite import load_suite
+from testbed.vm.engines import ENGINES, HOST
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "ci"
@@ -18,15 +18,15 @@ EXAMPLES = ROOT / "examples" / "ci"
 
 @pytest.mark.parametrize("name", ["suite.yaml", "smoke.yaml", "phases.yaml"])
 def test_a_suite_has_no_mistakes(name: str) -> None:
-    assert load_suite(EXAMPLES / name, engines.NAMES).runs
+    assert load_suite(EXAMPLES / name, ENGINES).runs
 
 
 def test_the_smoke_suite_needs_no_guest() -> None:
-    assert {run.engine for run in load_suite(EXAMPLES / "smoke.yaml", engines.NAMES).runs} == {engines.HOST}
+    assert {run.engine for run in load_suite(EXAMPLES / "smoke.yaml", ENGINES).runs} == {HOST.name}
 
 
 def test_the_phases_suite_runs_every_drill_at_ten_phases_in_virtual_time() -> None:
-    runs = load_suite(EXAMPLES / "phases.yaml", engines.NAMES).runs
+    runs = load_suite(EXAMPLES / "phases.yaml", ENGINES).runs
     assert {(run.drill, run.engine, run.repeat) for run in runs} == {
         (name, "uml-virtual-time", repeat) for name in catalogue.names() for repeat in range(1, 11)
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 from xml.etree import ElementTree
 
 import pytest
@@ -17,9 +19,14 @@ from results.repeats.together import judge_repeats
 from results.run.folder import RunFolder, create
 from results.run.manifest import Manifest
 from results.verdict import Outcome, at_most, decide, holds
-from scenarios.suite.schedule import EngineSlot, command_engine, in_order, run_suite, write_reports
+from scenarios.drill import catalogue
+from scenarios.run.job import job_from
+from scenarios.run.order import Batch
+from scenarios.suite.schedule import EngineSlot, in_order, in_process, run_suite, write_reports
+from scenarios.suite.slots import batch_from, job_for
 from scenarios.suite.suite import Run, Suite
 from testbed.errors import MachineError
+from testbed.vm.engines import HOST, EngineSpec, named
 from tests.results.sample import MANIFEST
 
 _TRUTH = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.INCONCLUSIVE: None}
@@ -165,6 +172,16 @@ def test_parallel_bounds_it_further(tmp_path: Path) -> None:
     assert [run.drill for run in iterator] == ["b"]
 
 
+def process(script: str) -> EngineSlot:
+    """An engine whose runs are this script, which is told the folder."""
+
+    def start(_wanted: Run, folder: Path, output: IO[bytes]) -> int:
+        command = [sys.executable, "-c", script, str(folder)]
+        return subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+
+    return EngineSlot(1, in_process(start))
+
+
 @pytest.mark.parametrize(
     ("script", "answer", "reason"),
     [
@@ -178,7 +195,7 @@ def test_parallel_bounds_it_further(tmp_path: Path) -> None:
     ],
 )
 def test_a_command_that_brings_no_run_folder_is_an_error(tmp_path: Path, script: str, answer: str, reason: str) -> None:
-    slot = command_engine((sys.executable, "-c", script), 1)
+    slot = process(script)
     (found,) = finish(suite(*runs("host", "a")), {"host": slot}, tmp_path)
     assert (found.answer, reason in found.reason) == (answer, True)
     assert (tmp_path / "a.host" / "output.txt").exists()
@@ -187,7 +204,7 @@ def test_a_command_that_brings_no_run_folder_is_an_error(tmp_path: Path, script:
 @pytest.mark.parametrize(("code", "reported"), [(2, 2), (3, 3), (99, 3), (-9, 3)])
 def test_the_exit_code_of_a_command_is_that_of_its_error(tmp_path: Path, code: int, reported: int) -> None:
     end = f"raise SystemExit({code})" if code >= 0 else f"import os; os.kill(os.getpid(), {-code})"
-    slot = command_engine((sys.executable, "-c", end), 1)
+    slot = process(end)
     (found,) = finish(suite(*runs("host", "a")), {"host": slot}, tmp_path)
     assert found.exit_code == reported
 
@@ -206,32 +223,40 @@ def test_a_repeat_that_could_not_be_made_is_told_beside_the_verdict_of_the_other
     assert names == ["a on qemu #1", "a on qemu #2", "a on qemu #3", "a on qemu #4", "a on qemu over 3 repeats"]
 
 
-def test_a_command_is_told_how_often_a_run_may_be_tried(tmp_path: Path) -> None:
-    slot = command_engine((sys.executable, "-c", "import sys; print(*sys.argv[1:]); raise SystemExit(3)"), 1)
-    (run,) = runs("host", "a")
-    (found,) = finish(suite(replace(run, tries=4)), {"host": slot}, tmp_path)
-    assert "--tries 4" in found.reason
+def told(wanted: Run, folder: Path, spec: EngineSpec = HOST) -> Batch:
+    """What the process of a run makes of what it is told, on its way through a command line."""
+    return batch_from(job_from(job_for(spec, wanted, folder).command[-1]).body)
 
 
-def test_a_command_is_told_the_number_that_a_repeat_draws_its_phase_from(tmp_path: Path) -> None:
-    slot = command_engine((sys.executable, "-c", "import sys; print(*sys.argv[1:]); raise SystemExit(3)"), 1)
-    found = finish(suite(*runs("host", "a", repeats=2), *runs("host", "b")), {"host": slot}, tmp_path)
-    said = {run.title: run.reason for run in found}
-    assert "--phase 2 --as-repeat 2" in said["a on host #2"]
-    assert "--phase 1" in said["b on host"]
-    assert "--as-repeat" not in said["b on host"]
+def test_a_process_is_told_how_often_a_run_may_be_tried(tmp_path: Path) -> None:
+    run = Run("link-down", catalogue.find("link-down"), "host", 1, 1, tries=4)
+    assert told(run, tmp_path).tries == 4
+
+
+def test_a_process_is_told_the_number_that_a_repeat_draws_its_phase_from(tmp_path: Path) -> None:
+    run = Run("link-down", catalogue.find("link-down"), "host", 2, 3)
+    (order,) = told(run, tmp_path).orders()
+    assert (order.phase, order.repeat, order.out) == (2, 0, tmp_path / "link-down")
+    (first,) = told(replace(run, repeat=1), tmp_path).orders()
+    assert first.phase == 1
+
+
+def test_the_manifest_of_a_run_of_a_suite_says_how_to_make_it_again(tmp_path: Path) -> None:
+    run = Run("link-down", catalogue.find("link-down"), "uml-virtual-time", 2, 3, tries=4)
+    command = told(run, Path("out"), named(run.engine)).command
+    assert " ".join(command) == f"drill run --engine uml --virtual-time {run.file} --out out --tries 4 --phase 2"
 
 
 def test_a_command_that_could_say_nothing_is_inconclusive_not_an_error(tmp_path: Path) -> None:
     """Every queue pair died before the first fault: exit code 4, a manifest, and no verdict."""
     manifest = MANIFEST_TYPE.dump_json(MANIFEST).decode()
     script = f"""import pathlib, sys
-folder = pathlib.Path(sys.argv[sys.argv.index('--out') + 1]) / 'a'
+folder = pathlib.Path(sys.argv[1]) / 'a'
 folder.mkdir(parents=True)
 (folder / 'manifest.json').write_text({manifest!r})
 print('hpn: a: every queue pair died before the first fault')
 raise SystemExit(4)"""
-    slot = command_engine((sys.executable, "-c", script), 1)
+    slot = process(script)
     wanted = suite(*runs("host", "a"))
     found = finish(wanted, {"host": slot}, tmp_path)
     groups = grouped(found)

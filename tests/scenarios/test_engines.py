@@ -13,6 +13,7 @@ from results.verdict import decide, holds
 from scenarios.run.engines import run_in_guest
 from scenarios.run.order import Order
 from testbed.errors import HpnError, InputError, MachineError, NoisyError
+from testbed.vm.engines import EngineSpec
 from testbed.vm.guest import GuestJob, GuestResult
 from tests.results.sample import MANIFEST
 from tests.scenarios.measured import drill
@@ -26,11 +27,14 @@ class Guest:
 
     exit_code: int
     judged: bool
-    name: str = "uml"
     slowness: int = 10
 
     def check(self) -> None:
         """It can."""
+
+    def describe(self) -> str:
+        """Nothing that is asked for."""
+        return ""
 
     def run(self, job: GuestJob, _on_line: Callable[[str], None]) -> GuestResult:
         """The run folder is the folder that the command is called in."""
@@ -39,6 +43,10 @@ class Guest:
         if self.judged:
             made.write_verdict(decide([holds("it holds", None)]))
         return GuestResult(self.exit_code, (WORDS, "reboot: System halted"), 1.0, 2.0, "6.12")
+
+
+def boots(guest: Guest) -> EngineSpec:
+    return EngineSpec(name="uml", start=lambda: guest)
 
 
 def order(out: Path) -> Order:
@@ -50,8 +58,8 @@ def test_a_run_that_brought_no_verdict_is_the_error_that_the_guest_reported(
     tmp_path: Path, code: int, kind: type[HpnError]
 ) -> None:
     with pytest.raises(kind, match="every queue pair died"):
-        run_in_guest(order(tmp_path), Guest(code, judged=False), lambda _line: None)
+        run_in_guest(order(tmp_path), boots(Guest(code, judged=False)), lambda _line: None)
 
 
 def test_an_inconclusive_verdict_is_a_run_like_any_other(tmp_path: Path) -> None:
-    assert run_in_guest(order(tmp_path), Guest(4, judged=True), lambda _line: None).verdict().exit_code == 4
+    assert run_in_guest(order(tmp_path), boots(Guest(4, judged=True)), lambda _line: None).verdict().exit_code == 4

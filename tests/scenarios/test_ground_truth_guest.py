@@ -10,6 +10,7 @@ from results.ground_truth import GroundTruth
 from results.verdict import Outcome
 from scenarios.selftest import start
 from testbed.errors import MachineError
+from testbed.vm.engines import named
 from testbed.vm.uml import Uml
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(900)]
@@ -22,7 +23,7 @@ def _run() -> GroundTruth:
         Uml(virtual_time=True).check()
     except MachineError as error:
         pytest.skip(str(error))
-    return start.run(ENGINE, lambda _line: None)
+    return start.run(named(ENGINE), lambda _line: None)
 
 
 def test_measured_is_true_to_one_packet_in_both_directions_and_every_run_says_the_same() -> None:

@@ -7,22 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.run.engines import command_in_guest
+from scenarios.run.job import Job, answered, in_guest
 from testbed.errors import MachineError
 from testbed.vm.console import Console
+from testbed.vm.engines import EngineSpec
 from testbed.vm.guest import GuestJob, GuestResult
 
 
 class _Ended:
     """An engine whose command has printed ``said`` and ended with ``code``; then its kernel says farewell."""
 
-    name, slowness = "uml", 1
+    slowness = 1
 
     def __init__(self, code: int, *said: str) -> None:
         self._code, self._said = code, said
 
     def check(self) -> None:
         """It can."""
+
+    def describe(self) -> str:
+        """Nothing that is asked for."""
+        return ""
 
     def run(self, _job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
         """As an engine does it."""
@@ -42,6 +47,7 @@ class _Ended:
     ],
 )
 def test_a_command_without_an_answer_is_told_by_its_own_words(engine: _Ended, text: str, tmp_path: Path) -> None:
+    spec = EngineSpec(name="uml", start=lambda: engine)
     with pytest.raises(MachineError) as ended:
-        command_in_guest(("drill", "run"), tmp_path, engine, 10.0, lambda _line: None)
+        answered(spec, in_guest(Job("run", spec.name), spec, tmp_path, 10.0, lambda _line: None))
     assert str(ended.value) == text

@@ -10,6 +10,7 @@ import pytest
 from junitparser import JUnitXml
 
 import cli
+from commands.drill import suite_job
 from failover.analysis.model import DrillMetrics, Relation
 from results.run.folder import RunFolder, create
 from results.run.progress import Progress
@@ -17,10 +18,12 @@ from results.verdict import Outcome
 from scenarios.drill import catalogue
 from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
-from scenarios.run import calibrate, engines, repeats, session
+from scenarios.run import calibrate, repeats, session
 from scenarios.run.order import Batch, Order
-from scenarios.suite.suite import load_suite
+from scenarios.suite.slots import job_for
+from scenarios.suite.suite import Run, load_suite
 from testbed.errors import InputError
+from testbed.vm.engines import ENGINES, HOST
 from tests.results.sample import MANIFEST, repeats_from
 
 from .measured import FAILURE, REPAIR, at_edge, flow, link_down, metrics
@@ -154,13 +157,22 @@ def test_a_statistic_of_too_few_runs_is_refused_before_any_is_made(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_run_of_a_suite_is_one_of_many_and_no_statistic_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted(monkeypatch, tmp_path, STATISTIC, [link_down()])
+    job = job_for(HOST, Run("cut", tmp_path / "cut.yaml", "host", 3, 5), tmp_path / "out")
+    assert suite_job(job.body, HOST) == 0
+    assert (tmp_path / "out" / "cut" / "verdict.json").exists()
+
+
 def test_a_suite_that_asks_for_too_few_runs_of_a_statistic_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cut.yaml").write_text(STATISTIC)
     (tmp_path / "suite.yaml").write_text("suite: s\nruns:\n  - drills: [./cut.yaml]\n    repeats: 4\n")
     with pytest.raises(
         InputError, match=r"suite.yaml:3: drill cut: .*takes 5 repeats or more .*not 4; raise 'repeats'"
     ):
-        load_suite(tmp_path / "suite.yaml", engines.NAMES)
+        load_suite(tmp_path / "suite.yaml", ENGINES)
 
 
 def test_one_run_is_judged_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import MachineError
-from testbed.vm import doctor, kernel_cache, uml_kernel
+from testbed.vm import kernel_cache, qemu, uml_kernel
 from testbed.vm.doctor import examine
 from testbed.vm.qemu import Qemu
 from testbed.vm.qemu_command import Kernel
@@ -47,7 +47,7 @@ def test_qemu_names_its_kernel_and_leaves_a_usable_kvm_to_the_first_boot(
     monkeypatch.setattr(Qemu, "kernel", lambda _self: Kernel(Path("/boot/vmlinuz-9.9"), "9.9"))
     monkeypatch.setattr(Qemu, "accelerator", lambda _self: "tcg (no /dev/kvm)")
     device = tmp_path / "kvm"
-    monkeypatch.setattr(doctor, "_KVM", device)
+    monkeypatch.setattr(qemu, "_KVM", device)
     assert examine()[0].detail == "Linux 9.9, tcg (no /dev/kvm)"
     device.touch()
     assert examine()[0].detail.startswith("Linux 9.9, kvm or tcg: ")

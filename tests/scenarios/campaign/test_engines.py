@@ -11,10 +11,11 @@ import pytest
 from pydantic import TypeAdapter
 
 from scenarios.campaign import pools
-from scenarios.campaign.block import read_report
+from scenarios.campaign.block import REPORT, read_report
 from scenarios.campaign.pools import Processes, last_words, pool_for, run_job
 from scenarios.campaign.result import Job, Report, Result
 from testbed.errors import InputError, MachineError
+from testbed.vm.engines import EngineSpec
 from tests.scenarios.campaign.samples import CUT, PLAN, sequence
 
 ROOT = Path(pools.__file__).resolve().parents[2]
@@ -43,9 +44,9 @@ def test_a_guest_s_clock_does_not_time_a_campaign(monkeypatch: pytest.MonkeyPatc
     """In virtual time three sequences may end within a millisecond, in another year."""
     steps = [sequence(CUT, index=index) for index in range(3)]
 
-    def guest(_job: Job, _engine: str, _order: Path, report: Path) -> str:
+    def guest(_job: Job, _spec: EngineSpec, folder: Path) -> str:
         ended = [TypeAdapter(Result).dump_python(Result(step, (), ended_at=1.001), mode="json") for step in steps]
-        report.write_text("".join(json.dumps({"result": each}) + "\n" for each in ended))
+        (folder / REPORT).write_text("".join(json.dumps({"result": each}) + "\n" for each in ended))
         return ""
 
     monkeypatch.setattr(pools, "_guest", guest)
@@ -66,6 +67,8 @@ def test_a_traceback_is_told_in_one_line_with_its_place() -> None:
         "",
     ]
     assert last_words(lines) == "ValueError: zero-size array (at failover/analysis/metrics/edge.py:172, in _share)"
+    mistake = "hpn: this is a mistake of hpn itself, and says nothing of the network; please report it"
+    assert last_words([*lines, mistake]) == last_words(lines)
     assert last_words(["no more memory"]) == "no more memory"
     assert last_words([]) == "it said nothing"
 
@@ -85,5 +88,5 @@ def test_jobs_and_scheduler_exclude_each_other(tmp_path: Path) -> None:
 
 def test_a_report_cut_short_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert read_report(tmp_path / "none") == Report()
-    (tmp_path / "report").write_text('{"stood": true}\n{"error": ["no bird", 3]}\n{"leaks": ["proc')
-    assert read_report(tmp_path / "report") == Report(error="no bird", exit_code=3, stood=True)
+    (tmp_path / REPORT).write_text('{"stood": true}\n{"error": ["no bird", 3]}\n{"leaks": ["proc')
+    assert read_report(tmp_path) == Report(error="no bird", exit_code=3, stood=True)

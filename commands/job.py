@@ -1,0 +1,58 @@
+"""The far end of a job: ``python -P -m commands.job JOB`` does what ``scenarios.run.job`` asked of a guest or process.
+
+A kind of job is a function of its body and its engine, and its name here.
+"""
+
+# ruff: noqa: E402  # Ctrl-C is dealt with before anything is imported, as in ``cli``
+from __future__ import annotations
+
+import signal
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from pydantic import JsonValue
+
+from commands import edge
+from scenarios.run.job import Job, job_from
+from testbed.errors import MachineError
+from testbed.kernel import sandbox
+from testbed.vm.engines import EngineSpec, named
+
+Kind = Callable[[JsonValue, EngineSpec], int]
+"""Does a body for an engine, which may not be the one whose kernel this is; the exit code."""
+
+KINDS: Mapping[str, str] = {
+    "run": "commands.drill:run_job",
+    "run of a suite": "commands.drill:suite_job",
+    "sequences": "scenarios.campaign.block:asked",
+    "selftest": "scenarios.selftest.start:asked",
+}
+"""Module and function of each kind. The module is imported before a guest's clock counts, with all that a job needs."""
+
+
+def main(arguments: list[str]) -> None:
+    """Do the job in the command line."""
+    job = job_from(arguments[0])
+    if job.parent:
+        sandbox.die_with_parent()
+        if os.getppid() != job.parent:
+            sys.exit(1)
+    edge.run(lambda: kind_of(job), lambda: kind_of(job)(job.body, named(job.engine)))
+
+
+def kind_of(job: Job) -> Kind:
+    """What does such jobs, its module imported. MachineError for a kind that this hpn does not know."""
+    if job.kind not in KINDS:
+        raise MachineError(f"no kind of job {job.kind!r}; it comes from another version of hpn")
+    module, _, function = KINDS[job.kind].partition(":")
+    found: Kind = getattr(import_module(module), function)
+    return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,151 @@
+"""The engines: every place where a command of hpn can run, an entry for each.
+
+What lists engines, or asks one something, reads ``ENGINES``. A new engine is a module with the protocol of
+``testbed.vm.guest.Engine`` and an entry here; a plug-in adds its own with ``ENGINES.add``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from testbed.entries import Registry
+from testbed.errors import InputError
+from testbed.vm.guest import Engine
+from testbed.vm.qemu import Qemu
+from testbed.vm.uml import Uml
+
+_MS = 1_000_000
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What can be sent there when outages are to be measured to the packet: the self-test's flows.
+
+    ``tick_ns`` between two looks at what is due: longer than a packet's period it makes bursts, which coarsen the
+    resolution. ``fast_pps`` and ``slow_pps``: packets a second of a fast flow and of a slow one.
+    """
+
+    tick_ns: int
+    fast_pps: float = 10_000
+    slow_pps: float = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSpec:
+    """What hpn knows of an engine.
+
+    ``name`` as results record it and suites name it. ``--engine`` takes ``word``, the name unless it says another, and
+    ``--virtual-time`` chooses among those that share a word. ``start`` makes the engine; None: commands run where they
+    are called. ``cores`` that a run keeps busy, 0 for all: a measurement that shares its cores is worth little.
+    ``virtual_time``: its clock stands still while anything computes, and runs repeat to the last digit.
+    ``own_kernel``: what this machine's kernel can do, and its noise, say nothing of a run there.
+    ``instead``: what a drill can use where it cannot start. ``boot_target_s``: of a guest to work in
+    (``hpn vm shell``, ``hpn bench``), from its start to the first command; None: it is none.
+    ``selftest`` and ``campaigns``: whether those are offered there.
+    """
+
+    name: str
+    word: str = ""
+    start: Callable[[], Engine] | None
+    cores: int = 1
+    virtual_time: bool = False
+    own_kernel: bool = True
+    instead: str = ""
+    boot_target_s: float | None = None
+    selftest: Pace | None = None
+    campaigns: bool = False
+
+    @property
+    def asked(self) -> str:
+        """What ``--engine`` takes for it."""
+        return self.word or self.name
+
+    @property
+    def title(self) -> str:
+        """As the doctor lists it: 'engine uml, virtual time'."""
+        return f"engine {self.asked}{', virtual time' if self.virtual_time else ''}"
+
+    def engine(self) -> Engine:
+        """One of its engines. InputError when commands of it run where they are called."""
+        if self.start is None:
+            raise InputError(f"engine {self.name} is this kernel, not one to start")
+        return self.start()
+
+
+def _lacks(spec: EngineSpec) -> Iterator[str]:
+    if not _NAME.fullmatch(spec.name):
+        yield "name in a-z, 0-9 and '-'"
+    if spec.start is not None and not spec.instead:
+        yield "instead"
+
+
+HOST = EngineSpec(name="host", start=None, cores=0, own_kernel=False, selftest=Pace(_MS), campaigns=True)
+"""This machine's kernel."""
+
+ENGINES: Registry[EngineSpec] = Registry(
+    "engine",
+    lambda spec: spec.name,
+    (
+        HOST,
+        EngineSpec(
+            name="qemu",
+            start=Qemu,
+            cores=0,
+            instead="engine uml: Linux bonding and netem too, one CPU",
+            boot_target_s=15.0,
+        ),
+        EngineSpec(
+            name="uml",
+            start=Uml,
+            instead="engine qemu, or the host's own kernel",
+            boot_target_s=3.0,
+            selftest=Pace(2 * _MS, fast_pps=1_000, slow_pps=100),  # a system call costs ten times as much there
+            campaigns=True,
+        ),
+        EngineSpec(
+            name="uml-virtual-time",
+            word="uml",
+            start=lambda: Uml(virtual_time=True),
+            virtual_time=True,
+            instead="real time: figures carry the noise of this machine",
+            boot_target_s=3.0,
+            selftest=Pace(_MS // 10),
+            campaigns=True,
+        ),
+    ),
+    _lacks,
+)
+"""Every engine, in the order in which they are listed."""
+
+
+def named(name: str) -> EngineSpec:
+    """The engine of that name. InputError, with those that there are, for another."""
+    if name not in ENGINES:
+        raise InputError(f"no engine {name!r}; write {' or '.join(ENGINES)}")
+    return ENGINES[name]
+
+
+def words(offered: Callable[[EngineSpec], bool] = lambda _spec: True) -> tuple[str, ...]:
+    """What ``--engine`` takes where such engines are offered."""
+    return tuple(dict.fromkeys(spec.asked for spec in ENGINES.values() if offered(spec)))
+
+
+def asked_for(word: str, virtual_time: bool) -> EngineSpec:
+    """The engine that --engine and --virtual-time ask for. InputError when they do not fit together."""
+    found = [spec for spec in ENGINES.values() if spec.asked == word]
+    for spec in found:
+        if spec.virtual_time is virtual_time:
+            return spec
+    if found and not virtual_time:
+        raise InputError(f"--engine {word} needs --virtual-time")
+    able = words(lambda spec: spec.virtual_time)
+    raise InputError(f"--virtual-time needs --engine {' or '.join(able)}")
+
+
+def has_virtual_time(name: str) -> bool:
+    """Whether that engine's clock is virtual; False for one that this hpn does not know."""
+    found = ENGINES.get(name)
+    return found is not None and found.virtual_time

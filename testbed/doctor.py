@@ -38,6 +38,7 @@ def examine() -> list[Capability]:
 
 def _tools() -> Iterator[Capability]:
     yield _tool("bird", "bird2", "BGP in every switch", needed=True)
+    yield _tool("bgpd", "frr", "FRR in place of BIRD", instead="topologies with bgp: {daemon: frr} are refused")
     library = ctypes.util.find_library("nftables")
     yield Capability(
         "libnftables", library is not None, False, "LAG datapath without the bonding driver", "kernel bonding only",

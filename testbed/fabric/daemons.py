@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.architectures.architecture import Problem, nothing_more
-from testbed.fabric.spec import FabricSpec
+from testbed.fabric.spec import BgpSpec, FabricSpec
 
-RULES: Mapping[str, Callable[[FabricSpec], Iterable[Problem]]] = {"bird": nothing_more}
+
+def _frr(spec: FabricSpec) -> Iterator[Problem]:
+    if spec.bgp.bfd is not None:
+        yield ("bgp", "bfd"), "bgp.bfd runs beside BIRD alone here; leave it out, or write daemon: bird"
+    usual = BgpSpec()
+    for key in ("connect_delay_s", "error_wait_min_s", "error_wait_max_s"):
+        if getattr(spec.bgp, key) != getattr(usual, key):
+            yield ("bgp", key), f"bgp.{key} means nothing to frr: its wait is a second; leave it out"
+    core_ports = ARCHITECTURES[spec.architecture].core_ports if spec.core_ports == "auto" else spec.core_ports
+    if spec.pods > 1 and spec.cores and core_ports == "preset":
+        text = "FRR does not fill the tables of the Cores' preset ports; write core_ports: hash, or bgp: {daemon: bird}"
+        yield ("bgp", "daemon"), text
+
+
+RULES: Mapping[str, Callable[[FabricSpec], Iterable[Problem]]] = {"bird": nothing_more, "frr": _frr}
 """By the daemon's name in topology files: what is wrong with a specification for it."""

@@ -26,6 +26,7 @@ RTN_UNICAST, RTN_BLACKHOLE = 1, 6
 RT_TABLE_MAIN, RT_TABLE_LOCAL = 254, 255
 RTPROT_STATIC = 4
 PROTO_BIRD = 12
+PROTO_BGP = 186  # of zebra
 RT_SCOPE_UNIVERSE, RT_SCOPE_LINK = 0, 253
 PROTO_HOST_ROUTE = 201
 """rtm_protocol of the /32s that a ToR's ARP-to-host-route daemon installs (unassigned in rtnetlink.h)."""

@@ -5,5 +5,6 @@ from __future__ import annotations
 from testbed.entries import Registry
 from testbed.routing.bgp import DaemonKind, lacks
 from testbed.routing.bird.daemon import BIRD
+from testbed.routing.frr.daemon import FRR
 
-DAEMONS: Registry[DaemonKind] = Registry("BGP daemon", lambda kind: kind.name, (BIRD,), lacks)
+DAEMONS: Registry[DaemonKind] = Registry("BGP daemon", lambda kind: kind.name, (BIRD, FRR), lacks)

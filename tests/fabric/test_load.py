@@ -234,3 +234,15 @@ def test_an_unknown_bgp_daemon_is_told_with_its_line(tmp_path: Path) -> None:
     assert problems(tmp_path / "net.yaml", "preset: tiny\nbgp:\n  daemon: brid\n") == [
         "3: bgp.daemon is 'brid'; did you mean bird?"
     ]
+
+
+def test_what_frr_cannot_carry_is_refused_with_its_line(tmp_path: Path) -> None:
+    text = "preset: tiny-pods\nbgp:\n  daemon: frr\n  bfd: {}\n  connect_delay_s: 2\n"
+    assert problems(tmp_path / "net.yaml", text) == [
+        "3: FRR does not fill the tables of the Cores' preset ports; write core_ports: hash, or bgp: {daemon: bird}",
+        "4: bgp.bfd runs beside BIRD alone here; leave it out, or write daemon: bird",
+        "5: bgp.connect_delay_s means nothing to frr: its wait is a second; leave it out",
+    ]
+    for fine in ("preset: tiny-pods\ncore_ports: hash", "preset: tiny-dcn-plus", "preset: tiny"):
+        (tmp_path / "net.yaml").write_text(f"{fine}\nbgp: {{daemon: frr}}\n")
+        assert load_topology(str(tmp_path / "net.yaml")).bgp.daemon == "frr"

@@ -5,22 +5,23 @@ from __future__ import annotations
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
+from testbed.fabric.spec import BgpSpec, CorePorts, FabricSpec
 
 
-def hpn(*, hosts: int = 1, aggs: int = 2) -> Fabric:
+def hpn(*, hosts: int = 1, aggs: int = 2, daemon: str = "bird") -> Fabric:
     """Two segments, one rail, two planes."""
-    return build(FabricSpec(hosts=hosts, aggs=aggs))
+    return build(FabricSpec(hosts=hosts, aggs=aggs, bgp=BgpSpec(daemon=daemon)))
 
 
-def clos(*, hosts: int = 1, aggs: int = 2) -> Fabric:
+def clos(*, hosts: int = 1, aggs: int = 2, daemon: str = "bird") -> Fabric:
     """Two segments, one rail, both ToRs of a set in one plane."""
-    return build(FabricSpec(architecture="dual-tor-clos", hosts=hosts, aggs=aggs))
+    return build(FabricSpec(architecture="dual-tor-clos", hosts=hosts, aggs=aggs, bgp=BgpSpec(daemon=daemon)))
 
 
-def pods() -> Fabric:
+def pods(*, core_ports: CorePorts = "preset", daemon: str = "bird") -> Fabric:
     """Two pods under a core tier."""
-    return build(FabricSpec(pods=2, segments=1, hosts=1, aggs=2, cores=2))
+    bgp = BgpSpec(daemon=daemon)
+    return build(FabricSpec(pods=2, segments=1, hosts=1, aggs=2, cores=2, core_ports=core_ports, bgp=bgp))
 
 
 def stacked() -> Fabric:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from testbed.events import Event, now_ns
@@ -104,9 +105,12 @@ class MiniLab:
         for node in self.fabric.switches:
             if node.role is Role.TOR:
                 self._start_tor(node.name, loop)
-        for name, daemon in self.birds.items():
-            sessions = sum(link.is_routed for link in self.fabric.links_of(name))
-            await self.until(lambda d=daemon, n=sessions: len(d.established) == n)  # type: ignore[misc]  # early binding
+        for daemon in self.birds.values():
+            await self.until(partial(self._stands, daemon))
+
+    def _stands(self, daemon: BgpDaemon) -> bool:
+        assert daemon.trouble is None
+        return len(daemon.established) == sum(link.is_routed for link in self.fabric.links_of(daemon.node.name))
 
     def _start_tor(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
         monitor = Monitor(self.spaces[name], link=True, neighbour=True, route=True)

@@ -1,4 +1,4 @@
-"""ARP to /32 to BGP to the far ToR, in real namespaces with real BIRDs."""
+"""ARP to /32 to BGP to the far ToR, in real namespaces with real BGP daemons of every kind."""
 
 from __future__ import annotations
 
@@ -9,21 +9,31 @@ import socket
 import pytest
 
 from testbed.events import EventKind
-from testbed.routing.bird.control import BirdClient
-from testbed.routing.bird.daemon import FOLDER
+from testbed.fabric.spec import CorePorts
+from testbed.routing.daemons import DAEMONS
 from tests.routing import fabrics
+from tests.routing.asking import as_paths, sessions
 from tests.routing.minilab import MiniLab
 
+CORE_PORTS: dict[str, CorePorts] = {"bird": "preset", "frr": "hash"}
+PEER_DIED = {"bird": "Connection closed", "frr": "Peer closed the session"}
+"""What a daemon says of a session whose other end crashed."""
 
-def client(switch: str) -> BirdClient:
-    """Of its BIRD."""
-    return BirdClient(FOLDER / f"{switch}.ctl")
+
+@pytest.fixture(params=DAEMONS)
+def daemon(request: pytest.FixtureRequest) -> str:
+    """The key of each daemon that this machine has."""
+    name = str(request.param)
+    missing = DAEMONS[name].missing()
+    if missing is not None:
+        pytest.skip(missing)
+    return name
 
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("cut_end", ["lower", "upper"])
-async def test_an_announced_host_is_known_at_the_far_tor_and_gone_with_its_carrier(cut_end: str) -> None:
-    lab = MiniLab(fabrics.hpn())
+async def test_an_announced_host_is_known_at_the_far_tor_and_gone_with_its_carrier(cut_end: str, daemon: str) -> None:
+    lab = MiniLab(fabrics.hpn(daemon=daemon))
     await lab.start()
     nic = lab.fabric.nic("p0.s0.h0.r0")
     far, own = "p0.s1.t0.0", "p0.s0.t0.0"
@@ -43,8 +53,8 @@ async def test_an_announced_host_is_known_at_the_far_tor_and_gone_with_its_carri
 
 
 @pytest.mark.kernel
-async def test_an_ordinary_arp_request_for_the_gateway_is_enough() -> None:
-    lab = MiniLab(fabrics.hpn())
+async def test_an_ordinary_arp_request_for_the_gateway_is_enough(daemon: str) -> None:
+    lab = MiniLab(fabrics.hpn(daemon=daemon))
     await lab.start()
     nic = lab.fabric.nic("p0.s0.h0.r0")
     lab.home(nic, 0)
@@ -53,8 +63,8 @@ async def test_an_ordinary_arp_request_for_the_gateway_is_enough() -> None:
 
 
 @pytest.mark.kernel
-async def test_a_host_cannot_claim_an_address_outside_its_subnet_or_the_gateway() -> None:
-    lab = MiniLab(fabrics.hpn(hosts=2))
+async def test_a_host_cannot_claim_an_address_outside_its_subnet_or_the_gateway(daemon: str) -> None:
+    lab = MiniLab(fabrics.hpn(hosts=2, daemon=daemon))
     await lab.start()
     honest, liar = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s0.h1.r0")
     lab.greet(honest, 0)
@@ -70,8 +80,8 @@ async def test_a_host_cannot_claim_an_address_outside_its_subnet_or_the_gateway(
 
 
 @pytest.mark.kernel
-async def test_in_a_shared_plane_the_twin_tor_takes_over_by_bgp_alone() -> None:
-    lab = MiniLab(fabrics.clos())
+async def test_in_a_shared_plane_the_twin_tor_takes_over_by_bgp_alone(daemon: str) -> None:
+    lab = MiniLab(fabrics.clos(daemon=daemon))
     await lab.start()
     nic = lab.fabric.nic("p0.s0.h0.r0")
     lab.greet(nic, 0)
@@ -86,39 +96,36 @@ async def test_in_a_shared_plane_the_twin_tor_takes_over_by_bgp_alone() -> None:
 
 
 @pytest.mark.kernel
-async def test_pods_reach_each_other_through_the_core_and_no_path_runs_through_a_valley() -> None:
-    lab = MiniLab(fabrics.pods())
+async def test_pods_reach_each_other_through_the_core_and_no_path_runs_through_a_valley(daemon: str) -> None:
+    lab = MiniLab(fabrics.pods(core_ports=CORE_PORTS[daemon], daemon=daemon))
     await lab.start()
     nic = lab.fabric.nic("p0.s0.h0.r0")
     lab.greet(nic, 0)
     await lab.until(lambda: lab.routes("p1.s0.t0.0", f"{nic.ip}/32") == {"up0", "up1"})
     await lab.until(lambda: lab.routes("p0.a0.0", f"{nic.ip}/32") == {"s0r0t0"})
     for name in lab.birds:
-        for route in await client(name).routes(f"{nic.ip}/32"):
-            tiers = [asn // 100 * 100 for asn in route.as_path]
+        for as_path in await as_paths(lab.birds[name], f"{nic.ip}/32"):
+            tiers = [asn // 100 * 100 for asn in as_path]
             # ASNs: ToR 65100, Agg 65200, Core 65500. Nearest first, so once it goes down it never goes up again.
             assert tiers in ([], [65100], [65200, 65100], [65500, 65200, 65100], [65200, 65500, 65200, 65100]), name
-    assert len(await client("p0.a0.0").routes(f"{nic.ip}/32")) == 1
+    assert len(await as_paths(lab.birds["p0.a0.0"], f"{nic.ip}/32")) == 1
 
 
 @pytest.mark.kernel
-async def test_sessions_are_told_as_they_come_and_go_and_a_crashed_bird_comes_back() -> None:
-    lab = MiniLab(fabrics.hpn())
+async def test_sessions_are_told_as_they_come_and_go_and_a_crashed_daemon_comes_back(daemon: str) -> None:
+    lab = MiniLab(fabrics.hpn(daemon=daemon))
     await lab.start()
     agg = lab.birds["p0.a0.0"]
-    sessions = await client("p0.a0.0").protocols()
-    assert [(s.name, s.established, s.neighbour_as) for s in sessions] == [
-        ("s0r0t0", True, 65100),
-        ("s1r0t0", True, 65100),
-    ]
+    assert await sessions(lab.fabric, agg) == [("s0r0t0", True, 65100), ("s1r0t0", True, 65100)]
+    processes = len(agg.pids)
     lab.events.clear()
     agg.kill()
     await lab.until(lambda: sum(e.what == "down" for e in lab.events) == 4)
     died = [e for e in lab.events if e.kind is EventKind.DAEMON]
-    assert [(e.node, e.what, e.detail["exit_code"]) for e in died] == [("p0.a0.0", "died", -9)]
+    assert [(e.node, e.what, e.detail["exit_code"]) for e in died] == processes * [("p0.a0.0", "died", -9)]
     reasons = {(e.node, e.subject): e.detail["reason"] for e in lab.events if e.kind is EventKind.BGP}
-    assert reasons["p0.s0.t0.0", "up0"] == "Connection closed"
-    assert reasons["p0.a0.0", "s0r0t0"] == "BIRD died"
+    assert reasons["p0.s0.t0.0", "up0"] == PEER_DIED[daemon]
+    assert reasons["p0.a0.0", "s0r0t0"] == f"{agg.TITLE} died"
     agg.start()
     await lab.until(lambda: agg.established == {"s0r0t0", "s1r0t0"})
     lab.events.clear()
@@ -132,4 +139,4 @@ async def test_sessions_are_told_as_they_come_and_go_and_a_crashed_bird_comes_ba
     await agg.gone()
     assert not agg.running
     assert agg.trouble is not None
-    assert agg.trouble.startswith("p0.a0.0: BIRD (process ")
+    assert agg.trouble.startswith(f"p0.a0.0: {agg.TITLE}")

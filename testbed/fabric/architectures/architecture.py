@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
+from testbed.fabric.spec import CorePorts, FabricSpec
 
 Problem = tuple[tuple[str, ...], str]
 """Where in a specification it stands (the keys from the top), and one line with the way out."""
@@ -44,4 +44,5 @@ class Architecture:
     build: Callable[[FabricSpec], Fabric]
     contradictions: Callable[[FabricSpec], Iterable[Problem]] = nothing_more
     cores: bool = True  # several pods can be joined by Cores
+    core_ports: CorePorts = "preset"  # how Cores pick a next hop, unless a topology says
     presets: tuple[Preset, ...] = ()

@@ -19,7 +19,7 @@ def _build(spec: FabricSpec) -> Fabric:
     """Two ToRs per segment, both in one plane; ``rails`` is just the number of NICs of a host."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=2, planes=1, per_rail=False), planes=1)
-    return builder.finish(planes=1, core_ports="hash")
+    return builder.finish(planes=1, core_ports=ARCHITECTURE.core_ports)
 
 
 ARCHITECTURE = Architecture(
@@ -27,6 +27,7 @@ ARCHITECTURE = Architecture(
     "three-tier Clos without rails: all NICs of a host on the same two ToRs",
     {"stack": NOT_STACKED},
     _build,
+    core_ports="hash",
     presets=(
         Preset(
             "4 hosts x 2 NICs in 2 DCN+ pods of 2 segments: three tiers, no rails, parallel uplinks, in 20 nodes",

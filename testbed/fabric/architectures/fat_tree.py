@@ -21,7 +21,7 @@ def _build(spec: FabricSpec) -> Fabric:
     """One ToR per segment; the NIC has one port of twice the port rate, as in single-ToR."""
     builder = Builder(spec)
     clos(builder, racks(builder, tors=1, planes=1), planes=1)
-    return builder.finish(planes=1, core_ports="hash")
+    return builder.finish(planes=1, core_ports=ARCHITECTURE.core_ports)
 
 
 def _contradictions(spec: FabricSpec) -> Iterator[Problem]:
@@ -58,6 +58,7 @@ ARCHITECTURE = Architecture(
     {"stack": NOT_STACKED, "lacp.port_id_offset": ONE_TOR},
     _build,
     _contradictions,
+    core_ports="hash",
     presets=(
         Preset(
             "16 hosts in a fat tree of 4-port switches: 4 pods, 8 ToRs, 8 Aggs, 4 Cores, 4 paths between pods",

@@ -1,0 +1,107 @@
+"""FRR's configuration of one switch, written from the fabric: pure text, no kernel.
+
+The same policy as BIRD's (``testbed.routing.bird.config``, which says why): a ToR announces upwards what it originates,
+an Agg what came straight from a ToR, only the lower end of a link connects, and ToRs take their own ASN once.
+
+What FRR has no word for, it does its own way: after a lost session it starts anew a second later, and it holds every
+announcement back (50 ms in bgpd's queue, 10 ms in zebra's, the first of a session up to a second).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.fabric.model import Fabric, Node, Role
+from testbed.routing.neighbours import Neighbour, access_subnets, neighbours
+
+ECMP_LIMIT = 64
+"""Next hops per route, as with BIRD."""
+
+HOST_ROUTES = "redistribute kernel route-map hosts"
+"""Of a ToR's address family: it announces the host routes in its kernel."""
+
+_BGPD = """\
+hostname {name}
+{filters}\
+router bgp {asn}
+ bgp router-id {router_id}
+ bgp log-neighbor-changes
+ no bgp ebgp-requires-policy
+ no bgp network import-check
+ no bgp default ipv4-unicast
+ bgp graceful-restart-disable
+ timers bgp {keepalive_s} {hold_s}
+{sessions}\
+ address-family ipv4 unicast
+  maximum-paths {limit}
+{routes}\
+ exit-address-family
+exit
+"""
+
+_ABOVE = "bgp as-path access-list upwards seq 5 permit {paths}\n"
+
+# Routes of the kernel beat those of BGP by their distance of 0, as BIRD's filter has it by preference.
+_HOSTS = """\
+route-map hosts permit 10
+ match ip address prefix-list subnets
+exit
+"""
+
+
+def zebra(node: Node) -> str:
+    """Of the daemon that holds the FIB. Plain multipath routes: next-hop objects would say nothing more here."""
+    return f"hostname {node.name}\nno zebra nexthop kernel enable\n"
+
+
+def staticd(fabric: Fabric, node: Node) -> str:
+    """Of the daemon that holds the subnet routes; blackhole, so that what has no host route is dropped in silence."""
+    routes = "".join(f"ip route {subnet} blackhole\n" for subnet in access_subnets(fabric, node))
+    return f"hostname {node.name}\n{routes}"
+
+
+def bgpd(fabric: Fabric, node: Node) -> str:
+    """Of the BGP daemon."""
+    bgp = fabric.spec.bgp
+    found = neighbours(fabric, node)
+    return _BGPD.format(
+        name=node.name,
+        filters="".join(_filters(fabric, node)),
+        asn=node.asn,
+        router_id=node.router_id,
+        keepalive_s=bgp.keepalive_s,
+        hold_s=bgp.hold_s,
+        sessions="".join(line for neighbour in found for line in _session(neighbour, bgp.connect_retry_s)),
+        limit=ECMP_LIMIT,
+        routes="".join(_routes(fabric, node, found)),
+    )
+
+
+def _filters(fabric: Fabric, node: Node) -> Iterator[str]:
+    yield _ABOVE.format(paths="^$" if node.role is Role.TOR else "^[0-9]+$")
+    subnets = access_subnets(fabric, node)
+    if subnets:
+        for seq, subnet in enumerate(subnets, 1):
+            yield f"ip prefix-list subnets seq {5 * seq} permit {subnet} ge 32\n"
+        yield _HOSTS
+
+
+def _session(neighbour: Neighbour, connect_retry_s: int) -> Iterator[str]:
+    """One session; ``solo``, an update group of its own, as FRR sends routes back whence they came otherwise."""
+    yield f" neighbor {neighbour.address} remote-as {neighbour.asn}\n"
+    yield f" neighbor {neighbour.address} description {neighbour.node}\n"
+    yield f" neighbor {neighbour.address} solo\n"
+    yield f" neighbor {neighbour.address} timers connect {connect_retry_s}\n"
+    if not neighbour.above:
+        yield f" neighbor {neighbour.address} passive\n"
+
+
+def _routes(fabric: Fabric, node: Node, found: tuple[Neighbour, ...]) -> Iterator[str]:
+    if access_subnets(fabric, node):
+        yield f"  redistribute static\n  {HOST_ROUTES}\n"
+    for neighbour in found:
+        yield f"  neighbor {neighbour.address} activate\n"
+        if neighbour.above:
+            yield f"  neighbor {neighbour.address} filter-list upwards out\n"
+        if node.role is Role.TOR:
+            yield f"  neighbor {neighbour.address} allowas-in 1\n"

@@ -97,6 +97,38 @@ def test_a_module_imports_only_downwards(path: Path) -> None:
         assert there not in OF_A_LAB or here not in LAB_FREE, f"{module} must not know a running lab"
 
 
+def test_nothing_that_a_lab_is_made_of_knows_the_lab() -> None:
+    """Not for its types either: what breaks a lab or looks whether it stands takes the parts that it uses."""
+    todo, seen = ["testbed.lab.lab"], set[str]()
+    while todo:
+        module = todo.pop()
+        parts = set(_own_modules(ROOT / f"{module.replace('.', '/')}.py"))
+        assert "testbed.lab.lab" not in parts, f"{module} imports the lab, which is made of it"
+        todo += parts - seen
+        seen |= parts
+
+
+def _own_modules(path: Path) -> Iterator[str]:
+    """The modules of the product that one imports."""
+    for imported in _imports(path):
+        for name in (imported, imported.rpartition(".")[0]):
+            if (ROOT / f"{name.replace('.', '/')}.py").is_file():
+                yield name
+                break
+
+
+def test_the_product_states_its_errors_and_asserts_nothing() -> None:
+    """What is asserted is either seen by the type checker or can happen; then an error says what and where."""
+    trees = ((path, ast.parse(path.read_text())) for path in _sources())
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assert)
+    ]
+    assert found == []
+
+
 def test_the_command_starts_without_threads_and_without_numpy() -> None:
     """A process with threads can enter no sandbox (setns), so hpn exec and shell would fail; OpenBLAS starts one.
 

@@ -219,3 +219,25 @@ def _all_differ(values: Sequence[object]) -> None:
 
 def _nic_rate(fabric: Fabric) -> int:
     return sum(link.rate_bps for link in fabric.nics[0].links)
+
+
+def test_both_ends_of_a_link_are_told_apart_and_only_a_lag_member_has_no_address() -> None:
+    fabric = build(PRESETS["tiny-stacked"].spec)
+    for link in fabric.links:
+        assert (link.far_end(link.lower.node), link.far_end(link.upper.node)) == (link.upper, link.lower)
+        if link.kind is LinkKind.ACCESS:
+            with pytest.raises(ValueError, match=f"{link.lower.label} is a LAG member port and has no address"):
+                assert link.lower.ip
+            assert link.upper.ip == fabric.nic_of_link(link.name).gateway
+        else:
+            assert str(IPv4Interface(link.lower.address or "").ip) == link.lower.ip
+
+
+def test_only_a_tor_has_an_lacp_system_id() -> None:
+    fabric = build(PRESETS["tiny"].spec)
+    for node in fabric.nodes:
+        if node.role is Role.TOR:
+            assert node.actor_system == fabric.spec.lacp.system_id
+        else:
+            with pytest.raises(ValueError, match=f"{node.name} is no ToR"):
+                assert node.actor_system

@@ -75,6 +75,25 @@ def test_a_supervisor_that_dies_before_it_answers_is_one_line(tmp_path: Path) ->
         control.call(path, "inspect")
 
 
+def test_what_a_supervisor_of_another_version_answers_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    listening = control.listen(path)
+    listening.setblocking(True)
+
+    def answer() -> None:
+        connection, _ = listening.accept()
+        connection.recv(4096)
+        connection.sendall(b'{"ok": ["rows", "of", "old"]}\n')
+        connection.close()
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    with pytest.raises(MachineError, match="answers trace as no hpn of this version does; hpn down, then hpn up"):
+        control.call_for_object(path, "trace", src="a", dst="b")
+    answering.join()
+    listening.close()
+
+
 def test_a_trace_between_what_are_no_nics_names_the_nearest() -> None:
     fabric = build(PRESETS["tiny"].spec)
     lab = cast(Lab, SimpleNamespace(fabric=fabric, nics={}))

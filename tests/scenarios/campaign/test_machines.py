@@ -57,6 +57,14 @@ def test_workers_with_another_version_are_refused_by_name(pool: Machines, monkey
 
 
 @pytest.mark.timeout(120)
+def test_a_worker_that_answers_with_something_else_is_told(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "run_task", lambda *_all: "fine")
+    ((_job, report),) = pool.run([JOB])
+    assert report.exit_code == MachineError.exit_code
+    assert report.error == "a worker of the scheduler answered 'fine', which is no report"
+
+
+@pytest.mark.timeout(120)
 def test_a_scheduler_without_any_worker_left_is_an_error(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machines, "_LOOK_S", 0.1)
     pool.client.retire_workers(list(pool.client.nthreads()))

@@ -33,6 +33,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 _NO_SOURCES = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info", "build", "runs")
 _LINE = 160
+_TRACEBACK = "Traceback (most recent call last)"
 
 
 class Kind(StrEnum):
@@ -177,8 +178,8 @@ def _first_line(said: str) -> str:
     """The line that tells: pytest's first 'E', or what a traceback from a sandbox ends with."""
     lines = [line.rstrip() for line in said.splitlines() if line.strip()]
     marked = next((line[1:].strip() for line in lines if line.startswith("E  ")), None)
-    if marked is None and any(line.startswith("Traceback") for line in lines):
-        raised = [line for line in lines if not line.startswith((" ", "Traceback"))]
+    if marked is None and any(_TRACEBACK in line for line in lines):
+        raised = [line for line in lines if not line.startswith(" ") and _TRACEBACK not in line]
         marked = raised[0] if raised else lines[-1]
     return (marked or (lines[0] if lines else ""))[:_LINE]
 

@@ -13,6 +13,7 @@ import pytest
 from tests.mutants import ROOT, Mutant, load, main
 
 MUTANTS = load(ROOT / "tests" / "mutants")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
@@ -38,10 +39,10 @@ def _tests_of(file: str) -> frozenset[str]:
     """The tests of a file, 'test_x' and 'TestX::test_y', and '' for all of them."""
     found = {""}
     for node in ast.parse((ROOT / file).read_text()).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, _FUNCTIONS):
             found.add(node.name)
         elif isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}::{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)}
+            found |= {f"{node.name}::{each.name}" for each in node.body if isinstance(each, _FUNCTIONS)}
     return frozenset(found)
 
 

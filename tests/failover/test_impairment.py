@@ -88,6 +88,20 @@ def test_a_silence_that_the_next_edge_begins_is_none_of_the_one_before() -> None
     assert gaps == pytest.approx([0, 300], abs=1.2)
 
 
+def test_a_silence_that_the_sender_made_itself_breaks_no_limit() -> None:
+    """Nothing was sent for 300 ms: the network may have been silent for none of it."""
+    records = record(flow(), 9 * S)
+    since = records.sent["sent_ns"].astype(np.int64) - (FAULT + S)
+    there = (since <= 0) | (since >= 300 * MS)
+    sent, received = records.sent[there].copy(), records.received[there].copy()
+    sent["seq"] = received["seq"] = np.arange(len(sent))
+    judged = check(measure(Records(sent, received)), "worst_receive_gap: {below: 100 ms, edge: failure, flows: hit}")
+    assert judged.outcome is Outcome.INCONCLUSIVE
+    assert judged.low == pytest.approx(0, abs=5)
+    assert judged.measured == pytest.approx(300, abs=2)
+    assert "its sender paused for 29" in judged.evidence
+
+
 def test_what_a_sender_held_back_itself_is_in_doubt() -> None:
     """It stamped a burst of ten and stood still for 300 ms before they left."""
     records = record(flow(), 9 * S, burst=10)

@@ -105,6 +105,8 @@ def test_equal_measurements_leave_equal_bytes(tmp_path: Path) -> None:
     files = [{p.name: p.read_bytes() for p in (run.path / FOLDER).iterdir()} for run in runs]
     assert sorted(files[0]) == ["facts.json", "packets.npz"]
     assert files[0] == files[1]
+    with zipfile.ZipFile(runs[0].path / FOLDER / "packets.npz") as packets:
+        assert {entry.date_time for entry in packets.infolist()} == {(1980, 1, 1, 0, 0, 0)}, "a time of day"
 
 
 def test_numpy_reads_the_packets_without_us(run: RunFolder) -> None:

@@ -241,7 +241,7 @@ def test_what_frr_cannot_carry_is_refused_with_its_line(tmp_path: Path) -> None:
     assert problems(tmp_path / "net.yaml", text) == [
         "3: FRR does not fill the tables of the Cores' preset ports; write core_ports: hash, or bgp: {daemon: bird}",
         "4: bgp.bfd runs beside BIRD alone here; leave it out, or write daemon: bird",
-        "5: bgp.connect_delay_s means nothing to frr: its wait is a second; leave it out",
+        "5: bgp.connect_delay_s means nothing to frr, whose waits are its own; leave it out",
     ]
     for fine in ("preset: tiny-pods\ncore_ports: hash", "preset: tiny-dcn-plus", "preset: tiny"):
         (tmp_path / "net.yaml").write_text(f"{fine}\nbgp: {{daemon: frr}}\n")

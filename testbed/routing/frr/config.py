@@ -3,8 +3,8 @@
 The same policy as BIRD's (``testbed.routing.bird.config``, which says why): a ToR announces upwards what it originates,
 an Agg what came straight from a ToR, only the lower end of a link connects, and ToRs take their own ASN once.
 
-What FRR has no word for, it does its own way: after a lost session it starts anew a second later, and it holds every
-announcement back (50 ms in bgpd's queue, 10 ms in zebra's, the first of a session up to a second).
+FRR's waits are left at their defaults, as most users have them: it holds every change back (50 ms in bgpd's queue,
+which is fixed in its source, 10 ms in zebra's) and the first UPDATE of a session for a second.
 """
 
 from __future__ import annotations

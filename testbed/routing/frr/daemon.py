@@ -139,5 +139,5 @@ FRR = DaemonKind(
     folder=FOLDER,
     route_protocol=PROTO_BGP,
     scan_ms=0,
-    memory=20_000_000,
+    memory=23_000_000,
 )

@@ -44,10 +44,19 @@ def default_sports(flow: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Transfers:
+    """Sending by plan: ``packets`` at the flow's rate, a pause, and again ``every_ns`` after the first of them."""
+
+    packets: int
+    every_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class FlowSpec:
     """One queue pair's data direction, from requester to responder.
 
-    ``rate_pps`` packets per second of ``path_mtu`` payload bytes each. ``ib_timeout`` is the InfiniBand exponent
+    ``rate_pps`` packets per second of ``path_mtu`` payload bytes each, all the time or, with ``transfers``, in each of
+    them; sequence number ``n`` then belongs to transfer ``n // packets``. ``ib_timeout`` is the InfiniBand exponent
     (4.096 us x 2^n per try) and ``retry_count`` the number of retries before the queue pair errors.
     """
 
@@ -64,8 +73,19 @@ class FlowSpec:
     ib_timeout: int = 14
     retry_count: int = 7
     replaces: int | None = None  # a stand-in: the flow whose work it takes on; it does not send before it is told to
+    transfers: Transfers | None = None  # None: an even stream
 
     @property
     def goodput_bps(self) -> float:
-        """Payload bits per second when nothing is lost."""
+        """Payload bits per second while it sends, when nothing is lost."""
         return self.rate_pps * self.path_mtu * 8
+
+    @property
+    def sending_ns(self) -> int:
+        """How long a transfer takes to be sent; 0 for an even stream."""
+        return round(self.transfers.packets * 1e9 / self.rate_pps) if self.transfers is not None else 0
+
+    @property
+    def pause_ns(self) -> int:
+        """How long it sends nothing between two transfers; 0 for an even stream."""
+        return self.transfers.every_ns - self.sending_ns if self.transfers is not None else 0

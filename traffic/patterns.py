@@ -1,4 +1,4 @@
-"""Who sends to whom, and how fast: traffic patterns over a fabric as lists of NIC pairs, and their flows. PURE.
+"""Who sends to whom, and when: traffic patterns over a fabric as streams and transfers of NICs, and their flows. PURE.
 
 Traffic stays in its rail, as collectives on rail-optimised fabrics do; spare hosts stay idle.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from testbed.entries import Registry
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Nic
-from traffic.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, default_sports
+from traffic.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, Transfers, default_sports
 from traffic.framing import wire_bytes
 
 Pair = tuple[Nic, Nic]
@@ -67,21 +67,77 @@ def incast(fabric: Fabric, seed: int, across_segments: bool = True) -> list[Pair
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a drill says of its traffic, for a pattern to make something of."""
+
+    fabric: Fabric
+    seed: int
+    across_segments: bool  # partners are rather in other segments
+    size_bytes: int | None = None  # of a transfer, for each queue pair; None: not said
+    every_ns: int | None = None  # from the start of a transfer to that of the next
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One NIC sends to another at a constant rate for the whole run."""
+
+    src: Nic
+    dst: Nic
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One NIC sends to another ``size_bytes`` on each queue pair, pauses, and sends again ``every_ns`` later."""
+
+    src: Nic
+    dst: Nic
+    size_bytes: int
+    every_ns: int
+
+
+Demand = Sequence[Stream | Transfer]
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
-    """Who sends to whom. ``pairs``: by fabric, seed, and whether rather to other segments; a pair may come twice."""
+    """Who sends to whom, and when; a pair of NICs may come twice. ``timed``: it makes something of size and every."""
 
     name: str
     summary: str  # for docs/drills.md
-    pairs: Callable[[Fabric, int, bool], list[Pair]]
+    demand: Callable[[Asked], Demand]
+    timed: bool = False
+
+
+def _streams(pairs_of: Callable[[Fabric, int, bool], list[Pair]]) -> Callable[[Asked], Demand]:
+    return lambda asked: [Stream(*pair) for pair in pairs_of(asked.fabric, asked.seed, asked.across_segments)]
+
+
+def bursts(asked: Asked) -> Demand:
+    """The pairs of ``permutation``; all of them begin their transfers at once. InputError without size and every."""
+    if asked.size_bytes is None or asked.every_ns is None:
+        raise InputError(
+            "the pattern 'bursts' sends transfers; write both size and every, such as size: 1 MB and every: 500 ms"
+        )
+    chosen = permutation(asked.fabric, asked.seed, asked.across_segments)
+    return [Transfer(src, dst, asked.size_bytes, asked.every_ns) for src, dst in chosen]
 
 
 PATTERNS: Registry[Pattern] = Registry(
     "pattern",
     lambda pattern: pattern.name,
     (
-        Pattern("permutation", "on each rail every NIC sends to one other and receives from one", permutation),
-        Pattern("pairs", "two by two, both ways", pairs),
-        Pattern("incast", "one NIC of each rail is sent to by all others", incast),
+        Pattern(
+            "permutation", "on each rail every NIC sends to one other and receives from one", _streams(permutation)
+        ),
+        Pattern("pairs", "two by two, both ways", _streams(pairs)),
+        Pattern("incast", "one NIC of each rail is sent to by all others", _streams(incast)),
+        Pattern(
+            "bursts",
+            "as `permutation`, but every queue pair sends `size` at once `every` so often, all of them together, and"
+            " pauses in between, as training does between its collectives",
+            bursts,
+            timed=True,
+        ),
     ),
 )
 """Traffic patterns by the word in a drill file."""
@@ -104,24 +160,29 @@ def flows_for(
     across_segments: bool = True,
     ib_timeout: int = 14,
     retry_count: int = 7,
+    size_bytes: int | None = None,
+    every_ns: int | None = None,
 ) -> list[FlowSpec]:
     """The flows of a pattern, ``queue_pairs`` for each pair of NICs; ``seed`` is the fabric's unless given.
 
-    A NIC that sends to several destinations spreads ``load`` over them. Source ports are what a RoCE stack picks for
-    the queue pair numbers, moved on to the next free one of the NIC. InputError when the pattern is unknown or does
-    not fit.
+    A NIC that sends to several destinations spreads ``load`` over them; where it sends transfers, that is its load
+    while it does. A transfer is ``size_bytes`` rounded up to whole packets. Source ports are what a RoCE stack picks
+    for the queue pair numbers, moved on to the next free one of the NIC. InputError when the pattern is unknown or
+    does not fit.
     """
     if pattern not in PATTERNS:
         raise InputError(f"unknown traffic pattern {pattern!r}; write {' or '.join(PATTERNS)}")
-    chosen = PATTERNS[pattern].pairs(fabric, fabric.spec.seed if seed is None else seed, across_segments)
+    asked = Asked(fabric, fabric.spec.seed if seed is None else seed, across_segments, size_bytes, every_ns)
+    chosen = PATTERNS[pattern].demand(asked)
     if len(chosen) * queue_pairs > MAX_FLOWS:
         raise InputError(f"{len(chosen) * queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
     destinations: dict[str, int] = {}
-    for src, _ in chosen:
-        destinations[src.name] = destinations.get(src.name, 0) + 1
+    for each in chosen:
+        destinations[each.src.name] = destinations.get(each.src.name, 0) + 1
     ports = _Ports()
     flows: list[FlowSpec] = []
-    for src, dst in chosen:
+    for each in chosen:
+        src, dst = each.src, each.dst
         pps = rate_pps(src, load, queue_pairs * destinations[src.name], path_mtu)
         for k in range(queue_pairs):
             flow = len(flows)
@@ -140,9 +201,16 @@ def flows_for(
                     path_mtu=path_mtu,
                     ib_timeout=ib_timeout,
                     retry_count=retry_count,
+                    transfers=_transfers(each, path_mtu),
                 )
             )
     return flows
+
+
+def _transfers(each: Stream | Transfer, path_mtu: int) -> Transfers | None:
+    if isinstance(each, Stream):
+        return None
+    return Transfers(max(1, -(-each.size_bytes // path_mtu)), each.every_ns)
 
 
 class _Ports:

@@ -41,7 +41,7 @@ class Sender:
         self.flows = tuple(flows)
         self.requesters = [Requester(RetryPolicy(f.ib_timeout, f.retry_count)) for f in flows]
         self.errors: list[Counter[str]] = [Counter() for _ in flows]
-        self.schedule = Schedule([f.rate_pps for f in flows], tick_ns)
+        self.schedule = Schedule([f.rate_pps for f in flows], tick_ns, [f.transfers for f in flows])
         self._namespaces = namespaces
         self._records = records
         self._path_mtu = flows[0].path_mtu

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from testbed.errors import InputError
-from testbed.fabric.model import Fabric
-from traffic.patterns import PATTERNS, Pair, Pattern
+from traffic.patterns import PATTERNS, Asked, Demand, Pattern, Stream
 
 
-def _ring(fabric: Fabric, _seed: int, _across_segments: bool) -> list[Pair]:
-    found: list[Pair] = []
+def _ring(asked: Asked) -> Demand:
+    found: list[Stream] = []
+    fabric = asked.fabric
     hosts = [host for host in fabric.hosts if not host.spare]
     if len(hosts) < 2:
         raise InputError("the pattern 'ring' needs two active hosts; raise hosts or segments")
     for host, following in zip(hosts, [*hosts[1:], hosts[0]], strict=True):
-        found += zip(fabric.nics_of(host.name), fabric.nics_of(following.name), strict=True)
+        found += map(Stream, fabric.nics_of(host.name), fabric.nics_of(following.name))
     return found
 
 

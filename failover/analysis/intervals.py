@@ -26,7 +26,7 @@ def phase_interval(name: str, ms: float, result: EdgeResult, metrics: DrillMetri
         return _switch(ms, result.phases.detect, result.phases.switch, metrics)
     if name == RECOVER:
         gap_ms = max(result.resolution_ms, result.send_gap_ms)
-        return _to_packets(ms, result.edge.skew_ms + gap_ms, metrics)
+        return _to_packets(ms, result.edge.skew_ms + gap_ms + result.phases.recover.late_ms, metrics)
     phase: Phase | None = getattr(result.phases, name, None)
     late_ms, early_ms = (phase.late_ms, phase.early_ms) if phase is not None else (0.0, 0.0)
     late_ms += result.edge.skew_ms + loop_lag_ms(metrics)

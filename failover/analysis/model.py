@@ -22,6 +22,7 @@ from failover.analysis.marks import Marked
 from failover.analysis.ports import PortMetrics
 from failover.analysis.settings import QUICK as QUICK
 from failover.analysis.settings import Settings as Settings
+from failover.analysis.transfers import Transfers
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +241,7 @@ class DrillMetrics:
     inconclusive: tuple[str, ...]
     unexplained: tuple[str, ...]
     ports: PortMetrics | None = None  # when the drill asked for samples
+    transfers: Transfers | None = None  # when the workload has any; then all times of outages leave planned pauses out
 
     def edge(self, fault: str, kind: EdgeKind, index: int = 0) -> EdgeResult:
         """The result of one edge. KeyError when there is none."""

@@ -28,7 +28,7 @@ def noise_floor(
     pseudo-edge; the floor is the largest of them all. A hole that ``tick_ns`` of pacing alone makes is resolution, not
     noise.
     """
-    gaps = [_gaps_within(trace.burst_ns, start_ns, end_ns) for trace in traces]
+    gaps = [np.diff(trace.burst_clock[_within(trace.burst_ns, start_ns, end_ns)]) for trace in traces]
     sender = np.concatenate(gaps) if gaps else np.empty(0)
     spacing_ns = int(PSEUDO_EDGE_SPACING_S * 1e9)
     starts = range(start_ns, end_ns, spacing_ns)
@@ -54,10 +54,6 @@ def _within(times: np.typing.NDArray[np.int64], start_ns: int, end_ns: int) -> s
     return slice(int(first), int(last))
 
 
-def _gaps_within(times: np.typing.NDArray[np.int64], start_ns: int, end_ns: int) -> np.typing.NDArray[np.int64]:
-    return np.diff(times[_within(times, start_ns, end_ns)])
-
-
 def _missing_within(trace: FlowTrace, start_ns: int, end_ns: int) -> int:
     span = trace.span(start_ns, end_ns)
     first, last = np.searchsorted(trace.missing, (span.start, span.stop), "left")
@@ -69,7 +65,7 @@ def _pseudo_outage_ns(trace: FlowTrace, healthy_ns: int, start_ns: int, end_ns: 
     by_loss = _missing_within(trace, start_ns, end_ns) * trace.period_ns
     seen = _within(trace.received_sent_ns, start_ns, end_ns)
     earliest = _within(trace.received_sent_ns, healthy_ns, end_ns).start
-    gaps = np.diff(trace.received_sent_ns[max(seen.start - 1, earliest) : seen.stop])
+    gaps = np.diff(trace.clock(trace.received_sent_ns[max(seen.start - 1, earliest) : seen.stop]))
     by_time = float(gaps.max()) - _paced_gap_ns(trace.period_ns, tick_ns) if len(gaps) else 0.0
     return max(by_loss, by_time, 0.0)
 

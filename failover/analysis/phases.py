@@ -30,8 +30,11 @@ _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
 """What a port, LAG or session that is hit says when it notices: of its carrier, or when a protocol's timer ran out."""
 
 
-def phases_of(edge: Edge, events: Iterable[Event], flows: Sequence[FlowEdgeResult]) -> Phases:
-    """The phases of one edge. ``events`` may be the whole timeline; ``flows`` are all results of this edge."""
+def phases_of(edge: Edge, events: Iterable[Event], flows: Sequence[FlowEdgeResult], pause_ms: float = 0.0) -> Phases:
+    """The phases of one edge. ``events`` may be the whole timeline; ``flows`` are all results of this edge.
+
+    A recovery is told up to ``pause_ms`` late, the longest planned pause of a flow.
+    """
     inside = sorted(
         (event for event in events if edge.inject_before_ns <= event.at_ns < edge.window_end_ns),
         key=lambda event: event.at_ns,
@@ -45,7 +48,7 @@ def phases_of(edge: Edge, events: Iterable[Event], flows: Sequence[FlowEdgeResul
         converge=_converge(edge, inside),
         path_first=_since(edge, moved[:1], nothing_moved),
         path_last=_since(edge, moved[-1:], nothing_moved),
-        recover=_recover(edge, flows),
+        recover=_recover(edge, flows, pause_ms),
     )
 
 
@@ -132,7 +135,7 @@ def _converge(edge: Edge, events: Sequence[Event]) -> Phase:
     return _since(edge, routes[-1:], "no route of a hit NIC changed" if prefixes else "no route changed")
 
 
-def _recover(edge: Edge, flows: Sequence[FlowEdgeResult]) -> Phase:
+def _recover(edge: Edge, flows: Sequence[FlowEdgeResult], pause_ms: float) -> Phase:
     lossy = [flow for flow in flows if flow.relation.is_touched and flow.outages]
     if not lossy:
         return Phase(None, reason="no flow that is hit lost anything")
@@ -140,4 +143,4 @@ def _recover(edge: Edge, flows: Sequence[FlowEdgeResult]) -> Phase:
     if stuck:
         return Phase(None, reason=f"{len(stuck)} of {len(lossy)} flows did not recover, first {stuck[0].name}")
     last = max(lossy, key=lambda flow: flow.recovered_at_ns or 0)
-    return Phase(last.convergence_ms, last.recovered_at_ns, f"flow {last.name}")
+    return Phase(last.convergence_ms, last.recovered_at_ns, f"flow {last.name}", late_ms=pause_ms)

@@ -1,7 +1,8 @@
 """The run folder: everything one drill leaves behind, written atomically and read back typed.
 
 Changes when a file is added to it. ``metrics.json`` is the whole of ``DrillMetrics``; ``flows.jsonl`` holds the same
-per-flow results flat, one line per flow and edge, and ``ports.json`` those of ports, for jq, SQLite and spreadsheets.
+per-flow results flat, one line per flow and edge, ``ports.json`` those of ports and ``transfers.jsonl`` those of
+transfers, for jq, SQLite and spreadsheets.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from failover.analysis.model import DrillMetrics, FlowEdgeResult
 from failover.analysis.ports import PortMetrics
+from failover.analysis.transfers import Transfer, Transfers
 from results.run.manifest import Manifest
 from results.run.place import take, with_all_above
 from results.verdict import Verdict
@@ -32,6 +34,7 @@ _METRICS = TypeAdapter(DrillMetrics)
 _VERDICT = TypeAdapter(Verdict)
 _FLOW_EDGE = TypeAdapter(FlowEdgeResult)
 _PORTS = TypeAdapter(PortMetrics)
+_TRANSFER = TypeAdapter(Transfer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,11 @@ class RunFolder:
         _write(self.path / "events.jsonl", b"".join(_EVENT.dump_json(event) + b"\n" for event in events))
 
     def write_metrics(self, metrics: DrillMetrics) -> None:
-        """``metrics.json`` and ``flows.jsonl``, and ``ports.json`` when ports were sampled."""
-        if metrics.ports is None:
-            (self.path / "ports.json").unlink(missing_ok=True)  # of an earlier analysis
-        for name, content in metrics_files(metrics).items():
+        """``metrics.json`` and ``flows.jsonl``; ``ports.json`` and ``transfers.jsonl`` when there are any."""
+        files = metrics_files(metrics)
+        for name in {"ports.json", "transfers.jsonl"} - files.keys():
+            (self.path / name).unlink(missing_ok=True)  # of an earlier analysis
+        for name, content in files.items():
             _write(self.path / name, content)
 
     def write_verdict(self, verdict: Verdict) -> None:
@@ -92,10 +96,30 @@ def metrics_files(metrics: DrillMetrics) -> Mapping[str, bytes]:
     )
     ports = {} if metrics.ports is None else {"ports.json": _PORTS.dump_json(metrics.ports, indent=2)}
     return {
-        "metrics.json": _METRICS.dump_json(metrics, indent=2),
+        "metrics.json": _METRICS.dump_json(metrics, indent=2, exclude=_left_out(metrics)),
         "flows.jsonl": "".join(lines).encode(),
         **ports,
+        **({} if metrics.transfers is None else {"transfers.jsonl": _transfer_lines(metrics, metrics.transfers)}),
     }
+
+
+def _left_out(metrics: DrillMetrics) -> set[str]:
+    """Fields that a workload of even streams has nothing to say of."""
+    return {"transfers"} if metrics.transfers is None else set()
+
+
+def _transfer_lines(metrics: DrillMetrics, transfers: Transfers) -> bytes:
+    """One a transfer, with the flow's name and the edge's label."""
+    names = {flow.flow: flow.name for flow in metrics.flows}
+    labels = [result.edge.label for result in metrics.edges]
+    lines = (
+        json.dumps(
+            _TRANSFER.dump_python(each, mode="json")
+            | {"name": names[each.flow], "edge": None if each.edge is None else labels[each.edge]},
+        )
+        for each in transfers.transfers
+    )
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def verdict_files(verdict: Verdict) -> Mapping[str, bytes]:

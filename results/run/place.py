@@ -15,7 +15,7 @@ from pathlib import Path
 
 from testbed.errors import InputError
 
-_RESULTS = ("verdict.json", "metrics.json", "flows.jsonl", "ports.json", "records", "bonding")
+_RESULTS = ("verdict.json", "metrics.json", "flows.jsonl", "ports.json", "transfers.jsonl", "records", "bonding")
 _RAW = ("sent-*.bin", "received-*.bin")
 _HALF = (".*.new",)
 _LOGS = ("events.jsonl", "worker-*.log")

@@ -20,6 +20,7 @@ from results.run.manifest import Manifest
 from results.text.impairment import impairment_table
 from results.text.ports import balance_lines, ports_table
 from results.text.tables import rate, table
+from results.text.transfers import transfers_table
 from results.verdict import Check, Outcome, Verdict
 from testbed.vm.engines import ENGINES
 
@@ -43,6 +44,8 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
         parts += [] if delays is None else [Text(), delays]
         parts += [Text(), _phases(metrics), *_notes(metrics)]
         parts += _downtimes(metrics)
+    if metrics is not None and metrics.transfers is not None:
+        parts += [Text(), transfers_table(metrics, metrics.transfers)]
     if metrics is not None and metrics.ports is not None:
         parts += [Text(), ports_table(metrics.ports), *map(Text, balance_lines(metrics.ports))]
     if verdict.checks:
@@ -236,6 +239,13 @@ def _method(metrics: DrillMetrics) -> Iterable[str]:
         f"{settings.validation_s:g} s without loss; holes without {settings.merge_packets} in order between them "
         "are one outage"
     )
+    if metrics.transfers is not None:
+        plan = metrics.transfers.plan
+        yield (
+            f"transfers: {plan.packets} packets in {milliseconds(plan.sending_ms)} ms, every"
+            f" {milliseconds(plan.every_ms)} ms; planned pauses count neither for outages nor as pauses of senders, and"
+            " goodput is that of the time in which was to be sent; a recovery is seen up to a pause late"
+        )
     host = metrics.host
     if host is not None:
         waited = "" if host.run_delay_mean_pct is None else f", own processes waited {host.run_delay_mean_pct:.1f} %"

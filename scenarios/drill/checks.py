@@ -17,6 +17,7 @@ from failover.faults.compose import clash
 from scenarios.drill.checks_flows import busy_problems, flow_problems
 from scenarios.drill.checks_sample import expectation_problem, period_problem
 from scenarios.drill.checks_scope import scope_problem
+from scenarios.drill.checks_transfers import expectation_problems, workload_problems
 from scenarios.drill.course import course
 from scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
 from scenarios.drill.targets import settling_problem, target_problem
@@ -236,6 +237,15 @@ def _resolution(parts: Parts) -> Found:
             yield where, f"{dotted(where)} is {expectation.limit_text}, but {text}; {way_out}"
 
 
+def _transfers(parts: Parts) -> Found:
+    if parts.workload is None or not parts.flows:
+        return
+    yield from workload_problems(parts.workload, parts.timeline, parts.flows)
+    if parts.timeline is not None:
+        faults = [planned for planned, _ in parts.faults]
+        yield from expectation_problems(parts.expectations, parts.flows, faults, parts.timeline.end_ns)
+
+
 def _scopes(parts: Parts) -> Found:
     if parts.fabric is None:
         return
@@ -257,4 +267,5 @@ _CHECKS = (
     _resolution,
     _scopes,
     _sample,
+    _transfers,
 )

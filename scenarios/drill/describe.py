@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from failover.analysis.model import EdgeKind
 from failover.analysis.ports import Ports, Sampling
@@ -11,8 +12,9 @@ from scenarios.drill.model import Drill
 from scenarios.drill.workload import flows_of, packet_period_ns
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
-from testbed.files.units import format_duration, format_percent
+from testbed.files.units import format_duration, format_percent, format_size
 from testbed.routing.pathcontrol.policies import DEFAULT
+from traffic.flow import FlowSpec
 
 
 def describe(drill: Drill) -> list[str]:
@@ -45,10 +47,21 @@ def _traffic(drill: Drill, fabric: Fabric) -> list[str]:
     return [
         f"{workload.pattern}: {len(flows)} queue pairs, {load} of every NIC, {total:.0f} Mbit/s,"
         f" source ports {workload.source_ports}",
+        *_transfers(flows),
         f"one packet every {period_ms:.3g} ms per queue pair: no shorter outage can be seen",
         f"a queue pair dies after {deadly_ns / 1e9:.3g} s without an acknowledgement (timeout {workload.ib_timeout},"
         f" {workload.retry_count} retries)",
     ]
+
+
+def _transfers(flows: Sequence[FlowSpec]) -> Iterator[str]:
+    """Each plan of transfers once: their size in whole packets, how long they take, how often they come."""
+    plans = {(flow.transfers, flow.sending_ns, flow.path_mtu) for flow in flows}
+    for plan, sending_ns, path_mtu in sorted(plans, key=lambda found: found[1]):
+        if plan is not None:
+            size, every = format_size(plan.packets * path_mtu), format_duration(plan.every_ns)
+            text = f"{size} ({plan.packets} packets) on each queue pair in {sending_ns / 1e6:.3g} ms, every {every}"
+            yield f"{text}, all together; rates are those while they send"
 
 
 def _sample(sample: Sampling) -> str:

@@ -47,17 +47,23 @@ class Workload:
     tick_ns: int = 1_000_000  # how often senders look at their schedule
     source_ports: str = "disjoint"  # how they are chosen: traffic.paths.CHOICES
     seed: int | None = None  # of the pattern; None: the fabric's
+    size_bytes: int | None = None  # of a transfer on each queue pair, in patterns that send transfers
+    every_ns: int | None = None  # from the start of one to that of the next
 
     def slowed(self, times: int) -> Workload:
         """Return the workload for a kernel on which packets cost ``times`` as much: less load, longer ticks.
 
-        From 20 times on it has half the queue pairs, so that each sends densely enough to see an outage in.
+        From 20 times on it has half the queue pairs, so that each sends densely enough to see an outage in. Transfers
+        are as much smaller as their queue pair is slower: they take as long.
         """
         if times <= 1:
             return self
         queue_pairs = self.queue_pairs if times < VERY_SLOW else max(1, self.queue_pairs // 2)
         tick_ns = max(self.tick_ns, min(times * 500_000, 20_000_000))
-        return replace(self, load=self.load / times, queue_pairs=queue_pairs, tick_ns=tick_ns)
+        size_bytes = self.size_bytes
+        if size_bytes is not None:
+            size_bytes = max(1, round(size_bytes * self.queue_pairs / queue_pairs / times))
+        return replace(self, load=self.load / times, queue_pairs=queue_pairs, tick_ns=tick_ns, size_bytes=size_bytes)
 
 
 @dataclass(frozen=True, slots=True)

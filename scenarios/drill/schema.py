@@ -19,7 +19,7 @@ from failover.faults import Unit as ParameterUnit
 from scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
 from scenarios.expect.metric import Metric, Takes, Unit
 from testbed.fabric.spec import Strict
-from testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent
+from testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent, size
 from testbed.files.words import OneOf
 from traffic.paths import CHOICES
 from traffic.patterns import PATTERNS
@@ -83,6 +83,12 @@ class WorkloadSection(Strict):
         default=_WORKLOAD.tick_ns, alias="tick", description="how often senders look at their schedule"
     )
 
+    size_bytes: Annotated[int, size("1 B", "1 GB")] | None = Field(
+        default=_WORKLOAD.size_bytes, alias="size", description="of a transfer on each queue pair"
+    )
+    every_ns: Annotated[int, duration("50 ms", "60 s")] | None = Field(
+        default=_WORKLOAD.every_ns, alias="every", description="from the start of a transfer to that of the next"
+    )
     source_ports: Annotated[str, OneOf(CHOICES)] = Field(
         default=_WORKLOAD.source_ports, description="how a queue pair's path is chosen"
     )

@@ -26,6 +26,8 @@ def flows_of(workload: Workload, fabric: Fabric) -> tuple[FlowSpec, ...]:
         across_segments=workload.across_segments,
         ib_timeout=workload.ib_timeout,
         retry_count=workload.retry_count,
+        size_bytes=workload.size_bytes,
+        every_ns=workload.every_ns,
     )
     return tuple(flows)
 

@@ -12,7 +12,7 @@ from scenarios.expect.choose import FlowAt, chosen_flows, nothing
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
 from scenarios.expect.scope import Scope
 
 
@@ -45,7 +45,9 @@ def _goodput_reach(part: _Part, share: float, found: Sequence[FlowAt], metrics: 
     window_ns = window_ns if part is _Part.DURING else settled_window_ns(edge, settings)
     before_ms = min(settings.goodput_window_s, metrics.noise.window_s) * 1e3
     packet_ms = max(at.result.resolution_ms for at in found)
-    return packet_ms / max(window_ns / 1e6, packet_ms) + share * packet_ms / max(before_ms, packet_ms)
+    sending = metrics.transfers.plan.sending_share if metrics.transfers is not None else 1.0
+    now_ms, then_ms = window_ns / 1e6 * sending, before_ms * sending
+    return packet_ms / max(now_ms, packet_ms) + share * packet_ms / max(then_ms, packet_ms)
 
 
 def _ends(at: FlowAt, scope: Scope) -> list[tuple[str, str]]:
@@ -67,7 +69,7 @@ def _share(part: _Part, found: list[FlowAt]) -> float | None:
 
 def _of_before(key: str, summary: str, part: _Part) -> Metric:
     measure = from_metrics(partial(_goodput, part))
-    return Metric(key, Unit.SHARE, Takes.FLOWS, Slowed.NOT, Needs(fault=True), summary, measure)
+    return Metric(key, Unit.SHARE, Takes.FLOWS, Slowed.NOT, Needs(fault=True, pauses=Pauses.SPANNED), summary, measure)
 
 
 METRICS = (

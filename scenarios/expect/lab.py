@@ -13,7 +13,7 @@ from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Re
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
-from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Unit
+from scenarios.expect.metric import Metric, Needs, Pauses, Shape, Slowed, Takes, Unit
 from scenarios.expect.scope import Scope
 
 
@@ -119,7 +119,7 @@ UNTOUCHED = Metric(
     Unit.COUNT,
     Takes.EDGES,
     Slowed.NOT,
-    Needs(fault=True),
+    Needs(fault=True, pauses=Pauses.SPANNED),
     "parts of the fabric that feel nothing",
     from_metrics(_untouched),
     Shape.PARTS,
@@ -144,7 +144,7 @@ METRICS = (
         Unit.MS,
         Takes.FAULT,
         Slowed.STRETCHED,
-        Needs(fault=True, takeover=True),
+        Needs(fault=True, takeover=True, pauses=Pauses.BLIND),
         "from a host's death to the moment at which all queue pairs of the spare that replaces it are at work",
         from_metrics(_job_downtime),
     ),

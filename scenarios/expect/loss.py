@@ -10,7 +10,7 @@ from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.impaired import packets_impaired
-from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
 
 
 def _packets_lost(expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -94,7 +94,7 @@ METRICS = (
         "not back before the next edge",
         Slowed.PER_QUEUE_PAIR,
         _flows_unrecovered,
-        Needs(fault=True),
+        Needs(fault=True, pauses=Pauses.SPANNED),
         over_record=False,
     ),
     _counted("queue_pair_deaths", "", Slowed.PER_QUEUE_PAIR, _queue_pair_deaths),

@@ -55,6 +55,14 @@ class Slowed(Enum):
     PER_QUEUE_PAIR = auto()
 
 
+class Pauses(Enum):
+    """What a metric makes of flows that pause by plan between their transfers."""
+
+    RIGHT = auto()  # it counts packets or transfers, or is about the lab
+    SPANNED = auto()  # right where two transfers fit between an edge and the next
+    BLIND = auto()  # nobody can tell what the network did in a pause
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a drill must have for a metric to be judged at all."""
@@ -64,6 +72,9 @@ class Needs:
     samples: bool = False  # of ports
     two_ports: bool = False  # at some NIC
     period: bool = False  # an upper limit of a packet's period at least
+    pauses: Pauses = Pauses.RIGHT
+    transfers: bool = False  # a pattern that sends any
+    sending: bool = False  # an upper limit of the time that sending a transfer takes at least
     time: str = ""  # the validation time between a failure and its repair; else: repaired before ...
 
 

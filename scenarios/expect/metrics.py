@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.expect import goodput, lab, loss, outage, phases, ports, whole
+from scenarios.expect import goodput, lab, loss, outage, phases, ports, transfers, whole
 from scenarios.expect.metric import Metric
 from testbed.entries import Registry
 
@@ -13,6 +13,7 @@ METRICS: Registry[Metric] = Registry(
         *outage.METRICS,
         *loss.METRICS,
         *goodput.METRICS,
+        *transfers.METRICS,
         *phases.METRICS,
         *lab.METRICS,
         *ports.METRICS,

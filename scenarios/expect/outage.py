@@ -11,7 +11,7 @@ from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.impaired import AtEdge, impaired, receive_gap
-from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
 from scenarios.expect.scope import Scope
 
 
@@ -101,7 +101,8 @@ def _longest(measure: Callable[[Sequence[AtEdge], float], Figure]) -> Callable[[
     return found
 
 
-_PERIOD, _LATE = Needs(period=True), Needs(fault=True, period=True)
+_PERIOD = Needs(period=True, pauses=Pauses.BLIND)
+_LATE = Needs(fault=True, period=True, pauses=Pauses.BLIND)
 
 
 def _outage(

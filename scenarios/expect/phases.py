@@ -12,7 +12,7 @@ from failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
-from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
 
 
 def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -77,8 +77,15 @@ def _converged(edge: EdgeResult, metrics: DrillMetrics) -> Figure:
     return Figure(phase.ms, f"{label}: {said}", *within, open_ended=bool(phase.reason))
 
 
-def _timed(key: str, summary: str, measure: Callable[[Expectation, DrillMetrics], Figure], *, time: str = "") -> Metric:
-    needs = Needs(fault=True, time=time)
+def _timed(
+    key: str,
+    summary: str,
+    measure: Callable[[Expectation, DrillMetrics], Figure],
+    *,
+    time: str = "",
+    pauses: Pauses = Pauses.RIGHT,
+) -> Metric:
+    needs = Needs(fault=True, pauses=pauses, time=time)
     return Metric(key, Unit.MS, Takes.EDGES, Slowed.STRETCHED, needs, summary, from_metrics(measure))
 
 
@@ -102,6 +109,7 @@ METRICS = (
         "from the injection to the last flow's recovery",
         _recover,
         time="a flow can be called recovered",
+        pauses=Pauses.SPANNED,
     ),
     _timed(
         "converged",

@@ -95,8 +95,14 @@ def keep(folder: Path, measured: Measured) -> None:
         facts=measured.facts,
     )
     write_arrays(new / _PACKETS, arrays)
-    (new / _FACTS).write_bytes(_KEPT.dump_json(kept, indent=1))
+    (new / _FACTS).write_bytes(_KEPT.dump_json(kept, indent=1, exclude=_left_out(measured.facts)))
     os.replace(new, place)
+
+
+def _left_out(facts: Facts) -> dict[str, dict[str, dict[int, set[str]]]]:
+    """What even streams have nothing to say of."""
+    even = {at: {"transfers"} for at, flow in enumerate(facts.flows) if flow.transfers is None}
+    return {"facts": {"flows": even}}
 
 
 def kept(run: RunFolder) -> Kept:
@@ -149,6 +155,9 @@ def _impossible(found: _Kept) -> Iterator[str]:
             yield f"flow {flow.id} is none that a packet can name"
         if not (math.isfinite(flow.rate_pps) and 0 < flow.rate_pps < 1e9 and 0 < flow.path_mtu <= 1 << 16):
             yield f"flow {flow.id} has a rate of {flow.rate_pps:g} packets/s of {flow.path_mtu} bytes"
+        plan = flow.transfers
+        if plan is not None and not (plan.packets > 0 and 0 < flow.sending_ns < plan.every_ns < _LONGEST_NS):
+            yield f"flow {flow.id} has transfers of {plan.packets} packets every {plan.every_ns} ns"
         if flow.replaces is not None and flow.replaces not in ids[:at]:
             yield f"flow {flow.id} replaces one that is not there"
     times = [facts.start_ns, facts.healthy_end_ns, facts.end_ns]

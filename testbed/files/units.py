@@ -1,4 +1,4 @@
-"""Durations and percentages as drill files write them: '50 ms', '1.5 s', '45 %'; parsed, bounded and printed."""
+"""Durations, percentages, sizes as drill files write them: '50 ms', '45 %', '256 KiB'; parsed, bounded and printed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from testbed.files.document import shorten
 
 _DURATION = re.compile(r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*(ns|us|µs|ms|s|min)\s*")
 _PERCENT = re.compile(r"\s*(\d{1,6}(?:\.\d{1,9})?)\s*%\s*")
+_SIZE = re.compile(r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*([KMG]i?)?B\s*")
+_BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
 
@@ -57,6 +59,37 @@ def _as_percent(value: object) -> str:
 def format_percent(share: float) -> str:
     """'45 %'."""
     return f"{share * 100:.10g} %"
+
+
+def parse_size(value: object) -> int:
+    """Bytes from a number with a unit (B, KB, KiB, MB, MiB, GB, GiB), rounded down. ValueError says what to write."""
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        hint = f"write the unit: '{value} B' or '{value} KB'" if number else "write a number and a unit, such as '1 MB'"
+        raise ValueError(f"{shorten(value)} is not a size; {hint}")
+    whole, _, part = match[1].partition(".")
+    factor = _BYTES[match[2] or ""]
+    return int(whole) * factor + (int(part) * factor // 10 ** len(part) if part else 0)
+
+
+def format_size(size: int) -> str:
+    """The shortest exact way to write ``size``; ``parse_size`` reads it back."""
+    texts = [f"{size // factor} {unit}B" for unit, factor in _BYTES.items() if size % factor == 0 and size >= factor]
+    return min(texts, key=len, default=f"{size} B")
+
+
+def size(low: str, high: str) -> BeforeValidator:
+    """The validator of a size between two others, both allowed."""
+    lowest, highest = parse_size(low), parse_size(high)
+
+    def within(value: object) -> int:
+        found = parse_size(value)
+        if not lowest <= found <= highest:
+            raise ValueError(f"{format_size(found)} is out of range; write {low} to {high}")
+        return found
+
+    return BeforeValidator(within)
 
 
 def duration(low: str, high: str) -> BeforeValidator:

@@ -118,3 +118,34 @@ def test_a_folder_whose_name_would_be_taken_for_two_is_told(tmp_path: Path) -> N
 
 def test_a_folder_that_is_none_is_told() -> None:
     assert "/nowhere is no folder" in hpn("presets", HPN_PLUGINS="/nowhere").stderr
+
+
+_PULSE = """
+from traffic.patterns import PATTERNS, Asked, Demand, Pattern, Transfer, permutation
+
+
+def _pulse(asked: Asked) -> Demand:
+    chosen = permutation(asked.fabric, asked.seed, asked.across_segments)
+    return [Transfer(src, dst, 64 * 4096, 300_000_000) for src, dst in chosen]
+
+
+PATTERNS.add(Pattern("pulse", "256 KiB every 300 ms", _pulse))
+"""
+
+
+def test_a_pattern_of_a_plug_in_sends_transfers_and_what_they_cannot_answer_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pulse.py").write_text(_PULSE)
+    drill = tmp_path / "pulse.yaml"
+    drill.write_text(
+        "drill: pulse\nsummary: s\ntopology: tiny\nworkload: {pattern: pulse}\nexpect:\n"
+        "  - transfers_incomplete: {at_most: 0}\n"
+    )
+    shown = hpn("--plugin", str(tmp_path), "drill", "show", str(drill))
+    assert shown.returncode == 0, shown.stderr
+    assert "256 KiB (64 packets) on each queue pair in 26.6 ms, every 300 ms" in shown.stdout
+    drill.write_text(drill.read_text() + "  - worst_outage: {below: 50 ms}\n")
+    refused = hpn("--plugin", str(tmp_path), "drill", "validate", str(drill))
+    assert refused.returncode == 2
+    assert (
+        f"{drill}:7: expect[1].worst_outage can never be judged: queue pairs pause between transfers" in refused.stderr
+    )

@@ -82,7 +82,13 @@ def westward(net: Net, k: int) -> list[bytes]:
 
 
 def flows(
-    count: int, rate_pps: float, *, path_mtu: int = 4096, both_ways: bool = False, **other: int
+    count: int,
+    rate_pps: float,
+    *,
+    path_mtu: int = 4096,
+    both_ways: bool = False,
+    ib_timeout: int = 14,
+    retry_count: int = 7,
 ) -> list[FlowSpec]:
     """Flows from a to b, every second one from b to a with ``both_ways``."""
     found = []
@@ -92,7 +98,18 @@ def flows(
         sport = default_sport(requester_qpn(i), responder_qpn(i))
         found.append(
             FlowSpec(
-                i, f"{src}>{dst}#{i}", src, dst, src_ip, dst_ip, sport, sport ^ 0x2000, rate_pps, path_mtu, **other
+                i,
+                f"{src}>{dst}#{i}",
+                src,
+                dst,
+                src_ip,
+                dst_ip,
+                sport,
+                sport ^ 0x2000,
+                rate_pps,
+                path_mtu,
+                ib_timeout,
+                retry_count,
             )
         )
     return found

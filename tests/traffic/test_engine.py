@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from testbed.kernel.ns import NetNs
 from tests.traffic import nets
 from traffic import iperf, wire
 from traffic.engine import MOVES_AT_ONCE, TrafficEngine
-from traffic.flow import FlowSpec
+from traffic.flow import FlowSpec, Transfers
 from traffic.messages import Message, Moves, Progress, TrafficReport
 from traffic.process import WorkerProcess
 from traffic.records import FLAG_BAD_ICRC, RECEIVED, SENT
@@ -119,6 +120,32 @@ async def test_every_packet_arrives_once_and_the_records_agree(tmp_path: Path, p
         assert run.report.senders[flow.id].acknowledged == total
     assert not run.received["flags"].any()
     assert not [e for e in run.events if e.kind is EventKind.QP]
+
+
+@pytest.mark.kernel
+async def test_transfers_are_sent_whole_with_a_pause_after_each_beside_an_even_stream(tmp_path: Path) -> None:
+    """a ---- b, two queue pairs that send 20 packets every 100 ms, and an even one"""
+    plan = Transfers(packets=20, every_ns=100 * MS)
+    even, *timed = nets.flows(3, 1000)
+    bench = Bench(nets.chain(), [even, *(replace(flow, transfers=plan) for flow in timed)], tmp_path)
+    run = await bench.send_for(0.65)
+    assert run.report.machine_drops == 0
+    if any(sender.slips for sender in run.report.senders.values()):
+        pytest.skip("the machine is overloaded: a sender fell behind its plan")
+    begins = []
+    for flow in timed:
+        sent = run.sent[run.sent["flow"] == flow.id]
+        transfer, end = sent["seq"] // 20, (sent["seq"] + sent["count"] - 1) // 20
+        assert (transfer == end).all(), "no burst reaches from one transfer into the next"
+        times = [sent["sent_ns"][transfer == number] for number in range(int(transfer[-1]))]
+        assert len(times) >= 6
+        assert {int(sent["count"][transfer == number].sum()) for number in range(len(times))} == {20}
+        assert all(before[-1] + 50 * MS < after[0] for before, after in pairwise(times)), "the pause is 80 ms"
+        begins.append([int(each[0]) for each in times])
+        assert run.missing(flow.id).size == 0
+        assert run.report.senders[flow.id].acknowledged == run.report.senders[flow.id].sent
+    assert all(abs(one - other) < 15 * MS for one, other in zip(*begins, strict=False)), "all begin at once"
+    assert run.report.senders[even.id].sent > 500
 
 
 @pytest.mark.kernel

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traffic.flow import Transfers
 from traffic.pacing import CATCH_UP_NS, Schedule
 
 S = 10**9
@@ -88,3 +89,52 @@ def test_a_slow_flow_does_not_slip_by_waiting_for_its_turn() -> None:
     schedule.start(0)
     _run(schedule, list(range(0, 10 * S, 7 * MS)))
     assert (schedule.next_seq[0], schedule.slips[0]) == (20, 0)
+
+
+@given(
+    packets=st.integers(1, 200),
+    rate=st.floats(500, 50_000),
+    pause=st.integers(25 * MS, S),
+    tick=st.sampled_from([MS // 10, MS, 3 * MS]),
+    start=st.integers(0, 2**50),
+)
+def test_every_transfer_is_sent_whole_when_it_is_due_and_nothing_in_the_pause(
+    packets: int, rate: float, pause: int, tick: int, start: int
+) -> None:
+    sending = packets * 1e9 / rate
+    every = round(sending) + pause
+    schedule = Schedule([rate, rate], tick, [Transfers(packets, every), None])
+    schedule.start(start)
+    for number in range(4):
+        begins = start + number * every
+        times = range(begins, begins + round(sending) + tick + 2, tick)
+        before = int(schedule.next_seq[0])
+        assert before == number * packets
+        _run(schedule, list(times))
+        assert schedule.next_seq[0] == before + packets
+        _run(schedule, [begins + every - MS])
+        assert schedule.next_seq[0] == before + packets
+    assert schedule.slips[0] == 0
+
+
+def test_an_even_stream_is_scheduled_to_the_same_bit_whether_transfers_are_spoken_of_or_not() -> None:
+    rates = [333.3, 1000.0, 2857.14]
+    one, other = Schedule(rates, MS), Schedule(rates, MS, [None, None, None])
+    one.start(7 * S)
+    other.start(7 * S)
+    for at in range(7 * S, 8 * S, 1_234_567):
+        due = one.due(at)
+        assert due.tolist() == other.due(at).tolist()
+        one.advance(np.flatnonzero(due), due[np.flatnonzero(due)])
+        other.advance(np.flatnonzero(due), due[np.flatnonzero(due)])
+
+
+def test_a_stall_moves_the_rest_of_a_transfer_and_all_after_it_and_gives_no_packet_up_unsent() -> None:
+    schedule = Schedule([1000.0], MS, [Transfers(50, 200 * MS)])
+    schedule.start(0)
+    _run(schedule, [k * MS for k in range(20)])
+    _run(schedule, [60 * MS + k * MS for k in range(100)])
+    assert schedule.next_seq[0] == 50
+    assert schedule.slips[0] > 0
+    _run(schedule, [200 * MS + k * MS for k in range(150)])
+    assert schedule.next_seq[0] == 100

@@ -12,8 +12,9 @@ from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, Nic
 from testbed.fabric.spec import FabricSpec
+from traffic.flow import Transfers
 from traffic.framing import wire_bytes
-from traffic.patterns import flows_for, incast, pairs, permutation
+from traffic.patterns import PATTERNS, Asked, Stream, flows_for, incast, pairs, permutation
 
 shapes = st.builds(
     lambda segments, hosts, spare, rails: build(
@@ -72,7 +73,7 @@ def test_impossible_patterns_say_what_to_change() -> None:
     for pattern in ("permutation", "pairs", "incast"):
         with pytest.raises(InputError, match="raise hosts or segments"):
             flows_for(lonely, pattern, load=0.5)
-    with pytest.raises(InputError, match="permutation or pairs or incast"):
+    with pytest.raises(InputError, match="permutation or pairs or incast or bursts"):
         flows_for(lonely, "shuffle", load=0.5)
 
 
@@ -95,3 +96,33 @@ def test_more_queue_pairs_than_source_ports_are_refused() -> None:
     fabric = build(FabricSpec(segments=2, hosts=1, aggs=2))
     with pytest.raises(InputError, match="source ports"):
         flows_for(fabric, "permutation", load=0.5, queue_pairs=9000)
+
+
+@given(shapes, st.integers(1, 4), st.integers(1, 10**6), st.sampled_from([1024, 4096]))
+def test_bursts_are_the_pairs_of_a_permutation_in_whole_packets_all_of_one_plan(
+    fabric: Fabric, qps: int, size: int, mtu: int
+) -> None:
+    every = 500_000_000
+    even = flows_for(fabric, "permutation", load=0.5, queue_pairs=qps, path_mtu=mtu)
+    flows = flows_for(fabric, "bursts", load=0.5, queue_pairs=qps, path_mtu=mtu, size_bytes=size, every_ns=every)
+    assert [(f.name, f.rate_pps, f.sport) for f in flows] == [(f.name, f.rate_pps, f.sport) for f in even]
+    plans = {f.transfers for f in flows}
+    assert plans == {Transfers(-(-size // mtu), every)}
+    assert {f.sending_ns + f.pause_ns for f in flows} == {every}
+    assert {(f.sending_ns, f.pause_ns) for f in even} == {(0, 0)}
+
+
+@pytest.mark.parametrize(("size", "every"), [(None, None), (1, None), (None, 1)])
+def test_bursts_ask_for_size_and_every(size: int | None, every: int | None) -> None:
+    fabric = build(FabricSpec(segments=2, hosts=1, aggs=2))
+    with pytest.raises(
+        InputError, match="'bursts' sends transfers; write both size and every, such as size: 1 MB and every: 500 ms"
+    ):
+        flows_for(fabric, "bursts", load=0.5, size_bytes=size, every_ns=every)
+
+
+def test_only_a_timed_pattern_makes_something_of_size_and_every() -> None:
+    fabric = build(FabricSpec(segments=2, hosts=2, aggs=2))
+    asked = Asked(fabric, 1, True, 4096, 500_000_000)
+    for pattern in PATTERNS.values():
+        assert any(not isinstance(each, Stream) for each in pattern.demand(asked)) == pattern.timed

@@ -22,6 +22,7 @@ from failover.analysis.metrics.goodput import add, inherited, per_nic
 from failover.analysis.metrics.impairment import of_edge, with_impairments
 from failover.analysis.metrics.outage import OutageTable, find_outages
 from failover.analysis.metrics.trace import FlowTrace, Records, build_traces
+from failover.analysis.metrics.transfers import held_up, transfers_of
 from failover.analysis.model import DrillMetrics, Edge, EdgeResult, FlowEdgeResult, FlowResult, Relation, Settings
 from failover.analysis.noise import noise_floor
 from failover.analysis.phases import phases_of
@@ -77,6 +78,8 @@ def analyse_traces(
     doubts = (
         edge_doubts(result, [flow.edges[at] for flow in results], settings) for at, result in enumerate(edge_results)
     )
+    transfers = transfers_of(traces, ordered, settings, stopped)
+    held = held_up(transfers, {flow.flow: flow.name for flow in results}, settings)
     return DrillMetrics(
         settings=settings,
         flow_count=at_once,
@@ -87,8 +90,9 @@ def analyse_traces(
         edges=edge_results,
         unexplained_lost=sum(flow.unexplained_lost for flow in results),
         host=host,
-        inconclusive=(*record_doubts(results, settings), *(line for found in doubts for line in found)),
+        inconclusive=(*record_doubts(results, settings), *held, *(line for found in doubts for line in found)),
         unexplained=unexplained_losses(edge_results, results),
+        transfers=transfers,
     )
 
 
@@ -205,7 +209,7 @@ def _edge_result(
         methods_disagree=sum(flow.methods_disagree for flow in hit),
         goodput=add([flow.goodput for flow in flows if flow.relation is not Relation.ABSENT]),
         nics=per_nic(traces, flows),
-        phases=phases_of(edge, events, flows),
+        phases=phases_of(edge, events, flows, max((trace.spec.pause_ns for trace in traces), default=0) / 1e6),
         marks=marks_between(events, edge.inject_before_ns, edge.window_end_ns),
         impairment=of_edge(flows),
     )

@@ -33,9 +33,11 @@ def lossless(
     edge's. A queue pair that has ``died`` sends no more; another that falls silent could hide all the rest.
     """
     first, last = np.searchsorted(trace.received_sent_ns, (start_ns, end_ns))
-    behind = trace.sent_ns[np.searchsorted(trace.sent_ns, end_ns) :][:1]
-    ends = () if died and last == len(trace.received_sent_ns) else behind if len(behind) else (end_ns,)
-    stamped = trace.received_sent_ns[first:last]
+    behind = trace.sent_clock[np.searchsorted(trace.sent_ns, end_ns) :][:1]
+    silent = died and last == len(trace.received_sent_ns)
+    ends = () if silent else behind if len(behind) else (trace.clock_at(end_ns),)
+    stamped = trace.clock(trace.received_sent_ns[first:last])
     left = stamped + stopped_ns(trace, np.flatnonzero(trace.received)[first:last])
-    gaps = np.concatenate([left, ends]) - np.concatenate([[start_ns], stamped])[: len(left) + len(ends)]
+    starts = np.concatenate([[trace.clock_at(start_ns)], stamped])
+    gaps = np.concatenate([left, ends]) - starts[: len(left) + len(ends)]
     return outage_budget(0.0, float(gaps.max(initial=0)) / NS_PER_MS, (0.0,), noise_ms, clock_ms)

@@ -213,7 +213,7 @@ def _share(table: OutageTable, window: Window) -> _Share | None:
         inside = int(table.last[low]) - first + 1 - rest
         first_ns = int(trace.sent_ns[first])
         plbm = np.append(rest * trace.period_ns, plbm)
-        tbm = np.append(float(table.resumed_sent_ns[low]) - first_ns - inside * trace.period_ns, tbm)
+        tbm = np.append(float(table.resumed_clock[low]) - trace.clock_at(first_ns) - inside * trace.period_ns, tbm)
         rest_certain, rest_possible = bounds_since(trace, trace.missing[from_missing:to_missing], inject_ns)
         certain, possible = certain + rest_certain, possible + rest_possible
     if low == high:
@@ -271,7 +271,8 @@ def _send_gap_ns(
     if share is None:
         end_ns = min(window.end_ns, inject_ns + int(settings.validation_s * NS_PER_S))
         gap_ns = trace.largest_gap_ns(window.start_ns, end_ns)
-        silent_ns = end_ns - int(trace.burst_ns[-1] if len(trace.burst_ns) else inject_ns)
+        last_ns = int(trace.burst_ns[-1] if len(trace.burst_ns) else inject_ns)
+        silent_ns = trace.clock_at(end_ns) - trace.clock_at(last_ns)
         return gap_ns if died else max(gap_ns, silent_ns)
     start_ns = min(share.first_ns, inject_ns)
     return trace.largest_gap_ns(start_ns, recovery.at_ns if recovery.at_ns is not None else share.last_ns)

@@ -1,6 +1,7 @@
 """Goodput: payload bits per second by send time, per flow, per NIC and in all; bins for plots only.
 
-Changes when a window or a grouping of goodput changes. Send-time windows keep queueing out of the figure.
+Changes when a window or a grouping of goodput changes. Send-time windows keep queueing out of the figure. Of
+a window only the time counts in which the flow was to send.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Set
 
 
 def _bps(trace: FlowTrace, start_ns: int, end_ns: int) -> float:
-    if end_ns <= start_ns:
+    sending_ns = trace.clock_at(end_ns) - trace.clock_at(start_ns)
+    if sending_ns <= 0:
         return 0.0
-    return trace.received_between(start_ns, end_ns) * trace.spec.path_mtu * 8 / ((end_ns - start_ns) / 1e9)
+    return trace.received_between(start_ns, end_ns) * trace.spec.path_mtu * 8 / (sending_ns / 1e9)
 
 
 def add(goodputs: Sequence[Goodput]) -> Goodput:

@@ -68,7 +68,7 @@ def _held_back(trace: FlowTrace, late: Flags, settings: Settings) -> Ints:
 
     A packet's stamp is taken before its system call: a sender that is stopped between the two makes it late by itself.
     """
-    pause = np.diff(trace.burst_ns, append=trace.burst_ns[-1:]) - _paced_ns(trace, settings)
+    pause = np.diff(trace.burst_clock, append=trace.burst_clock[-1:]) - _paced_ns(trace, settings)
     held = np.repeat(np.maximum(pause, 0), trace.burst_size)
     in_time = trace.arrival_ns - trace.sent_ns - held <= settings.forwarding_delay_threshold_ms * NS_PER_MS
     return np.flatnonzero(late & in_time)
@@ -133,6 +133,10 @@ def _receive_gap(trace: FlowTrace, arrivals: _Arrivals, window: Window, settings
         return 0.0, 0.0
     since = np.maximum(arrivals.at_ns[low:high] + period, inject_ns)
     silence = arrivals.at_ns[low + 1 : high + 1] - since
+    if trace.spec.transfers is not None:  # a pause reaches the receiver as late as packets do
+        usual_ns = int(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0
+        ends_at, begins_at = arrivals.at_ns[low + 1 : high + 1] - usual_ns, since.astype(np.int64) - usual_ns
+        silence = trace.clock(ends_at) - trace.clock(begins_at)
     longest = int(np.argmax(silence))
     if silence[longest] <= 0:
         return 0.0, 0.0

@@ -1,7 +1,8 @@
 """Missing packets grouped into outages, each with its length by both methods of RFC 6414.
 
 Changes when the definition of an outage changes. Packet-loss based (PLBM) = missing / rate is the headline;
-timestamp based (TBM) stands beside it as the check.
+timestamp based (TBM) stands beside it as the check. How long anything lasted is read off the flow's own clock
+(``FlowTrace.clock``): a planned pause is no outage.
 """
 
 from __future__ import annotations
@@ -53,16 +54,17 @@ class OutageTable:
     @cached_property
     def tbm_ns(self) -> Floats:
         """First received after minus last received before, by send time, minus the periods that are no outage."""
-        period, sent_ns = self.trace.period_ns, self.trace.sent_ns
-        before = np.where(self.first > 0, sent_ns[np.maximum(self.first - 1, 0)], sent_ns[self.first] - period)
+        period, clock = self.trace.period_ns, self.trace.sent_clock
+        before = np.where(self.first > 0, clock[np.maximum(self.first - 1, 0)], clock[self.first] - period)
         inside = self.last - self.first + 1 - self.packets
-        return self.resumed_sent_ns - before - (inside + 1) * period
+        return self.resumed_clock - before - (inside + 1) * period
 
     @cached_property
-    def resumed_sent_ns(self) -> Floats:
-        """Send time of the first packet received after; where there is none, the least it could have been."""
-        after = self.trace.sent_ns[np.minimum(self.last + 1, len(self.trace.sent_ns) - 1)]
-        return np.where(self.open, self.last_ns + self.trace.period_ns, after.astype(np.float64))
+    def resumed_clock(self) -> Floats:
+        """When the first packet received after was sent; where there is none, the least it could have been."""
+        clock = self.trace.sent_clock
+        after = clock[np.minimum(self.last + 1, len(clock) - 1)]
+        return np.where(self.open, clock[self.last] + self.trace.period_ns, after.astype(np.float64))
 
     def outage(self, at: int) -> Outage:
         """One outage as plain data."""
@@ -116,13 +118,14 @@ def find_outages(trace: FlowTrace, merge_packets: int) -> OutageTable:
 
 def bounds_since(trace: FlowTrace, missing: Ints, since_ns: int) -> tuple[float, float]:
     """The least and the most that the holes made of ``missing`` (some) lasted after ``since_ns``, ns."""
+    since = trace.clock_at(since_ns)
     hole_at = np.flatnonzero(np.diff(missing, prepend=-2) > 1)
-    certain, possible = _hole_bounds_ns(trace, missing, hole_at, np.diff(hole_at, append=len(missing)), since_ns)
+    certain, possible = _hole_bounds_ns(trace, missing, hole_at, np.diff(hole_at, append=len(missing)), since)
     return float(certain.sum()), float(possible.sum())
 
 
 def _hole_bounds_ns(
-    trace: FlowTrace, missing: Ints, hole_at: Ints, hole_size: Ints, since_ns: int = 0
+    trace: FlowTrace, missing: Ints, hole_at: Ints, hole_size: Ints, since: int | None = None
 ) -> tuple[Floats, Floats]:
     """The least and the most that each hole can have lasted (``failover.analysis.budget``); its packets are neighbours.
 
@@ -134,19 +137,21 @@ def _hole_bounds_ns(
         return np.empty(0), np.empty(0)
     first = missing[hole_at]
     last = first + hole_size - 1
-    begun, ended = trace.sent_ns[first], trace.sent_ns[last]
-    stopped = np.maximum(_next_burst_ns(trace, begun) - begun - 2 * trace.resolution_ns, 0.0)
+    clock = trace.sent_clock
+    begun, ended = clock[first], clock[last]
+    stopped = np.maximum(_next_burst(trace, begun) - begun - 2 * trace.resolution_ns, 0.0)
     certain = np.maximum(ended - begun - stopped, 0.0)
-    before = np.where(first > 0, trace.sent_ns[np.maximum(first - 1, 0)], begun - trace.period_ns)
-    follower = np.minimum(last + 1, len(trace.sent_ns) - 1)
-    after = np.where(last + 1 < len(trace.sent_ns), trace.sent_ns[follower] + stopped_ns(trace, follower), ended)
-    return certain, (after - np.maximum(before, since_ns)).astype(np.float64)
+    before = np.where(first > 0, clock[np.maximum(first - 1, 0)], begun - trace.period_ns)
+    follower = np.minimum(last + 1, len(clock) - 1)
+    after = np.where(last + 1 < len(clock), clock[follower] + stopped_ns(trace, follower), ended)
+    return certain, (after - (before if since is None else np.maximum(before, since))).astype(np.float64)
 
 
-def _next_burst_ns(trace: FlowTrace, sent_ns: Ints) -> Ints:
-    """When the burst after the one at each of ``sent_ns`` left; the last has none."""
-    at = np.searchsorted(trace.burst_ns, sent_ns, "right")
-    return np.where(at < len(trace.burst_ns), trace.burst_ns[np.minimum(at, len(trace.burst_ns) - 1)], sent_ns)
+def _next_burst(trace: FlowTrace, sent: Ints) -> Ints:
+    """When the burst after the one at each of ``sent`` left, all on the flow's clock; the last has none."""
+    bursts = trace.burst_clock
+    at = np.searchsorted(bursts, sent, "right")
+    return np.where(at < len(bursts), bursts[np.minimum(at, len(bursts) - 1)], sent)
 
 
 def stopped_ns(trace: FlowTrace, packets: Ints) -> Floats:
@@ -155,8 +160,9 @@ def stopped_ns(trace: FlowTrace, packets: Ints) -> Floats:
     Its delay beyond what is usual for the flow, no longer than until the next burst: the network's delay is no stop.
     """
     usual = float(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0.0
-    sent_ns = trace.sent_ns[packets]
-    excess = np.minimum(trace.arrival_ns[packets] - sent_ns - usual, _next_burst_ns(trace, sent_ns) - sent_ns)
+    sent = trace.sent_clock[packets]
+    late_ns = trace.arrival_ns[packets] - trace.sent_ns[packets] - usual
+    excess = np.minimum(late_ns, _next_burst(trace, sent) - sent)
     return np.where(trace.received[packets], np.maximum(excess, 0.0), 0.0)
 
 

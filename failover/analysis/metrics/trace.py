@@ -56,6 +56,33 @@ class FlowTrace:
         """Nominal time from packet to packet."""
         return 1e9 / self.spec.rate_pps
 
+    def clock(self, at_ns: Ints) -> Ints:
+        """Times on the flow's own clock, which stands still while it pauses by plan; of an even stream, as they are.
+
+        It begins with the flow's first packet. It never goes back, so what lies between two moments does so on it too,
+        however late a packet left: the bounds of an outage stay bounds, of the time in which it hid planned sending.
+        """
+        plan = self.spec.transfers
+        if plan is None or not len(self.burst_ns):
+            return at_ns
+        begun, within = np.divmod(at_ns - self.burst_ns[0], plan.every_ns)
+        sent: Ints = begun * self.spec.sending_ns + np.minimum(within, self.spec.sending_ns)
+        return sent
+
+    def clock_at(self, at_ns: int) -> int:
+        """The same of one moment."""
+        return at_ns if self.spec.transfers is None else int(self.clock(np.array([at_ns], np.int64))[0])
+
+    @cached_property
+    def sent_clock(self) -> Ints:
+        """Send times on that clock."""
+        return self.clock(self.sent_ns)
+
+    @cached_property
+    def burst_clock(self) -> Ints:
+        """Times of bursts on that clock."""
+        return self.clock(self.burst_ns)
+
     @cached_property
     def received(self) -> Flags:
         """Packets of which an unharmed copy arrived."""
@@ -78,8 +105,8 @@ class FlowTrace:
 
     @cached_property
     def burst_gap_ns(self) -> Ints:
-        """Time from each burst to the next."""
-        return np.diff(self.burst_ns)
+        """Time from each burst to the next, planned pauses left out."""
+        return np.diff(self.burst_clock)
 
     @cached_property
     def resolution_ns(self) -> float:
@@ -89,8 +116,8 @@ class FlowTrace:
 
     @property
     def sent_rate_pps(self) -> float:
-        """Packets per second really sent, from the first burst to the last."""
-        span_ns = int(self.burst_ns[-1] - self.burst_ns[0]) if len(self.burst_ns) else 0
+        """Packets per second really sent, from the first burst to the last, planned pauses left out."""
+        span_ns = int(self.burst_clock[-1] - self.burst_clock[0]) if len(self.burst_ns) else 0
         return int(self.burst_size[:-1].sum()) / (span_ns / 1e9) if span_ns else 0.0
 
     def span(self, start_ns: int, end_ns: int) -> slice:
@@ -104,7 +131,7 @@ class FlowTrace:
         return int(last - first)
 
     def largest_gap_ns(self, start_ns: int, end_ns: int) -> int:
-        """The longest time without a burst among the gaps that touch [start, end]."""
+        """The longest unplanned time without a burst among the gaps that touch [start, end]."""
         first = max(int(np.searchsorted(self.burst_ns, start_ns, "right")) - 1, 0)
         last = int(np.searchsorted(self.burst_ns, end_ns, "left"))
         gaps = self.burst_gap_ns[first:last]

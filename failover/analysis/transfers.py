@@ -1,0 +1,76 @@
+"""Transfers of flows that send by plan: what became of each, and how long it took. Pure.
+
+Changes when something more is told of a transfer. ``failover.analysis.metrics.transfers`` makes them of packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from failover.analysis.budget import Interval
+
+
+class Fate(StrEnum):
+    """What became of a transfer."""
+
+    COMPLETE = "complete"  # every packet arrived unharmed
+    INCOMPLETE = "incomplete"  # one is missing, or will never be sent: its queue pair died or was closed
+    UNFINISHED = "unfinished"  # the traffic ended in it, or so soon after it that packets were still on their way
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One transfer of one flow: packets ``number`` x ``packets`` and on.
+
+    ``ms``, of a complete one, is from the send stamp of its first packet to the receive stamp of the last to arrive;
+    ``low_ms`` and ``high_ms`` are the ends of its interval: clock, and what the sender itself was off its plan.
+    """
+
+    flow: int
+    number: int  # from 0
+    edge: int | None  # index of the edge it counts for: where its first missing packet was sent, else its last one
+    began_at_ns: int
+    packets: int  # that it has
+    sent: int
+    received: int  # distinct, unharmed
+    lost: int  # missing, those with a wrong ICRC included
+    fate: Fate
+    ms: float | None
+    low_ms: float | None
+    high_ms: float | None
+    sender_late_ms: float  # the last packet that was sent, behind the plan that the first one sets; less than 0: ahead
+
+
+@dataclass(frozen=True, slots=True)
+class TransferPlan:
+    """What the flows of a run planned; the longest of each when they differ."""
+
+    packets: int
+    sending_ms: float
+    every_ms: float
+
+    @property
+    def sending_share(self) -> float:
+        """Of all time, that in which is to be sent."""
+        return self.sending_ms / self.every_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """All of a run, flow by flow in order of their numbers."""
+
+    plan: TransferPlan
+    transfers: tuple[Transfer, ...]
+
+    def at(self, edge: int | None) -> Iterator[Transfer]:
+        """Those that count for one edge; None: for none, as they were over before the first."""
+        return (each for each in self.transfers if each.edge == edge)
+
+
+def interval_of(transfer: Transfer) -> Interval | None:
+    """Of how long it took; None when it is not complete."""
+    if transfer.low_ms is None or transfer.high_ms is None:
+        return None
+    return Interval(transfer.low_ms, transfer.high_ms)

@@ -77,6 +77,6 @@ class Guard:
 
     def _stopped(self) -> dict[int, str]:
         """Our daemons that somebody stopped (SIGSTOP), by process ID."""
-        birds = {pid: f"{n}: {d.TITLE}" for n, d in self._lab.birds.items() if not d.held for pid in d.pids}
+        bgp = {pid: f"{n}: {d.TITLE}" for n, d in self._lab.bgp.items() if not d.held for pid in d.pids}
         workers = {pid: f"traffic worker {index}" for index, pid in self._engine.pids().items()}
-        return {pid: f"{name} (process {pid})" for pid, name in (birds | workers).items() if is_stopped(pid)}
+        return {pid: f"{name} (process {pid})" for pid, name in (bgp | workers).items() if is_stopped(pid)}

@@ -165,9 +165,9 @@ def _bgp(lab: Grips) -> Iterator[Gap]:
         if not link.is_routed:
             continue
         for end in (link.lower, link.upper):
-            if end.name not in lab.birds[end.node].established:
+            if end.name not in lab.bgp[end.node].established:
                 yield Gap("bgp", end.label, f"{end.label}: BGP session is not established")
-            elif lab.fabric.spec.bgp.bfd is not None and lab.birds[end.node].bfd.get(end.name) != "Up":
+            elif lab.fabric.spec.bgp.bfd is not None and lab.bgp[end.node].bfd.get(end.name) != "Up":
                 yield Gap("bgp", end.label, f"{end.label}: BFD session is not up")
 
 

@@ -41,6 +41,6 @@ class Grips:
     requests: Requests
     nics: Mapping[str, HostNic]
     tors: Mapping[str, Tor]
-    birds: Mapping[str, BgpDaemon]
+    bgp: Mapping[str, BgpDaemon]
     watcher: Watcher
     emit: EventSink

@@ -44,7 +44,7 @@ class Lab:
     requests: Requests
     nics: Mapping[str, HostNic]
     tors: Mapping[str, Tor]
-    birds: Mapping[str, BgpDaemon]
+    bgp: Mapping[str, BgpDaemon]
     watcher: Watcher
     breakage: Breakage
     stacks: Stacks
@@ -66,10 +66,10 @@ class Lab:
         timeline, spaces = Timeline(sink), wiring.namespaces
         nics: dict[str, HostNic] = {}
         tors: dict[str, Tor] = {}
-        birds: dict[str, BgpDaemon] = {}
+        bgp: dict[str, BgpDaemon] = {}
         reactions = Reactions(fabric, timeline, nics, tors)
         watcher = Watcher(fabric, spaces, timeline.emit, reactions.listeners)
-        grips = Grips(fabric, spaces, Requests(spaces), nics, tors, birds, watcher, timeline.emit)
+        grips = Grips(fabric, spaces, Requests(spaces), nics, tors, bgp, watcher, timeline.emit)
         breakage = Breakage(grips)
         stacks = Stacks(grips, breakage)
         with ExitStack() as closing:  # the last one first
@@ -81,7 +81,7 @@ class Lab:
             _start_nics(grips, kind, reactions, nics)
             _start_tors(grips, tors)
             watcher.start()
-            _start_daemons(grips, reactions, birds)
+            _start_daemons(grips, reactions, bgp)
             stacks.start()
             return cls(
                 fabric=fabric,
@@ -90,7 +90,7 @@ class Lab:
                 requests=grips.requests,
                 nics=nics,
                 tors=tors,
-                birds=birds,
+                bgp=bgp,
                 watcher=watcher,
                 breakage=breakage,
                 stacks=stacks,
@@ -139,7 +139,7 @@ class Lab:
     @property
     def lost(self) -> str | None:
         """Which daemon died though nobody here had asked for that, and how."""
-        return next((daemon.trouble for daemon in self.birds.values() if daemon.trouble is not None), None)
+        return next((daemon.trouble for daemon in self.bgp.values() if daemon.trouble is not None), None)
 
     def path(self, flow: Flow) -> FlowPath:
         """The exact path of a UDP flow at this moment. InputError for a NIC that does not exist."""
@@ -155,7 +155,7 @@ class Lab:
 
     def child_pids(self) -> set[int]:
         """Processes that this one must wait for itself."""
-        return {pid for daemon in self.birds.values() for pid in daemon.pids}
+        return {pid for daemon in self.bgp.values() for pid in daemon.pids}
 
 
 def _start_nics(grips: Grips, kind: LagKind, reactions: Reactions, nics: dict[str, HostNic]) -> None:
@@ -174,11 +174,11 @@ def _start_tors(grips: Grips, tors: dict[str, Tor]) -> None:
             made.start()
 
 
-def _start_daemons(grips: Grips, reactions: Reactions, birds: dict[str, BgpDaemon]) -> None:
+def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon]) -> None:
     kind = DAEMONS[grips.fabric.spec.bgp.daemon]
     kind.folder.mkdir(parents=True, exist_ok=True)
     for node in grips.fabric.switches:
-        made = birds[node.name] = kind.make(grips.fabric, node, grips.spaces[node.name], reactions.on_daemon)
+        made = bgp[node.name] = kind.make(grips.fabric, node, grips.spaces[node.name], reactions.on_daemon)
         made.start()
 
 

@@ -15,7 +15,7 @@ def state(lab: Lab) -> State:
         found[f"link {link.name}"] = "up" if lab.link_up(link.name) else "down"
         if link.is_routed:
             for end in (link.lower, link.upper):
-                up = end.name in lab.birds[end.node].established
+                up = end.name in lab.bgp[end.node].established
                 found[f"BGP session {end.label}"] = "established" if up else "down"
     for nic in lab.nics.values():
         found[f"LAG {nic.nic.name}"] = f"active ports {nic.active}"

@@ -61,7 +61,7 @@ def dark(*links: str) -> Effect:
 
 
 def dead(switch: str) -> Effect:
-    return lambda lab: not lab.birds[switch].running and dark(*(link.name for link in lab.fabric.links_of(switch)))(lab)
+    return lambda lab: not lab.bgp[switch].running and dark(*(link.name for link in lab.fabric.links_of(switch)))(lab)
 
 
 def says(thing: str, condition: str) -> Effect:

@@ -66,7 +66,7 @@ async def test_a_drain_goes_through_its_steps_and_one_repair_undoes_them_all() -
         await injector.carry_out(leave, ())
         await lab.wait_for(lambda: lab.nics["p0.s0.h0.r0"].active == (1,), 10)
         await injector.carry_out(crash, ())
-        await lab.wait_for(lambda: not lab.birds[TOR].running, 10)
+        await lab.wait_for(lambda: not lab.bgp[TOR].running, 10)
         await injector.carry_out(boot, ())
         await whole_again(lab, before)
 

@@ -51,7 +51,7 @@ async def test_a_stacks_peer_link_is_up_carries_no_routes_and_dies_and_returns_w
             assert len({stack.primary, stack.secondary} & set(path)) == 1, "no packet takes the peer link"
         lab.breakage.crash([stack.primary])
         await lab.wait_for(lambda: not lab.link_up(peer.name), 10)
-        await lab.wait_for(lambda: not lab.birds[stack.primary].running, 10)
+        await lab.wait_for(lambda: not lab.bgp[stack.primary].running, 10)
         await lab.breakage.boot([stack.primary])
         await whole_again(lab, before)
 

@@ -66,9 +66,9 @@ async def test_all_aggs_of_a_plane_die_together_and_boot_again_and_hosts_keep_th
         aggs = ("p0.a0.0", "p0.a0.1")
         lab.breakage.crash(aggs)
         lab.breakage.crash(aggs)  # they are dead already
-        await lab.wait_for(lambda: not any(lab.birds[agg].running for agg in aggs), 10)
+        await lab.wait_for(lambda: not any(lab.bgp[agg].running for agg in aggs), 10)
         tors = [node.name for node in lab.fabric.switches if node.role is Role.TOR and node.plane == 0]
-        await lab.wait_for(lambda: not any(lab.birds[tor].established for tor in tors), 10)
+        await lab.wait_for(lambda: not any(lab.bgp[tor].established for tor in tors), 10)
         assert _active(lab, lab.nics) == {(0, 1)}
         await lab.breakage.boot(aggs)
         await lab.breakage.boot(aggs)
@@ -142,7 +142,7 @@ async def test_a_core_dies_and_boots_again() -> None:
     async with running(tiny(pods=2, segments=1, hosts=1, rails=1, aggs=1, cores=2)) as lab:
         before = state(lab)
         lab.breakage.crash(["c0.0"])
-        await lab.wait_for(lambda: not lab.birds["c0.0"].running and bool(lab.missing()), 10)
+        await lab.wait_for(lambda: not lab.bgp["c0.0"].running and bool(lab.missing()), 10)
         assert lab.path(Flow("p0.s0.h0.r0", "p1.s0.h0.r0", 50_000)).dropped is None
         await lab.breakage.boot(["c0.0"])
         await whole_again(lab, before)
@@ -158,7 +158,7 @@ async def test_a_hung_control_plane_forwards_on_until_its_partners_lose_patience
         start = now_ns()
         lab.breakage.hang(TOR)
         assert state(lab)[f"daemons of {TOR}"] == "hung"
-        pids = lab.birds[TOR].pids
+        pids = lab.bgp[TOR].pids
         assert {Path(f"/proc/{pid}/stat").read_text().split()[2] for pid in pids} == {"T"}
         assert "ttl=" in ping(lab, "p0.s1.h0", there.ip)
         await lab.wait_for(lambda: _active(lab, hosts) == {(1,)}, 10)  # Short Timeout: 3 s after the last LACPDU

@@ -50,7 +50,7 @@ async def _cut(lab: Lab, link: Link) -> None:
     """Cut a link between switches and wait until both ends have lost their session."""
     cut(lab, link)
     ends = (link.lower, link.upper)
-    await lab.wait_for(lambda: not any(end.name in lab.birds[end.node].established for end in ends), 10)
+    await lab.wait_for(lambda: not any(end.name in lab.bgp[end.node].established for end in ends), 10)
 
 
 def _core_link(lab: Lab, agg: str, core: str = "c0.0") -> Link:
@@ -94,12 +94,12 @@ async def test_packets_take_the_traced_preset_ports() -> None:
 async def test_the_kernel_passes_over_a_preset_port_without_carrier_all_by_itself() -> None:
     async with running(_three_aggs()) as lab:
         link = _core_link(lab, "p1.a0.0")
-        lab.birds["c0.0"].freeze()  # nobody is there to change a route
+        lab.bgp["c0.0"].freeze()  # nobody is there to change a route
         watcher = lab.watcher
         cut(lab, link)
         await lab.wait_for(lambda: not watcher.carrier("c0.0", link.upper.ifindex), 10)
         assert _ways(lab) == STRAIGHT | {"p0a0": {"p1a1", "p1a2"}}
-        lab.birds["c0.0"].thaw()
+        lab.bgp["c0.0"].thaw()
 
 
 async def test_a_cut_preset_link_leaves_its_flows_to_the_hash_until_it_is_mended() -> None:
@@ -158,7 +158,7 @@ async def test_a_core_that_died_comes_back_with_its_preset_ports() -> None:
         watcher = lab.watcher
         lab.breakage.crash(["c0.0"])
         assert watcher.presets("c0.0") == {}
-        await lab.wait_for(lambda: not lab.birds["c0.0"].running, 10)
+        await lab.wait_for(lambda: not lab.bgp["c0.0"].running, 10)
         aggs = [link.lower for link in lab.fabric.links_of("c0.0")]
         await lab.wait_for(lambda: not any(watcher.carrier(end.node, end.ifindex) for end in aggs), 10)
         assert _ways(lab) == {}, "everything goes by the other Core"

@@ -211,7 +211,7 @@ async def test_a_crashed_tor_takes_all_its_links_and_comes_back_empty() -> None:
         lab.breakage.crash([tor])
         hit = [nic for nic in lab.fabric.nics if nic.links[0].upper.node == tor]
         await lab.wait_for(lambda: all(lab.nics[nic.name].active == (1,) for nic in hit), 10)
-        await lab.wait_for(lambda: not lab.birds[tor].running, 10)
+        await lab.wait_for(lambda: not lab.bgp[tor].running, 10)
 
         def mourners() -> set[str]:
             return {e.node for e in events.after(start, EventKind.BGP) if e.what == "down" and e.node != tor}

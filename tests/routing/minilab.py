@@ -44,7 +44,7 @@ class MiniLab:
             self._write(node.name, port_sysctls(fabric, node) if node.role is Role.TOR else ())
         kind = DAEMONS[fabric.spec.bgp.daemon]
         kind.folder.mkdir(parents=True)
-        self.birds: dict[str, BgpDaemon] = {
+        self.bgp: dict[str, BgpDaemon] = {
             node.name: kind.make(fabric, node, self.spaces[node.name], self.events.append) for node in fabric.switches
         }
         self.monitors: dict[str, Monitor] = {}
@@ -99,13 +99,13 @@ class MiniLab:
 
     async def start(self) -> None:
         """All daemons, until every BGP session is established."""
-        for daemon in self.birds.values():
+        for daemon in self.bgp.values():
             daemon.start()
         loop = asyncio.get_running_loop()
         for node in self.fabric.switches:
             if node.role is Role.TOR:
                 self._start_tor(node.name, loop)
-        for daemon in self.birds.values():
+        for daemon in self.bgp.values():
             await self.until(partial(self._stands, daemon))
 
     def _stands(self, daemon: BgpDaemon) -> bool:

@@ -47,7 +47,7 @@ async def test_bgpd_takes_every_line() -> None:
     lab = MiniLab(fabrics.pods(core_ports="hash", daemon="frr"))
     await lab.start()
     for node in lab.fabric.switches:
-        daemon = lab.birds[node.name]
+        daemon = lab.bgp[node.name]
         assert isinstance(daemon, FrrDaemon)
         taken = command_now(daemon.folder / "bgpd.vty", ["show running-config"])
         refused = {line.strip() for line in bgpd(lab.fabric, node).splitlines()} - set(

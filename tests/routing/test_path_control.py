@@ -92,7 +92,7 @@ async def test_an_agg_that_goes_away_moves_nobody() -> None:
     sender.start()
     lab.cut(lab.fabric.link("p0.s0.t0.0-p0.a0.0").upper)
     await lab.until(lambda: lab.routes("p0.s0.t0.0", f"{target.ip}/32") == {"up1"})
-    lab.birds["p0.a0.1"].kill()  # and now the plane is gone
+    lab.bgp["p0.a0.1"].kill()  # and now the plane is gone
     await lab.until(lambda: len(sender.moves) == 1)
     story = [e.what for e in lab.events if e.kind is EventKind.PATH and e.what != "reachable"]
     assert story == ["unreachable", "moved"]

@@ -65,26 +65,26 @@ class Breakage:
         """Switches die together: no daemon says farewell, all ports lose carrier in one batch per switch."""
         dying = [name for name in switches if _hold(self._down, name, by)]
         for name in dying:
-            self._lab.birds[name].freeze()
+            self._lab.bgp[name].freeze()
             if name in self._lab.tors:
                 self._lab.tors[name].crash()
         for name in dying:
             self.ports_down(self._ports_of(name), by=name)
         for name in dying:
-            self._lab.birds[name].kill()
+            self._lab.bgp[name].kill()
             self._lab.watcher.reread(name)  # its routes went unannounced; else it would look converged when it boots
 
     async def boot(self, switches: Sequence[str], by: Hashable = None) -> None:
         """Dead switches come back with empty state, ports that they had shut themselves too: ports, LACP, BGP."""
         booting = [name for name in switches if _let_go(self._down, name, by)]
         for name in booting:
-            await self._lab.birds[name].gone()
+            await self._lab.bgp[name].gone()
             if name in self._lab.tors:
                 self._lab.tors[name].start(reload=True)
         for name in booting:
             self.ports_up(self._ports_of(name), by=name)
         for name in booting:
-            self._lab.birds[name].start()
+            self._lab.bgp[name].start()
         self._withdrawn.difference_update(booting)
 
     def _ports_of(self, switch: str) -> list[End]:
@@ -92,19 +92,19 @@ class Breakage:
 
     def hang(self, tor: str) -> None:
         """A ToR's daemons stop in their tracks; its kernel forwards on, and answers ARP, as an ASIC would."""
-        self._lab.birds[tor].freeze()
+        self._lab.bgp[tor].freeze()
         self._lab.tors[tor].freeze()
 
     def resume(self, tor: str) -> None:
         """The daemons run on with what they knew, and find out what they missed."""
-        self._lab.birds[tor].thaw()
+        self._lab.bgp[tor].thaw()
         ports = [link.end_at(tor) for link in self._lab.fabric.links_of(tor)]
         self._lab.tors[tor].thaw({port.name for port in ports if self._lab.watcher.carrier(tor, port.ifindex)})
 
     def withdraw(self, tor: str) -> None:
         """A ToR announces its host routes no longer; it keeps them, its sessions and its subnet routes."""
         self._withdrawn.add(tor)
-        self._lab.birds[tor].withdraw()
+        self._lab.bgp[tor].withdraw()
 
     def announce(self, tor: str) -> None:
         """It announces them again; nothing to do for a ToR that has booted since, or that will."""
@@ -112,7 +112,7 @@ class Breakage:
             return
         self._withdrawn.remove(tor)
         if tor not in self._down:
-            self._lab.birds[tor].announce()
+            self._lab.bgp[tor].announce()
 
     def leave(self, tor: str) -> None:
         """A ToR's LACP is out of Synchronization with all its partners, while it forwards on; not when it is dead."""
@@ -144,7 +144,7 @@ class Breakage:
 
     def reset_session(self, link: Link) -> None:
         """Have a link's lower end restart its BGP session, which comes back by itself. MachineError when it refuses."""
-        self._lab.birds[link.lower.node].reset(link.lower.name)
+        self._lab.bgp[link.lower.node].reset(link.lower.name)
 
     def standing(self) -> dict[str, str]:
         """What is broken in ways that links, LACP, BGP and routes need not show: thing to condition."""

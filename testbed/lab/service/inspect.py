@@ -35,7 +35,7 @@ def _nodes(lab: Lab) -> list[JsonValue]:
             "plane": node.plane,
             "asn": node.asn,
             "ecmp_seed": node.ecmp_seed if node.is_switch else None,
-            "alive": not node.is_switch or lab.birds[node.name].running,
+            "alive": not node.is_switch or lab.bgp[node.name].running,
             "addresses": [nic.ip for nic in lab.fabric.nics_of(node.name)],
         }
         for node in lab.fabric.nodes
@@ -97,7 +97,7 @@ def _bgp(lab: Lab) -> list[JsonValue]:
                     "port": here.name,
                     "neighbour": there.node,
                     "neighbour_asn": lab.fabric.node(there.node).asn,
-                    "established": here.name in lab.birds[here.node].established,
+                    "established": here.name in lab.bgp[here.node].established,
                     "bfd": _bfd(lab, here),
                 }
             )
@@ -108,7 +108,7 @@ def _bfd(lab: Lab, port: Port) -> str | None:
     """State of the BFD session, 'none' where BGP has none to show for it now; None: the fabric has no BFD."""
     if lab.fabric.spec.bgp.bfd is None:
         return None
-    return lab.birds[port.node].bfd.get(port.name, "none").lower()
+    return lab.bgp[port.node].bfd.get(port.name, "none").lower()
 
 
 def _routes(lab: Lab) -> list[JsonValue]:

@@ -98,9 +98,10 @@ class MiniLab:
             out.send(b"\xff" * 6 + mac + b"\x08\x06" + body)
 
     async def start(self) -> None:
-        """All daemons, until every BGP session is established."""
+        """All daemons that do not run yet, until every BGP session is established."""
         for daemon in self.bgp.values():
-            daemon.start()
+            if not daemon.running:
+                daemon.start()
         loop = asyncio.get_running_loop()
         for node in self.fabric.switches:
             if node.role is Role.TOR:

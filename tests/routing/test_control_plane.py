@@ -140,3 +140,18 @@ async def test_sessions_are_told_as_they_come_and_go_and_a_crashed_daemon_comes_
     assert not agg.running
     assert agg.trouble is not None
     assert agg.trouble.startswith(f"p0.a0.0: {agg.TITLE}")
+
+
+@pytest.mark.kernel
+async def test_a_tor_that_drains_announces_its_subnet_and_no_host(daemon: str) -> None:
+    lab = MiniLab(fabrics.hpn(daemon=daemon))
+    await lab.start()
+    nic, far, own = lab.fabric.nic("p0.s0.h0.r0"), "p0.s1.t0.0", lab.bgp["p0.s0.t0.0"]
+    lab.greet(nic, 0)
+    await lab.until(lambda: lab.routes(far, f"{nic.ip}/32") == {"up0", "up1"})
+    own.withdraw()
+    await lab.until(lambda: not lab.routes(far, f"{nic.ip}/32"))
+    assert lab.routes(far, nic.subnet) == {"up0", "up1"}
+    assert lab.routes("p0.s0.t0.0", f"{nic.ip}/32") == {"h0r0"}
+    own.announce()
+    await lab.until(lambda: lab.routes(far, f"{nic.ip}/32") == {"up0", "up1"})

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from testbed.fabric.model import Fabric, Role
+from testbed.routing.bgp import BgpDaemon
 from testbed.routing.daemons import DAEMONS
-from testbed.routing.frr.config import bgpd, staticd
+from testbed.routing.frr.config import HOST_ROUTES, bgpd, staticd
 from testbed.routing.frr.daemon import FrrDaemon
 from testbed.routing.frr.vty import command_now
 from testbed.routing.neighbours import neighbours
@@ -39,18 +40,38 @@ def test_of_the_two_ends_of_a_link_one_connects() -> None:
         assert passive == {one.address for one in neighbours(fabric, node) if not one.above}
 
 
-@pytest.mark.kernel
-async def test_bgpd_takes_every_line() -> None:
+@pytest.fixture
+def frr() -> None:
+    """Skip where there is none."""
     missing = DAEMONS["frr"].missing()
     if missing is not None:
         pytest.skip(missing)
+
+
+def running(daemon: BgpDaemon) -> set[str]:
+    """The lines that bgpd has taken."""
+    assert isinstance(daemon, FrrDaemon)
+    return set(map(str.strip, command_now(daemon.folder / "bgpd.vty", ["show running-config"]).splitlines()))
+
+
+@pytest.mark.kernel
+async def test_bgpd_takes_every_line(frr: None) -> None:
     lab = MiniLab(fabrics.pods(core_ports="hash", daemon="frr"))
     await lab.start()
     for node in lab.fabric.switches:
-        daemon = lab.bgp[node.name]
-        assert isinstance(daemon, FrrDaemon)
-        taken = command_now(daemon.folder / "bgpd.vty", ["show running-config"])
-        refused = {line.strip() for line in bgpd(lab.fabric, node).splitlines()} - set(
-            map(str.strip, taken.split("\n"))
-        )
-        assert refused == set(), node.name
+        given = set(map(str.strip, bgpd(lab.fabric, node).splitlines()))
+        assert given - running(lab.bgp[node.name]) == set(), node.name
+
+
+@pytest.mark.kernel
+async def test_a_tor_that_drains_before_bgpd_listens_announces_no_host(frr: None) -> None:
+    lab = MiniLab(fabrics.hpn(daemon="frr"))
+    tor = lab.bgp["p0.s0.t0.0"]
+    tor.start()
+    tor.withdraw()
+    tor.reset("up0")  # no session yet, and nobody to ask
+    await lab.start()
+    assert HOST_ROUTES not in running(tor)
+    assert "redistribute static" in running(tor)
+    tor.announce()
+    assert HOST_ROUTES in running(tor)

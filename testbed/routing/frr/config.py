@@ -60,8 +60,8 @@ def staticd(fabric: Fabric, node: Node) -> str:
     return f"hostname {node.name}\n{routes}"
 
 
-def bgpd(fabric: Fabric, node: Node) -> str:
-    """Of the BGP daemon."""
+def bgpd(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
+    """Of the BGP daemon. A ``draining`` ToR announces its subnets but no host."""
     bgp = fabric.spec.bgp
     found = neighbours(fabric, node)
     return _BGPD.format(
@@ -73,7 +73,7 @@ def bgpd(fabric: Fabric, node: Node) -> str:
         hold_s=bgp.hold_s,
         sessions="".join(line for neighbour in found for line in _session(neighbour, bgp.connect_retry_s)),
         limit=ECMP_LIMIT,
-        routes="".join(_routes(fabric, node, found)),
+        routes="".join(_routes(fabric, node, found, draining)),
     )
 
 
@@ -96,9 +96,10 @@ def _session(neighbour: Neighbour, connect_retry_s: int) -> Iterator[str]:
         yield f" neighbor {neighbour.address} passive\n"
 
 
-def _routes(fabric: Fabric, node: Node, found: tuple[Neighbour, ...]) -> Iterator[str]:
+def _routes(fabric: Fabric, node: Node, found: tuple[Neighbour, ...], draining: bool) -> Iterator[str]:
     if access_subnets(fabric, node):
-        yield f"  redistribute static\n  {HOST_ROUTES}\n"
+        yield "  redistribute static\n"
+        yield "" if draining else f"  {HOST_ROUTES}\n"
     for neighbour in found:
         yield f"  neighbor {neighbour.address} activate\n"
         if neighbour.above:

@@ -60,12 +60,14 @@ class FrrDaemon(BgpDaemon):
         self.folder = FOLDER / node.name
         self._fabric = fabric
         self._paths: dict[str, str] = {}
+        self._draining = self._listening = False
         found = neighbours(fabric, node)
         self._ports = {neighbour.address: neighbour.port for neighbour in found}
         self._addresses = {neighbour.port: neighbour.address for neighbour in found}
 
     def _launch(self) -> None:
         self._paths = {program: find_frr(program) for program in PROGRAMS}
+        self._draining = self._listening = False
         self.folder.mkdir(exist_ok=True)
         if not _GROUP.exists():  # another switch may be reading it
             _GROUP.write_text("root:x:0:\nfrrvty:x:0:\n")
@@ -84,9 +86,13 @@ class FrrDaemon(BgpDaemon):
             return
         if access_subnets(self._fabric, self.node):
             self._run("staticd", config.staticd(self._fabric, self.node), _ignore)
-        self._run("bgpd", config.bgpd(self._fabric, self.node), self._heard_bgpd)
+        self._run("bgpd", self._bgpd(), self._heard_bgpd)
+
+    def _bgpd(self) -> str:
+        return config.bgpd(self._fabric, self.node, draining=self._draining)
 
     def _heard_bgpd(self, line: str) -> None:
+        self._listening = self._listening or has_started(line)
         change = session_change(line)
         if change is None:
             return
@@ -98,18 +104,24 @@ class FrrDaemon(BgpDaemon):
 
     def withdraw(self) -> None:
         """Announce the host routes of this ToR no longer, only its subnets. FrrError when bgpd refuses."""
-        self._of_routes("no redistribute kernel")
+        self._drain(True)
 
     def announce(self) -> None:
         """Announce them again. FrrError when bgpd refuses."""
-        self._of_routes(config.HOST_ROUTES)
+        self._drain(False)
 
     def reset(self, port: str) -> None:
         """Reset the session of this port, which comes back by itself. FrrError when bgpd refuses."""
-        self._tell("clear ip bgp " + self._addresses[port])
+        if self._listening:  # else there is none yet
+            self._tell("clear ip bgp " + self._addresses[port])
 
-    def _of_routes(self, line: str) -> None:
-        self._tell("configure terminal", f"router bgp {self.node.asn}", "address-family ipv4 unicast", line)
+    def _drain(self, draining: bool) -> None:
+        """Tell bgpd, and its file, which it reads once it listens."""
+        self._draining = draining
+        (self.folder / "bgpd.conf").write_text(self._bgpd())
+        if self._listening:
+            line = "no redistribute kernel" if draining else config.HOST_ROUTES
+            self._tell("configure terminal", f"router bgp {self.node.asn}", "address-family ipv4 unicast", line)
 
     def _tell(self, *commands: str) -> None:
         command_now(self.folder / "bgpd.vty", commands)

@@ -40,12 +40,18 @@ if TYPE_CHECKING:
     from testbed.fabric.presets import PRESETS as PRESETS
     from testbed.fabric.spec import FabricSpec as FabricSpec
     from testbed.lab.lab import Lab as Lab
+    from testbed.lag.datapaths import DATAPATHS as DATAPATHS
+    from testbed.routing.daemons import DAEMONS as DAEMONS
+    from testbed.routing.pathcontrol.policies import PATH_POLICIES as PATH_POLICIES
     from testbed.versions import HPN as __version__
     from testbed.vm.engines import ENGINES as ENGINES
+    from traffic.paths import CHOICES as SOURCE_PORTS
     from traffic.patterns import PATTERNS as PATTERNS
 
 _PLACES = {
     "ARCHITECTURES": "testbed.fabric.architectures",
+    "DAEMONS": "testbed.routing.daemons",
+    "DATAPATHS": "testbed.lag.datapaths",
     "Drill": "scenarios.drill.model",
     "DrillMetrics": "failover.analysis.model",
     "ENGINES": "testbed.vm.engines",
@@ -59,9 +65,11 @@ _PLACES = {
     "MachineError": "testbed.errors",
     "NoisyError": "testbed.errors",
     "Outcome": "results.verdict",
+    "PATH_POLICIES": "testbed.routing.pathcontrol.policies",
     "PATTERNS": "traffic.patterns",
     "PRESETS": "testbed.fabric.presets",
     "RunFolder": "results.run.folder",
+    "SOURCE_PORTS": "traffic.paths:CHOICES",
     "Verdict": "results.verdict",
     "__version__": "testbed.versions:HPN",
     "analyse": "hpn.api",
@@ -79,11 +87,15 @@ _PLACES = {
 
 __all__ = [
     "ARCHITECTURES",
+    "DAEMONS",
+    "DATAPATHS",
     "ENGINES",
     "FAULTS",
     "METRICS",
+    "PATH_POLICIES",
     "PATTERNS",
     "PRESETS",
+    "SOURCE_PORTS",
     "Drill",
     "DrillMetrics",
     "Fabric",

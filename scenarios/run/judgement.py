@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from failover.analysis.hostload import is_starved
 from failover.analysis.metrics.analyse import analyse
@@ -12,21 +10,13 @@ from failover.analysis.model import DrillMetrics
 from failover.analysis.moved_back import Connections, strays
 from failover.analysis.ports import PortMetrics, port_metrics
 from results.verdict import Verdict
-from scenarios.drill.model import Drill
 from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
-from scenarios.run.measured import Facts, Measured, measured_of
-from scenarios.run.observed import Observed
-from testbed.events import Event
-
-
-def judge_run(drill: Drill, observed: Observed, events: Sequence[Event], _out: Path) -> tuple[DrillMetrics, Verdict]:
-    """Metrics and verdict of one run."""
-    return judge_measured(measured_of(drill, observed, events))
+from scenarios.run.measured import Facts, Measured
 
 
 def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
-    """The same from what was measured, whether just now or kept from long ago: equal input gives equal bytes."""
+    """Metrics and verdict of what was measured, just now or long ago: equal input gives equal bytes."""
     facts = measured.facts
     metrics = analyse(
         facts.flows,

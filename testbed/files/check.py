@@ -65,11 +65,6 @@ class Mistakes:
         name = self.document.name
         return InputError([f"{name}:{line}: {text}" for line, text in sorted(dict.fromkeys(self._found))])
 
-    def raise_any(self) -> None:
-        """InputError with everything noted, if anything was."""
-        if self._found:
-            raise self.error()
-
 
 def check(document: Document, model: type[Model]) -> Model:
     """A whole document as a ``model``. InputError with all mistakes."""

@@ -27,7 +27,8 @@ def problems(path: Path, text: str) -> list[str]:
 def inline(text: str) -> FabricSpec | None:
     mistakes = Mistakes(parse(text, "drill.yaml"))
     spec = topology_from(mistakes, ("topology",), Path())
-    mistakes.raise_any()
+    if mistakes:
+        raise mistakes.error()
     return spec
 
 

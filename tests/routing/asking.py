@@ -6,26 +6,26 @@ import json
 
 from testbed.fabric.model import Fabric
 from testbed.routing.bgp import BgpDaemon
-from testbed.routing.bird.control import BirdClient
 from testbed.routing.bird.daemon import BirdDaemon
 from testbed.routing.frr.daemon import FrrDaemon
 from testbed.routing.frr.vty import command_now
 from testbed.routing.neighbours import neighbours
+from tests.routing import birdwords
 
 
-async def as_paths(daemon: BgpDaemon, prefix: str) -> list[tuple[int, ...]]:
+def as_paths(daemon: BgpDaemon, prefix: str) -> list[tuple[int, ...]]:
     """Of every candidate that it has for exactly ``prefix``; empty tuples for routes of its own."""
     if isinstance(daemon, BirdDaemon):
-        return [route.as_path for route in await BirdClient(daemon.control).routes(prefix)]
+        return [route.as_path for route in birdwords.routes(daemon.control, prefix)]
     assert isinstance(daemon, FrrDaemon)
     found = json.loads(command_now(daemon.folder / "bgpd.vty", [f"show bgp ipv4 unicast {prefix} json"]) or "{}")
     return [tuple(map(int, path["aspath"]["string"].replace("Local", "").split())) for path in found.get("paths", ())]
 
 
-async def sessions(fabric: Fabric, daemon: BgpDaemon) -> list[tuple[str, bool, int]]:
+def sessions(fabric: Fabric, daemon: BgpDaemon) -> list[tuple[str, bool, int]]:
     """Port, whether established, and the neighbour's ASN, sorted."""
     if isinstance(daemon, BirdDaemon):
-        found = await BirdClient(daemon.control).protocols()
+        found = birdwords.protocols(daemon.control)
         return sorted((session.name, session.established, session.neighbour_as) for session in found)
     assert isinstance(daemon, FrrDaemon)
     said = json.loads(command_now(daemon.folder / "bgpd.vty", ["show bgp summary json"]))["ipv4Unicast"]["peers"]

@@ -104,11 +104,11 @@ async def test_pods_reach_each_other_through_the_core_and_no_path_runs_through_a
     await lab.until(lambda: lab.routes("p1.s0.t0.0", f"{nic.ip}/32") == {"up0", "up1"})
     await lab.until(lambda: lab.routes("p0.a0.0", f"{nic.ip}/32") == {"s0r0t0"})
     for name in lab.bgp:
-        for as_path in await as_paths(lab.bgp[name], f"{nic.ip}/32"):
+        for as_path in as_paths(lab.bgp[name], f"{nic.ip}/32"):
             tiers = [asn // 100 * 100 for asn in as_path]
             # ASNs: ToR 65100, Agg 65200, Core 65500. Nearest first, so once it goes down it never goes up again.
             assert tiers in ([], [65100], [65200, 65100], [65500, 65200, 65100], [65200, 65500, 65200, 65100]), name
-    assert len(await as_paths(lab.bgp["p0.a0.0"], f"{nic.ip}/32")) == 1
+    assert len(as_paths(lab.bgp["p0.a0.0"], f"{nic.ip}/32")) == 1
 
 
 @pytest.mark.kernel
@@ -116,7 +116,7 @@ async def test_sessions_are_told_as_they_come_and_go_and_a_crashed_daemon_comes_
     lab = MiniLab(fabrics.hpn(daemon=daemon))
     await lab.start()
     agg = lab.bgp["p0.a0.0"]
-    assert await sessions(lab.fabric, agg) == [("s0r0t0", True, 65100), ("s1r0t0", True, 65100)]
+    assert sessions(lab.fabric, agg) == [("s0r0t0", True, 65100), ("s1r0t0", True, 65100)]
     processes = len(agg.pids)
     lab.events.clear()
     agg.kill()

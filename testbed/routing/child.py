@@ -64,7 +64,7 @@ class Child:
 
     async def gone(self) -> None:
         """Wait until it has died and ``died`` was told."""
-        await asyncio.shield(self._gone)
+        await self._gone
 
     def _read(self) -> None:
         try:
@@ -86,4 +86,5 @@ class Child:
         self._output.close()
         os.close(self._pidfd)
         self._died(code)
-        self._gone.set_result(None)
+        if not self._gone.done():  # who waited was cancelled
+            self._gone.set_result(None)

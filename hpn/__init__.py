@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from failover.analysis.model import DrillMetrics as DrillMetrics
     from failover.faults import FAULTS as FAULTS
+    from failover.inject.levers import LabLevers as LabLevers
     from hpn.api import analyse as analyse
     from hpn.api import compare as compare
     from hpn.api import load_run as load_run
@@ -61,6 +62,7 @@ _PLACES = {
     "HpnError": "testbed.errors",
     "InputError": "testbed.errors",
     "Lab": "testbed.lab.lab",
+    "LabLevers": "failover.inject.levers",
     "METRICS": "scenarios.expect.metrics",
     "MachineError": "testbed.errors",
     "NoisyError": "testbed.errors",
@@ -103,6 +105,7 @@ __all__ = [
     "HpnError",
     "InputError",
     "Lab",
+    "LabLevers",
     "MachineError",
     "NoisyError",
     "Outcome",

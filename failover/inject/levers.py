@@ -23,7 +23,7 @@ _CORRUPTED_BYTE = BTH_BYTES + 100
 
 @dataclass(frozen=True, slots=True)
 class LabLevers:
-    """The levers of one lab."""
+    """What breaks one lab, each lever with its inverse: ``do`` it, and await ``undo``."""
 
     fabric: Fabric
     breakage: Breakage

@@ -72,12 +72,7 @@ class Lab:
         grips = Grips(fabric, spaces, Requests(spaces), nics, tors, bgp, watcher, timeline.emit)
         breakage = Breakage(grips)
         stacks = Stacks(grips, breakage)
-        with ExitStack() as closing:  # the last one first
-            closing.callback(finish_closing)
-            closing.callback(lambda: _close(nics.values()))
-            closing.callback(lambda: _crash(tors.values()))
-            closing.callback(watcher.stop)
-            closing.callback(stacks.close)
+        with _closing(grips, stacks) as closing:
             _start_nics(grips, kind, reactions, nics)
             _start_tors(grips, tors)
             watcher.start()
@@ -180,6 +175,17 @@ def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon]
     for node in grips.fabric.switches:
         made = bgp[node.name] = kind.make(grips.fabric, node, grips.spaces[node.name], reactions.on_daemon)
         made.start()
+
+
+def _closing(grips: Grips, stacks: Stacks) -> ExitStack:
+    """What lets go of all that stands by then; the last comes first."""
+    closing = ExitStack()
+    closing.callback(finish_closing)
+    closing.callback(lambda: _close(grips.nics.values()))
+    closing.callback(lambda: _crash(grips.tors.values()))
+    closing.callback(grips.watcher.stop)
+    closing.callback(stacks.close)
+    return closing
 
 
 def _close(nics: Iterable[HostNic]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import hpn
 from testbed.errors import InputError
+from tests.product.hpn import skip_without_sandbox
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "api.md").read_text()
@@ -42,6 +43,23 @@ def test_importing_it_waits_for_nothing() -> None:
 def test_it_is_the_command_as_a_module() -> None:
     said = subprocess.run([sys.executable, "-m", "hpn", "presets"], cwd=ROOT, capture_output=True, text=True)
     assert "tiny-fat-tree" in said.stdout, said.stderr
+
+
+def test_a_script_breaks_a_lab_and_mends_it() -> None:
+    """With the levers of faults; each gives back what it takes."""
+    skip_without_sandbox()
+
+    async def one_port_less(lab: hpn.Lab) -> list[bool]:
+        link = lab.fabric.nics[0].links[0]
+        cut = hpn.LabLevers.of(lab).cut([(link, link.lower.node)])
+        cut.do()
+        await lab.wait_for(lambda: not lab.link_up(link.name), 10)
+        seen = [lab.link_up(link.name)]
+        await cut.undo()
+        await lab.converged(30)
+        return [*seen, lab.link_up(link.name)]
+
+    assert hpn.on_lab(hpn.load_fabric("tiny"), one_port_less) == [False, True]
 
 
 def test_a_drill_changed_in_memory_is_no_drill_for_a_guest(tmp_path: Path) -> None:

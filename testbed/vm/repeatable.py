@@ -2,6 +2,8 @@
 
 Its clock moves by 256 ns whenever it is read, and opening a file reads it. So all files are found along the same way
 and as byte code, and a command begins on a whole second of the guest, where what came before it is forgotten.
+(The first look at a functools.cached_property reads it too, by the lock it takes in Python 3.11: a new one in what a
+run does moves all later times.)
 """
 
 from __future__ import annotations

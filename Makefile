@@ -45,8 +45,8 @@ ONLY :=
 mutants: setup
 	$(VENV)/bin/python -m tests.mutants $(if $(KIND),--kind $(KIND)) $(ONLY)
 
-# Every drill with FRR in every switch in the place of BIRD, in virtual time (some 15 minutes); those that count on a
-# withdrawal below 100 ms fail (docs/architectures.md).
+# Every drill with FRR in every switch in the place of BIRD, in virtual time (half an hour). Those that count on a
+# withdrawal below 100 ms fail, two do not start (docs/architectures.md).
 frr: kernel
 	$(VENV)/bin/python -m tests.product.frr_library runs/frr-drills
 	$(HPN) ci run runs/frr-drills/suite.yaml --out runs/frr $(if $(JOBS),--jobs $(JOBS))

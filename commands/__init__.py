@@ -40,5 +40,6 @@ COMMANDS: Registry[Command] = Registry(
         }.items()
         for name in names
     ),
+    of=Command,
 )
 """Every command by name; ``COMMANDS.add(Command("mine", __name__))`` is how a plug-in brings its own."""

@@ -67,7 +67,8 @@ def run(load: Callable[[], object], body: Callable[[], object]) -> NoReturn:
             _drop_output()
     except Exception:  # noqa: BLE001  # Python would end with 1, which says that the network failed
         traceback.print_exc()
-        click.echo("hpn: this is a mistake of hpn itself, and says nothing of the network; please report it", err=True)
+        whose = f"hpn itself or of a plug-in ({', '.join(loaded)})" if (loaded := plugins.loaded()) else "hpn itself"
+        click.echo(f"hpn: this is a mistake of {whose}, and says nothing of the network; please report it", err=True)
         code = MachineError.exit_code
     sys.exit(code if isinstance(code, int) else 0)
 

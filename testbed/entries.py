@@ -6,7 +6,9 @@ for when the registry is made, so that one which forgets something is an error a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Generic, TypeVar
 
 Entry = TypeVar("Entry")
@@ -21,11 +23,17 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         key: Callable[[Entry], str],
         entries: Iterable[Entry],
         lacks: Callable[[Entry], Iterable[str]] = lambda _entry: (),
+        *,
+        of: type | None = None,
     ) -> None:
-        """``what`` one of them is called; ``key`` of an entry, and what it ``lacks``. TypeError as ``add``."""
+        """``what`` one of them is called; ``key`` of an entry, and what it ``lacks``; they are ``of`` a class.
+
+        TypeError as ``add``.
+        """
         self.what = what
         self._key = key
         self._lacks = lacks
+        self._of = of
         self._entries: dict[str, Entry] = {}
         for entry in entries:
             self.add(entry)
@@ -33,11 +41,14 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     def add(self, entry: Entry) -> None:
         """Add an entry behind the others, as plug-ins do.
 
-        TypeError when its key is taken, or when it does not say what every entry has to.
+        TypeError when its key is taken, when it does not say what every entry has to, or is something else.
         """
-        missing = sorted(self._lacks(entry))
+        if self._of is not None and not isinstance(entry, self._of):
+            raise TypeError(f"{entry!r} is no {self.what}: that is a {self._of.__module__}.{self._of.__name__}")
+        missing = sorted({*self._lacks(entry), *_mistaken(entry)})
         if missing:
-            raise TypeError(f"{self.what} {_name(entry)} does not say its {', '.join(missing)}")
+            name = entry.__name__ if isinstance(entry, type) else repr(self._key(entry))
+            raise TypeError(f"{self.what} {name} does not say its {', '.join(missing)}")
         key = self._key(entry)
         if key in self._entries:
             raise TypeError(f"{self.what} {key!r} is there already; give this one another name")
@@ -53,5 +64,19 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         return len(self._entries)
 
 
-def _name(entry: object) -> str:
-    return entry.__name__ if isinstance(entry, type) else repr(entry)
+def _mistaken(entry: object) -> Iterator[str]:
+    """Fields of a dataclass that hold something else than they are for, where it can be told: classes and callables.
+
+    An argument that is left out shifts those behind it; most of what then stands in the wrong place is of another type.
+    """
+    if isinstance(entry, type) or not is_dataclass(entry):
+        return
+    known = vars(sys.modules[type(entry).__module__])
+    for field in fields(entry):
+        value, kind = getattr(entry, field.name), known.get(str(field.type))
+        if str(field.type).startswith("Callable["):
+            wrong = not callable(value) if "| None" not in str(field.type) else not (value is None or callable(value))
+        else:
+            wrong = isinstance(kind, type) and not isinstance(value, kind)
+        if wrong:
+            yield field.name

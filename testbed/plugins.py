@@ -16,6 +16,7 @@ from pathlib import Path
 from testbed.errors import InputError
 
 VARIABLE = "HPN_PLUGINS"
+_PREFIX = "hpn_plugin_"
 
 
 def use(folders: Sequence[Path]) -> None:
@@ -41,13 +42,18 @@ def load_all() -> None:
             _load(file)
 
 
+def loaded() -> tuple[str, ...]:
+    """The files of the plug-ins that are loaded."""
+    return tuple(str(module.__file__) for name, module in sys.modules.items() if name.startswith(_PREFIX))
+
+
 def environment() -> Mapping[str, str]:
     """For a command elsewhere that sees the same files."""
     return {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
 
 
 def _load(file: Path) -> None:
-    name = f"hpn_plugin_{file.stem}"
+    name = f"{_PREFIX}{file.stem}"
     known = sys.modules.get(name)
     if known is not None:
         if known.__file__ != str(file):

@@ -152,6 +152,7 @@ CHOICES: Registry[SourcePorts] = Registry(
         SourcePorts("in-turn", in_turn, False),
         SourcePorts("hash", hashed, False),
     ),
+    of=SourcePorts,
 )
 """How source ports are chosen, by the word in a drill file."""
 

@@ -139,6 +139,7 @@ PATTERNS: Registry[Pattern] = Registry(
             timed=True,
         ),
     ),
+    of=Pattern,
 )
 """Traffic patterns by the word in a drill file."""
 
@@ -174,6 +175,8 @@ def flows_for(
         raise InputError(f"unknown traffic pattern {pattern!r}; write {' or '.join(PATTERNS)}")
     asked = Asked(fabric, fabric.spec.seed if seed is None else seed, across_segments, size_bytes, every_ns)
     chosen = PATTERNS[pattern].demand(asked)
+    if not chosen:
+        raise InputError(f"the pattern {pattern!r} finds nobody to send here; take another, or another topology")
     if len(chosen) * queue_pairs > MAX_FLOWS:
         raise InputError(f"{len(chosen) * queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
     destinations: dict[str, int] = {}

@@ -20,6 +20,7 @@ class Dim(LinkFault):
 
     KIND: ClassVar[str] = "dim"
     TELLS: ClassVar[Told] = Told.NOBODY
+    STEADY: ClassVar[bool] = True
     SESSIONS_DOWN: ClassVar[bool] = False
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_INGRESS})
     PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR

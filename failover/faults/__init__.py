@@ -1,9 +1,9 @@
 """The fault catalogue: what can be broken, what host and switch see of it, and when its edges are due. Pure.
 
-A new fault is one frozen dataclass in a module here, listed in ``FAULTS``: its first field is the target, every
-other field a parameter of the drill file (``parameter`` carries its unit and range), and what ``Fault`` asks of every
-kind it says of itself: how it is done to a lab too, by the levers a lab has (``failover.faults.levers``). Which faults
-may overlap follows from what they say (``failover.faults.compose``).
+A new fault is one frozen dataclass in a module here, listed in ``_ALL``, from which ``FAULTS`` is made: its first field
+is the target, every other field a parameter of the drill file (``parameter`` carries its unit and range), and what
+``Fault`` asks of every kind it says of itself: how it is done to a lab too, by the levers a lab has
+(``failover.faults.levers``). Which faults may overlap follows from what they say (``failover.faults.compose``).
 """
 
 from __future__ import annotations

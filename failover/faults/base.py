@@ -196,12 +196,18 @@ class CarrierFault(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class LinkFault(CarrierFault):
-    """What faults of one link have in common, unless they say otherwise."""
+class LinkFault(Fault):
+    """Where faults of one link are, and that they come and go once. What they do to it is for each to say."""
 
     TARGET: ClassVar[TargetKind] = TargetKind.LINK
+    PART: ClassVar[SwitchPart] = SwitchPart.NONE
+    REPAIRS_ITSELF: ClassVar[bool] = False
 
     link: str
+
+    def edges(self, at_ns: int, for_ns: int | None) -> tuple[PlannedEdge, ...]:
+        """Come once and go once."""
+        return once(at_ns, for_ns)
 
     @property
     def target(self) -> str:
@@ -215,6 +221,11 @@ class LinkFault(CarrierFault):
     def nodes_hit(self) -> tuple[str, ...]:
         """No node: both ends live on."""
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCarrierFault(CarrierFault, LinkFault):
+    """What faults share, unless they say otherwise, that take the carrier of one link."""
 
 
 @dataclass(frozen=True, slots=True)

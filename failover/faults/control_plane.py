@@ -10,6 +10,7 @@ from failover.faults.base import (
     AS_OFTEN_AS_A_TOR,
     MS,
     LinkFault,
+    Need,
     PlannedEdge,
     PlannedFault,
     SwitchPart,
@@ -127,8 +128,10 @@ class BgpReset(LinkFault):
     KIND: ClassVar[str] = "bgp-reset"
     TARGET: ClassVar[TargetKind] = TargetKind.UPLINK
     TELLS: ClassVar[Told] = Told.NEIGHBOURS
+    STEADY: ClassVar[bool] = True
     REPAIRS_ITSELF: ClassVar[bool] = True
     SESSIONS_DOWN: ClassVar[bool] = False
+    NEEDS: ClassVar[frozenset[Need]] = frozenset()
     PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
     WANTS_SESSIONS: ClassVar[bool] = True
 

@@ -8,7 +8,6 @@ makes an end that still hears everything stop, when its Mux has coupled control,
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -45,17 +44,10 @@ class _Silent(LinkFault):
     """What these faults share: nobody is told. What it hides, and what hides it, is for each to say."""
 
     TELLS: ClassVar[Told] = Told.NOBODY
+    STEADY: ClassVar[bool] = True
     SESSIONS_DOWN: ClassVar[bool] = False
     NEEDS: ClassVar[frozenset[Need]] = frozenset({Need.NFT_INGRESS})
     PER_MONTH: ClassVar[float] = AS_OFTEN_AS_A_TOR
-
-    @abstractmethod
-    def silences(self) -> frozenset[Stream]:
-        """As ``Fault``."""
-
-    @abstractmethod
-    def shows_in(self) -> frozenset[Stream]:
-        """As ``Fault``."""
 
 
 @dataclass(frozen=True, slots=True)

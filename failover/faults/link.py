@@ -7,13 +7,13 @@ from enum import StrEnum
 from typing import ClassVar
 
 from failover.analysis.model import EdgeKind
-from failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkFault, PlannedEdge, TargetKind
+from failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkCarrierFault, PlannedEdge, TargetKind
 from failover.faults.fields import Unit, choice, parameter
 from failover.faults.levers import Action, Levers
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut(LinkFault):
+class _Cut(LinkCarrierFault):
     """The lower end is taken down; the upper loses carrier with it."""
 
     def act(self, levers: Levers) -> Action:
@@ -43,7 +43,7 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AdminDown(LinkFault):
+class AdminDown(LinkCarrierFault):
     """Someone shuts one ``end`` of an access link: that end is down by will, the other loses carrier.
 
     Hardware: 'shutdown' turns the laser off, so the far end sees loss of signal; a veth does the same. The end that was

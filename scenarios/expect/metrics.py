@@ -19,4 +19,5 @@ METRICS: Registry[Metric] = Registry(
         *ports.METRICS,
         *whole.METRICS,
     ),
+    of=Metric,
 )

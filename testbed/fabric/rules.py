@@ -28,6 +28,18 @@ def _meaningless(spec: FabricSpec) -> Iterator[Problem]:
         where = tuple(key.split("."))
         if _value(spec, where) != _value(_DEFAULTS, where):
             yield where, f"{key} means nothing to {spec.architecture}: {way_out}"
+    yield from _no_cores(spec)
+
+
+def _no_cores(spec: FabricSpec) -> Iterator[Problem]:
+    """An architecture without Cores is one network, where it does not say itself what that means to a key."""
+    architecture = ARCHITECTURES[spec.architecture]
+    if architecture.cores:
+        return
+    for key in ("pods", "cores", "core_groups", "core_ports"):
+        given, only = getattr(spec, key), getattr(_DEFAULTS, key)
+        if given != only and key not in architecture.meaningless:
+            yield (key,), f"{key} is {given}, but {architecture.name} has no Cores to join pods; write {only}"
 
 
 def _value(spec: FabricSpec, where: tuple[str, ...]) -> object:

@@ -17,7 +17,7 @@ def _lacks(kind: LagKind) -> Iterable[str]:
 
 
 DATAPATHS: Registry[LagKind] = Registry(
-    "LAG datapath", lambda kind: kind.name, (host_bond.KERNEL, host_nft.NFT), _lacks
+    "LAG datapath", lambda kind: kind.name, (host_bond.KERNEL, host_nft.NFT), _lacks, of=LagKind
 )
 
 

@@ -7,4 +7,4 @@ from testbed.routing.bgp import DaemonKind, lacks
 from testbed.routing.bird.daemon import BIRD
 from testbed.routing.frr.daemon import FRR
 
-DAEMONS: Registry[DaemonKind] = Registry("BGP daemon", lambda kind: kind.name, (BIRD, FRR), lacks)
+DAEMONS: Registry[DaemonKind] = Registry("BGP daemon", lambda kind: kind.name, (BIRD, FRR), lacks, of=DaemonKind)

@@ -117,6 +117,7 @@ ENGINES: Registry[EngineSpec] = Registry(
         ),
     ),
     _lacks,
+    of=EngineSpec,
 )
 """Every engine, in the order in which they are listed."""
 

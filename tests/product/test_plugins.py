@@ -62,6 +62,24 @@ def test_what_a_plug_in_imports_does_not_hide_those_after_it(tmp_path: Path) -> 
     assert shown.returncode == 0, shown.stderr
 
 
+def test_pods_that_nothing_joins_are_told(tmp_path: Path) -> None:
+    (tmp_path / "pods.yaml").write_text("architecture: one-rack\nsegments: 1\naggs: 0\npods: 2\ncores: 2\n")
+    found = hpn("--plugin", str(OWN), "plan", str(tmp_path / "pods.yaml"))
+    assert f"{tmp_path}/pods.yaml:4: pods is 2, but one-rack has no Cores to join pods; write 1" in found.stderr
+    assert f"{tmp_path}/pods.yaml:5: cores is 2, but one-rack has no Cores to join pods; write 0" in found.stderr
+
+
+def test_a_plug_in_that_fails_when_it_is_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from traffic.patterns import PATTERNS, Pattern\nPATTERNS.add(Pattern('mine', 'x', lambda: []))\n"
+    )
+    (tmp_path / "mine.yaml").write_text(DRILL.read_text().replace("pattern: ring", "pattern: mine"))
+    found = hpn("--plugin", str(OWN), "--plugin", str(tmp_path), "drill", "validate", str(tmp_path / "mine.yaml"))
+    assert found.returncode == 3
+    assert f"a mistake of hpn itself or of a plug-in ({OWN}/" in found.stderr
+    assert f"{tmp_path}/mine.py)" in found.stderr
+
+
 def test_a_command_of_a_plug_in_is_listed_and_run() -> None:
     assert "cabling    Print every cable of a topology" in hpn("--plugin", str(OWN), "--help").stdout
     printed = hpn("--plugin", str(OWN), "cabling", "tiny-fat-tree")
@@ -98,7 +116,7 @@ def test_a_command_that_is_announced_and_not_there_is_told(tmp_path: Path) -> No
         (
             "from failover.faults import FAULTS\nfrom failover.faults.base import LinkFault\n\n\n"
             "class Half(LinkFault):\n    KIND = 'half'\n\n\nFAULTS.add(Half)\n",
-            "mine.py:9: TypeError: fault Half does not say its PER_MONTH, act",
+            "mine.py:9: TypeError: fault Half does not say its NEEDS, PER_MONTH, SESSIONS_DOWN, STEADY, TELLS, act",
         ),
     ],
 )

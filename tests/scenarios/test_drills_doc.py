@@ -89,8 +89,13 @@ def test_the_table_of_metrics_is_what_they_say_of_themselves() -> None:
 
 
 def test_patterns_and_source_ports_are_there_and_a_workload_left_out_is_the_workload_by_default() -> None:
-    assert all(f"`{pattern.name}`: {pattern.summary}" in TEXT for pattern in PATTERNS.values())
-    assert all(f"`{word}`: " in TEXT for word in CHOICES)
+    for pattern in PATTERNS.values():
+        assert f"`{pattern.name}`: {pattern.summary}" in TEXT, f"docs/drills.md does not explain {pattern.name}"
+    for word in CHOICES:
+        assert f"`{word}`: " in TEXT, f"docs/drills.md does not explain {word}"
+    for key, words in (("pattern", PATTERNS), ("source_ports", CHOICES)):
+        values = next(line for line in TEXT.splitlines() if line.startswith(f"| `{key}` |")).split("|")[2]
+        assert values.strip() == ", ".join(f"`{word}`" for word in words), f"the row of {key} in docs/drills.md"
     section = WorkloadSection()
     assert {name: getattr(section, name) for name in WorkloadSection.model_fields} == {
         field.name: field.default for field in fields(Workload) if field.name != "seed"

@@ -14,7 +14,7 @@ from testbed.fabric.model import Fabric, Nic
 from testbed.fabric.spec import FabricSpec
 from traffic.flow import Transfers
 from traffic.framing import wire_bytes
-from traffic.patterns import PATTERNS, Asked, Stream, flows_for, incast, pairs, permutation
+from traffic.patterns import PATTERNS, Asked, Pattern, Stream, flows_for, incast, pairs, permutation
 
 shapes = st.builds(
     lambda segments, hosts, spare, rails: build(
@@ -126,3 +126,10 @@ def test_only_a_timed_pattern_makes_something_of_size_and_every() -> None:
     asked = Asked(fabric, 1, True, 4096, 500_000_000)
     for pattern in PATTERNS.values():
         assert any(not isinstance(each, Stream) for each in pattern.demand(asked)) == pattern.timed
+
+
+def test_a_pattern_that_finds_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be a drill without traffic, in which nothing can fail."""
+    monkeypatch.setitem(PATTERNS._entries, "nobody", Pattern("nobody", "nobody sends", lambda _asked: []))
+    with pytest.raises(InputError, match="the pattern 'nobody' finds nobody to send here"):
+        flows_for(build(FabricSpec(name="one")), "nobody", load=0.4)

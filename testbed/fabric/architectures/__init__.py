@@ -21,7 +21,7 @@ class Architectures(Registry[Architecture]):
     def __init__(self, *entries: Architecture) -> None:
         """TypeError as ``add``."""
         self.presets: Registry[Preset] = Registry("preset", lambda preset: preset.name, ())
-        super().__init__("architecture", lambda architecture: architecture.name, entries)
+        super().__init__("architecture", lambda architecture: architecture.name, entries, of=Architecture)
 
     def add(self, entry: Architecture) -> None:
         """Add one behind the others, and its presets behind theirs. TypeError when a name is taken."""

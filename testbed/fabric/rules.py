@@ -7,11 +7,11 @@ from functools import reduce
 
 from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.architectures.architecture import Problem
-from testbed.fabric.daemons import RULES
 from testbed.fabric.spec import FabricSpec
 from testbed.files.check import did_you_mean
 from testbed.files.document import shorten
 from testbed.lag.datapaths import AUTO, DATAPATHS, candidates
+from testbed.routing.daemons import DAEMONS
 
 _DEFAULTS = FabricSpec()
 
@@ -84,9 +84,9 @@ def _timers(spec: FabricSpec) -> Iterator[Problem]:
 
 def _daemon(spec: FabricSpec) -> Iterable[Problem]:
     name = spec.bgp.daemon
-    if name in RULES:
-        return RULES[name](spec)
-    return [(("bgp", "daemon"), f"bgp.daemon is {shorten(name)}; {did_you_mean(name, RULES, 'write one of')}")]
+    if name in DAEMONS:
+        return DAEMONS[name].contradictions(spec)
+    return [(("bgp", "daemon"), f"bgp.daemon is {shorten(name)}; {did_you_mean(name, DAEMONS, 'write one of')}")]
 
 
 def _lag(spec: FabricSpec) -> Iterator[Problem]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.fabric.daemons import RULES
+from testbed.fabric.architectures.architecture import Problem
 from testbed.fabric.model import Fabric, Node
+from testbed.fabric.spec import FabricSpec
 from testbed.kernel.ns import NetNs
 from testbed.routing.child import Child
 from testbed.routing.sessions import Sessions
@@ -152,7 +153,8 @@ class BgpDaemon(ABC):
 class DaemonKind:
     """A program, or a suite of them, that speaks BGP in the switches of a lab.
 
-    ``missing``: why this machine cannot run it, with the way out. ``folder``: of the files of all its switches, in the
+    ``missing``: why this machine cannot run it, with the way out. ``contradictions``: what of a topology it cannot
+    honour, each with its key and the way out. ``folder``: of the files of all its switches, in the
     sandbox's own /run; it is to be there when the first is started. ``route_protocol``: of its routes in the kernel.
     ``scan_ms``: how often it looks at its interfaces by itself, 0 when never. ``memory``: bytes per switch, measured.
     """
@@ -161,12 +163,8 @@ class DaemonKind:
     missing: Callable[[], str | None]
     version: Callable[[], str]
     make: Callable[[Fabric, Node, NetNs, EventSink], BgpDaemon]
+    contradictions: Callable[[FabricSpec], Iterable[Problem]]
     folder: Path
     route_protocol: int
     scan_ms: int
     memory: int
-
-
-def lacks(kind: DaemonKind) -> list[str]:
-    """What an entry must have beside itself."""
-    return [] if kind.name in RULES else ["rules in testbed.fabric.daemons"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from testbed.entries import Registry
-from testbed.routing.bgp import DaemonKind, lacks
+from testbed.routing.bgp import DaemonKind
 from testbed.routing.bird.daemon import BIRD
 from testbed.routing.frr.daemon import FRR
 
-DAEMONS: Registry[DaemonKind] = Registry("BGP daemon", lambda kind: kind.name, (BIRD, FRR), lacks, of=DaemonKind)
+DAEMONS: Registry[DaemonKind] = Registry("BGP daemon", lambda kind: kind.name, (BIRD, FRR), of=DaemonKind)

@@ -6,25 +6,25 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.entries import Registry
 from testbed.errors import MachineError
 from testbed.fabric.build import build
-from testbed.fabric.daemons import RULES
+from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import BgpSpec, FabricSpec
 from testbed.kernel import programs
 from testbed.lab.service.preflight import check
-from testbed.routing.bgp import lacks
 from testbed.routing.bird.daemon import BIRD
 from testbed.routing.daemons import DAEMONS
 
 
-def test_what_a_topology_may_name_can_be_run() -> None:
-    assert list(DAEMONS) == list(RULES)
-
-
-def test_a_daemon_of_which_nobody_knows_what_it_can_carry_is_no_entry() -> None:
-    with pytest.raises(TypeError, match=r"does not say its rules in testbed\.fabric\.daemons"):
-        Registry("BGP daemon", lambda kind: kind.name, (replace(BIRD, name="gobgp"),), lacks)
+def test_a_daemon_that_is_added_can_be_named_and_says_what_it_cannot_carry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it cannot carry is part of its entry: there is no second list."""
+    wanted = FabricSpec(bgp=BgpSpec(daemon="gobgp"))
+    assert contradictions(wanted) == [
+        (("bgp", "daemon"), "bgp.daemon is 'gobgp'; write one of bird, frr"),
+    ]
+    never = replace(BIRD, name="gobgp", contradictions=lambda _spec: [(("segments",), "too many for it")])
+    monkeypatch.setitem(DAEMONS._entries, "gobgp", never)
+    assert contradictions(wanted) == [(("segments",), "too many for it")]
 
 
 @pytest.mark.parametrize(

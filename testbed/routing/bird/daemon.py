@@ -7,6 +7,7 @@ from pathlib import Path
 
 from testbed.errors import MachineError
 from testbed.events import EventSink
+from testbed.fabric.architectures.architecture import nothing_more
 from testbed.fabric.model import Fabric, Node
 from testbed.kernel import programs
 from testbed.kernel.ns import NetNs
@@ -96,6 +97,7 @@ BIRD = DaemonKind(
     missing=_missing,
     version=bird_version,
     make=BirdDaemon,
+    contradictions=nothing_more,
     folder=FOLDER,
     route_protocol=PROTO_BIRD,
     scan_ms=SCAN_S * 1_000,

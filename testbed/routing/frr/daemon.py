@@ -18,6 +18,7 @@ from testbed.kernel.ns import NetNs
 from testbed.kernel.rtnl import PROTO_BGP
 from testbed.routing.bgp import BgpDaemon, DaemonKind
 from testbed.routing.frr import config
+from testbed.routing.frr.limits import contradictions
 from testbed.routing.frr.log import has_started, session_change
 from testbed.routing.frr.vty import command_now
 from testbed.routing.neighbours import access_subnets, neighbours
@@ -148,6 +149,7 @@ FRR = DaemonKind(
     missing=_missing,
     version=frr_version,
     make=FrrDaemon,
+    contradictions=contradictions,
     folder=FOLDER,
     route_protocol=PROTO_BGP,
     scan_ms=0,

@@ -1,15 +1,16 @@
-"""Which fabrics each BGP daemon can carry; how it is run is said in ``testbed.routing.daemons``. Pure."""
+"""What FRR, as it is run here, cannot carry. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.architectures.architecture import Problem, nothing_more
+from testbed.fabric.architectures.architecture import Problem
 from testbed.fabric.spec import BgpSpec, FabricSpec
 
 
-def _frr(spec: FabricSpec) -> Iterator[Problem]:
+def contradictions(spec: FabricSpec) -> Iterator[Problem]:
+    """What a specification asks of it in vain, with the way out."""
     if spec.bgp.bfd is not None:
         yield ("bgp", "bfd"), "bgp.bfd runs beside BIRD alone here; leave it out, or write daemon: bird"
     usual = BgpSpec()
@@ -20,7 +21,3 @@ def _frr(spec: FabricSpec) -> Iterator[Problem]:
     if spec.pods > 1 and spec.cores and core_ports == "preset":
         text = "FRR does not fill the tables of the Cores' preset ports; write core_ports: hash, or bgp: {daemon: bird}"
         yield ("bgp", "daemon"), text
-
-
-RULES: Mapping[str, Callable[[FabricSpec], Iterable[Problem]]] = {"bird": nothing_more, "frr": _frr}
-"""By the daemon's name in topology files: what is wrong with a specification for it."""

@@ -1,4 +1,4 @@
-"""Where jobs of a campaign are run: in this process, in processes beside it, in guests; ``machines`` has others.
+"""Where jobs of a campaign are run: in processes beside this one, in guests; ``machines`` has others.
 
 Everywhere the very same command is run (``scenarios.campaign.block``), so that an engine is only a way to get a job
 there and its report back.
@@ -44,25 +44,6 @@ class Pool(Protocol):
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
         """Every job with its report, in the order they end. Closed early, it ends what runs."""
-
-
-def here(job: Job) -> Report:
-    """Run a job in a sandbox of this very process: what is patched here is patched there."""
-    with tempfile.TemporaryDirectory(prefix="hpn-campaign-") as made:
-        code = block.run(job, Path(made))
-        report = block.read_report(Path(made))
-    return replace(report, crash=f"the lab's process ended with code {code}") if code else report
-
-
-class InThisProcess:
-    """One job after the other, by ``here``."""
-
-    width = 1
-
-    def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
-        """See ``Pool``."""
-        for job in jobs:
-            yield job, here(job)
 
 
 class Processes:

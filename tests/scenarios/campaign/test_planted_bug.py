@@ -6,6 +6,8 @@ host A ---- ToR A.0 -- Agg -- ToR B.0 --x-- host B      ToR B.0 goes on announci
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from results.verdict import Outcome
-from scenarios.campaign import report
+from scenarios.campaign import block, report
 from scenarios.campaign.campaign import carry_out
 from scenarios.campaign.drillfile import is_valid
 from scenarios.campaign.journal import Shrunk, load
 from scenarios.campaign.plan import choices, draw
-from scenarios.campaign.pools import InThisProcess
-from scenarios.campaign.result import Invariant
+from scenarios.campaign.pools import Done
+from scenarios.campaign.result import Invariant, Job
 from scenarios.drill.load import load_drill
 from scenarios.run import session
 from scenarios.run.order import Order
@@ -28,6 +30,19 @@ from testbed.routing.hostroutes import HostRouteDaemon
 from tests.scenarios.campaign.samples import PLAN, TINY
 
 KINDS = ("link-down", "admin-down", "bgp-reset")
+
+
+class InThisProcess:
+    """One job after the other, each in a sandbox of this very process: what is patched here is patched there."""
+
+    width = 1
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
+        for job in jobs:
+            with tempfile.TemporaryDirectory(prefix="hpn-campaign-") as made:
+                code = block.run(job, Path(made))
+                told = block.read_report(Path(made))
+            yield job, replace(told, crash=f"the lab's process ended with code {code}") if code else told
 
 
 def never_withdraw(patch: pytest.MonkeyPatch) -> None:

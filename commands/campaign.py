@@ -12,7 +12,7 @@ from commands.where import engine_option, virtual_time_option
 from scenarios.campaign import campaign as campaigns
 from scenarios.campaign import report as campaign_report
 from scenarios.campaign.journal import load as load_campaign
-from scenarios.campaign.pools import pool_for
+from scenarios.campaign.where import pool_for
 from testbed.fabric.load import load_fabric
 from testbed.vm.engines import asked_for
 

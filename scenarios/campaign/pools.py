@@ -24,7 +24,6 @@ from scenarios.campaign import block
 from scenarios.campaign.result import Job, Report, Result
 from scenarios.run.job import Job as Elsewhere
 from scenarios.run.job import beside, in_guest
-from testbed.errors import InputError, MachineError
 from testbed.vm.engines import HOST, EngineSpec, named
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -80,22 +79,6 @@ class Processes:
                     kill(pid)
                 wait(running)
                 shutil.rmtree(self._scratch, ignore_errors=True)
-
-
-def pool_for(engine: str, folder: Path, jobs: int | None, scheduler: str | None) -> Pool:
-    """The pool that was asked for: ``jobs`` (None: one per core) processes here, or the workers of a scheduler.
-
-    MachineError when dask.distributed is not installed or no scheduler with workers answers.
-    """
-    if scheduler is not None:
-        if jobs is not None:
-            raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
-        try:
-            from scenarios.campaign.machines import Machines
-        except ImportError:
-            raise MachineError("--scheduler needs dask.distributed: pip install 'hpn[campaign]'") from None
-        return Machines(scheduler, engine)
-    return Processes(jobs or len(os.sched_getaffinity(0)), folder / SCRATCH, engine)
 
 
 def run_job(job: Job, engine: str, scratch: Path | None = None, running: set[int] | None = None) -> Report:

@@ -12,8 +12,9 @@ from pydantic import TypeAdapter
 
 from scenarios.campaign import pools
 from scenarios.campaign.block import REPORT, read_report
-from scenarios.campaign.pools import Processes, last_words, pool_for, run_job
+from scenarios.campaign.pools import Processes, last_words, run_job
 from scenarios.campaign.result import Job, Report, Result
+from scenarios.campaign.where import pool_for
 from testbed.errors import InputError, MachineError
 from testbed.vm.engines import EngineSpec
 from tests.scenarios.campaign.samples import CUT, PLAN, sequence

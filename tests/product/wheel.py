@@ -62,9 +62,10 @@ def install(folder: Path) -> Installed:
     packages = folder / "env" / _site_packages()
     _pip("install", "--no-index", "--no-deps", str(wheel), python=folder / "env" / "bin" / "python")
     theirs = sysconfig.get_path("purelib")
-    (packages / "dependencies.pth").write_text(f"{theirs}\n")
+    # Not as sitecustomize: Debian's Python has one of its own, which comes first.
+    (packages / "dependencies.pth").write_text(f"{theirs}\nimport no_checkout\n")
     watch = _NO_CHECKOUT.format(checkout=f"{ROOT}/", packages=theirs, prefix=sys.prefix, base=sys.base_prefix)
-    (packages / "sitecustomize.py").write_text(watch)
+    (packages / "no_checkout.py").write_text(watch)
     (folder / "elsewhere").mkdir()
     return Installed(wheel, folder / "env" / "bin" / "python", folder / "elsewhere")
 

@@ -16,8 +16,11 @@ from tests.routing.asking import as_paths, sessions
 from tests.routing.minilab import MiniLab
 
 CORE_PORTS: dict[str, CorePorts] = {"bird": "preset", "frr": "hash"}
-PEER_DIED = {"bird": "Connection closed", "frr": "Peer closed the session"}
-"""What a daemon says of a session whose other end crashed."""
+PEER_DIED = {
+    "bird": {"Connection closed", "Connection lost (Connection reset by peer)"},
+    "frr": {"Peer closed the session"},
+}
+"""What a daemon says of a session whose other end crashed; the kernel resets one with words that nobody had read."""
 
 
 @pytest.fixture(params=DAEMONS)
@@ -124,7 +127,7 @@ async def test_sessions_are_told_as_they_come_and_go_and_a_crashed_daemon_comes_
     died = [e for e in lab.events if e.kind is EventKind.DAEMON]
     assert [(e.node, e.what, e.detail["exit_code"]) for e in died] == processes * [("p0.a0.0", "died", -9)]
     reasons = {(e.node, e.subject): e.detail["reason"] for e in lab.events if e.kind is EventKind.BGP}
-    assert reasons["p0.s0.t0.0", "up0"] == PEER_DIED[daemon]
+    assert reasons["p0.s0.t0.0", "up0"] in PEER_DIED[daemon]
     assert reasons["p0.a0.0", "s0r0t0"] == f"{agg.TITLE} died"
     agg.start()
     await lab.until(lambda: agg.established == {"s0r0t0", "s1r0t0"})

@@ -205,6 +205,17 @@ class Sniffer:
         if frame[12:14] == b"\x08\x00" and frame[36:38] == (4791).to_bytes(2, "big"):
             self.seen.append(frame)
 
+    def words(self) -> set[tuple[int, int]]:
+        """Opcode and source port of each."""
+        return {(frame[42], int.from_bytes(frame[34:36], "big")) for frame in self.seen}
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    """Wait for what is on the wire."""
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.02)
+
 
 def _scapy_icrc(frame: bytes) -> bytes:
     packet = IP(frame[14:])
@@ -221,12 +232,16 @@ def _scapy_icrc(frame: bytes) -> bytes:
 async def test_a_moved_queue_pair_uses_its_new_source_ports_and_loses_nothing(tmp_path: Path) -> None:
     bench = Bench(nets.chain(), nets.flows(2, 2000), tmp_path)
     frames = Sniffer(bench.net.b)
+    ports = {(wire.RC_SEND_ONLY, f.sport) for f in bench.flows} | {
+        (wire.RC_ACKNOWLEDGE, f.ack_sport) for f in bench.flows
+    }
+    moved = {(wire.RC_SEND_ONLY, 0xFEDC), (wire.RC_ACKNOWLEDGE, 0xFEDD)}
     async with bench.sending() as engine:
         with frames:
-            await asyncio.sleep(0.2)
+            await _until(lambda: ports <= frames.words())
             moved_at = await engine.move(0, 0xFEDC)
             await engine.move_ack(0, 0xFEDD)
-            await asyncio.sleep(0.2)
+            await _until(lambda: moved <= frames.words())
             with bench.net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as selfish:
                 selfish.bind((nets.A_IP, 0xFACE))
                 with pytest.raises(MachineError, match="stays where it is"):
@@ -237,11 +252,7 @@ async def test_a_moved_queue_pair_uses_its_new_source_ports_and_loses_nothing(tm
     assert set(sent["sport"][sent["sent_ns"] < moved_at].tolist()) == {bench.flows[0].sport}
     assert set(sent["sport"][sent["sent_ns"] > moved_at].tolist()) == {0xFEDC}
     assert set(run.sent["sport"][run.sent["flow"] == 1].tolist()) == {bench.flows[1].sport}
-    on_wire = {(f[42], int.from_bytes(f[34:36], "big")) for f in frames.seen}
-    ports = {(wire.RC_SEND_ONLY, f.sport) for f in bench.flows} | {
-        (wire.RC_ACKNOWLEDGE, f.ack_sport) for f in bench.flows
-    }
-    assert on_wire == ports | {(wire.RC_SEND_ONLY, 0xFEDC), (wire.RC_ACKNOWLEDGE, 0xFEDD)}
+    assert frames.words() == ports | moved
     assert not run.received["flags"].any()
 
 

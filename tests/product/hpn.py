@@ -15,6 +15,7 @@ import pytest
 
 from testbed.errors import MachineError
 from testbed.kernel import sandbox
+from testbed.vm.uml import Uml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE_S = 90
@@ -81,6 +82,14 @@ def skip_without_sandbox() -> None:
     """For tests of commands that make sandboxes themselves."""
     try:
         sandbox.spawn(lambda: 0).wait()
+    except MachineError as error:
+        pytest.skip(str(error))
+
+
+def skip_without_virtual_time() -> None:
+    """For tests of drills in guests whose clock stands still while anything computes."""
+    try:
+        Uml(virtual_time=True).check()
     except MachineError as error:
         pytest.skip(str(error))
 

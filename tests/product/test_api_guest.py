@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
-from tests.product.hpn import skip_without_sandbox
+from tests.product.hpn import skip_without_sandbox, skip_without_virtual_time
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "api" / "compare_two.py"
@@ -20,10 +18,7 @@ EXAMPLE = ROOT / "examples" / "api" / "compare_two.py"
 @pytest.mark.guest
 def test_the_example_runs() -> None:
     skip_without_sandbox()
-    try:
-        Uml(virtual_time=True).check()
-    except MachineError as error:
-        pytest.skip(str(error))
+    skip_without_virtual_time()
     command = [sys.executable, str(EXAMPLE)]
     ran = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr

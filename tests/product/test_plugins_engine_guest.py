@@ -7,8 +7,7 @@ import json
 import pytest
 
 from results.run.folder import RunFolder, load
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
+from tests.product.hpn import skip_without_virtual_time
 from tests.product.test_plugins import hpn
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
@@ -51,10 +50,7 @@ repeatable.begin, runner._Run._judge = begun, judged
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """One run of a drill on the engine of a plug-in."""
     folder = tmp_path_factory.mktemp("plug-ins")
-    try:
-        Uml(virtual_time=True).check()
-    except MachineError as error:
-        pytest.skip(str(error))
+    skip_without_virtual_time()
     (folder / "engine.py").write_text(ENGINE)
     (folder / "audit.py").write_text(AUDIT)
     command = ("drill", "run", "link-down", "--engine", "mine", "--virtual-time", "--out", str(folder / "out"))

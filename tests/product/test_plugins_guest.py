@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
+from tests.product.hpn import skip_without_virtual_time
 from tests.product.test_plugins import DRILL, OWN, hpn
 
 pytestmark = pytest.mark.guest
@@ -17,10 +16,7 @@ pytestmark = pytest.mark.guest
 
 def run(drill: Path, out: Path) -> subprocess.CompletedProcess[str]:
     """The drill in virtual time, with the plug-ins of the examples."""
-    try:
-        Uml(virtual_time=True).check()
-    except MachineError as error:
-        pytest.skip(str(error))
+    skip_without_virtual_time()
     options = ("--engine", "uml", "--virtual-time", "--out", str(out))
     return hpn("--plugin", str(OWN), "drill", "run", str(drill), *options, COLUMNS="200")
 

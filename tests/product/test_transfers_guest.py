@@ -9,17 +9,13 @@ from pathlib import Path
 import pytest
 
 from results.run.folder import load
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
+from tests.product.hpn import skip_without_virtual_time
 from tests.product.test_plugins import hpn
 
 
 @pytest.mark.guest
 def test_bursts_fill_what_a_cut_leaves_and_the_record_of_transfers_is_that_of_the_packets(tmp_path: Path) -> None:
-    try:
-        Uml(virtual_time=True).check()
-    except MachineError as error:
-        pytest.skip(str(error))
+    skip_without_virtual_time()
     drill = ("drill", "run", "link-down-bursts", "--engine", "uml", "--virtual-time", "--keep-records")
     ran = hpn(*drill, "--out", str(tmp_path), COLUMNS="200")
     assert ran.returncode == 0, ran.stdout + ran.stderr

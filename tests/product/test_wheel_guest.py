@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
+from tests.product.hpn import skip_without_virtual_time
 from tests.product.wheel import install
 
 pytest.importorskip("setuptools", "77", reason="an older setuptools cannot build this project")
@@ -15,10 +14,7 @@ pytest.importorskip("setuptools", "77", reason="an older setuptools cannot build
 
 @pytest.mark.guest
 def test_an_installed_hpn_drills_in_virtual_time(tmp_path: Path) -> None:
-    try:
-        Uml(virtual_time=True).check()
-    except MachineError as error:
-        pytest.skip(str(error))
+    skip_without_virtual_time()
     installed = install(tmp_path)
     ran = installed.hpn("drill", "run", "link-down", "--engine", "uml", "--virtual-time", "--out", str(tmp_path))
     assert ran.returncode == 0, ran.stdout + ran.stderr

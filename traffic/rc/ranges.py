@@ -1,0 +1,62 @@
+"""Sets of packet sequence numbers, and what the wire shows of one. PURE.
+
+Inside, a PSN is absolute and never wraps; the wire carries its lowest 24 bits (IBTA vol. 1, 9.7.2).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from operator import itemgetter
+
+PSN_MASK = 0xFFFFFF
+_HALF = 1 << 23
+
+_START = itemgetter(0)
+_STOP = itemgetter(1)
+
+
+def absolute(psn24: int, near: int) -> int:
+    """The PSN that reads ``psn24`` on the wire and is nearest to ``near``."""
+    return near + ((psn24 - near + _HALF) & PSN_MASK) - _HALF
+
+
+class Ranges:
+    """A set of integers as ranges from start to before stop: sorted, apart from each other. Few are cheap."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, int]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """The lowest range. IndexError when there is none."""
+        return self._parts[0]
+
+    def add(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Put a range in (not empty); returns what of it was not there."""
+        parts = self._parts
+        low = bisect_left(parts, start, key=_STOP)
+        high = bisect_right(parts, stop, lo=low, key=_START)
+        new, at = [], start
+        for there, end in parts[low:high]:
+            if at < there:
+                new.append((at, there))
+            at = max(at, end)
+        if at < stop:
+            new.append((at, stop))
+        if low < high:
+            start, stop = min(start, parts[low][0]), max(stop, at)
+        parts[low:high] = [(start, stop)]
+        return new
+
+    def trim(self, below: int) -> None:
+        """Take out all that is lower than ``below``."""
+        parts = self._parts
+        gone = bisect_right(parts, below, key=_STOP)
+        del parts[:gone]
+        if parts and parts[0][0] < below:
+            parts[0] = (below, parts[0][1])

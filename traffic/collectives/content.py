@@ -1,0 +1,73 @@
+"""What buffers hold: one 64-bit word for each path MTU of a piece, reproducible from where it stands. PURE.
+
+A word stands for the content of one packet. Reduction is the sum modulo 2^64, so that every contribution shows, once.
+A last packet of k < 8 bytes carries k bytes of its word: the word modulo 2^(8k).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from traffic.collectives.program import Piece
+
+Words = npt.NDArray[np.uint64]
+
+_MASK = (1 << 64) - 1
+_STEP = 0x9E3779B97F4A7C15
+_MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+def blocks_of(size_bytes: int, path_mtu: int) -> int:
+    """Packets that a piece of that size is."""
+    return -(-size_bytes // path_mtu)
+
+
+def initial(rank: int, iteration: int, piece: Piece, path_mtu: int) -> Words:
+    """The words that a rank's piece holds when ``iteration`` begins; read-only."""
+    state = 0
+    for part in (rank, iteration, piece.buffer, piece.index):
+        state = _mix((state ^ part) + _STEP & _MASK)
+    blocks = np.arange(1, blocks_of(piece.size_bytes, path_mtu) + 1, dtype=np.uint64)
+    words = _mixed(blocks * np.uint64(_STEP) + np.uint64(state))
+    return _cut(words, piece.size_bytes, path_mtu)
+
+
+@lru_cache(maxsize=1024)
+def total(ranks: tuple[int, ...], iteration: int, piece: Piece, path_mtu: int) -> Words:
+    """The sum of what the same piece of all ``ranks`` holds when ``iteration`` begins; read-only.
+
+    Kept for a while: the ranks of a collective are checked against the same sums at about the same time.
+    """
+    words = np.zeros(blocks_of(piece.size_bytes, path_mtu), np.uint64)
+    for rank in ranks:
+        words += initial(rank, iteration, piece, path_mtu)
+    return _cut(words, piece.size_bytes, path_mtu)
+
+
+def added(a: Words, b: Words, size_bytes: int, path_mtu: int) -> Words:
+    """The reduction of two contents of a piece; read-only."""
+    return _cut(a + b, size_bytes, path_mtu)
+
+
+def _cut(words: Words, size_bytes: int, path_mtu: int) -> Words:
+    last = size_bytes - (len(words) - 1) * path_mtu
+    if last < 8:
+        words[-1] &= np.uint64((1 << 8 * last) - 1)
+    words.flags.writeable = False
+    return words
+
+
+def _mix(z: int) -> int:
+    """The output function of SplitMix64 (Steele, Lea, Flood 2014, doi 10.1145/2714064.2660195)."""
+    z = (z ^ z >> 30) * _MIX_1 & _MASK
+    z = (z ^ z >> 27) * _MIX_2 & _MASK
+    return z ^ z >> 31
+
+
+def _mixed(z: Words) -> Words:
+    z = (z ^ z >> np.uint64(30)) * np.uint64(_MIX_1)
+    z = (z ^ z >> np.uint64(27)) * np.uint64(_MIX_2)
+    return z ^ z >> np.uint64(31)

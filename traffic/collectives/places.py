@@ -1,0 +1,43 @@
+"""Where the ranks of a job are, as far as collectives have to know. PURE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The GPU of a rank: its host, and the rail of its NIC in that host."""
+
+    host: str
+    rail: int
+    nic: str  # name of the NIC
+    ip: str  # of the NIC
+    segment: int  # of the host; counted through all pods
+
+
+class CrossRail(StrEnum):
+    """How a message reaches a GPU of another host on another rail."""
+
+    NVLINK = "nvlink"
+    """Through the NVLink domain to the GPU of the destination's rail, whose NIC sends it (NCCL's PXN; HPN's only way
+    where no switch leads from rail to rail)."""
+    FABRIC = "fabric"
+    """From the sender's own NIC: the fabric carries it from rail to rail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What is inside a host: a GPU's rate into the NVLink domain, scaled as the fabric is, and who crosses rails how.
+
+    The time a message takes there is modelled: size / rate, messages of one GPU one after the other; what arrives at a
+    GPU meets no limit.
+    """
+
+    nvlink_bps: float
+    cross_rail: CrossRail = CrossRail.NVLINK
+
+    def transfer_ns(self, size_bytes: int) -> int:
+        """Nanoseconds that so many bytes take out of a GPU."""
+        return max(1, round(size_bytes * 8e9 / self.nvlink_bps))

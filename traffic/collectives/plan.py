@@ -1,0 +1,118 @@
+"""One collective of a group of ranks while it is being laid out. PURE.
+
+An algorithm lists its moves of pieces in an order in which they would be right one after the other. What has to wait
+for what follows from which pieces they read and write, so that they run as much at once as the data allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from traffic.collectives.draft import Draft, message
+from traffic.collectives.places import Inside
+from traffic.collectives.program import Buffer, Expected, Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The operations of one message: ``send`` at its source, ``receive`` at its target."""
+
+    send: int
+    receive: int
+
+
+class Plan:
+    """The moves of a collective between the members of a group, who are counted from 0 in the group's order."""
+
+    def __init__(
+        self,
+        drafts: Sequence[Draft],
+        inside: Inside,
+        size_bytes: int,
+        path_mtu: int,
+        slices: int,
+        first_buffer: int,
+        after: Mapping[int, Iterable[int]],
+    ) -> None:
+        """``drafts`` in the group's order; ``after``, by rank, is what has to be done before the collective begins."""
+        self.members = len(drafts)
+        self.size_bytes, self.path_mtu, self.slices = size_bytes, path_mtu, slices
+        self.places = tuple(draft.place for draft in drafts)
+        self._drafts = drafts
+        self._inside = inside
+        self.next_buffer = first_buffer
+        self._begin = [draft.meet(after.get(draft.rank, ())) for draft in drafts]
+        self._sizes: dict[int, tuple[int, ...]] = {}
+        self._written: dict[tuple[int, Piece], int] = {}  # by member and piece: the last operation that writes it
+        self._read: dict[tuple[int, Piece], list[int]] = {}  # and those that read it since
+        self._expected: list[list[Expected]] = [[] for _ in drafts]
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks of the members."""
+        return tuple(draft.rank for draft in self._drafts)
+
+    def buffer(self, pieces: tuple[int, ...]) -> int:
+        """A buffer that every member gets, in pieces of these sizes; its number."""
+        number, self.next_buffer = self.next_buffer, self.next_buffer + 1
+        self._sizes[number] = pieces
+        for draft in self._drafts:
+            draft.buffers.append(Buffer(number, pieces))
+        return number
+
+    def move(
+        self,
+        source: int,
+        target: int,
+        piece: tuple[int, int],
+        *,
+        to: tuple[int, int] | None = None,
+        reduce: bool = False,
+        wait: tuple[Iterable[int], Iterable[int]] = ((), ()),
+    ) -> Move | None:
+        """A piece (buffer, index) of ``source`` goes ``to`` one of ``target`` (the same unless given); None when empty.
+
+        ``wait``: what else it waits for, at the source and at the target.
+        """
+        read, write = self._piece(piece), self._piece(piece if to is None else to)
+        if read.size_bytes == 0:
+            return None
+        send, receive = message(
+            self._drafts[source],
+            self._drafts[target],
+            self._inside,
+            read,
+            to=write,
+            reduce=reduce,
+            after=(self._writer(source, read), *wait[0]),
+            target_after=(*(self._read.get((target, write)) or (self._writer(target, write),)), *wait[1]),
+        )
+        self._read.setdefault((source, read), []).append(send)
+        self._written[target, write] = receive
+        self._read.pop((target, write), None)
+        return Move(send, receive)
+
+    def expect(
+        self, member: int, piece: tuple[int, int], members: Iterable[int], of: tuple[int, int] | None = None
+    ) -> None:
+        """In the end the member's piece holds the sum over ``members`` of the piece ``of`` (the same unless given)."""
+        held = self._piece(piece)
+        if held.size_bytes:
+            ranks = tuple(self._drafts[other].rank for other in members)
+            self._expected[member].append(Expected(held, ranks, *(piece if of is None else of)))
+
+    def close(self) -> Sequence[tuple[tuple[int, ...], tuple[Expected, ...]]]:
+        """End the collective: for each member its operations, the last of which ends it, and what is expected then."""
+        closed = []
+        for draft, begin, expected in zip(self._drafts, self._begin, self._expected, strict=True):
+            end = draft.meet(draft.loose(begin))
+            closed.append((tuple(range(begin, end + 1)), tuple(expected)))
+        return closed
+
+    def _piece(self, at: tuple[int, int]) -> Piece:
+        buffer, index = at
+        return Piece(buffer, index, self._sizes[buffer][index])
+
+    def _writer(self, member: int, piece: Piece) -> int:
+        return self._written.get((member, piece), self._begin[member])

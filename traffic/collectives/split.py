@@ -1,0 +1,20 @@
+"""How data is cut into pieces. PURE."""
+
+from __future__ import annotations
+
+import itertools
+
+
+def split(size_bytes: int, parts: int, path_mtu: int) -> tuple[int, ...]:
+    """``size_bytes`` in ``parts`` whose sizes differ by one packet at most; all but the last packet are full ones.
+
+    Where there are fewer packets than parts, parts of 0 bytes stand between the others.
+    """
+    packets = -(-size_bytes // path_mtu)
+    edges = [min(part * packets // parts * path_mtu, size_bytes) for part in range(parts + 1)]
+    return tuple(end - begin for begin, end in itertools.pairwise(edges))
+
+
+def split_twice(size_bytes: int, parts: int, slices: int, path_mtu: int) -> tuple[int, ...]:
+    """``split`` into parts, and each of those into slices: part p's slice s is the ``p * slices + s``-th."""
+    return tuple(piece for part in split(size_bytes, parts, path_mtu) for piece in split(part, slices, path_mtu))

@@ -1,0 +1,40 @@
+"""How a port marks packets before its queue overflows (ECN): thresholds, and what is wrong with them. Pure.
+
+The marker of RED on the instantaneous queue, as data-centre switches are set for DCQCN (SIGCOMM 2015, figure 5):
+nothing is marked below ``kmin_bytes``, everything from ``kmax_bytes`` on, in between a share that rises to ``pmax``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """What marks at a port's queue. ``pmax``: the share marked just below ``kmax_bytes``, more than 0, at most 1."""
+
+    kmin_bytes: int
+    kmax_bytes: int
+    pmax: float
+
+    def share(self, queue_bytes: float) -> float:
+        """The probability that a packet which finds that queue is marked."""
+        if queue_bytes < self.kmin_bytes:
+            return 0.0
+        if queue_bytes >= self.kmax_bytes:
+            return 1.0
+        return self.pmax * (queue_bytes - self.kmin_bytes) / (self.kmax_bytes - self.kmin_bytes)
+
+    def problems(self, queue_bytes: int, frame_bytes: int) -> Iterator[tuple[str, str]]:
+        """What is wrong with it at a queue and frames of such sizes: the field, and what to write instead."""
+        if self.kmin_bytes <= 0:
+            yield "kmin_bytes", f"{self.kmin_bytes} bytes mark an empty queue; write at least one frame, {frame_bytes}"
+        elif self.kmin_bytes < frame_bytes:
+            yield "kmin_bytes", f"{self.kmin_bytes} bytes are less than one frame of {frame_bytes}; write at least that"
+        if self.kmax_bytes <= self.kmin_bytes:
+            yield "kmax_bytes", f"{self.kmax_bytes} bytes are not above kmin's {self.kmin_bytes}; write more"
+        if self.kmax_bytes > queue_bytes:
+            yield "kmax_bytes", f"{self.kmax_bytes} bytes never wait: the queue holds {queue_bytes}; raise queue_ms"
+        if not 0 < self.pmax <= 1:
+            yield "pmax", f"{self.pmax:g} is no probability; write more than 0, at most 1, such as 0.2"

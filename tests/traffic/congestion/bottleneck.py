@@ -1,0 +1,166 @@
+"""A bottleneck to try congestion controls on: n senders, one queue with a marker, packets. Pure and without a kernel.
+
+    sender 0 --\\
+    sender 1 ---- queue (rate, limit, marker) ---- receiver --ACK, CNP after ``delay_ns``--> senders
+
+Times are kept on a grid of ``grid_ns``: with one of ``longer`` ns two scales round alike, so that they can be compared.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from testbed.fabric.marking import Marker
+from traffic.congestion.control import CongestionControl
+from traffic.congestion.dcqcn import DcqcnParameters
+from traffic.congestion.notifier import Notifier
+from traffic.congestion.sets import PARAMETERS
+
+
+def dcqcn(name: str) -> DcqcnParameters:
+    """The values of a parameter set of DCQCN."""
+    values = PARAMETERS[name].values
+    assert isinstance(values, DcqcnParameters)
+    return values
+
+
+@dataclass
+class Outcome:
+    """What happened; shares and queue after ``warm_ns`` only."""
+
+    sent: list[int]  # packets of each sender
+    delivered: list[int]
+    drops: int = 0  # in the whole run
+    marks: int = 0
+    cnps_sent: int = 0
+    cnps_handled: int = 0
+    delivered_late: list[int] = field(default_factory=list)
+    drops_late: int = 0
+    queue: list[float] = field(default_factory=list)  # bytes, at each departure
+    trajectory: list[tuple[int, int, float]] = field(default_factory=list)  # grid time, sender, rate / line rate
+
+    def queue_at(self, quantile: float) -> float:
+        """Bytes that wait at most, that share of departures."""
+        return sorted(self.queue)[int(quantile * (len(self.queue) - 1))]
+
+
+@dataclass
+class Bottleneck:
+    """The network: rates of the queue and of every sender's port, sizes, delays."""
+
+    rate_bps: float
+    limit_bytes: float
+    marker: Marker | None
+    delay_ns: int  # from a departure to the sender's knowledge of it
+    frame_bytes: float = 4200
+    grid_ns: int = 1
+    seed: int = 1
+
+    def run(
+        self,
+        controls: Sequence[CongestionControl],
+        notifiers: Sequence[Notifier | None],
+        until_ns: int,
+        warm_ns: int = 0,
+    ) -> Outcome:
+        """All senders have endless work from 0 on, a fraction of a packet apart."""
+        return _Run(self, controls, notifiers, until_ns, warm_ns).run()
+
+
+class _Run:
+    def __init__(
+        self,
+        net: Bottleneck,
+        controls: Sequence[CongestionControl],
+        notifiers: Sequence[Notifier | None],
+        until_ns: int,
+        warm_ns: int,
+    ) -> None:
+        self._net, self._controls, self._notifiers = net, controls, notifiers
+        self._until_ns, self._warm_ns = until_ns, warm_ns
+        self._random = random.Random(net.seed)
+        self._events: list[tuple[int, int, Callable[..., None], tuple[int, ...]]] = []
+        self._count = 0
+        self._backlog = 0.0
+        self._free_ns = 0
+        n = len(controls)
+        self._out = Outcome([0] * n, [0] * n, delivered_late=[0] * n)
+        self._frame_ns = self._grid(net.frame_bytes * 8e9 / net.rate_bps)
+
+    def run(self) -> Outcome:
+        for i in range(len(self._controls)):
+            self._at(self._grid(self._frame_ns * i / len(self._controls)), self._send, i)
+        while self._events and self._events[0][0] <= self._until_ns:
+            now, _, act, arguments = heapq.heappop(self._events)
+            act(now, *arguments)
+        return self._out
+
+    def _grid(self, ns: float) -> int:
+        return round(ns / self._net.grid_ns) * self._net.grid_ns
+
+    def _at(self, at_ns: int, act: Callable[..., None], *arguments: int) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (at_ns, self._count, act, arguments))
+
+    def _send(self, now: int, i: int) -> None:
+        control, net = self._controls[i], self._net
+        self._out.sent[i] += 1
+        if self._backlog + net.frame_bytes > net.limit_bytes:
+            self._out.drops += 1
+            self._out.drops_late += now >= self._warm_ns
+        else:
+            marked = net.marker is not None and self._random.random() < net.marker.share(self._backlog)
+            self._out.marks += marked
+            self._backlog += net.frame_bytes
+            self._free_ns = max(self._free_ns, now) + self._frame_ns
+            self._at(self._free_ns, self._depart, i, now, marked)
+        control.on_sent(round(net.frame_bytes), now)
+        self._at(now + max(self._grid(net.frame_bytes * 8e9 / control.rate_bps), net.grid_ns), self._send, i)
+
+    def _depart(self, now: int, i: int, sent_ns: int, marked: int) -> None:
+        out, notifier = self._out, self._notifiers[i]
+        self._backlog -= self._net.frame_bytes
+        out.delivered[i] += 1
+        if now >= self._warm_ns:
+            out.delivered_late[i] += 1
+            out.queue.append(self._backlog)
+        if marked and notifier is not None:
+            notifier.on_marked(now)
+            due = notifier.next_ns()
+            if due is not None:
+                self._at(max(due, now), self._notify, i)
+        self._at(now + self._net.delay_ns, self._acked, i, sent_ns)
+
+    def _notify(self, now: int, i: int) -> None:
+        notifier = self._notifiers[i]
+        if notifier is not None and notifier.on_timer(now):
+            self._out.cnps_sent += 1
+            self._at(now + self._net.delay_ns, self._cnp, i)
+
+    def _cnp(self, now: int, i: int) -> None:
+        self._out.cnps_handled += 1
+        self._controls[i].on_cnp(now)
+        self._note(now, i)
+
+    def _acked(self, now: int, i: int, sent_ns: int) -> None:
+        control = self._controls[i]
+        before = control.rate_bps
+        control.on_acked(round(self._net.frame_bytes), now - sent_ns, now)
+        if control.rate_bps != before:
+            self._note(now, i)
+
+    def _timer(self, now: int, i: int) -> None:
+        due = self._controls[i].next_ns()
+        if due is not None and due <= now:
+            self._controls[i].on_timer(now)
+            self._note(now, i)
+
+    def _note(self, now: int, i: int) -> None:
+        control = self._controls[i]
+        self._out.trajectory.append((now // self._net.grid_ns, i, control.rate_bps / self._net.rate_bps))
+        due = control.next_ns()
+        if due is not None:
+            self._at(max(due, now), self._timer, i)

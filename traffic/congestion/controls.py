@@ -1,0 +1,38 @@
+"""The registry of congestion controls: what a drill may name, and the parameter set that it gets without naming one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.entries import Registry
+from traffic.congestion.constant import ConstantParameters
+from traffic.congestion.control import CongestionControl, Parameters
+from traffic.congestion.dcqcn import DcqcnParameters
+from traffic.congestion.scale import Scale
+from traffic.congestion.sets import LINE_RATE, SIMAI_200G, ParameterSet
+
+
+@dataclass(frozen=True, slots=True)
+class ControlKind:
+    """One kind of congestion control; ``parameters`` is the class of all its sets, ``usual`` the one nobody names."""
+
+    name: str
+    summary: str  # for docs/drills.md
+    parameters: type[Parameters]
+    usual: ParameterSet
+    marked: bool  # it does nothing unless switches mark
+
+    def make(self, line_rate_bps: float, scale: Scale, parameters: Parameters) -> CongestionControl:
+        """The control of one queue pair behind a lab's port of ``line_rate_bps``; ``parameters`` are real links'."""
+        return parameters.control(line_rate_bps, scale)
+
+
+CONTROLS = Registry(
+    "congestion control",
+    lambda kind: kind.name,
+    [
+        ControlKind("constant", "none: a queue pair sends at its port's rate", ConstantParameters, LINE_RATE, False),
+        ControlKind("dcqcn", "marks become CNPs, which cut the rate (SIGCOMM 2015)", DcqcnParameters, SIMAI_200G, True),
+    ],
+    of=ControlKind,
+)

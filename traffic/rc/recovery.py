@@ -65,6 +65,7 @@ class SelectiveRepeat:
         if missing not in self._answered:
             self._answered.add(missing)
             again.add(missing, missing + 1)
+            self._edge += missing == self._edge
 
     def on_timeout(self, oldest: int, sent: int, again: Ranges) -> None:
         """The oldest alone."""

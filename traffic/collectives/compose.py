@@ -12,7 +12,7 @@ from testbed.errors import InputError
 from traffic.collectives.draft import Draft, message
 from traffic.collectives.places import Inside, Place
 from traffic.collectives.plan import Plan
-from traffic.collectives.program import Buffer, Expected, Piece, Program, Span, Stream
+from traffic.collectives.program import Expected, Piece, Program, Span, Stream
 from traffic.collectives.registry import Collective
 from traffic.collectives.split import split
 
@@ -84,10 +84,9 @@ class Composer:
             if size:
                 piece = Piece(number, index, size)
                 message(sender, receiver, self._inside, piece, after=before[source], target_after=before[target])
-                expected.append(Expected(piece, (source,), number, index))
+                expected.append(Expected(piece, (source,)))
         ends = {}
         for draft, kind, due in ((sender, "message", ()), (receiver, "arrival", tuple(expected))):
-            draft.buffers.append(Buffer(number, sizes))
             end = draft.meet(draft.loose(first[draft.rank]))
             draft.spans.append(Span(label, kind, tuple(range(first[draft.rank], end + 1)), size_bytes, 2, due))
             ends[draft.rank] = end

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from traffic.collectives.places import CrossRail, Inside, Place
-from traffic.collectives.program import Buffer, Op, Piece, Program, Receive, Send, Span, Spend, Stream
+from traffic.collectives.program import Op, Piece, Program, Receive, Send, Span, Spend, Stream
 
 
 class Draft:
-    """The operations, buffers and spans of one rank so far."""
+    """The operations and spans of one rank so far."""
 
     def __init__(self, rank: int, place: Place) -> None:
         self.rank = rank
         self.place = place
         self.ops: list[Op] = []
-        self.buffers: list[Buffer] = []
         self.spans: list[Span] = []
         self.tags: dict[int, int] = {}  # by peer: used for messages to it
 
@@ -45,7 +44,7 @@ class Draft:
     def program(self, path_mtu: int, tags: int) -> Program:
         """The program as it stands, timed as a whole too."""
         whole = Span("iteration", "iteration", tuple(range(len(self.ops))))
-        return Program(self.rank, path_mtu, tags, tuple(self.ops), tuple(self.buffers), (whole, *self.spans))
+        return Program(self.rank, path_mtu, tags, tuple(self.ops), (whole, *self.spans))
 
     def _add(self, op: Op) -> int:
         self.ops.append(op)
@@ -58,15 +57,11 @@ def message(
     inside: Inside,
     piece: Piece,
     *,
-    to: Piece | None = None,
     reduce: bool = False,
     after: Iterable[int] = (),
     target_after: Iterable[int] = (),
 ) -> tuple[int, int]:
-    """A message between two ranks, the way that leads from one to the other; the numbers of its send and receive.
-
-    ``piece`` of the source goes ``to`` a piece of the target: the same unless given.
-    """
+    """A message between two ranks, the way that leads from one to the other; the numbers of its send and receive."""
     rail: int | None = source.place.rail
     if source.place.host == target.place.host:
         rail = None
@@ -75,7 +70,7 @@ def message(
     if rail != source.place.rail:
         after = (source.spend(inside.transfer_ns(piece.size_bytes), Stream.NVLINK, after),)
     send, tag = source.send(piece, target.rank, rail, after)
-    return send, target.receive(piece if to is None else to, source.rank, tag, reduce, target_after)
+    return send, target.receive(piece, source.rank, tag, reduce, target_after)
 
 
 def _sorted(after: Iterable[int]) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from traffic.collectives.draft import Draft, message
 from traffic.collectives.places import Inside
-from traffic.collectives.program import Buffer, Expected, Piece
+from traffic.collectives.program import Expected, Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,6 @@ class Plan:
         """A buffer that every member gets, in pieces of these sizes; its number."""
         number, self.next_buffer = self.next_buffer, self.next_buffer + 1
         self._sizes[number] = pieces
-        for draft in self._drafts:
-            draft.buffers.append(Buffer(number, pieces))
         return number
 
     def move(
@@ -67,40 +65,35 @@ class Plan:
         target: int,
         piece: tuple[int, int],
         *,
-        to: tuple[int, int] | None = None,
         reduce: bool = False,
-        wait: tuple[Iterable[int], Iterable[int]] = ((), ()),
+        wait: Iterable[int] = (),
     ) -> Move | None:
-        """A piece (buffer, index) of ``source`` goes ``to`` one of ``target`` (the same unless given); None when empty.
+        """A piece (buffer, index) of ``source`` goes to ``target`` and replaces its own, or is added; None when empty.
 
-        ``wait``: what else it waits for, at the source and at the target.
+        ``wait``: what else the source waits for before it sends.
         """
-        read, write = self._piece(piece), self._piece(piece if to is None else to)
-        if read.size_bytes == 0:
+        moved = self._piece(piece)
+        if moved.size_bytes == 0:
             return None
         send, receive = message(
             self._drafts[source],
             self._drafts[target],
             self._inside,
-            read,
-            to=write,
+            moved,
             reduce=reduce,
-            after=(self._writer(source, read), *wait[0]),
-            target_after=(*(self._read.get((target, write)) or (self._writer(target, write),)), *wait[1]),
+            after=(self._writer(source, moved), *wait),
+            target_after=self._read.pop((target, moved), []) or (self._writer(target, moved),),
         )
-        self._read.setdefault((source, read), []).append(send)
-        self._written[target, write] = receive
-        self._read.pop((target, write), None)
+        self._read.setdefault((source, moved), []).append(send)
+        self._written[target, moved] = receive
         return Move(send, receive)
 
-    def expect(
-        self, member: int, piece: tuple[int, int], members: Iterable[int], of: tuple[int, int] | None = None
-    ) -> None:
-        """In the end the member's piece holds the sum over ``members`` of the piece ``of`` (the same unless given)."""
+    def expect(self, member: int, piece: tuple[int, int], members: Iterable[int]) -> None:
+        """In the end the member's piece holds the sum over ``members`` of what theirs holds in the beginning."""
         held = self._piece(piece)
         if held.size_bytes:
             ranks = tuple(self._drafts[other].rank for other in members)
-            self._expected[member].append(Expected(held, ranks, *(piece if of is None else of)))
+            self._expected[member].append(Expected(held, ranks))
 
     def close(self) -> Sequence[tuple[tuple[int, ...], tuple[Expected, ...]]]:
         """End the collective: for each member its operations, the last of which ends it, and what is expected then."""

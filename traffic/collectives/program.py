@@ -23,7 +23,10 @@ class Stream(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a buffer: what one message carries. ``index`` counts the parts of ``buffer``."""
+    """A part of a buffer: what one message carries. ``index`` counts the parts of ``buffer``.
+
+    The ranks of a collective have buffers of the same number, in the same pieces.
+    """
 
     buffer: int
     index: int
@@ -72,21 +75,11 @@ Op = Send | Receive | Spend
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
-    """Memory of a rank, in pieces of these sizes in bytes. Its ``number`` is the same at all ranks that share it."""
-
-    number: int
-    pieces: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Expected:
-    """What ``piece`` holds at the end: the sum over ``ranks`` of what (``buffer``, ``index``) held in the beginning."""
+    """What ``piece`` holds at the end: the sum over ``ranks`` of what theirs held when the iteration began."""
 
     piece: Piece
     ranks: tuple[int, ...]
-    buffer: int
-    index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +110,6 @@ class Program:
     path_mtu: int
     tags: int
     ops: tuple[Op, ...]
-    buffers: tuple[Buffer, ...]
     spans: tuple[Span, ...]
 
     def __post_init__(self) -> None:

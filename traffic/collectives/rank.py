@@ -210,8 +210,7 @@ class RankMachine:
 
     def _wrong(self, expected: Expected) -> int:
         piece = expected.piece
-        source = Piece(expected.buffer, expected.index, piece.size_bytes)
-        due = total(expected.ranks, self.iteration, source, self.program.path_mtu)
+        due = total(expected.ranks, self.iteration, piece, self.program.path_mtu)
         return int(np.count_nonzero(self._content(piece) != due))
 
     def _forget(self, iteration: int) -> None:

@@ -4,30 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from testbed.entries import Registry
 from testbed.errors import InputError
-from traffic.collectives import ring
+from traffic.collectives import doubling, exchange, hierarchical, ring, tree
 from traffic.collectives.plan import Plan
 
 
-class Kind(StrEnum):
-    """What a collective does."""
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a collective does, and how nccl-tests counts it.
 
-    ALL_REDUCE = "all-reduce"
-    ALL_GATHER = "all-gather"
-    REDUCE_SCATTER = "reduce-scatter"
-    BROADCAST = "broadcast"
-    ALL_TO_ALL = "all-to-all"
-    SEND_RECV = "send-recv"
+    ``bus_factor``, of the number of ranks, makes of size / time what the busiest link of the best algorithm carries
+    (busbw, nccl-tests, doc/PERFORMANCE.md). ``redop`` and ``root`` as nccl-tests prints them: 'sum' or 'none', -1 for
+    no root.
+    """
+
+    name: str
+    bus_factor: Callable[[int], float]
+    redop: str
+    root: int
+
+
+KINDS: Registry[Kind] = Registry(
+    "kind of collective",
+    lambda kind: kind.name,
+    (
+        Kind("all-reduce", lambda n: 2 * (n - 1) / n, "sum", -1),
+        Kind("all-gather", lambda n: (n - 1) / n, "none", -1),
+        Kind("reduce-scatter", lambda n: (n - 1) / n, "sum", -1),
+        Kind("broadcast", lambda _: 1.0, "none", 0),
+        Kind("all-to-all", lambda n: (n - 1) / n, "none", -1),
+        Kind("send-recv", lambda _: 1.0, "none", -1),
+    ),
+    of=Kind,
+)
+"""Kinds of collectives by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collective:
     """One algorithm of one kind of collective. ``lay_out`` writes its moves; InputError when the group does not fit."""
 
-    kind: Kind
+    kind: str
     algorithm: str
     summary: str  # for docs/drills.md
     lay_out: Callable[[Plan], None]
@@ -42,11 +61,26 @@ COLLECTIVES: Registry[Collective] = Registry(
     "collective",
     lambda collective: collective.name,
     (
-        Collective(Kind.ALL_REDUCE, "ring", "reduce-scatter, then all-gather, round a ring", ring.all_reduce),
-        Collective(Kind.ALL_GATHER, "ring", "chunks go round a ring", ring.all_gather),
-        Collective(Kind.REDUCE_SCATTER, "ring", "sums go round a ring", ring.reduce_scatter),
-        Collective(Kind.BROADCAST, "ring", "a chain from the first rank to the last", ring.broadcast),
+        Collective("all-reduce", "ring", "sums, then results, go round a ring", ring.all_reduce),
+        Collective("all-reduce", "tree", "up and down two binary trees, half of the data each", tree.all_reduce),
+        Collective(
+            "all-reduce", "halving-doubling", "pairs exchange halves, quarters, ... and back", doubling.all_reduce
+        ),
+        Collective(
+            "all-reduce",
+            "hierarchical",
+            "in hosts over NVLink, between hosts a ring a rail",
+            hierarchical.all_reduce,
+        ),
+        Collective("all-gather", "ring", "chunks go round a ring", ring.all_gather),
+        Collective("reduce-scatter", "ring", "sums go round a ring", ring.reduce_scatter),
+        Collective("broadcast", "ring", "a chain from the first rank to the last", ring.broadcast),
+        Collective("broadcast", "tree", "down a binary tree from the first rank", tree.broadcast),
+        Collective("all-to-all", "pairwise", "in steps, in each of which everyone sends to one", exchange.pairwise),
+        Collective("all-to-all", "direct", "everyone to everyone at once", exchange.direct),
+        Collective("send-recv", "shift", "everyone sends to the next", exchange.shift),
     ),
+    lambda collective: () if collective.kind in KINDS else ("kind",),
     of=Collective,
 )
 """Collectives by 'kind/algorithm'; the first of a kind is what it is unless an algorithm is named."""
@@ -56,7 +90,7 @@ def collective(kind: str, algorithm: str | None = None) -> Collective:
     """The collective of that kind and algorithm, or the kind's first. InputError naming what there is otherwise."""
     of_kind = [entry for entry in COLLECTIVES.values() if entry.kind == kind]
     if not of_kind:
-        raise InputError(f"no collective {kind!r}; there are {', '.join(Kind)}")
+        raise InputError(f"no collective {kind!r}; there are {', '.join(KINDS)}")
     for entry in of_kind:
         if algorithm in {None, entry.algorithm}:
             return entry

@@ -131,12 +131,15 @@ def timed(programs: Sequence[Program], rate_bps: float, latency_ns: int = 0, ite
     free_out: dict[int, float] = {}
     free_in: dict[int, float] = {}
     left = dict.fromkeys(machines, iterations)
-    serial = 0
+    mtu, serial = programs[0].path_mtu, 0
 
     def push(at: float, what: str, rank: int, post: Post | None = None, block: int = 0) -> None:
         nonlocal serial
         serial += 1
         heappush(events, (round(at), serial, what, rank, post, block))
+
+    def cost(post: Post, block: int) -> float:
+        return min(mtu, post.size_bytes - block * mtu) * 8e9 / rate_bps
 
     def posted(rank: int, posts: Sequence[Post], now: int) -> None:
         machine = machines[rank]
@@ -146,11 +149,8 @@ def timed(programs: Sequence[Program], rate_bps: float, latency_ns: int = 0, ite
                 push(now, "arrive", rank, post, -1)
                 continue
             for block in range(len(post.words)):
-                size = min(programs[0].path_mtu, post.size_bytes - block * programs[0].path_mtu)
-                cost = size * 8e9 / rate_bps
-                out = free_out[rank] = max(now, free_out.get(rank, 0)) + cost
-                into = free_in[post.peer] = max(out + latency_ns, free_in.get(post.peer, 0) + cost)
-                push(into, "arrive", rank, post, block)
+                free_out[rank] = max(now, free_out.get(rank, 0)) + cost(post, block)
+                push(free_out[rank] + latency_ns, "queue", rank, post, block)
         outcome.timed[rank] += machine.take_timed()
         if machine.idle and left[rank]:
             left[rank] -= 1
@@ -167,9 +167,12 @@ def timed(programs: Sequence[Program], rate_bps: float, latency_ns: int = 0, ite
             deadline = machines[rank].deadline_ns()
             if deadline is not None and deadline <= now:
                 posted(rank, machines[rank].on_timer(now), now)
+        elif post is not None and what == "queue":
+            free_in[post.peer] = max(now, free_in.get(post.peer, 0) + cost(post, block))
+            push(free_in[post.peer], "arrive", rank, post, block)
         elif post is not None and what == "arrive":
             words = post.words if block < 0 else post.words[block : block + 1]
-            offset = max(block, 0) * programs[0].path_mtu
+            offset = max(block, 0) * mtu
             posted(post.peer, machines[post.peer].on_bytes(rank, post.tag, offset, words, now), now)
             if block in {-1, len(post.words) - 1}:
                 push(now + (latency_ns if block >= 0 else 0), "sent", rank, post)

@@ -106,7 +106,7 @@ def test_a_rank_spends_time_on_one_thing_at_a_time_on_each_stream() -> None:
         Spend(3, (1, 2), 0, Stream.COMPUTE),
     )
     spans = tuple(Span(str(at), "compute", (at,)) for at in range(4))
-    machine = RankMachine(Program(0, MTU, 1, spends, (), spans))
+    machine = RankMachine(Program(0, MTU, 1, spends, spans))
     machine.start(0, 1000)
     ends: dict[int, int] = {}
     while (now := machine.deadline_ns()) is not None:
@@ -184,6 +184,6 @@ def test_one_wrong_word_is_one_wrong_block() -> None:
 
 def test_a_program_out_of_order_is_refused() -> None:
     with pytest.raises(ValueError, match="rank 7: operation 0 is out of order"):
-        Program(7, MTU, 1, (Spend(0, (0,), 1, Stream.COMPUTE),), (), ())
+        Program(7, MTU, 1, (Spend(0, (0,), 1, Stream.COMPUTE),), ())
     with pytest.raises(ValueError, match="rank 7 has nothing to do"):
-        Program(7, MTU, 1, (), (), ())
+        Program(7, MTU, 1, (), ())

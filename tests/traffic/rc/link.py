@@ -131,8 +131,11 @@ class Link:
     def _send(self) -> None:
         if self.now_ns < self._free_ns:
             return
-        for run in self.requester.take(self._most, self.now_ns):
-            self.runs.append(run)
+        sendable = self.requester.sendable
+        runs = self.requester.take(self._most, self.now_ns)
+        assert sendable == bool(runs), "it says whether something may be sent, and so it is"
+        self.runs += runs
+        for run in runs:
             for packet in packets_of(run, self.transport):
                 self._free_ns = max(self._free_ns, self.now_ns) + PACKET_NS
                 self._enter(packet, self._free_ns, next(self._data, FINE))

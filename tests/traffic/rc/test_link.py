@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traffic.rc.link import ACKS, FINE, LOST, MTU, Fate, Link, Wire
+from tests.traffic.rc.link import ACKS, FINE, LATENCY_NS, LOST, MTU, PACKET_NS, Fate, Link, Wire
 from traffic.qp import QpState
 from traffic.rc.ranges import PSN_MASK
 from traffic.rc.requester import Requester
@@ -124,6 +124,16 @@ class LosesOnce(Link):
         return Counter(psn - BEFORE_WRAP for run in again for psn in range(run.psn, run.psn + run.count))
 
 
+@given(st.lists(st.integers(0, 4), max_size=150))
+def test_sprayed_packets_that_come_out_of_order_are_not_sent_again(late: list[int]) -> None:
+    transport = replace(TRANSPORT, recovery=Recovery.SELECTIVE_REPEAT, reorder_packets=4)
+    link = Link(transport, [(packets * PACKET_NS,) for packets in late], first_psn=BEFORE_WRAP)
+    link.post(200 * MTU)
+    link.run()
+    link.check_delivered()
+    assert link.requester.counters.packets_again == link.responder.counters.naks == 0
+
+
 @either
 def test_a_lost_retransmission_is_found_by_the_retry_timer(recovery: Recovery) -> None:
     data = [FINE] * 4 + [LOST] + [FINE] * 27 + [LOST]
@@ -165,6 +175,15 @@ def test_an_outage_of_a_full_window_is_made_good_in_a_few_round_trips_after_one_
     assert link.requester.counters.local_ack_timeout_err == 1
     # The four sent at the second acknowledgement are under way when the first new packet has them NAKed.
     assert link.requester.counters.packets_again - 32 == (4 if recovery is Recovery.SELECTIVE_REPEAT else 0)
+
+
+def test_so_is_one_behind_which_nothing_is_sent() -> None:
+    link = Link(replace(TRANSPORT, recovery=Recovery.SELECTIVE_REPEAT), [FINE] * 68 + [LOST] * 32)
+    link.post(100 * MTU)
+    link.run()
+    link.check_delivered()
+    assert (link.requester.counters.local_ack_timeout_err, link.requester.counters.packets_again) == (1, 32)
+    assert link.now_ns < 100 * PACKET_NS + TIMER.wait_ns(0) + 7 * (2 * LATENCY_NS + 16 * PACKET_NS)
 
 
 @pytest.mark.parametrize("mtu", [1024, 4096])

@@ -217,4 +217,4 @@ def _buffered_bytes(path_mtu: int) -> int:
 
 def _select(batch: Batch, mask: npt.NDArray[np.bool_]) -> Batch:
     b, m = batch, mask
-    return Batch(b.rows[m], b.lengths[m], b.sources[m], b.received_ns[m], b.owners[m])
+    return Batch(b.rows[m], b.lengths[m], b.sources[m], b.received_ns[m], b.owners[m], b.tos[m])

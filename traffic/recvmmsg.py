@@ -12,28 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from testbed.kernel.ns import libc
+from traffic.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
 
 _SOL_SOCKET, _SCM_TIMESTAMPNS = 1, 35
-_CONTROL_BYTES = 32  # one control message: header 16, timespec 16
+_STAMP_BYTES, _TOS_BYTES = 32, 24  # control messages with their headers of 16 bytes
 _SHIFT = 4  # datagrams start 4 bytes into their row: the payload fill behind the 36 header bytes is then 8-aligned
-_MSG_DONTWAIT = 0x40
 
-_MMSGHDR = np.dtype(
+_CONTROL = np.dtype(
     [
-        ("name", "u8"),
-        ("name_bytes", "u4"),
-        ("pad0", "u4"),
-        ("iov", "u8"),
-        ("iov_count", "u8"),
-        ("control", "u8"),
-        ("control_bytes", "u8"),
-        ("flags", "i4"),
-        ("pad1", "u4"),
-        ("length", "u4"),
-        ("pad2", "u4"),
+        ("length", "u8"),
+        ("level", "i4"),
+        ("kind", "i4"),
+        ("seconds", "i8"),  # of a receive stamp; the TOS byte is its lowest one where there is no stamp yet
+        ("nanoseconds", "i8"),
+        ("tos_length", "u8"),
+        ("tos_level", "i4"),
+        ("tos_kind", "i4"),
+        ("tos", "u8"),  # the lowest byte; the rest is what was there before
     ]
 )
-_CMSG = np.dtype([("length", "u8"), ("level", "i4"), ("kind", "i4"), ("seconds", "i8"), ("nanoseconds", "i8")])
+"""Control messages in the kernel's order: SO_TIMESTAMPNS, then IP_RECVTOS on sockets that ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,41 +43,46 @@ class Batch:
     sources: npt.NDArray[np.uint8]  # (packets, 6): UDP source port, IPv4 source address, as on the wire
     received_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC
     owners: npt.NDArray[np.intp]  # what ``receive`` was told of each packet's socket
+    tos: npt.NDArray[np.uint8]  # DSCP and ECN; 0 where nobody asked for it
 
 
 class BatchReceiver:
-    """Room for ``capacity`` datagrams of up to ``payload_bytes`` each, from several sockets; longer ones are cut."""
+    """Room for ``capacity`` datagrams of up to ``payload_bytes`` each, from several sockets; longer ones are cut.
 
-    def __init__(self, capacity: int, payload_bytes: int) -> None:
+    With ``tos`` the TOS byte is read of what comes from sockets that ask for it.
+    """
+
+    def __init__(self, capacity: int, payload_bytes: int, *, tos: bool = False) -> None:
         stride = -(-(payload_bytes + _SHIFT) // 64) * 64
         self._capacity = capacity
         self._memory = np.zeros((capacity, stride), np.uint8)
         self._rows = self._memory[:, _SHIFT : _SHIFT + payload_bytes]
-        self._names = np.zeros((capacity, 16), np.uint8)
-        self._controls = np.zeros(capacity, _CMSG)
-        self._iovecs = np.zeros((capacity, 2), np.uint64)
-        self._headers = np.zeros(capacity, _MMSGHDR)
+        self._names = np.zeros((capacity, SOCKADDR_BYTES), np.uint8)
+        self._controls = np.zeros(capacity, _CONTROL)
+        self._iovecs = np.zeros(capacity, IOVEC)
+        self._headers = np.zeros(capacity, MMSGHDR)
         index = np.arange(capacity, dtype=np.uint64)
-        self._iovecs[:, 0] = self._rows.ctypes.data + index * np.uint64(stride)
-        self._iovecs[:, 1] = payload_bytes
-        self._headers["name"] = self._names.ctypes.data + index * np.uint64(16)
-        self._headers["iov"] = self._iovecs.ctypes.data + index * np.uint64(16)
+        self._iovecs["base"] = self._rows.ctypes.data + index * np.uint64(stride)
+        self._iovecs["length"] = payload_bytes
+        self._headers["name"] = self._names.ctypes.data + index * np.uint64(SOCKADDR_BYTES)
+        self._headers["iov"] = self._iovecs.ctypes.data + index * np.uint64(IOVEC.itemsize)
         self._headers["iov_count"] = 1
-        self._headers["control"] = self._controls.ctypes.data + index * np.uint64(_CONTROL_BYTES)
+        self._headers["control"] = self._controls.ctypes.data + index * np.uint64(_CONTROL.itemsize)
         self._address = self._headers.ctypes.data
         self._clock = ClockOffset()
         self._written = capacity  # rows whose headers the kernel has changed
         self._used = 0
+        self._no_tos = None if tos else np.zeros(capacity, np.uint8)
         self._shares: list[tuple[int, int]] = []  # owner, packets
 
     def receive(self, fd: int, owner: int) -> int:
         """Take what waits in the socket ``fd``, as much as there is room for; how many. OSError on failure."""
         if not self._used and self._written:
             written = self._headers[: self._written]
-            written["name_bytes"], written["control_bytes"] = 16, _CONTROL_BYTES
+            written["name_bytes"], written["control_bytes"] = SOCKADDR_BYTES, _CONTROL.itemsize
             self._written = 0
-        first = self._address + self._used * _MMSGHDR.itemsize
-        count = libc.recvmmsg(fd, ctypes.c_void_p(first), self.room, _MSG_DONTWAIT, None)
+        first = self._address + self._used * MMSGHDR.itemsize
+        count = libc.recvmmsg(fd, ctypes.c_void_p(first), self.room, MSG_DONTWAIT, None)
         if count < 0:
             code = ctypes.get_errno()
             if code in (errno.EAGAIN, errno.EINTR):
@@ -108,16 +111,27 @@ class BatchReceiver:
             self._names[:count, 2:8],
             self._stamps(count),
             np.repeat(np.array(owners, np.intp), counts),
+            self._tos(count),
         )
 
     def _stamps(self, count: int) -> npt.NDArray[np.int64]:
         offset = self._clock.sample()
         control = self._controls[:count]
         stamps: npt.NDArray[np.int64] = control["seconds"] * 1_000_000_000 + control["nanoseconds"] - offset
-        stamped = (self._headers["control_bytes"][:count] == _CONTROL_BYTES) & (control["kind"] == _SCM_TIMESTAMPNS)
+        stamped = (self._headers["control_bytes"][:count] >= _STAMP_BYTES) & (control["kind"] == _SCM_TIMESTAMPNS)
         if not stamped.all():  # stamps need a moment after the first socket in the machine asks for them
             stamps[~stamped] = time.monotonic_ns()
         return stamps
+
+    def _tos(self, count: int) -> npt.NDArray[np.uint8]:
+        if self._no_tos is not None:
+            return self._no_tos[:count]
+        control, used = self._controls[:count], self._headers["control_bytes"][:count]
+        tos = np.where(used == _STAMP_BYTES + _TOS_BYTES, control["tos"], 0)
+        unstamped = used == _TOS_BYTES
+        if unstamped.any():
+            tos[unstamped] = control["seconds"][unstamped]
+        return tos.astype(np.uint8)
 
 
 class ClockOffset:

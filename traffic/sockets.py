@@ -1,4 +1,4 @@
-"""The UDP sockets of the engine: one that receives for each NIC, one that sends for each end of a queue pair."""
+"""The sockets of the engines: UDP to receive at a NIC and to send from an end of a queue pair, raw to send any."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from traffic.flow import ROCE_PORT
 _SO_RCVBUFFORCE, _SO_SNDBUFFORCE = 33, 32
 _SO_TIMESTAMPNS = 35
 _SO_MEMINFO, _SK_MEMINFO_DROPS, _SK_MEMINFO_VARS = 55, 8, 9
-_IP_MTU_DISCOVER, _IP_PMTUDISC_DO = 10, 2
+_IP_MTU_DISCOVER, _IP_PMTUDISC_DO, _IP_RECVTOS = 10, 2, 13
 _SOL_UDP, _UDP_SEGMENT = 17, 103
 
 MAX_BURST_BYTES = 65_507
@@ -22,9 +22,14 @@ MAX_BURST_PACKETS = 64  # UDP_MAX_SEGMENTS before Linux 6.8
 _BUFFER_BYTES = 64 << 20
 
 
-def open_receiver(ns: NetNs, ip: str) -> socket.socket:
-    """The socket that takes everything sent to the RoCE port of ``ip``, with kernel receive stamps. OSError."""
+def open_receiver(ns: NetNs, ip: str, *, tos: bool = False) -> socket.socket:
+    """The socket that takes everything sent to the RoCE port of ``ip``, with kernel receive stamps. OSError.
+
+    With ``tos`` each packet's TOS byte is told too, so that congestion marks can be seen.
+    """
     sock = _open(ns)
+    if tos:
+        sock.setsockopt(socket.IPPROTO_IP, _IP_RECVTOS, 1)
     _set_buffer(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF)
     sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     return _bind(sock, ns, ip, ROCE_PORT)
@@ -43,6 +48,16 @@ def open_sender(ns: NetNs, ip: str, sport: int, segment_bytes: int = 0) -> socke
     if segment_bytes:
         sock.setsockopt(_SOL_UDP, _UDP_SEGMENT, segment_bytes)
     return _bind(sock, ns, ip, sport)
+
+
+def open_raw_sender(ns: NetNs) -> socket.socket:
+    """A socket that sends whole IPv4 packets from any address and port of a NIC (IP_HDRINCL); it receives nothing.
+
+    The kernel fills in length and checksum of the IP header, and an id of 0 stays 0 with DF (raw(7)). OSError.
+    """
+    sock = ns.socket(socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, socket.IPPROTO_RAW)
+    _set_buffer(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF)
+    return sock
 
 
 def drops(sock: socket.socket) -> int:

@@ -59,7 +59,7 @@ _IP_UDP = struct.Struct(">BBHHHBBH4s4sHHHH")
 _RESERVED = 4  # offset in the BTH of the byte that switches may change: masked in the ICRC
 SENT_AT = 28  # offset of ``sent_ns``
 _INDEX_AT = (16, 17)
-_PSEUDO = 8 + 20 + 8  # bytes in front of the BTH that the ICRC covers: LRH stand-in, IP, UDP
+PSEUDO_BYTES = 8 + 20 + 8  # bytes in front of the BTH that the ICRC covers: LRH stand-in, IP, UDP
 _IP_ID_AT = (8 + 4, 8 + 5)
 _SOURCE_AT, _DESTINATION_AT = range(8 + 12, 8 + 16), range(8 + 16, 8 + 20)
 _SPORT_AT = range(8 + 20, 8 + 22)
@@ -72,10 +72,11 @@ def icrc(src: str, dst: str, sport: int, ip_id: int, body: bytes) -> int:
     rest (IBTA A17.3.3). The IP header is the one Linux writes for us: no options, DF set.
     """
     masked = body[:_RESERVED] + b"\xff" + body[_RESERVED + 1 :]
-    return zlib.crc32(_pseudo_header(src, dst, sport, ip_id, len(body)) + masked)
+    return zlib.crc32(pseudo_header(src, dst, sport, ip_id, len(body)) + masked)
 
 
-def _pseudo_header(src: str, dst: str, sport: int, ip_id: int, body_bytes: int) -> bytes:
+def pseudo_header(src: str, dst: str, sport: int, ip_id: int, body_bytes: int) -> bytes:
+    """What the ICRC covers in front of the BTH, for a ``body_bytes`` from there to the last byte before the ICRC."""
     udp_length = 8 + body_bytes + ICRC_BYTES
     return b"\xff" * 8 + _IP_UDP.pack(
         0x45,
@@ -149,15 +150,15 @@ class DataIcrc:
         header = bytearray(DATA_HEADER.itemsize)
         header[_RESERVED] = 0xFF
         fill = bytes([FILL]) * (BTH_BYTES + path_mtu - len(header))
-        pseudo = _pseudo_header("0.0.0.0", "0.0.0.0", 0, 0, BTH_BYTES + path_mtu)
+        pseudo = pseudo_header("0.0.0.0", "0.0.0.0", 0, 0, BTH_BYTES + path_mtu)
         base = bytearray(pseudo + header + fill)
         self._constant = zlib.crc32(base)
-        self._source = np.concatenate([_byte_table(base, at) for at in (*_SPORT_AT, *_SOURCE_AT)])
-        self._destination = np.concatenate([_byte_table(base, at) for at in _DESTINATION_AT])
-        tables = [_byte_table(base, _PSEUDO + at) for at in range(len(header))]
+        self._source = np.concatenate([byte_table(base, at) for at in (*_SPORT_AT, *_SOURCE_AT)])
+        self._destination = np.concatenate([byte_table(base, at) for at in _DESTINATION_AT])
+        tables = [byte_table(base, PSEUDO_BYTES + at) for at in range(len(header))]
         tables[_RESERVED][:] = 0
         for at, ip_id_at in zip(_INDEX_AT, _IP_ID_AT, strict=True):
-            tables[at] ^= _byte_table(base, ip_id_at)  # the burst index is the IP identification too
+            tables[at] ^= byte_table(base, ip_id_at)  # the burst index is the IP identification too
         self._header = np.concatenate(tables)
         self._time = [table.tolist() for table in tables[SENT_AT : SENT_AT + 8]]
         self._time_high, self._time_high_crc = -1, 0
@@ -165,11 +166,11 @@ class DataIcrc:
     def of_destination(self, dst: str) -> int:
         """The part that the destination address decides, with the constant part."""
         row = np.frombuffer(inet_aton(dst), np.uint8).reshape(1, 4)
-        return int(_look_up(self._destination, row)[0]) ^ self._constant
+        return int(look_up(self._destination, row)[0]) ^ self._constant
 
     def of_sources(self, sources: U8) -> U32:
         """The part that source ports and addresses decide; rows as in a sockaddr_in: port 2 bytes, address 4."""
-        return _look_up(self._source, sources)
+        return look_up(self._source, sources)
 
     def of_path(self, src: str, dst: str, sport: int) -> int:
         """The part that does not change while a flow keeps its source port, with the constant part."""
@@ -178,7 +179,7 @@ class DataIcrc:
 
     def of_headers(self, headers: U8) -> U32:
         """The part that the 36 header bytes decide; ``headers`` has shape (packets, 36)."""
-        return _look_up(self._header, headers)
+        return look_up(self._header, headers)
 
     def of_time(self, sent_ns: int) -> int:
         """What replacing a ``sent_ns`` of 0 by this one changes."""
@@ -191,19 +192,19 @@ class DataIcrc:
         return changed ^ self._time_high_crc
 
 
-def _look_up(table: U32, rows: U8) -> U32:
+def look_up(table: U32, rows: U8) -> U32:
     """XOR over the columns of ``rows`` of each column's table entry; ``table`` holds 256 entries for each column."""
     first = np.arange(rows.shape[1], dtype=np.intp) * 256
     found: U32 = np.bitwise_xor.reduce(table[rows + first], axis=1)
     return found
 
 
-def _byte_table(base: bytearray, at: int) -> U32:
-    """For each value of the byte ``at``, what it changes in the CRC against value 0 there."""
-    rest = zlib.crc32(base)
+def byte_table(base: bytearray, at: int, tail: bytes = b"") -> U32:
+    """For each value of the byte ``at`` of ``base``, what it changes in the CRC of ``base + tail`` against value 0."""
+    rest = zlib.crc32(tail, zlib.crc32(base))
     table = np.zeros(256, np.uint32)
     for bit in range(8):
         base[at] ^= 1 << bit
-        table[np.arange(256) >> bit & 1 == 1] ^= np.uint32(zlib.crc32(base) ^ rest)
+        table[np.arange(256) >> bit & 1 == 1] ^= np.uint32(zlib.crc32(tail, zlib.crc32(base)) ^ rest)
         base[at] ^= 1 << bit
     return table

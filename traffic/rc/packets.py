@@ -22,12 +22,11 @@ PAYLOAD_HEAD_BYTES = 16
 R_KEY = 0x48504E31
 """A host's memory is one region, so one key serves all."""
 
-ECT_0, CE = 0b10, 0b11
-"""The two low bits of the TOS byte: ECN-capable, and marked by a switch (RFC 3168)."""
+ECN_MASK, ECT_0, CE = 0b11, 0b10, 0b11
+"""The two low bits of the TOS byte; of them: ECN-capable, and marked by a switch (RFC 3168)."""
 
-PAD_SHIFT = 4
-BECN = 1 << 30
-_PAD_MASK = 0x3
+PAD_SHIFT, PAD_MASK = 4, 0x3
+_BECN = 1 << 30
 _TTL = 64
 _DONT_FRAGMENT = 0x4000
 _BTH = struct.Struct(">BBHII")
@@ -50,6 +49,7 @@ class Opcode(IntEnum):
     CNP = 0x81
 
 
+WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.CNP}
 WITH_RETH = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMMEDIATE})
 WITH_IMMEDIATE = frozenset({Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE})
 
@@ -142,7 +142,7 @@ def pack_write(
     """
     if (reth is not None) != (opcode in WITH_RETH) or (immediate is not None) != (opcode in WITH_IMMEDIATE):
         raise ValueError(f"{opcode.name} with RETH {reth} and immediate {immediate}")
-    pad = -len(payload) & _PAD_MASK
+    pad = -len(payload) & PAD_MASK
     body = _bth(opcode, to.qpn, psn, pad=pad, ack_requested=ack_requested)
     if reth is not None:
         body += _RETH.pack(reth.address, R_KEY, reth.size_bytes)
@@ -159,7 +159,7 @@ def pack_ack(to: Envelope, psn: int, syndrome: int, msn: int) -> bytes:
 
 def pack_cnp(to: Envelope) -> bytes:
     """UDP payload of a congestion notification to a queue pair whose packets arrived marked: BECN and 16 zero bytes."""
-    return _closed(to, _bth(Opcode.CNP, to.qpn, 0, marks=BECN) + bytes(CNP_BYTES))
+    return _closed(to, _bth(Opcode.CNP, to.qpn, 0, marks=_BECN) + bytes(CNP_BYTES))
 
 
 def pack_ip(to: Envelope, udp_payload: bytes) -> bytes:
@@ -186,7 +186,7 @@ def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
     opcode = Opcode(udp_payload[0])
     _, flags, _, qpn, psn = _BTH.unpack_from(udp_payload)
     begin = BTH_BYTES + _EXTENSION_BYTES[opcode]
-    end = len(udp_payload) - ICRC_BYTES - (flags >> PAD_SHIFT & _PAD_MASK)
+    end = len(udp_payload) - ICRC_BYTES - (flags >> PAD_SHIFT & PAD_MASK)
     if begin > end:
         return None
     return Packet(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from traffic.qp import AckPolicy
 from traffic.rc.ranges import PSN_MASK
 from traffic.rc.responder import Reply, Responder, Taken
@@ -95,19 +93,6 @@ def test_selective_repeat_keeps_what_is_behind_a_gap_and_naks_each_missing_packe
     taken = arrive(made, 4, 2)
     assert (taken.expected, replies(taken)) == (FIRST + 8, [("ack", 7)])
     assert (made.counters.out_of_sequence, made.counters.duplicate_request, made.counters.naks) == (4, 0, 3)
-
-
-def test_where_packets_are_sprayed_one_is_missing_when_enough_behind_it_have_arrived() -> None:
-    made = responder(replace(SELECTIVE, reorder_packets=2))
-    assert replies(arrive(made, 1, 2)) == []
-    assert replies(arrive(made, 4)) == [("nak", 0)]
-    assert replies(arrive(made, 5)) == []
-    assert replies(arrive(made, 6)) == [("nak", 3)]
-    assert replies(arrive(made, 3)) == [], "it was late only"
-    assert replies(arrive(made, 0)) == [("ack", 6)]
-    assert replies(arrive(made, 8, 2)) == []
-    assert replies(arrive(made, 7)) == [("ack", 9)]
-    assert made.counters.naks == 2
 
 
 def test_what_was_kept_already_is_a_duplicate_and_the_rest_of_its_run_is_not() -> None:

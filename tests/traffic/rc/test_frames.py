@@ -1,0 +1,266 @@
+"""The batched codec against the plain one, to the byte, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from socket import inet_aton
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from traffic.rc import packets
+from traffic.rc.inbox import Packets
+from traffic.rc.incoming import Arrivals, FrameReader
+from traffic.rc.packets import CE, WITH_IMMEDIATE, WITH_RETH, Envelope, Opcode, Reth
+from traffic.rc.requester import Run
+from traffic.rc.work import WorkRequest
+from traffic.rc.writer import FrameWriter
+from traffic.recvmmsg import Batch
+from traffic.sendmmsg import PacketRows
+
+Words = npt.NDArray[np.uint64]
+
+MTU = 256
+IPS = ("10.1.0.1", "10.1.0.2")
+AT = 1_234_567_890_123
+
+envelopes = st.builds(
+    Envelope,
+    st.sampled_from(["10.0.0.1", "10.0.0.77", "192.168.255.3"]),
+    st.sampled_from(IPS),
+    st.integers(0xC000, 0xFFFF),
+    st.integers(0, 2**24 - 1),
+    st.integers(0, 255),
+)
+sizes = st.one_of(
+    st.integers(1, 40),
+    st.sampled_from([MTU - 1, MTU, MTU + 1, 2 * MTU, 3 * MTU - 15, 12 * MTU]),
+    st.integers(1, 20 * MTU),
+)
+requests = st.builds(WorkRequest, st.just(1), sizes, st.integers(0, 2**64 - 1), st.none() | st.integers(0, 2**32 - 1))
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[Run, Words]:
+    """Part of a message, or all of it, often across the end of the PSNs."""
+    request = draw(requests)
+    total = -(-request.size_bytes // MTU)
+    first = draw(st.integers(0, total - 1))
+    count = draw(st.integers(1, total - first))
+    psn = draw(st.integers(2**24 - 4, 2**24 + 4) | st.integers(0, 2**40))
+    words = draw(st.lists(st.integers(0, 2**64 - 1), min_size=count, max_size=count))
+    return Run(request, first, count, psn, again=False, ack_last=draw(st.booleans())), np.array(words, np.uint64)
+
+
+def _plain(to: Envelope, run: Run, words: Sequence[int], ack_every: int) -> list[bytes]:
+    """What the plain codec makes of a run."""
+    request, total = run.request, -(-run.request.size_bytes // MTU)
+    found = []
+    for k, word in enumerate(words):
+        index = run.first + k
+        last = index == total - 1
+        opcode = packets.opcode_of(index, total, request.immediate)
+        udp_payload = packets.pack_write(
+            to,
+            opcode,
+            run.psn + k,
+            packets.pack_payload(word, AT, request.size_bytes - index * MTU if last else MTU),
+            ack_requested=last or (index + 1) % ack_every == 0 or (run.ack_last and k == run.count - 1),
+            reth=Reth(request.address, request.size_bytes) if opcode in WITH_RETH else None,
+            immediate=request.immediate if opcode in WITH_IMMEDIATE else None,
+        )
+        found.append(packets.pack_ip(to, udp_payload))
+    return found
+
+
+def _row(rows: PacketRows, row: int) -> bytes:
+    """The packet as the kernel would gather it."""
+    head, fill, tail = rows.lengths[row].tolist()
+    packet: bytes = rows.heads[row, :head].tobytes() + b"\x5a" * fill + rows.tails[row, :tail].tobytes()
+    return packet
+
+
+several = st.lists(st.tuples(envelopes, runs(), st.sampled_from([1, 2, 5, 16])), min_size=1, max_size=6)
+
+
+@settings(max_examples=80)
+@given(several, st.integers(0, 3))
+def test_a_tick_of_runs_is_written_as_the_plain_codec_writes_its_packets(
+    added: list[tuple[Envelope, tuple[Run, Words], int]], first: int
+) -> None:
+    rows = PacketRows(200, b"\x5a" * MTU)
+    writer = FrameWriter(rows, MTU)
+    entries, expected = [], []
+    for to, (run, words), ack_every in added:
+        path = writer.open_path(to, ack_every)
+        entries.append(writer.of_run(path, run, words, AT))
+        entries.append(writer.of_packet(path, packets.pack_ack(to, run.psn, 0x60, 5)))
+        expected += _plain(to, run, words.tolist(), ack_every)
+        expected.append(packets.pack_ip(to, packets.pack_ack(to, run.psn, 0x60, 5)))
+    assert writer.write(first, entries) == first + len(expected)
+    assert [_row(rows, first + k) for k in range(len(expected))] == expected
+    names = [rows.names[first + k, 4:8].tobytes() for k in range(len(expected))]
+    assert names == [packet[16:20] for packet in expected]
+
+
+def test_rows_are_written_anew_in_each_tick() -> None:
+    rows = PacketRows(8, b"\x5a" * MTU)
+    writer = FrameWriter(rows, MTU)
+    to = Envelope("10.0.0.1", IPS[0], 0xC000, 7)
+    path = writer.open_path(to, 1)
+    odd = Run(WorkRequest(0, 5, 99, 1), 0, 1, 0, again=False)
+    full = Run(WorkRequest(1, 4 * MTU, 99, 1), 0, 4, 1, again=False)
+    for run in (odd, full, odd, full):
+        words = np.arange(run.count, dtype=np.uint64)
+        writer.write(0, [writer.of_run(path, run, words, AT)])
+        assert [_row(rows, k) for k in range(run.count)] == _plain(to, run, words.tolist(), 1)
+    moved = replace(to, sport=0xD000, src_ip="10.0.0.9", qpn=8)
+    writer.move_path(path, moved)
+    writer.write(0, [writer.of_run(path, full, words, AT)])
+    assert [_row(rows, k) for k in range(4)] == _plain(moved, full, words.tolist(), 1)
+
+
+def _batch(arrived: Sequence[tuple[bytes, int]], row_bytes: int, garbage: int = 0xEE) -> Batch:
+    """IP packets as a receive batch: rows begin 4 bytes into 8, as those of ``BatchReceiver`` do."""
+    memory = np.full((len(arrived), -(-(row_bytes + 4) // 64) * 64), garbage, np.uint8)
+    rows = memory[:, 4 : 4 + row_bytes]
+    for row, (packet, _) in zip(rows, arrived, strict=True):
+        row[: len(packet) - 28] = np.frombuffer(packet[28:], np.uint8)[:row_bytes]
+    return Batch(
+        rows,
+        np.array([min(len(packet) - 28, row_bytes) for packet, _ in arrived], np.uint32),
+        np.array([list(packet[20:22] + packet[12:16]) for packet, _ in arrived], np.uint8).reshape(-1, 6),
+        np.zeros(len(arrived), np.int64),
+        np.array([owner for _, owner in arrived], np.intp),
+        np.array([packet[1] for packet, _ in arrived], np.uint8),
+    )
+
+
+def _plainly(arrived: Sequence[tuple[bytes, int]]) -> list[packets.Packet | None]:
+    """Each packet as the plain codec reads it."""
+    return [packets.parse(p[28:], p[20:22] + p[12:16], IPS[owner]) for p, owner in arrived]
+
+
+def _values(found: Packets) -> list[tuple[int, ...]]:
+    columns = (found.opcode, found.size_bytes, found.word, found.address, found.immediate)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _check(arrived: Sequence[tuple[bytes, int]], found: Arrivals) -> None:
+    """Every intact packet is in one run or one reply, with all that the plain codec sees in it."""
+    plain = _plainly(arrived)
+    rows: list[int] = []
+    for run in found.runs:
+        rows += run.rows.tolist()
+        for k, (row, values) in enumerate(zip(run.rows.tolist(), _values(run.packets), strict=True)):
+            packet, owner = plain[row], arrived[row][1]
+            assert packet is not None
+            assert (run.owner, run.qpn, (run.psn + k) % 2**24) == (owner, packet.qpn, packet.psn)
+            address = packet.reth.address if packet.reth else 0
+            word = packets.read_payload(packet.payload)[0]
+            assert values == (packet.opcode, len(packet.payload), word, address, packet.immediate or 0)
+        these = [plain[row] for row in run.rows.tolist()]
+        assert run.ack_requested == any(p is not None and p.ack_requested for p in these)
+        assert run.marked == sum(arrived[row][0][1] & 3 == CE for row in run.rows.tolist())
+    intact = [row for row, p in enumerate(plain) if p is not None and p.intact]
+    is_write = {row: p is not None and p.opcode in packets.WRITES for row, p in enumerate(plain)}
+    assert sorted(rows) == [row for row in intact if is_write[row]]
+    assert found.replies == [(row, plain[row]) for row in intact if not is_write[row]]
+    assert found.foreign == plain.count(None)
+    assert found.damaged == len(plain) - len(intact) - found.foreign
+
+
+def _owned(packet: bytes) -> tuple[bytes, int]:
+    return packet, [inet_aton(ip) for ip in IPS].index(packet[16:20])
+
+
+@settings(max_examples=80)
+@given(several, st.randoms(use_true_random=False), st.booleans())
+def test_a_batch_is_read_as_the_plain_codec_reads_its_packets(
+    added: list[tuple[Envelope, tuple[Run, Words], int]], random: Random, shuffled: bool
+) -> None:
+    sent = [packet for to, (run, words), every in added for packet in _plain(to, run, words.tolist(), every)]
+    sent += [packets.pack_ip(to, packets.pack_ack(to, run.psn, 0x1F, 3)) for to, (run, _), _ in added[:2]]
+    sent += [packets.pack_ip(to, packets.pack_cnp(to)) for to, _, _ in added[:1]]
+    if shuffled:
+        random.shuffle(sent)
+    arrived = [_owned(packet) for packet in sent]
+    reader = FrameReader(MTU, IPS)
+    _check(arrived, reader.read(_batch(arrived, reader.row_bytes)))
+
+
+@settings(max_examples=80)
+@given(envelopes, runs(), st.data())
+def test_damage_anywhere_is_noticed_as_the_plain_codec_notices_it(
+    to: Envelope, added: tuple[Run, Words], data: st.DataObject
+) -> None:
+    arrived = []
+    for packet in _plain(to, added[0], added[1].tolist(), 16):
+        broken = bytearray(packet)
+        if data.draw(st.booleans()):
+            broken[data.draw(st.integers(28, len(broken) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+        arrived.append(_owned(bytes(broken)))
+    reader = FrameReader(MTU, IPS)
+    _check(arrived, reader.read(_batch(arrived, reader.row_bytes)))
+
+
+def test_every_single_bit_of_every_layout_counts() -> None:
+    to, reader = Envelope("10.0.0.1", IPS[1], 0xC111, 5), FrameReader(MTU, IPS)
+    for size, immediate in ((3 * MTU, 77), (MTU, 77), (MTU, None)):
+        run = Run(WorkRequest(0, size, 2**63 + 9, immediate), 0, size // MTU, 2**24 - 1, again=False)
+        for packet in _plain(to, run, range(run.count), 16):
+            whole = [_owned(packet)] * 6
+            assert reader.read(_batch(whole, reader.row_bytes)).damaged == 0
+            flipped = []
+            for bit in range(28 * 8, len(packet) * 8):
+                broken = bytearray(packet)
+                broken[bit // 8] ^= 1 << bit % 8
+                if bit // 8 != 32:  # the byte that switches may change
+                    flipped.append(_owned(bytes(broken)))
+            assert reader.read(_batch(flipped, reader.row_bytes)).runs == []
+
+
+@given(st.lists(st.tuples(st.binary(max_size=400), st.integers(0, 1)), min_size=1, max_size=9))
+def test_hostile_datagrams_are_damaged_or_foreign(datagrams: list[tuple[bytes, int]]) -> None:
+    reader = FrameReader(MTU, IPS)
+    arrived = [(bytes(28) + datagram, owner) for datagram, owner in datagrams]
+    found = reader.read(_batch(arrived, reader.row_bytes))
+    assert (found.runs, found.replies) == ([], [])
+    assert found.damaged + found.foreign == len(arrived)
+
+
+def test_a_longer_packet_is_not_taken_for_one_that_was_cut_to_fit() -> None:
+    reader = FrameReader(MTU, IPS)
+    to = Envelope("10.0.0.1", IPS[0], 0xC111, 5)
+    packet = packets.pack_write(to, Opcode.WRITE_MIDDLE, 0, bytes(MTU * 2), ack_requested=False)
+    found = reader.read(_batch([_owned(packets.pack_ip(to, packet))] * 8, reader.row_bytes))
+    assert found.damaged == 8
+
+
+def test_a_payload_that_pad_makes_full_is_read_without_its_pad() -> None:
+    reader, to = FrameReader(MTU, IPS), Envelope("10.0.0.1", IPS[0], 0xC111, 5)
+    arrived = []
+    for k in range(8):
+        run = Run(WorkRequest(0, MTU - 1, 0), 0, 1, k, again=False)
+        arrived += [_owned(packet) for packet in _plain(to, run, [k], 1)]
+    found = reader.read(_batch(arrived, reader.row_bytes))
+    _check(arrived, found)
+    assert [run.packets.size_bytes.tolist() for run in found.runs] == [[MTU - 1] * 8]
+
+
+def test_runs_end_where_psns_are_not_consecutive_and_go_on_over_the_wrap() -> None:
+    reader = FrameReader(MTU, IPS)
+    to = Envelope("10.0.0.1", IPS[0], 0xC111, 5)
+    psns = [2**24 - 2, 2**24 - 1, 0, 1, 3, 4, 4, 2]
+    sent = [packets.pack_write(to, Opcode.WRITE_MIDDLE, psn, bytes([90] * MTU), ack_requested=psn == 1) for psn in psns]
+    found = reader.read(_batch([_owned(packets.pack_ip(to, packet)) for packet in sent], reader.row_bytes))
+    assert [(run.psn, len(run.packets), run.ack_requested) for run in found.runs] == [
+        (2**24 - 2, 4, True),
+        (3, 2, False),
+        (4, 1, False),
+        (2, 1, False),
+    ]

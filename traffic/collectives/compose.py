@@ -12,7 +12,7 @@ from testbed.errors import InputError
 from traffic.collectives.draft import Draft, message
 from traffic.collectives.places import Inside, Place
 from traffic.collectives.plan import Plan
-from traffic.collectives.program import Expected, Piece, Program, Span, Stream
+from traffic.collectives.program import ARRIVAL, COMPUTE, MESSAGE, Expected, Piece, Program, Span, Stream
 from traffic.collectives.registry import Collective
 from traffic.collectives.split import split
 
@@ -34,7 +34,7 @@ class Composer:
         """The rank computes for so long; the operation that ends it."""
         draft = self._drafts[rank]
         op = draft.spend(ns, Stream.COMPUTE, after)
-        draft.spans.append(Span(label, "compute", (op,)))
+        draft.spans.append(Span(label, COMPUTE, (op,)))
         return op
 
     def meet(self, rank: int, after: Iterable[int]) -> int:
@@ -73,24 +73,54 @@ class Composer:
 
         Timed at the source from when it may begin until all is acknowledged; what arrived is checked at the target.
         """
+        ends, expected = self._carry(source, target, size_bytes, label, slices, after or {})
+        self._span(source, label, MESSAGE, ends[source], size_bytes)
+        self._span(target, label, ARRIVAL, ends[target], size_bytes, expected)
+        return {rank: ops[-1] for rank, ops in ends.items()}
+
+    def pull(self, source: int, target: int, asking_bytes: int, size_bytes: int, label: str) -> Mapping[int, int]:
+        """``target`` asks ``source`` for ``size_bytes``, and gets them; the ends at both. InputError as above.
+
+        Timed at the target, from asking until all is there and checked.
+        """
+        asked, question = self._carry(target, source, asking_bytes, label, 1, {})
+        ends, expected = self._carry(source, target, size_bytes, label, 1, {source: asked[source][-1:]})
+        self._span(source, label, ARRIVAL, asked[source], asking_bytes, question)
+        self._span(target, label, MESSAGE, (*asked[target], *ends[target]), size_bytes, expected)
+        return {rank: ops[-1] for rank, ops in ends.items()}
+
+    def pause(self, rank: int, ns: int, after: Iterable[int] = ()) -> int:
+        """Let so long pass at the rank, beside all else; the operation that ends it."""
+        return self._drafts[rank].spend(ns, Stream.PAUSE, after)
+
+    def _carry(
+        self, source: int, target: int, size_bytes: int, label: str, slices: int, after: After
+    ) -> tuple[Mapping[int, tuple[int, ...]], tuple[Expected, ...]]:
+        """The operations at both ends of a message, the last of which ends it, and what its target then has."""
         _check(label, (source, target), size_bytes, slices, len(self._drafts))
-        sender, receiver = self._drafts[source], self._drafts[target]
-        sizes = split(size_bytes, slices, self._path_mtu)
+        ends = {rank: self._drafts[rank] for rank in (source, target)}
+        first = {rank: len(draft.ops) for rank, draft in ends.items()}
+        before = {rank: tuple(after.get(rank, ())) for rank in ends}
         number, self._next_buffer = self._next_buffer, self._next_buffer + 1
-        before = {draft.rank: tuple((after or {}).get(draft.rank, ())) for draft in (sender, receiver)}
-        first = {draft.rank: len(draft.ops) for draft in (sender, receiver)}
-        expected = []
-        for index, size in enumerate(sizes):
-            if size:
-                piece = Piece(number, index, size)
-                message(sender, receiver, self._inside, piece, after=before[source], target_after=before[target])
-                expected.append(Expected(piece, (source,)))
-        ends = {}
-        for draft, kind, due in ((sender, "message", ()), (receiver, "arrival", tuple(expected))):
-            end = draft.meet(draft.loose(first[draft.rank]))
-            draft.spans.append(Span(label, kind, tuple(range(first[draft.rank], end + 1)), size_bytes, 2, due))
-            ends[draft.rank] = end
-        return ends
+        sizes = split(size_bytes, slices, self._path_mtu)
+        pieces = [Piece(number, index, size) for index, size in enumerate(sizes) if size]
+        for piece in pieces:
+            message(ends[source], ends[target], self._inside, piece, after=before[source], target_after=before[target])
+        ops = {
+            rank: tuple(range(first[rank], draft.meet(draft.loose(first[rank])) + 1)) for rank, draft in ends.items()
+        }
+        return ops, tuple(Expected(piece, (source,)) for piece in pieces)
+
+    def _span(
+        self,
+        rank: int,
+        label: str,
+        kind: str,
+        ops: tuple[int, ...],
+        size_bytes: int,
+        expected: tuple[Expected, ...] = (),
+    ) -> None:
+        self._drafts[rank].spans.append(Span(label, kind, ops, size_bytes, 2, expected))
 
     def programs(self) -> tuple[Program, ...]:
         """The programs of all ranks that have something to do."""

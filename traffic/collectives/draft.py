@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from traffic.collectives.places import CrossRail, Inside, Place
-from traffic.collectives.program import Op, Piece, Program, Receive, Send, Span, Spend, Stream
+from traffic.collectives.program import ITERATION, Op, Piece, Program, Receive, Send, Span, Spend, Stream
 
 
 class Draft:
@@ -43,7 +43,7 @@ class Draft:
 
     def program(self, path_mtu: int, tags: int) -> Program:
         """The program as it stands, timed as a whole too."""
-        whole = Span("iteration", "iteration", tuple(range(len(self.ops))))
+        whole = Span(ITERATION, ITERATION, tuple(range(len(self.ops))))
         return Program(self.rank, path_mtu, tags, tuple(self.ops), (whole, *self.spans))
 
     def _add(self, op: Op) -> int:

@@ -14,11 +14,22 @@ WIRE_TAGS = 1 << 32
 """A tag on the wire is an RDMA immediate: 32 bits."""
 
 
+ITERATION = "iteration"
+"""Kind of the span of all that a rank does in an iteration, the first of every program."""
+COMPUTE = "compute"
+"""Kind of a span in which a GPU computes."""
+MESSAGE = "message"
+"""Kind of the span of a message, at its sender (until acknowledged) or, if it was asked for, at who asked."""
+ARRIVAL = "arrival"
+"""Kind of the span at a message's receiver, which may wait for it: its data is checked, its time says nothing."""
+
+
 class Stream(StrEnum):
     """What a rank spends time on; one thing at a time on each, first come, first served."""
 
     COMPUTE = "compute"
     NVLINK = "nvlink"  # what leaves the GPU for others of its host
+    PAUSE = "pause"  # time that must have passed, whatever else goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +97,8 @@ class Expected:
 class Span:
     """What is timed: from when the first of ``ops`` may begin until the last is done; then ``expected`` is checked.
 
-    ``kind``: of a collective, or 'compute', 'iteration', 'message'. ``size_bytes`` as nccl-tests counts it and
-    ``ranks``, how many take part, are 0 where they have no meaning.
+    ``kind``: of a collective, or one of those below. ``size_bytes`` as nccl-tests counts it and ``ranks``, how many
+    take part, are 0 where they have no meaning.
     """
 
     label: str
@@ -118,6 +129,17 @@ class Program:
                 raise ValueError(f"rank {self.rank}: operation {at} is out of order: {op}")
         if not self.ops:
             raise ValueError(f"rank {self.rank} has nothing to do; leave it out of the job")
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """What a span of a program took. ``wrong``: blocks (path MTUs) that do not hold what they must."""
+
+    span: int  # index in the program
+    iteration: int
+    begin_ns: int
+    end_ns: int
+    wrong: int
 
 
 def wire_tag(iteration: int, tag: int, tags: int) -> int:

@@ -13,7 +13,20 @@ from heapq import heappop, heappush
 import numpy as np
 
 from traffic.collectives.content import Words, added, blocks_of, initial, total
-from traffic.collectives.program import WIRE_TAGS, Expected, Piece, Program, Receive, Send, Spend, Stream, wire_tag
+from traffic.collectives.program import (
+    WIRE_TAGS,
+    Expected,
+    Piece,
+    Program,
+    Receive,
+    Send,
+    Spend,
+    Stream,
+    Timed,
+    wire_tag,
+)
+
+__all__ = ["Post", "RankMachine", "Timed"]
 
 _NEVER = -1
 
@@ -31,17 +44,6 @@ class Post:
     size_bytes: int
     rail: int | None
     words: Words
-
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """What a span of a program took. ``wrong``: blocks (path MTUs) that do not hold what they must."""
-
-    span: int  # index in the program
-    iteration: int
-    begin_ns: int
-    end_ns: int
-    wrong: int
 
 
 class RankMachine:

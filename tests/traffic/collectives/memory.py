@@ -11,8 +11,8 @@ from heapq import heappop, heappush
 
 from traffic.collectives.compose import Composer
 from traffic.collectives.places import Inside, Place
-from traffic.collectives.program import Program
-from traffic.collectives.rank import Post, RankMachine, Timed
+from traffic.collectives.program import Program, Timed
+from traffic.collectives.rank import Post, RankMachine
 from traffic.collectives.registry import collective
 
 MTU = 1024

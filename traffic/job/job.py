@@ -1,0 +1,95 @@
+"""A job: what ranks do over and over, laid out on a fabric as programs. PURE, no numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from testbed.errors import InputError
+from traffic.collectives.compose import Composer
+from traffic.collectives.places import CrossRail, Inside, Place
+from traffic.collectives.program import Program
+from traffic.congestion.scale import Scale
+
+NVLINK_BPS = 3.2e12
+"""Of a GPU into its host's NVLink domain, one way: 400 GB/s (HPN, section 2, has hosts of 400 to 900)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a job runs: the places of its ranks, and what is the lab's own of links and sizes.
+
+    Sizes and times that a job names are those of the real network; ``scale`` makes of them the lab's.
+    """
+
+    places: tuple[Place, ...]
+    path_mtu: int
+    scale: Scale
+    nvlink_bps: float = NVLINK_BPS
+    cross_rail: CrossRail = CrossRail.NVLINK
+
+    @property
+    def inside(self) -> Inside:
+        """The hosts' inside at the lab's rates."""
+        return Inside(self.scale.rate_bps(self.nvlink_bps), self.cross_rail)
+
+    def size(self, real_bytes: int) -> int:
+        """The lab's bytes for real ones; at least 1 unless those are 0."""
+        return max(self.scale.bytes_(real_bytes), 1) if real_bytes else 0
+
+
+class Work(Protocol):
+    """What the ranks of a job do in an iteration."""
+
+    def compose(self, composer: Composer, site: Site) -> None:
+        """Write the ranks' operations. InputError when the work does not fit the site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """Every host writes ``size_bytes`` to storage every ``every_ns`` (longer, if that is not done by then).
+
+    Beside the job and of another traffic class: the job does not wait for it.
+    """
+
+    size_bytes: int
+    every_ns: int
+    storage: tuple[Place, ...]  # hosts write to these in turn
+
+    def compose(self, composer: Composer, site: Site, writers: Sequence[int], storage: Sequence[int]) -> None:
+        """Write the operations of ``writers``, a rank for each host, and of ``storage``."""
+        for at, writer in enumerate(writers):
+            composer.pause(writer, site.scale.ns(self.every_ns))
+            composer.message(writer, storage[at % len(storage)], site.size(self.size_bytes), "checkpoint")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Programs of ranks, and where each rank is. Those in ``background`` are of the second traffic class.
+
+    Every rank begins its next iteration when it has done its last; a job has done what all but background ranks have.
+    """
+
+    places: tuple[Place, ...]  # by rank
+    programs: tuple[Program, ...]
+    background: frozenset[int] = frozenset()
+
+
+def build(work: Work, site: Site, checkpoints: Checkpoints | None = None) -> Job:
+    """Lay out a job on its site. InputError when something does not fit."""
+    if checkpoints is None:
+        composer = Composer(site.places, site.path_mtu, site.inside)
+        work.compose(composer, site)
+        return Job(site.places, composer.programs())
+    if checkpoints.size_bytes < 1 or not checkpoints.storage:
+        raise InputError("checkpoints need a size of at least 1 byte and a host to be written to")
+    ranks = len(site.places)
+    first_of_host = {place.host: place for place in reversed(site.places)}
+    writing = [first_of_host[host] for host in dict.fromkeys(place.host for place in site.places)]
+    places = (*site.places, *writing, *checkpoints.storage)
+    composer = Composer(places, site.path_mtu, site.inside)
+    work.compose(composer, site)
+    writers = range(ranks, ranks + len(writing))
+    checkpoints.compose(composer, site, writers, range(writers.stop, len(places)))
+    return Job(places, composer.programs(), frozenset(range(ranks, len(places))))

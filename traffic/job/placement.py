@@ -1,0 +1,120 @@
+"""Which GPUs of a fabric a job gets, and in which order they are its ranks. PURE.
+
+Ranks count host by host, in a host rail by rail. The order of hosts is what a scheduler decides: how many segments a
+job is spread over, and how often neighbours are in different ones, is what the network above the ToRs has to carry.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from testbed.entries import Registry
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric, Node
+from traffic.collectives.places import Place
+
+Segments = Sequence[Sequence[Node]]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A scheduler's way to order the hosts of a job, given by segment; the random source is the job's."""
+
+    name: str
+    summary: str  # for docs/drills.md
+    arrange: Callable[[Segments, random.Random], list[Node]]
+
+
+def _contiguous(segments: Segments, _: random.Random) -> list[Node]:
+    return [host for segment in segments for host in segment]
+
+
+def _interleaved(segments: Segments, _: random.Random) -> list[Node]:
+    longest = max(len(segment) for segment in segments)
+    return [segment[at] for at in range(longest) for segment in segments if at < len(segment)]
+
+
+def _random(segments: Segments, rng: random.Random) -> list[Node]:
+    return rng.sample(_contiguous(segments, rng), sum(len(segment) for segment in segments))
+
+
+ORDERS: Registry[Order] = Registry(
+    "order of hosts",
+    lambda order: order.name,
+    (
+        Order("contiguous", "segment by segment: neighbours share one wherever they can", _contiguous),
+        Order("interleaved", "segments in turn: neighbours never share one while there are two", _interleaved),
+        Order("random", "drawn by the seed", _random),
+    ),
+    of=Order,
+)
+"""Orders of hosts by the word in a drill file."""
+
+
+def place(
+    fabric: Fabric,
+    *,
+    hosts: int | None = None,
+    rails: int | None = None,
+    segments: int | None = None,
+    order: str = "contiguous",
+    seed: int = 0,
+) -> tuple[Place, ...]:
+    """The ranks' places on ``hosts`` active hosts (all unless given), with GPUs on the first ``rails`` of each.
+
+    ``segments``: spread over just so many, alike (a job of 296 hosts is in 3 segments of HPN and in 19 of DCN+); left
+    out, the order decides among all hosts, and 'contiguous' fills one segment after the other. InputError when the
+    fabric has not what is asked for.
+    """
+    if order not in ORDERS:
+        raise InputError(f"no order of hosts {order!r}; there are {', '.join(ORDERS)}")
+    there = _active(fabric)
+    wanted = sum(len(segment) for segment in there) if hosts is None else hosts
+    chosen = _spread(there, wanted, segments)
+    arranged = ORDERS[order].arrange(chosen, random.Random(seed))[:wanted]
+    if len(arranged) < wanted or not wanted:
+        raise InputError(f"the job asks for {wanted} hosts and the fabric has {len(arranged)} active ones")
+    number = {id(host): at for at, segment in enumerate(there) for host in segment}
+    return tuple(place for host in arranged for place in _places(fabric, host, number[id(host)], rails))
+
+
+def place_of(fabric: Fabric, host: str, rail: int = 0) -> Place:
+    """The place on ``rail`` of a host by name. InputError when there is none."""
+    node = fabric.node(host)
+    number = next((at for at, segment in enumerate(_all(fabric)) if node in segment), 0)
+    return _places(fabric, node, number, rail + 1)[rail]
+
+
+def _spread(segments: Segments, wanted: int, over: int | None) -> Segments:
+    """The hosts to choose from: all of them, or as many as are wanted of each of the first ``over`` segments."""
+    if over is None:
+        return segments
+    shares = [(wanted + over - 1 - at) // over for at in range(over)] if over > 0 else []
+    taken = [segment[:share] for segment, share in zip(segments, shares, strict=False)]
+    if not shares or shares[-1] < 1 or [len(hosts) for hosts in taken] != shares:
+        raise InputError(
+            f"the job asks for {wanted} hosts over {over} segments; the fabric has {len(segments)} segments"
+            f" with {', '.join(str(len(segment)) for segment in segments)} active hosts"
+        )
+    return taken
+
+
+def _active(fabric: Fabric) -> Segments:
+    return [[host for host in segment if not host.spare] for segment in _all(fabric)]
+
+
+def _all(fabric: Fabric) -> Segments:
+    """Hosts by segment, counted through all pods."""
+    found: dict[tuple[int, int], list[Node]] = {}
+    for host in fabric.hosts:
+        found.setdefault((host.pod, host.segment or 0), []).append(host)
+    return [found[key] for key in sorted(found)]
+
+
+def _places(fabric: Fabric, host: Node, segment: int, rails: int | None) -> list[Place]:
+    nics = fabric.nics_of(host.name)
+    if rails is not None and not 1 <= rails <= len(nics):
+        raise InputError(f"the job asks for {rails} GPUs on {host.name}, which has {len(nics)}, one a rail")
+    return [Place(host.name, nic.rail, nic.name, nic.ip, segment) for nic in nics[:rails]]

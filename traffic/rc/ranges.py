@@ -6,6 +6,7 @@ Inside, a PSN is absolute and never wraps; the wire carries its lowest 24 bits (
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from operator import itemgetter
 
 PSN_MASK = 0xFFFFFF
@@ -52,6 +53,17 @@ class Ranges:
             start, stop = min(start, parts[low][0]), max(stop, at)
         parts[low:high] = [(start, stop)]
         return new
+
+    def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """The ranges between ``start`` and ``stop`` that are not there."""
+        for there, end in self._parts[bisect_right(self._parts, start, key=_STOP) :]:
+            if there >= stop:
+                break
+            if start < there:
+                yield start, there
+            start = end
+        if start < stop:
+            yield start, stop
 
     def trim(self, below: int) -> None:
         """Take out all that is lower than ``below``."""

@@ -45,9 +45,10 @@ class Responder:
         self._acks = acks
         # Behind a gap go-back-N keeps nothing: it is all sent again. Otherwise what the other end's window can bring.
         self._room = transport.window_packets if transport.recovery is Recovery.SELECTIVE_REPEAT else 0
+        self._tolerated = transport.reorder_packets
         self.expected = first_psn  # absolute
         self._kept = Ranges()  # beyond a gap
-        self._seen = first_psn  # what is missing below was told by a NAK
+        self._told = first_psn  # what is missing below was told by a NAK
         self._owed = 0  # packets in order and not yet acknowledged
         self._since_ns = 0  # arrival of the first of them
         self._packets = self._out_of_sequence = self._duplicates = self._naks = 0
@@ -91,7 +92,7 @@ class Responder:
             self._duplicates += stop - start - sum(high - low for low, high in accepted)
             self.expected = self._kept.first[1]
             self._kept.trim(self.expected)
-        self._seen = max(self._seen, self.expected)
+        self._told = max(self._told, self.expected)
         if not self._owed:
             self._since_ns = now_ns
         self._owed += self.expected - start
@@ -105,21 +106,22 @@ class Responder:
         replies = tuple(Reply(psn, nak=True) for psn in missing)
         return Taken(tuple((low - start, high - low) for low, high in accepted), start, self.expected, replies)
 
-    def _miss(self) -> range:
+    def _miss(self) -> list[int]:
         """Go-back-N: the expected packet is missing. The NAK acknowledges all before it."""
-        missing = range(self._seen, self.expected + 1)
-        self._seen = self.expected + 1
+        missing = list(range(self._told, self.expected + 1))
+        self._told = self.expected + 1
         self._owed = 0
         return missing
 
-    def _keep(self, start: int, stop: int) -> tuple[range, list[tuple[int, int]]]:
-        """Selective repeat: the packets newly known to be missing, and what was not kept already."""
+    def _keep(self, start: int, stop: int) -> tuple[list[int], list[tuple[int, int]]]:
+        """Selective repeat: the packets that now count as missing, and what was not kept already."""
         stop = min(stop, self.expected + self._room)
         if start >= stop:
-            return range(0), []
-        missing = range(self._seen, start)
-        self._seen = max(self._seen, stop)
+            return [], []
         accepted = self._kept.add(start, stop)
+        due = stop - 1 - self._tolerated
+        missing = [psn for low, high in self._kept.gaps(self._told, due) for psn in range(low, high)]
+        self._told = max(self._told, due)
         again = stop - start - sum(high - low for low, high in accepted)
         self._duplicates += again
         self._out_of_sequence -= again

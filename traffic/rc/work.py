@@ -58,7 +58,9 @@ class Transport:
     """How a queue pair is connected; both ends know it.
 
     ``window_packets`` are in flight at most (fewer than 2^23). Every ``ack_every``-th packet of a message and its last
-    ask for an acknowledgement.
+    ask for an acknowledgement. ``reorder_packets``: with selective repeat a packet counts as missing when one more than
+    so many behind it has arrived; 0 where one queue pair's packets take one path, more where they are sprayed over
+    several (RFC 8985 has the idea for TCP). What fewer are behind of is found by the retry timer.
     """
 
     path_mtu: int = 4096
@@ -67,6 +69,7 @@ class Transport:
     retry_count: int = NCCL_RETRY_COUNT
     window_packets: int = 256
     ack_every: int = 16
+    reorder_packets: int = 0
 
     @property
     def patience_ns(self) -> int:

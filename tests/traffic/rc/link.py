@@ -111,7 +111,7 @@ class Link:
 
     def run(self) -> None:
         """Until nothing is left to do at either end and nothing is under way."""
-        for _ in range(200_000):
+        for _ in range(20_000):
             self._send()
             times = [self.requester.deadline_ns(), self.responder.deadline_ns()]
             times += [self._events[0][0]] if self._events else []
@@ -131,13 +131,16 @@ class Link:
     def _send(self) -> None:
         if self.now_ns < self._free_ns:
             return
-        for run in self.requester.take(self._most, self.now_ns):
-            self.runs.append(run)
+        sendable = self.requester.sendable
+        runs = self.requester.take(self._most, self.now_ns)
+        assert sendable == bool(runs), "it says whether something may be sent, and so it is"
+        self.runs += runs
+        for run in runs:
             for packet in packets_of(run, self.transport):
                 self._free_ns = max(self._free_ns, self.now_ns) + PACKET_NS
-                self._enter(packet, self._free_ns, next(self._data, FINE))
+                self.enter(packet, self._free_ns, next(self._data, FINE))
 
-    def _enter(self, what: Wire | Reply, at_ns: int, fate: Fate) -> None:
+    def enter(self, what: Wire | Reply, at_ns: int, fate: Fate) -> None:
         for extra in fate:
             self._serial += 1
             heapq.heappush(self._events, (at_ns + LATENCY_NS + extra, self._serial, what))
@@ -173,7 +176,7 @@ class Link:
 
     def _reply(self, reply: Reply) -> None:
         self.replied.append(reply)
-        self._enter(reply, self.now_ns, next(self._replies, FINE))
+        self.enter(reply, self.now_ns, next(self._replies, FINE))
 
     def _timers(self) -> None:
         reply = self.responder.on_timer(self.now_ns)

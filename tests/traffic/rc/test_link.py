@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traffic.rc.link import ACKS, FINE, LATENCY_NS, LOST, MTU, PACKET_NS, Fate, Link
+from tests.traffic.rc.link import ACKS, FINE, LATENCY_NS, LOST, MTU, PACKET_NS, Fate, Link, Wire
 from traffic.qp import QpState
 from traffic.rc.ranges import PSN_MASK
 from traffic.rc.requester import Requester
-from traffic.rc.responder import Responder
+from traffic.rc.responder import Reply, Responder
 from traffic.rc.timers import RETRY_TIMERS
 from traffic.rc.work import Completion, Recovery, Status, Transport, WorkRequest
 
@@ -79,40 +79,59 @@ def test_without_loss_nothing_is_sent_twice_or_naked(recovery: Recovery, sizes: 
     assert (received.out_of_sequence, received.duplicate_request, received.naks) == (0, 0, 0)
 
 
-@given(st.integers(0, 150))
-def test_go_back_n_sends_again_just_what_had_been_sent_from_the_lost_packet_on(lost: int) -> None:
-    link = Link(TRANSPORT, [FINE] * lost + [LOST], first_psn=BEFORE_WRAP, most_packets=4)
+@given(st.integers(0, 150), st.integers(1, 40))
+def test_go_back_n_sends_again_just_what_had_been_sent_from_the_lost_packet_on(lost: int, most: int) -> None:
+    link = LosesOnce({lost}, TRANSPORT, most)
     link.post(200 * MTU)
     link.run()
     link.check_delivered()
-    again = [run for run in link.runs if run.again]
-    psns = [psn - BEFORE_WRAP for run in again for psn in range(run.psn, run.psn + run.count)]
-    # From its end on a packet takes LATENCY_NS, so does the NAK of the next one; what began to be taken before is out.
-    back_ns = (lost + 2) * PACKET_NS + 2 * LATENCY_NS
-    out = min(-(-(back_ns + 1) // (4 * PACKET_NS)) * 4, lost + TRANSPORT.window_packets)
-    assert psns[0] == lost
-    assert psns == list(range(lost, lost + len(psns)))
-    assert len(psns) <= out - lost
+    back = next(i for i, run in enumerate(link.runs) if run.again)
+    sent = sum(run.count for run in link.runs[:back])
+    assert link.again() == Counter(range(lost, sent))
     assert link.requester.counters.packet_seq_err == link.responder.counters.naks == 1
     assert link.requester.counters.local_ack_timeout_err == 0
 
 
-@given(st.sets(st.integers(0, 150), max_size=30))
-def test_selective_repeat_sends_again_just_what_was_lost(lost: set[int]) -> None:
-    data = [LOST if number in lost else FINE for number in range(151)]
-    link = Link(replace(TRANSPORT, recovery=Recovery.SELECTIVE_REPEAT), data, first_psn=BEFORE_WRAP, most_packets=1)
+@given(st.sets(st.integers(0, 190), max_size=25), st.integers(1, 40))
+def test_selective_repeat_sends_again_just_what_was_lost(lost: set[int], most: int) -> None:
+    link = LosesOnce(lost, replace(TRANSPORT, recovery=Recovery.SELECTIVE_REPEAT), most)
     link.post(100 * MTU, 100 * MTU)
     link.run()
     link.check_delivered()
-    again = Counter(psn for run in link.runs if run.again for psn in range(run.psn, run.psn + run.count))
-    naks = [reply.psn for reply in link.replied if reply.nak]
-    assert len(naks) == len(set(naks)), "one NAK for each missing packet"
-    assert len(link.memory) == 200
-    assert link.requester.counters.packets_again == sum(again.values())
-    assert link.requester.counters.packets - 200 == link.requester.counters.packets_again
-    if link.requester.counters.local_ack_timeout_err == 0:
-        assert sum(again.values()) == link.responder.counters.naks
-        assert link.responder.counters.duplicate_request == 0
+    assert link.again() == Counter(lost)
+    sent, received = link.requester.counters, link.responder.counters
+    assert sent.packet_seq_err == received.naks == sent.packets_again == len(lost)
+    assert sent.local_ack_timeout_err == received.duplicate_request == 0
+    assert {reply.psn - BEFORE_WRAP for reply in link.replied if reply.nak} == lost
+
+
+class LosesOnce(Link):
+    """A channel that loses some packets, by their number in the connection, the first time they are sent."""
+
+    def __init__(self, lost: set[int], transport: Transport, most_packets: int) -> None:
+        super().__init__(transport, first_psn=BEFORE_WRAP, most_packets=most_packets)
+        self._lost = {(BEFORE_WRAP + number) & PSN_MASK for number in lost}
+
+    def enter(self, what: Wire | Reply, at_ns: int, fate: Fate) -> None:
+        if isinstance(what, Wire) and what.psn24 in self._lost:
+            self._lost.remove(what.psn24)
+            return
+        super().enter(what, at_ns, fate)
+
+    def again(self) -> Counter[int]:
+        """How often each packet was sent again."""
+        again = (run for run in self.runs if run.again)
+        return Counter(psn - BEFORE_WRAP for run in again for psn in range(run.psn, run.psn + run.count))
+
+
+@given(st.lists(st.integers(0, 4), max_size=150))
+def test_sprayed_packets_that_come_out_of_order_are_not_sent_again(late: list[int]) -> None:
+    transport = replace(TRANSPORT, recovery=Recovery.SELECTIVE_REPEAT, reorder_packets=4)
+    link = Link(transport, [(packets * PACKET_NS,) for packets in late], first_psn=BEFORE_WRAP)
+    link.post(200 * MTU)
+    link.run()
+    link.check_delivered()
+    assert link.requester.counters.packets_again == link.responder.counters.naks == 0
 
 
 @either
@@ -156,6 +175,15 @@ def test_an_outage_of_a_full_window_is_made_good_in_a_few_round_trips_after_one_
     assert link.requester.counters.local_ack_timeout_err == 1
     # The four sent at the second acknowledgement are under way when the first new packet has them NAKed.
     assert link.requester.counters.packets_again - 32 == (4 if recovery is Recovery.SELECTIVE_REPEAT else 0)
+
+
+def test_so_is_one_behind_which_nothing_is_sent() -> None:
+    link = Link(replace(TRANSPORT, recovery=Recovery.SELECTIVE_REPEAT), [FINE] * 68 + [LOST] * 32)
+    link.post(100 * MTU)
+    link.run()
+    link.check_delivered()
+    assert (link.requester.counters.local_ack_timeout_err, link.requester.counters.packets_again) == (1, 32)
+    assert link.now_ns < 100 * PACKET_NS + TIMER.wait_ns(0) + 7 * (2 * LATENCY_NS + 16 * PACKET_NS)
 
 
 @pytest.mark.parametrize("mtu", [1024, 4096])

@@ -213,8 +213,10 @@ def test_a_request_that_the_other_end_cannot_make_sense_of_is_the_end() -> None:
 def test_closed_it_flushes_what_it_has_and_takes_nothing_more() -> None:
     made = requester(MTU, 9 * MTU)
     made.take(2, 0)
+    made.on_nak(wire(0), 1)
     assert [end.status for end in made.close(5)] == [Status.FLUSHED] * 2
     assert (made.state, made.outstanding_bytes, made.deadline_ns()) == (QpState.CLOSED, 0, None)
+    assert not made.sendable
     assert made.close(6) == []
     assert made.on_ack(wire(0), 7) == made.on_nak(wire(0), 7) == []
     assert made.take(9, 8) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from traffic.qp import AckPolicy
 from traffic.rc.ranges import PSN_MASK
 from traffic.rc.responder import Reply, Responder, Taken
@@ -95,12 +97,25 @@ def test_selective_repeat_keeps_what_is_behind_a_gap_and_naks_each_missing_packe
     assert (made.counters.out_of_sequence, made.counters.duplicate_request, made.counters.naks) == (4, 0, 3)
 
 
+def test_where_packets_are_sprayed_one_is_missing_when_enough_behind_it_have_arrived() -> None:
+    made = responder(replace(SELECTIVE, reorder_packets=2))
+    assert replies(arrive(made, 1, 2)) == []
+    assert replies(arrive(made, 4)) == [("nak", 0)]
+    assert replies(arrive(made, 5)) == []
+    assert replies(arrive(made, 6)) == [("nak", 3)]
+    assert replies(arrive(made, 3)) == [], "it was late only"
+    assert replies(arrive(made, 0)) == [("ack", 6)]
+    assert replies(arrive(made, 8, 2)) == []
+    assert replies(arrive(made, 7)) == [("ack", 9)]
+    assert made.counters.naks == 2
+
+
 def test_what_was_kept_already_is_a_duplicate_and_the_rest_of_its_run_is_not() -> None:
     made = responder(SELECTIVE)
     arrive(made, 2)
     arrive(made, 4)
     assert arrive(made, 1, 5).accepted == ((0, 1), (2, 1), (4, 1))
-    assert made.counters.duplicate_request == 2
+    assert (made.counters.duplicate_request, made.counters.out_of_sequence) == (2, 5)
     taken = arrive(made, 0, 3)
     assert (taken.accepted, taken.expected) == (((0, 1),), FIRST + 6)
     assert made.counters.duplicate_request == 4
@@ -111,8 +126,10 @@ def test_beyond_the_window_nothing_is_kept_or_naked() -> None:
     taken = arrive(made, 6, 4)
     assert taken.accepted == ((0, 2),)
     assert len(taken.replies) == 6
-    assert arrive(made, 8, 3) == Taken((), FIRST + 8, FIRST, ())
-    assert made.counters.out_of_sequence == 7
+    for far in (8, 12):
+        assert arrive(made, far, 3) == Taken((), FIRST + far, FIRST, ())
+    assert made.counters.out_of_sequence == 10
+    assert arrive(made, 0, 6).expected == FIRST + 8
 
 
 def test_a_late_packet_is_acknowledged_when_it_closes_the_gap_whatever_is_behind() -> None:

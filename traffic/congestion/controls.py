@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from testbed.entries import Registry
+from traffic.congestion.admission import AdmissionParameters
 from traffic.congestion.constant import ConstantParameters
 from traffic.congestion.control import CongestionControl, Parameters
 from traffic.congestion.dcqcn import DcqcnParameters
 from traffic.congestion.scale import Scale
-from traffic.congestion.sets import LINE_RATE, SIMAI_200G, ParameterSet
+from traffic.congestion.sets import LINE_RATE, NCCL_4MB, SIMAI_200G, SWIFT_2020, ParameterSet
+from traffic.congestion.swift import SwiftParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,14 @@ CONTROLS = Registry(
     [
         ControlKind("constant", "none: a queue pair sends at its port's rate", ConstantParameters, LINE_RATE, False),
         ControlKind("dcqcn", "marks become CNPs, which cut the rate (SIGCOMM 2015)", DcqcnParameters, SIMAI_200G, True),
+        ControlKind("swift", "the delay is held at a target (SIGCOMM 2020)", SwiftParameters, SWIFT_2020, False),
+        ControlKind(
+            "receiver-driven",
+            "receivers grant what may be on its way (Meta)",
+            AdmissionParameters,
+            NCCL_4MB,
+            False,
+        ),
     ],
     of=ControlKind,
 )

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 from testbed.entries import Registry
 from testbed.fabric.marking import Marker
+from traffic.congestion.admission import AdmissionParameters
 from traffic.congestion.constant import ConstantParameters
 from traffic.congestion.control import Parameters
 from traffic.congestion.dcqcn import DcqcnParameters
 from traffic.congestion.scale import Scale
+from traffic.congestion.swift import SwiftParameters
 
 _US = 1_000
 _MBPS = 1_000_000
@@ -117,9 +119,42 @@ ADAPTER_200G = ParameterSet(
 )
 """FACTS 13 for the delay; no simulator has it."""
 
+SWIFT_2020 = ParameterSet(
+    "swift-2020",
+    "swift",
+    "the delay held at 30 us, three switches on the way",
+    SwiftParameters(
+        target_ns=30 * _US,
+        increase_packets=1.0,
+        decrease=0.8,
+        most_decrease=0.5,
+        scaling_ns=100 * _US,
+        scaling_least=0.1,
+        scaling_most=100.0,
+        packet_bytes=4200,
+        minimum_bps=100 * _MBPS,
+        timeouts=5,
+    ),
+    200_000_000_000,
+)
+"""The paper gives the equations, not the constants; these are of a simulator whose authors call them guesses too
+(github.com/Broadcom/csg-htsim, sim/swift.cpp): ai 1, beta 0.8, max_mdf 0.5, base 20 us and 3 us a hop, flow scaling
+over five times the base from 0.1 to 100 packets, five timeouts. The minimum is SimAI's; packets are of 4 KiB."""
+
+NCCL_4MB = ParameterSet(
+    "nccl-4mb",
+    "receiver-driven",
+    "4 MB on their way to a NIC, granted in 512 KB",
+    AdmissionParameters(limit_bytes=4 << 20, slice_bytes=512 << 10),
+    200_000_000_000,
+)
+"""NCCL's buffer of a channel: NCCL_BUFFSIZE 4 MiB, in 8 steps (NCCL_STEPS) of which each has its clear-to-send. NCCL
+has one per channel and peer; a whole NIC is given one here, as Meta tunes their number times size to what the network
+bears."""
+
 PARAMETERS = Registry(
     "parameter set of a congestion control",
     lambda one: one.name,
-    [LINE_RATE, DCQCN_2015, SIMAI_200G, SIMAI_400G, ADAPTER_200G],
+    [LINE_RATE, DCQCN_2015, SIMAI_200G, SIMAI_400G, ADAPTER_200G, SWIFT_2020, NCCL_4MB],
     of=ParameterSet,
 )

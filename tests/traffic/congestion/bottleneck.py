@@ -14,10 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from testbed.fabric.marking import Marker
+from traffic.congestion.admission import AdmissionReceiver, AdmissionSender
 from traffic.congestion.control import CongestionControl
 from traffic.congestion.dcqcn import DcqcnParameters
 from traffic.congestion.notifier import Notifier
 from traffic.congestion.sets import PARAMETERS
+
+MESSAGES, MESSAGE_BYTES = 400, 1 << 20
 
 
 def dcqcn(name: str) -> DcqcnParameters:
@@ -65,9 +68,11 @@ class Bottleneck:
         notifiers: Sequence[Notifier | None],
         until_ns: int,
         warm_ns: int = 0,
+        receiver: AdmissionReceiver | None = None,
     ) -> Outcome:
-        """All senders have endless work from 0 on, a fraction of a packet apart."""
-        return _Run(self, controls, notifiers, until_ns, warm_ns).run()
+        """All senders have endless work from 0 on, a fraction of a packet apart; a ``receiver`` has to grant it."""
+        run = _Run(self, controls, notifiers, until_ns, warm_ns)
+        return run.run() if receiver is None else run.run_granted(receiver)
 
 
 class _Run:
@@ -88,6 +93,10 @@ class _Run:
         self._free_ns = 0
         n = len(controls)
         self._out = Outcome([0] * n, [0] * n, delivered_late=[0] * n)
+        self._receiver: AdmissionReceiver | None = None
+        self._senders = [AdmissionSender() for _ in controls]
+        self._credit: list[float] | None = None  # bytes granted and not sent; None: all may be
+        self._idle: list[bool] = []
         self._frame_ns = self._grid(net.frame_bytes * 8e9 / net.rate_bps)
 
     def run(self) -> Outcome:
@@ -98,6 +107,30 @@ class _Run:
             act(now, *arguments)
         return self._out
 
+    def run_granted(self, receiver: AdmissionReceiver) -> Outcome:
+        self._receiver = receiver
+        for tag in range(MESSAGES):
+            for i, sender in enumerate(self._senders):
+                receiver.expect(i, tag, MESSAGE_BYTES)
+                sender.post(0, tag, MESSAGE_BYTES)
+        self._credit = [0.0] * len(self._controls)
+        self._idle = [False] * len(self._controls)
+        self._grant(0)
+        return self.run()
+
+    def _grant(self, now: int) -> None:
+        while self._receiver is not None and (grant := self._receiver.next_grant()) is not None:
+            self._at(now + self._net.delay_ns, self._granted, grant.peer, grant.tag, grant.size_bytes)
+
+    def _granted(self, now: int, i: int, tag: int, size: int) -> None:
+        part = self._senders[i].on_grant(0, tag, size)
+        assert part is not None
+        assert self._credit is not None
+        self._credit[i] += part.size_bytes
+        if self._idle[i]:
+            self._idle[i] = False
+            self._send(now, i)
+
     def _grid(self, ns: float) -> int:
         return round(ns / self._net.grid_ns) * self._net.grid_ns
 
@@ -107,6 +140,11 @@ class _Run:
 
     def _send(self, now: int, i: int) -> None:
         control, net = self._controls[i], self._net
+        if self._credit is not None:
+            if self._credit[i] < net.frame_bytes:
+                self._idle[i] = True
+                return
+            self._credit[i] -= net.frame_bytes
         self._out.sent[i] += 1
         if self._backlog + net.frame_bytes > net.limit_bytes:
             self._out.drops += 1
@@ -132,6 +170,9 @@ class _Run:
             due = notifier.next_ns()
             if due is not None:
                 self._at(max(due, now), self._notify, i)
+        if self._receiver is not None:
+            self._receiver.on_received(round(self._net.frame_bytes))
+            self._grant(now)
         self._at(now + self._net.delay_ns, self._acked, i, sent_ns)
 
     def _notify(self, now: int, i: int) -> None:

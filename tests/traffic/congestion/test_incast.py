@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.traffic.congestion.bottleneck import Bottleneck, Outcome, dcqcn
+from traffic.congestion.admission import AdmissionParameters
 from traffic.congestion.constant import ConstantParameters
 from traffic.congestion.control import Parameters
 from traffic.congestion.scale import Scale
 from traffic.congestion.sets import PARAMETERS
+from traffic.congestion.swift import SwiftParameters
 
 _SENDERS = 3
 _MS = 40
@@ -27,6 +29,34 @@ def _incast(name: str, values: Parameters | None = None, *, marked: bool = True,
     controls = [values.control(chosen.real_rate_bps, Scale()) for _ in range(_SENDERS)]
     notifiers = [values.notifier(Scale()) for _ in controls]
     return net.run(controls, notifiers, _MS * 10**6, warm_ms * 10**6)
+
+
+def test_swift_holds_the_delay_at_its_target_without_marks() -> None:
+    values = PARAMETERS["swift-2020"].values
+    assert isinstance(values, SwiftParameters)
+    out = _incast("swift-2020", marked=False)
+    frame_ns = _FRAME * 8e9 / PARAMETERS["swift-2020"].real_rate_bps
+    middle_ns, late_ns = (out.queue_at(quantile) / _FRAME * frame_ns + frame_ns + _DELAY_NS for quantile in (0.5, 0.99))
+    assert middle_ns == pytest.approx(values.target_ns, rel=0.1)
+    assert late_ns < 1.2 * values.target_ns
+    assert out.drops == out.cnps_sent == 0
+    assert _utilisation(out, "swift-2020") >= 0.95
+    fair = sum(out.delivered_late) / _SENDERS
+    assert all(0.7 * fair <= share <= 1.3 * fair for share in out.delivered_late)
+
+
+def test_receivers_that_grant_keep_the_queue_below_what_they_granted_without_marks() -> None:
+    chosen = PARAMETERS["nccl-4mb"]
+    values = chosen.values
+    assert isinstance(values, AdmissionParameters)
+    net = Bottleneck(chosen.real_rate_bps, _LIMIT, None, _DELAY_NS, 4096)
+    controls = [values.control(chosen.real_rate_bps, Scale()) for _ in range(_SENDERS)]
+    out = net.run(controls, [None] * _SENDERS, _MS * 10**6, _MS * 10**6 // 2, values.receiver(Scale()))
+    assert out.drops == 0
+    assert values.slice_bytes < out.queue_at(1) <= values.limit_bytes
+    assert sum(out.delivered_late) * 4096 * 8 / (_MS / 2 / 1000) >= 0.95 * chosen.real_rate_bps
+    fair = sum(out.delivered_late) / _SENDERS
+    assert all(0.9 * fair <= share <= 1.1 * fair for share in out.delivered_late)
 
 
 def _utilisation(out: Outcome, name: str) -> float:

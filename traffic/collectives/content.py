@@ -17,6 +17,8 @@ Words = npt.NDArray[np.uint64]
 
 _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15
+_KEPT_BLOCKS = 4096  # 32 KB of words
+_AT_ONCE = 1 << 16  # words mixed at once: bounds the memory that a sum over many ranks takes
 _MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
@@ -27,24 +29,17 @@ def blocks_of(size_bytes: int, path_mtu: int) -> int:
 
 def initial(rank: int, iteration: int, piece: Piece, path_mtu: int) -> Words:
     """The words that a rank's piece holds when ``iteration`` begins; read-only."""
-    state = 0
-    for part in (rank, iteration, piece.buffer, piece.index):
-        state = _mix((state ^ part) + _STEP & _MASK)
-    blocks = np.arange(1, blocks_of(piece.size_bytes, path_mtu) + 1, dtype=np.uint64)
-    words = _mixed(blocks * np.uint64(_STEP) + np.uint64(state))
-    return _cut(words, piece.size_bytes, path_mtu)
+    return _sum((rank,), iteration, piece, path_mtu)
 
 
-@lru_cache(maxsize=1024)
 def total(ranks: tuple[int, ...], iteration: int, piece: Piece, path_mtu: int) -> Words:
     """The sum of what the same piece of all ``ranks`` holds when ``iteration`` begins; read-only.
 
-    Kept for a while: the ranks of a collective are checked against the same sums at about the same time.
+    Small ones are kept for a while: all ranks of a collective are checked against the same sums at about the same time.
     """
-    words = np.zeros(blocks_of(piece.size_bytes, path_mtu), np.uint64)
-    for rank in ranks:
-        words += initial(rank, iteration, piece, path_mtu)
-    return _cut(words, piece.size_bytes, path_mtu)
+    if len(ranks) > 1 and blocks_of(piece.size_bytes, path_mtu) <= _KEPT_BLOCKS:
+        return _kept_sum(ranks, iteration, piece, path_mtu)
+    return _sum(ranks, iteration, piece, path_mtu)
 
 
 def added(a: Words, b: Words, size_bytes: int, path_mtu: int) -> Words:
@@ -58,6 +53,22 @@ def _cut(words: Words, size_bytes: int, path_mtu: int) -> Words:
         words[-1] &= np.uint64((1 << 8 * last) - 1)
     words.flags.writeable = False
     return words
+
+
+def _sum(ranks: tuple[int, ...], iteration: int, piece: Piece, path_mtu: int) -> Words:
+    state = 0
+    for part in (iteration, piece.buffer, piece.index):
+        state = _mix((state ^ part) + _STEP & _MASK)
+    seeds = _mixed((np.array(ranks, np.uint64) ^ np.uint64(state)) + np.uint64(_STEP))
+    blocks = np.arange(1, blocks_of(piece.size_bytes, path_mtu) + 1, dtype=np.uint64) * np.uint64(_STEP)
+    words = np.zeros(len(blocks), np.uint64)
+    at_once = max(1, _AT_ONCE // len(blocks))
+    for first in range(0, len(ranks), at_once):
+        words += _mixed(blocks + seeds[first : first + at_once, np.newaxis]).sum(axis=0)
+    return _cut(words, piece.size_bytes, path_mtu)
+
+
+_kept_sum = lru_cache(maxsize=1024)(_sum)
 
 
 def _mix(z: int) -> int:

@@ -45,7 +45,7 @@ class Plan:
         self._begin = [draft.meet(after.get(draft.rank, ())) for draft in drafts]
         self._sizes: dict[int, tuple[int, ...]] = {}
         self._written: dict[tuple[int, Piece], int] = {}  # by member and piece: the last operation that writes it
-        self._read: dict[tuple[int, Piece], list[int]] = {}  # and those that read it since
+        self._read: dict[tuple[int, Piece], tuple[int, ...]] = {}  # what those wait for that read it since
         self._expected: list[list[Expected]] = [[] for _ in drafts]
 
     @property
@@ -82,9 +82,10 @@ class Plan:
             moved,
             reduce=reduce,
             after=(self._writer(source, moved), *wait),
-            target_after=self._read.pop((target, moved), []) or (self._writer(target, moved),),
+            target_after=self._read.pop((target, moved), ()) or (self._writer(target, moved),),
         )
-        self._read.setdefault((source, moved), []).append(send)
+        # A send takes its data when it is ready: what waits for the same, and has a higher number, comes after that.
+        self._read[source, moved] = self._read.get((source, moved), ()) + self._drafts[source].ops[send].after
         self._written[target, moved] = receive
         return Move(send, receive)
 

@@ -1,7 +1,8 @@
 """What one rank of a job does in an iteration: a graph of sends, receives and time spent. PURE, no numpy.
 
 A rank is one GPU with its NIC. Operations are numbered in an order in which they could be done one after the other:
-what an operation waits for (``after``) has smaller numbers, so no program can wait in a circle of its own.
+what an operation waits for (``after``) has smaller numbers, so no program can wait in a circle of its own. Of several
+that become ready at once the smallest number is first.
 Made by ``traffic.collectives.compose``, carried out by ``traffic.collectives.rank``.
 """
 
@@ -46,8 +47,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A message to ``peer``; done when acknowledged. ``tag`` is unique among those to ``peer`` in one iteration.
+    """A message to ``peer``, with what the piece holds as soon as it is ready; done when acknowledged.
 
+    ``tag`` is unique among those to ``peer`` in one iteration.
     ``rail``: the NIC of this host that it leaves by; it arrives at the peer's own. None: the peer is in this host, and
     the message is handed over as it is (the time that takes is a ``Spend`` before).
     """

@@ -92,7 +92,7 @@ def _sum(ranks: range, piece: Piece) -> list[int]:
 
 
 def test_what_is_expected_of_an_all_reduce_is_the_sum_of_what_all_had() -> None:
-    for size in (1, 7, 8, MTU - 1, MTU + 3, 5 * MTU):
+    for size in (1, 7, 8, MTU - 1, MTU + 3, 5 * MTU, 40_000 * MTU + 3):
         piece = Piece(3, 1, size)
         assert total(tuple(range(5)), 0, piece, MTU).tolist() == _sum(range(5), piece)
 

@@ -60,6 +60,34 @@ def test_a_part_that_comes_twice_counts_once() -> None:
     assert [timed.wrong for timed in receiver.take_timed()] == [0, 0]
 
 
+def test_the_largest_message_that_a_work_request_may_be_comes_out_right() -> None:
+    sender, receiver = _pair(2**31)
+    receiver.start(0, 0)
+    (post,) = sender.start(0, 0)
+    assert (post.size_bytes, len(post.words)) == (2**31, 2**31 // MTU)
+    half = len(post.words) // 2
+    receiver.on_bytes(0, post.tag, half * MTU, post.words[half:], 1)
+    receiver.on_bytes(0, post.tag, 0, post.words[:half], 2)
+    assert [timed.wrong for timed in receiver.take_timed()] == [0, 0]
+
+
+def test_what_was_posted_does_not_change_when_the_piece_does() -> None:
+    """A send takes its data when it is ready, before a receive that becomes ready with it puts something else there."""
+    piece = Piece(0, 0, MTU)
+    ops: tuple[Op, ...] = (
+        Spend(0, (), 10, Stream.COMPUTE),
+        Send(1, (0,), 1, 0, piece, 0),
+        Receive(2, (0,), 1, 0, piece, False),
+    )
+    machine = RankMachine(Program(0, MTU, 1, ops, ()))
+    machine.start(0, 0)
+    machine.on_bytes(1, 0, 0, np.array([7], np.uint64), 5)
+    (post,) = machine.on_timer(10)
+    assert post.words.tolist() == initial(0, 0, piece, MTU).tolist() != [7]
+    with pytest.raises(ValueError, match="read-only"):
+        post.words[0] = 1
+
+
 def test_tags_go_on_beyond_32_bits() -> None:
     first = WIRE_TAGS - 3  # one tag in an iteration
     sender, receiver = (RankMachine(machine.program, first) for machine in _pair())

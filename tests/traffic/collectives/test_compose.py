@@ -12,6 +12,7 @@ from tests.traffic.collectives.memory import INSIDE, MTU, hosts_of, one, shuffle
 from traffic.collectives.compose import Composer
 from traffic.collectives.places import CrossRail, Inside
 from traffic.collectives.program import Program, Send, Spend, Stream
+from traffic.collectives.rank import RankMachine
 from traffic.collectives.registry import COLLECTIVES, KINDS, Collective, collective
 from traffic.collectives.split import split, split_twice
 
@@ -62,6 +63,26 @@ def test_a_hierarchical_all_reduce_stays_in_its_rails_and_loads_every_nic_alike(
     assert {(source % rails, target % rails) for source, target in outcome.wire} == {(r, r) for r in range(rails)}
     assert set(outcome.wire.values()) == {2 * (hosts - 1) * size // hosts // rails}
     assert outcome.local.total() == 2 * (rails - 1) * size * hosts
+
+
+def test_a_hierarchical_all_reduce_finds_its_rails_in_any_order_of_ranks() -> None:
+    composer = Composer(hosts_of(6, rails=2), MTU, INSIDE)
+    composer.collective(collective("all-reduce", "hierarchical"), (0, 1, 3, 2, 5, 4), SIZE, "x")
+    outcome = shuffled(composer.programs(), seed=1)
+    assert outcome.wrong == 0
+    assert all(source % 2 == target % 2 for source, target in outcome.wire)
+
+
+def test_pairwise_exchanges_with_one_at_a_time_and_direct_with_all() -> None:
+    for algorithm, peers in (("pairwise", [2]), ("direct", [2, 3, 0])):
+        posts = RankMachine(one("all-to-all", algorithm, 4, SIZE)[1]).start(0, 0)
+        assert [post.peer for post in posts] == peers
+
+
+def test_in_an_all_to_all_everyone_gets_something_else() -> None:
+    for program in one("all-to-all", "direct", 4, SIZE):
+        sent = [op.piece for op in program.ops if isinstance(op, Send)]
+        assert len(set(sent)) == 3
 
 
 def test_a_hierarchical_all_reduce_of_one_host_and_of_odd_sizes_comes_out_right() -> None:

@@ -48,6 +48,21 @@ def test_what_arrives_before_its_iteration_waits_for_it_and_what_is_late_changes
     assert not receiver.idle
 
 
+def test_a_late_copy_is_not_taken_for_another_message() -> None:
+    """2^32 is no multiple of 3 tags: counted from the wrong end, a copy of the long message would be the short one."""
+    composer = Composer(hosts_of(2), MTU, INSIDE)
+    for size in (3 * MTU, MTU, MTU):
+        composer.message(0, 1, size, "hello")
+    programs = composer.programs()
+    sender, receiver = (RankMachine(program) for program in programs)
+    first, *others = sender.start(0, 0)
+    receiver.start(0, 0)
+    for post in (first, *others):
+        receiver.on_bytes(0, post.tag, 0, post.words, 0)
+    receiver.start(1, 1)
+    assert receiver.on_bytes(0, first.tag, 0, first.words, 2) == []
+
+
 def test_a_part_that_comes_twice_counts_once() -> None:
     sender, receiver = _pair()
     (post,) = sender.start(0, 0)

@@ -181,6 +181,11 @@ def test_traffic_between_segments_is_counted() -> None:
     }
 
 
+def test_what_stays_in_a_host_is_no_traffic() -> None:
+    job = _job(CollectiveWork("all-gather", 8 * MTU), 4, rails=2)
+    assert segment_bytes(job.programs, job.places) == {(0, 0): 2 * 6 * MTU}
+
+
 def _by_hand(*spans: tuple[str, int, int]) -> RankTimes:
     """A rank that timed these kinds of spans in iteration 0."""
     program = Program(0, MTU, 1, (Spend(0, (), 1, Stream.COMPUTE),), tuple(Span(k, k, (0,)) for k, _, _ in spans))

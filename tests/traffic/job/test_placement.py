@@ -50,6 +50,8 @@ def test_a_job_may_be_packed_or_spread_over_segments() -> None:
     assert used(hosts=6, segments=2) == [0, 0, 0, 1, 1, 1]
     assert used(hosts=6, segments=4) == [0, 0, 1, 1, 2, 3]
     assert used(segments=4) == used()
+    in_turn = place(fabric, hosts=6, segments=4, order="interleaved")
+    assert [p.segment for p in in_turn] == [0, 1, 2, 3, 0, 1]
     random = [p.host for p in place(fabric, hosts=6, segments=4, order="random", seed=1)]
     assert sorted({host.split(".")[1] for host in random}) == ["s0", "s1", "s2", "s3"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traffic.collectives.plan import Plan
+from traffic.collectives.plan import At, Plan
 from traffic.collectives.split import split, split_twice
 
 
@@ -42,7 +42,7 @@ def shift(plan: Plan) -> None:
             plan.expect((source + 1) % n, piece, (source,))
 
 
-def _steps(plan: Plan) -> Iterator[list[tuple[int, int, tuple[int, int]]]]:
+def _steps(plan: Plan) -> Iterator[list[tuple[int, int, At]]]:
     """For each step its sources, targets and pieces: the buffer has a row for each source, a chunk for each target."""
     n, slices = plan.members, plan.slices
     buffer = plan.buffer(split_twice(plan.size_bytes, n, slices, plan.path_mtu) * n)

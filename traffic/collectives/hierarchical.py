@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from testbed.errors import InputError
 from traffic.collectives import ring
-from traffic.collectives.plan import Plan
+from traffic.collectives.plan import At, Plan
 from traffic.collectives.split import split_twice
 
 
@@ -21,7 +21,7 @@ def all_reduce(plan: Plan) -> None:
     shards = len(hosts[0])
     buffer = plan.buffer(split_twice(plan.size_bytes, shards * len(hosts), plan.slices, plan.path_mtu))
 
-    def chunk(shard: int, part: int) -> list[tuple[int, int]]:
+    def chunk(shard: int, part: int) -> list[At]:
         first = (shard * len(hosts) + part) * plan.slices
         return [(buffer, first + at) for at in range(plan.slices)]
 
@@ -39,9 +39,7 @@ def all_reduce(plan: Plan) -> None:
             plan.expect(member, piece, range(plan.members))
 
 
-def _each_to_each(
-    plan: Plan, members: Sequence[int], pieces: Sequence[Sequence[tuple[int, int]]], *, gather: bool
-) -> None:
+def _each_to_each(plan: Plan, members: Sequence[int], pieces: Sequence[Sequence[At]], *, gather: bool) -> None:
     """The i-th member gets shard i from every other, to be summed, or else gives it to every other."""
     for ahead in range(1, len(members)):
         for at, source in enumerate(members):

@@ -13,6 +13,9 @@ from traffic.collectives.draft import Draft, message
 from traffic.collectives.places import Inside
 from traffic.collectives.program import Expected, Piece
 
+At = tuple[int, int]
+"""A piece: its buffer, and its index there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -63,12 +66,12 @@ class Plan:
         self,
         source: int,
         target: int,
-        piece: tuple[int, int],
+        piece: At,
         *,
         reduce: bool = False,
         wait: Iterable[int] = (),
     ) -> Move | None:
-        """A piece (buffer, index) of ``source`` goes to ``target`` and replaces its own, or is added; None when empty.
+        """A piece of ``source`` goes to ``target`` and replaces its own, or is added; None when empty.
 
         ``wait``: what else the source waits for before it sends.
         """
@@ -89,7 +92,7 @@ class Plan:
         self._written[target, moved] = receive
         return Move(send, receive)
 
-    def expect(self, member: int, piece: tuple[int, int], members: Iterable[int]) -> None:
+    def expect(self, member: int, piece: At, members: Iterable[int]) -> None:
         """In the end the member's piece holds the sum over ``members`` of what theirs holds in the beginning."""
         held = self._piece(piece)
         if held.size_bytes:
@@ -104,7 +107,7 @@ class Plan:
             closed.append((tuple(range(begin, end + 1)), tuple(expected)))
         return closed
 
-    def _piece(self, at: tuple[int, int]) -> Piece:
+    def _piece(self, at: At) -> Piece:
         buffer, index = at
         return Piece(buffer, index, self._sizes[buffer][index])
 

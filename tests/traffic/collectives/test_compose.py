@@ -73,6 +73,35 @@ def test_a_hierarchical_all_reduce_finds_its_rails_in_any_order_of_ranks() -> No
     assert all(source % 2 == target % 2 for source, target in outcome.wire)
 
 
+@pytest.mark.parametrize("kind", ["all-reduce", "all-gather", "reduce-scatter"])
+def test_a_ring_over_hosts_of_several_gpus_loads_every_nic_alike(kind: str) -> None:
+    """As many rings as rails: each crosses between hosts on a rail of its own, and between rails inside them."""
+    hosts, rails = 3, 4
+    n, size = hosts * rails, hosts * rails * rails * 2 * MTU
+    outcome = shuffled(one(kind, "ring", n, size, slices=2, rails=rails), seed=5)
+    assert outcome.wrong == 0
+    assert {rail for _, target, rail in outcome.rails if rail == target % rails} == set(range(rails))
+    assert {(source // rails, target // rails) for source, target in outcome.wire} == {(0, 1), (1, 2), (2, 0)}
+    rounds = 2 if kind == "all-reduce" else 1
+    assert set(outcome.wire.values()) == {rounds * (n - 1) * size // n // rails}
+
+
+def test_a_ring_over_hosts_of_several_gpus_is_as_fast_as_all_their_nics() -> None:
+    n, rails, size = 8, 4, 4_000_000
+    outcome = timed(one("all-reduce", "ring", n, size, slices=8, rails=rails), 200e6)
+    assert outcome.wrong == 0
+    bound_ns = 2 * (n - 1) / n * size / rails * 8e9 / 200e6
+    assert max(t.end_ns for t in outcome.timed[0]) == pytest.approx(bound_ns, rel=0.02)
+
+
+@pytest.mark.parametrize("ranks", [(0, 1, 2), (0, 2, 1, 3), (0, 1)])
+def test_a_ring_takes_any_ranks_in_any_order(ranks: tuple[int, ...]) -> None:
+    composer = Composer(hosts_of(4, rails=2), MTU, INSIDE)
+    for kind in ("all-reduce", "all-gather", "reduce-scatter"):
+        composer.collective(collective(kind), ranks, SIZE, "x", slices=2)
+    assert shuffled(composer.programs(), seed=1).wrong == 0
+
+
 def test_pairwise_exchanges_with_one_at_a_time_and_direct_with_all() -> None:
     for algorithm, peers in (("pairwise", [2]), ("direct", [2, 3, 0])):
         posts = RankMachine(one("all-to-all", algorithm, 4, SIZE)[1]).start(0, 0)

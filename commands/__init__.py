@@ -29,7 +29,7 @@ COMMANDS: Registry[Command] = Registry(
         Command(name, f"commands.{module}")
         for module, names in {
             "lab": (
-                *("plan", "presets", "up", "down", "ls", "inspect", "exec", "shell", "trace"),
+                *("plan", "presets", "up", "down", "ls", "inspect", "exec", "shell", "trace", "capture"),
                 *("break", "mend", "events"),
             ),
             "drill": ("drill", "analyse", "compare"),

@@ -1,4 +1,4 @@
-"""Labs by hand: plan, up, look, break, mend, down."""
+"""Labs by hand: plan, up, look, capture, break, mend, down."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import signal
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 from rich.console import Console
 
-from commands.page import as_json_option, lab_option, show
+from commands.page import Length, as_json_option, lab_option, show
 from results.text.live import LiveUp
 from results.text.tables import (
     change_lines,
@@ -24,7 +25,10 @@ from testbed.errors import InputError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
 from testbed.fabric.presets import PRESETS
+from testbed.kernel.capture import WHOLE_BYTES
 from testbed.lab.service import attach, control, registry, supervisor
+from testbed.lab.service.capture import capture as record_links
+from testbed.lab.service.capture import links_of
 from testbed.lab.service.inspect import SECTIONS
 
 
@@ -169,6 +173,36 @@ def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_j
         show(rows_table(f"{src} to {dst}, source port {sport}", found["steps"]))
         click.echo(f"dropped: {found['dropped']}" if found["dropped"] else "delivered")
     return 1 if found["dropped"] else 0
+
+
+@click.command()
+@click.argument("part", nargs=-1)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write.")
+@click.option("--for", "for_ns", type=Length(), help="How long, such as '2 s'; default: until Ctrl-C.")
+@click.option("--snap", type=click.IntRange(64, WHOLE_BYTES), default=WHOLE_BYTES, help="Keep so many bytes a packet.")
+@lab_option
+@as_json_option
+def capture(
+    part: tuple[str, ...], out: Path, for_ns: int | None, snap: int, lab_name: str | None, as_json: bool
+) -> None:
+    """Write what passes on links of a lab to a pcapng file, for Wireshark: hpn capture p0.s0.h0.r0 --out x.pcapng
+
+    A PART is a link (p0.s0.h0.r0.0, p0.s0.t0.0-p0.a0.0), or a NIC (p0.s0.h0.r0) or node (p0.s0.t0.0) for all its links;
+    without any it is the whole lab. In the file an interface is a link, listened to at the end further from the hosts.
+    """
+    place, record = registry.find(lab_name)
+    links = links_of(registry.fabric_of(place), part)
+    try:
+        file = out.open("wb")
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}") from error
+    with file:
+        captured = record_links(record.first_pid, links, file, snap, for_ns)
+    rows = [asdict(found) for found in captured]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        show(rows_table(str(out), rows))
 
 
 @click.command("break")

@@ -11,6 +11,7 @@ import click
 from pydantic_core import to_json
 from rich.console import Console, RenderableType
 
+from testbed.files.units import parse_duration
 from testbed.vm.standstill import STALL_S, STALL_VARIABLE
 
 
@@ -31,6 +32,19 @@ stall_limit_option = click.option(
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")
 lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")
+
+
+class Length(click.ParamType[int]):
+    """A duration as drill files write it, in nanoseconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """'2 s', '500ms' and the like."""
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 @dataclass(frozen=True)

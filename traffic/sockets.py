@@ -8,10 +8,10 @@ import socket
 import struct
 
 from testbed.errors import MachineError
+from testbed.kernel.buffers import enlarge_receive, enlarge_send
 from testbed.kernel.ns import NetNs
 from traffic.flow import ROCE_PORT
 
-_SO_RCVBUFFORCE, _SO_SNDBUFFORCE = 33, 32
 _SO_TIMESTAMPNS = 35
 _SO_MEMINFO, _SK_MEMINFO_DROPS, _SK_MEMINFO_VARS = 55, 8, 9
 _IP_MTU_DISCOVER, _IP_PMTUDISC_DO, _IP_RECVTOS = 10, 2, 13
@@ -30,7 +30,7 @@ def open_receiver(ns: NetNs, ip: str, *, tos: bool = False) -> socket.socket:
     sock = _open(ns)
     if tos:
         sock.setsockopt(socket.IPPROTO_IP, _IP_RECVTOS, 1)
-    _set_buffer(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF)
+    enlarge_receive(sock, _BUFFER_BYTES)
     sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     return _bind(sock, ns, ip, ROCE_PORT)
 
@@ -44,7 +44,7 @@ def open_sender(ns: NetNs, ip: str, sport: int, segment_bytes: int = 0) -> socke
     sock = _open(ns)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # queue pairs may share a source port, as in RoCE
     sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_DO)
-    _set_buffer(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF)
+    enlarge_send(sock, _BUFFER_BYTES)
     if segment_bytes:
         sock.setsockopt(_SOL_UDP, _UDP_SEGMENT, segment_bytes)
     return _bind(sock, ns, ip, sport)
@@ -56,7 +56,7 @@ def open_raw_sender(ns: NetNs) -> socket.socket:
     The kernel fills in length and checksum of the IP header, and an id of 0 stays 0 with DF (raw(7)). OSError.
     """
     sock = ns.socket(socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, socket.IPPROTO_RAW)
-    _set_buffer(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF)
+    enlarge_send(sock, _BUFFER_BYTES)
     return sock
 
 
@@ -82,14 +82,6 @@ def _bind(sock: socket.socket, ns: NetNs, ip: str, port: int) -> socket.socket:
         sock.close()
         raise OSError(error.errno, f"{ns.name}: cannot use {ip}:{port}: {error.strerror}") from error
     return sock
-
-
-def _set_buffer(sock: socket.socket, forced: int, plain: int) -> None:
-    """Ask for a buffer beyond the system's limit; without that right take what the limit allows."""
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, forced, _BUFFER_BYTES)
-    except PermissionError:
-        sock.setsockopt(socket.SOL_SOCKET, plain, _BUFFER_BYTES)
 
 
 def raise_file_limit(descriptors: int) -> None:

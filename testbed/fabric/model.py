@@ -254,6 +254,16 @@ class Fabric:
         parts: dict[str, Node | Nic | Link] = {**self.link_by_name, **self.nic_by_name, **self.node_by_name}
         return _look_up(parts, name, "node, NIC or link")
 
+    def links_in(self, name: str) -> tuple[Link, ...]:
+        """The link of that name, or every link of the NIC or node. InputError with the nearest names otherwise."""
+        match part := self.part(name):
+            case Link():
+                return (part,)
+            case Nic():
+                return part.links
+            case Node():
+                return self.links_of(name)
+
     def links_of(self, node: str) -> tuple[Link, ...]:
         """Every link with an end on ``node``."""
         return self._links_of[node]

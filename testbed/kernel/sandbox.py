@@ -112,11 +112,12 @@ def ask(question: Callable[[], object], *, user_namespace: bool | None = None) -
     return json.loads(answer)
 
 
-def enter(pid: int) -> None:
+def enter(pid: int, *, for_its_network: bool = False) -> None:
     """Move the calling process into the sandbox of first process ``pid``.
 
-    A child forked afterwards is in its PID namespace. For processes with one thread. MachineError when the sandbox
-    is gone or belongs to somebody else.
+    A child forked afterwards is in its PID namespace. With ``for_its_network`` mounts and processes, and so /proc, stay
+    ours, and ``root_of`` has its files. For processes with one thread. MachineError when the sandbox is gone or belongs
+    to somebody else.
     """
     try:
         own_user = os.stat("/proc/self/ns/user").st_ino
@@ -124,12 +125,18 @@ def enter(pid: int) -> None:
             (os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind)
             for name, kind in _ENTER_ORDER
             if name != "user" or os.stat(f"/proc/{pid}/ns/user").st_ino != own_user
+            if name in ("user", "net") or not for_its_network
         ]
         for fd, kind in wanted:
             setns(fd, kind)
             os.close(fd)
     except OSError as error:
         raise MachineError(f"cannot enter process {pid}: {error.strerror}; is that lab yours and still up?") from error
+
+
+def root_of(pid: int, path: Path) -> Path:
+    """What ``path`` is in the sandbox of first process ``pid``, as seen from outside."""
+    return Path(f"/proc/{pid}/root") / path.relative_to("/")
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:

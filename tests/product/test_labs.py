@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -83,6 +84,33 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
     assert "lab tiny is down" in hpn.run("down")
     assert hpn.labs() == []
     assert "is not up" in hpn.run("down", "tiny"), "ending what is not up is no error"
+
+
+def test_links_are_captured_until_the_time_is_over_or_ctrl_c(hpn: Hpn) -> None:
+    hpn.run("up", "tiny")
+    rows = hpn.json("capture", "p0.s0.h0.r0", "p0.s0.h0.r0.1", "--for", "1.2 s", "--out", "lag.pcapng")
+    assert isinstance(rows, list)
+    assert [(row["link"], row["packets"] > 0, row["lost"]) for row in rows] == [
+        ("p0.s0.h0.r0.0", True, 0),
+        ("p0.s0.h0.r0.1", True, 0),
+    ]
+    if tshark := shutil.which("tshark"):
+        command = [tshark, "-r", str(hpn.state / "lag.pcapng"), "-T", "fields", "-e", "frame.interface_name"]
+        seen = subprocess.run([*command, "-Y", "lacp"], capture_output=True, text=True, check=True).stdout.split()
+        assert set(seen) == {row["link"] for row in rows}
+        malformed = [*command, "-Y", "_ws.malformed || _ws.expert.severity >= error"]
+        assert subprocess.run(malformed, capture_output=True, text=True, check=True).stdout == ""
+    until_told = hpn.start("capture", "--out", "all.pcapng", "--json")
+    everything = hpn.state / "all.pcapng"
+    while not everything.exists() or everything.stat().st_size < 1000:
+        select.select([], [], [], 0.05)
+    until_told.send_signal(signal.SIGINT)
+    out, err = until_told.communicate(timeout=30)
+    assert (until_told.returncode, len(json.loads(out)), err) == (0, 32, "")
+    said = hpn.run("capture", "p0.s9.h0", "--for", "1 s", "--out", "x", code=2)
+    assert "no node, NIC or link 'p0.s9.h0'" in said
+    assert "'1' is not a duration" in hpn.run("capture", "--for", "1", "--out", "x", code=2)
+    assert "cannot write" in hpn.run("capture", "--for", "1 s", "--out", "no/folder", code=2)
 
 
 def test_minis_cli_speaks_to_the_labs_nodes(hpn: Hpn) -> None:

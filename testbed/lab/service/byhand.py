@@ -25,7 +25,7 @@ def break_part(lab: Lab, name: str) -> Change:
     if _is_switch(part):
         lab.breakage.crash([name], by=name)
     else:
-        lab.breakage.ports_down(_ends(lab.fabric, part), by=name)
+        lab.breakage.ports_down(_ends(lab.fabric, name), by=name)
     return _change(before, lab.breakage.down())
 
 
@@ -36,7 +36,7 @@ async def mend_part(lab: Lab, name: str) -> Change:
     if _is_switch(part):
         await lab.breakage.boot([name], by=name)
     else:
-        lab.breakage.ports_up(_ends(lab.fabric, part), by=name)
+        lab.breakage.ports_up(_ends(lab.fabric, name), by=name)
     return _change(before, lab.breakage.down())
 
 
@@ -48,12 +48,5 @@ def _is_switch(part: Node | Nic | Link) -> bool:
     return isinstance(part, Node) and part.role is not Role.HOST
 
 
-def _ends(fabric: Fabric, part: Node | Nic | Link) -> list[End]:
-    match part:
-        case Link():
-            links: tuple[Link, ...] = (part,)
-        case Nic():
-            links = part.links
-        case Node():
-            links = fabric.links_of(part.name)
-    return [(link, link.lower.node) for link in links]
+def _ends(fabric: Fabric, name: str) -> list[End]:
+    return [(link, link.lower.node) for link in fabric.links_in(name)]

@@ -1,0 +1,24 @@
+"""Socket buffers beyond the system's limit, where we have the right to them."""
+
+from __future__ import annotations
+
+import socket
+
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
+
+
+def enlarge_receive(sock: socket.socket, bytes_: int) -> None:
+    """Ask for a receive buffer of ``bytes_``; without the right to more take what the limit allows."""
+    _enlarge(sock, _SO_RCVBUFFORCE, socket.SO_RCVBUF, bytes_)
+
+
+def enlarge_send(sock: socket.socket, bytes_: int) -> None:
+    """Ask for a send buffer of ``bytes_``; without the right to more take what the limit allows."""
+    _enlarge(sock, _SO_SNDBUFFORCE, socket.SO_SNDBUF, bytes_)
+
+
+def _enlarge(sock: socket.socket, forced: int, plain: int, bytes_: int) -> None:
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, forced, bytes_)
+    except PermissionError:
+        sock.setsockopt(socket.SOL_SOCKET, plain, bytes_)

@@ -1,0 +1,68 @@
+"""The file format that Wireshark reads, with several interfaces in one file (draft-ietf-opsawg-pcapng). PURE."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from enum import IntEnum
+
+_SECTION, _INTERFACE, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 5, 6
+_MAGIC, _ANY_LENGTH = 0x1A2B3C4D, -1
+_ETHERNET = 1
+_NANOSECONDS = 9  # if_tsresol: stamps count 10^-9 s
+_END_OF_OPTIONS = bytes(4)
+_COMMENT, _APPLICATION = 1, 4
+_NAME, _DESCRIPTION, _SPEED, _RESOLUTION = 2, 3, 8, 9
+_FLAGS = 2
+_RECEIVED, _DROPPED = 4, 5
+
+_Options = Iterable[tuple[int, bytes]]
+
+
+class Direction(IntEnum):
+    """Which way a packet went, as the interface sees it."""
+
+    IN = 1
+    OUT = 2
+
+
+def section(application: str, comment: str) -> bytes:
+    """What a file begins with."""
+    return _block(
+        _SECTION,
+        struct.pack("<IHHq", _MAGIC, 1, 0, _ANY_LENGTH),
+        _texts((_COMMENT, comment), (_APPLICATION, application)),
+    )
+
+
+def interface(name: str, description: str, rate_bps: int, snap_bytes: int) -> bytes:
+    """An Ethernet interface; the first one of a file has number 0."""
+    options = [*_texts((_NAME, name), (_DESCRIPTION, description)), (_SPEED, struct.pack("<Q", rate_bps))]
+    options.append((_RESOLUTION, bytes([_NANOSECONDS])))
+    return _block(_INTERFACE, struct.pack("<HHI", _ETHERNET, 0, snap_bytes), options)
+
+
+def packet(number: int, at_ns: int, frame: bytes, frame_bytes: int, direction: Direction) -> bytes:
+    """A frame seen at interface ``number`` at ``at_ns`` since 1970; ``frame_bytes`` is its length before it was cut."""
+    head = struct.pack("<IIIII", number, at_ns >> 32, at_ns & 0xFFFFFFFF, len(frame), frame_bytes)
+    return _block(_PACKET, head + _padded(frame), [(_FLAGS, struct.pack("<I", direction))])
+
+
+def statistics(number: int, at_ns: int, received: int, dropped: int) -> bytes:
+    """How many packets interface ``number`` had, and how many of them were lost on their way to the file."""
+    options = [(_RECEIVED, struct.pack("<Q", received)), (_DROPPED, struct.pack("<Q", dropped))]
+    return _block(_STATISTICS, struct.pack("<III", number, at_ns >> 32, at_ns & 0xFFFFFFFF), options)
+
+
+def _block(kind: int, body: bytes, options: _Options) -> bytes:
+    body += b"".join(struct.pack("<HH", code, len(value)) + _padded(value) for code, value in options) + _END_OF_OPTIONS
+    length = struct.pack("<I", 12 + len(body))
+    return struct.pack("<I", kind) + length + body + length
+
+
+def _texts(*options: tuple[int, str]) -> list[tuple[int, bytes]]:
+    return [(code, text.encode()) for code, text in options]
+
+
+def _padded(value: bytes) -> bytes:
+    return value + bytes(-len(value) % 4)

@@ -1,0 +1,46 @@
+"""Listen to links of a running lab from outside."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from typing import BinaryIO
+
+from testbed.errors import MachineError
+from testbed.fabric.model import Fabric, Link
+from testbed.kernel import sandbox
+from testbed.kernel.capture import Capture, Captured, Tap
+from testbed.kernel.ns import NetNs
+from testbed.lab.wire import NETNS_DIR
+from testbed.versions import HPN
+
+
+def links_of(fabric: Fabric, names: Sequence[str]) -> list[Link]:
+    """The links that ``names`` (links, NICs, nodes; none: all of the lab) stand for, each once, in their order."""
+    found = [link for name in names for link in fabric.links_in(name)] or list(fabric.links)
+    return list(dict.fromkeys(found))
+
+
+def capture(
+    first_pid: int, links: Sequence[Link], file: BinaryIO, snap_bytes: int, for_ns: int | None
+) -> list[Captured]:
+    """Write what passes on ``links`` to ``file`` as pcapng, for so long or until Ctrl-C; what was seen of each.
+
+    Each is listened to at its upper end. The calling process is in the lab's network from then on. MachineError when
+    the lab or a node cannot be entered.
+    """
+    sandbox.enter(first_pid, for_its_network=True)
+    spaces = {node: _space(first_pid, node) for node in dict.fromkeys(link.upper.node for link in links)}
+    taps = [Tap(link.name, spaces[link.upper.node], link.upper.name, link.rate_bps) for link in links]
+    with closing(Capture(taps, file, f"hpn {HPN}", snap_bytes)) as found, suppress(KeyboardInterrupt):
+        found.run(None if for_ns is None else time.monotonic_ns() + for_ns)
+    return found.captured
+
+
+def _space(first_pid: int, node: str) -> NetNs:
+    try:
+        return NetNs(node, os.open(sandbox.root_of(first_pid, NETNS_DIR / node), os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        raise MachineError(f"cannot enter {node}: {error.strerror}") from error

@@ -1,7 +1,7 @@
 """Reads a subset of PARAM's basic communication trace. PURE.
 
-The format is a JSON list that every rank goes through in order (facebookresearch/param, train/comms/pt, commsTraceReplay
-and commsTraceParser): ``comms`` names a collective, ``in_msg_size`` and ``out_msg_size`` count elements of ``dtype``,
+The format is a JSON list that every rank goes through in order (facebookresearch/param, train/comms/pt, its trace
+replay): ``comms`` names a collective, ``in_msg_size`` and ``out_msg_size`` count elements of ``dtype``,
 ``global_ranks`` (or ``pg_id`` of an ``init`` entry before) are its ranks, ``startTime_ns`` is when it was begun. A call
 that a later ``wait`` names by ``req`` goes on beside what follows; any other is waited for. ``send`` and ``recv`` have
 ``src_rank`` and ``dst_rank``.

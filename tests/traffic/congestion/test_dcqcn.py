@@ -41,6 +41,8 @@ def test_the_first_cnp_halves_the_rate_and_five_runs_of_the_timer_bring_most_of_
     assert control.next_ns() == 1_000 + 55_000
     _run_timer(control, 5)
     assert control.rate_bps == pytest.approx(_LINE * (1 - 1 / 2**6))
+    _run_timer(control, 3)  # additive increases: the target is the line rate already and goes no further
+    assert control.rate_bps == pytest.approx(_LINE * (1 - 1 / 2**9))
 
 
 def test_alpha_rises_with_a_cnp_and_fades_with_each_run_of_its_timer() -> None:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import MachineError
-from testbed.kernel import programs, sandbox
+from testbed.kernel import ns, programs, sandbox
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.red import LOOPBACK, ROOT, add_red
 
 _RMEM_WANTED = 4 << 20
 
@@ -76,6 +78,10 @@ def _kernel() -> Iterator[Capability]:
         "" if found["netem"] else "modprobe sch_netem (where the kernel ships it)",
     )  # fmt: skip
     yield Capability(
+        "RED", found["red"], False, "marks (ecn) by a port's queue", "a phantom queue marks: no figure about queues",
+        "" if found["red"] else "modprobe sch_red (where the kernel ships it)",
+    )  # fmt: skip
+    yield Capability(
         "ECMP seed per switch", found["ecmp_seed"], False, "net.ipv4.fib_multipath_hash_seed",
         "all switches hash alike: traffic polarises", "" if found["ecmp_seed"] else "Linux 6.11 or newer",
     )  # fmt: skip
@@ -111,9 +117,20 @@ def _try_everything() -> dict[str, bool]:
             "bonding": works(lambda: route.link("add", ifname="probe0", kind="bond", bond_mode=4)),
             "netem": works(lambda: route.tc("add", "netem", 1, delay=1000)),
             "tbf": works(lambda: route.tc("add", "tbf", 1, rate=10**6, burst=10_000, latency="20ms")),
+            "red": works(_put_red),
             "rules": works(lambda: route.rule("add", src="10.0.0.1", table=100, priority=1000)),
             "ecmp_seed": Path("/proc/sys/net/ipv4/fib_multipath_hash_seed").exists(),
         }
+
+
+def _put_red() -> None:
+    space = ns.current("doctor")
+    link = Netlink(space)
+    try:
+        link.run([add_red(LOOPBACK, (10_000, 20_000), 0.5, 40_000, ROOT)])
+    finally:
+        link.close()
+        os.close(space.fd)
 
 
 def _machine() -> Iterator[Capability]:

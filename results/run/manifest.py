@@ -22,6 +22,7 @@ class Manifest:
     kernel: str  # release
     started_at: str
     started_ns: int  # CLOCK_MONOTONIC at the same moment
+    marker: str = ""  # what marks at switches: 'red', 'nft' (a phantom queue: no figure about queues), '' nothing
     accelerator: str = ""  # of a QEMU guest: 'kvm' or 'tcg (why not kvm)'
     profile: str = ""  # 'quick' or 'full'
     load: float = 0.0  # share of each NIC's rate that was offered

@@ -234,6 +234,7 @@ def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manif
         command=order.command,
         engine=order.engine,
         datapath=lab.datapath,
+        marker="" if lab.marking is None else lab.marking.name,
         kernel=platform.release(),
         started_at=started_at,
         started_ns=started_ns,

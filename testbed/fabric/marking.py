@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from testbed.fabric.spec import FabricSpec
+
 
 @dataclass(frozen=True, slots=True)
 class Marker:
@@ -38,3 +40,19 @@ class Marker:
             yield "kmax_bytes", f"{self.kmax_bytes} bytes never wait: the queue holds {queue_bytes}; raise queue_ms"
         if not 0 < self.pmax <= 1:
             yield "pmax", f"{self.pmax:g} is no probability; write more than 0, at most 1, such as 0.2"
+
+
+def marker_of(spec: FabricSpec) -> Marker | None:
+    """How a topology's switches mark; None: they do not."""
+    ecn = spec.ecn
+    return None if ecn is None else Marker(ecn.kmin_bytes, ecn.kmax_bytes, ecn.pmax)
+
+
+def frame_bytes(spec: FabricSpec) -> int:
+    """The largest frame, as a rate counts it: from the Ethernet header on, with a VLAN tag's room."""
+    return spec.mtu + 18
+
+
+def queue_bytes(spec: FabricSpec, rate_bps: int) -> int:
+    """What waits at an end of a link of that (emulated) rate at most, before the tail is dropped."""
+    return max(8 * frame_bytes(spec), int(rate_bps / 8 * spec.queue_ms / 1000))

@@ -7,6 +7,7 @@ from functools import reduce
 
 from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.architectures.architecture import Problem
+from testbed.fabric.marking import frame_bytes, marker_of, queue_bytes
 from testbed.fabric.spec import FabricSpec
 from testbed.files.check import did_you_mean
 from testbed.files.document import shorten
@@ -19,7 +20,7 @@ _DEFAULTS = FabricSpec()
 def contradictions(spec: FabricSpec) -> list[Problem]:
     """Everything wrong between the values of ``spec``; empty when it can be built. The architecture must exist."""
     of_its_own = ARCHITECTURES[spec.architecture].contradictions(spec)
-    return [*_meaningless(spec), *_tiers(spec), *of_its_own, *_timers(spec), *_daemon(spec), *_lag(spec)]
+    return [*_meaningless(spec), *_tiers(spec), *of_its_own, *_timers(spec), *_daemon(spec), *_lag(spec), *_ecn(spec)]
 
 
 def _meaningless(spec: FabricSpec) -> Iterator[Problem]:
@@ -67,6 +68,16 @@ def _tiers(spec: FabricSpec) -> Iterator[Problem]:
         if count % groups:
             least = -(-count // groups) * groups
             yield (key,), f"{key} is {count}, which {groups} core_groups cannot share; write {least}"
+
+
+def _ecn(spec: FabricSpec) -> Iterator[Problem]:
+    """Thresholds that the queue of the slowest port of a switch never reaches, or that are within one frame."""
+    marker = marker_of(spec)
+    if marker is None:
+        return
+    rates = [spec.nic_port_rate, *([spec.uplink_rate] if spec.aggs else []), *([spec.core_rate] if spec.cores else [])]
+    for field, problem in marker.problems(queue_bytes(spec, min(rates) // spec.scale), frame_bytes(spec)):
+        yield ("ecn", field), f"ecn.{field}: {problem}"
 
 
 def _timers(spec: FabricSpec) -> Iterator[Problem]:

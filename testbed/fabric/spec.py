@@ -162,6 +162,20 @@ class StackSpec(Strict):
     sync_hold_ms: int = Field(default=1000, ge=1000, le=60_000, description="so long without sync, and it is lost")
 
 
+class EcnSpec(Strict):
+    """Marking at the ports of all switches, in bytes of a port's queue as it is at the emulated rate (``queue_ms``).
+
+    Nothing is marked below kmin, everything from kmax on, in between a share that rises to pmax.
+    """
+
+    kmin_bytes: int = Field(ge=1, le=10**9)
+    kmax_bytes: int = Field(ge=1, le=10**9)
+    pmax: float = Field(gt=0, le=1, description="share marked just below kmax")
+    marker: Literal["auto", "red", "nft"] = Field(
+        default="auto", description="red marks by the queue itself; nft by a phantom queue in packets, at kmin"
+    )
+
+
 class FabricSpec(Strict):
     """One topology file. Counts are per the unit named; see the README for a commented example."""
 
@@ -187,6 +201,7 @@ class FabricSpec(Strict):
     scale: int = Field(default=1000, ge=1, le=10**6, description="emulated rate = real rate / scale")
     mtu: int = Field(default=4200, ge=1280, le=9216, description="bytes; path MTU 4096 needs 4200")
     queue_ms: float = Field(default=20.0, gt=0, le=1000, description="depth of a port's queue at its own rate")
+    ecn: EcnSpec | None = Field(default=None, description="what switches mark; left out: nothing")
     seed: int = Field(default=1, ge=0, le=2**31 - 1)
     ecmp_seeds: Literal["per-switch", "one"] = Field(
         default="per-switch", description="one: every switch hashes alike, as boxes left at their vendor's default do"

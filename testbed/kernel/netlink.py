@@ -18,6 +18,7 @@ from testbed.events import now_ns
 from testbed.kernel import rtnl, rtnl_events
 from testbed.kernel.ns import NetNs
 from testbed.kernel.qdisc import BucketReading, Queues, parse_bucket, parse_kind
+from testbed.kernel.red import parse_marked
 from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 _CHUNK = 60_000
@@ -111,13 +112,14 @@ class Netlink:
         return [reading for reading in found if reading is not None]
 
     def queues(self) -> Queues:
-        """Every token bucket, and which interfaces have netem."""
+        """Every token bucket, which interfaces have netem, and what each RED has marked."""
         answers = self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC))
         found = [(at, body, *parse_kind(body)) for at, kind, body in answers if kind == rtnl.RTM_NEWQDISC]
         everywhere = {ifindex for _, _, ifindex, _ in found}
         readings = (parse_bucket(at, body, everywhere) for at, body, _, _ in found)
         delayed = frozenset(ifindex for _, _, ifindex, kind in found if kind == "netem")
-        return Queues(tuple(reading for reading in readings if reading is not None), delayed)
+        marked = {ifindex: parse_marked(body) for _, body, ifindex, kind in found if kind == "red"}
+        return Queues(tuple(reading for reading in readings if reading is not None), delayed, marked)
 
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = 17

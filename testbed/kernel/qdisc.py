@@ -6,7 +6,7 @@ Layouts: linux/rtnetlink.h (tcmsg, TCA_*), linux/gen_stats.h (TCA_STATS2), linux
 from __future__ import annotations
 
 import struct
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from testbed.kernel.rtnl import TCMSG_BYTES, attributes
@@ -41,10 +41,11 @@ class BucketReading:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """What stands at the ports of a namespace: token buckets at the root, and the interfaces with netem anywhere."""
+    """What stands at the ports of a namespace: token buckets at the root; by ifindex what is anywhere behind."""
 
     buckets: tuple[BucketReading, ...]
-    delayed: frozenset[int]  # by ifindex
+    delayed: frozenset[int]  # netem
+    marked: Mapping[int, int]  # RED: packets marked since it was made
 
 
 def parse_kind(body: bytes) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from testbed.fabric.model import Fabric, LinkKind, Node
 from testbed.kernel.ns import NetNs
 from testbed.lab.lab import Lab
+from testbed.lab.markers import MarkerKind
 from testbed.lab.state import State
 from testbed.lag.datapath import LagKind
 from testbed.lag.datapaths import DATAPATHS
@@ -24,20 +25,22 @@ _PRIORITY = 65535  # of a system, the standard's default
 
 def deviations(lab: Lab) -> tuple[str, ...]:
     """What is not as the fabric decides, one line each; empty in a healthy lab."""
-    wanted, found = expected(lab.fabric, DATAPATHS[lab.datapath]), actual(lab)
+    wanted, found = expected(lab.fabric, DATAPATHS[lab.datapath], lab.marking), actual(lab)
     wrong = (f"{key}: is {found[key]}, should be {value}" for key, value in wanted.items() if found[key] != value)
     return (*contradictions(lab.fabric), *wrong)
 
 
-def expected(fabric: Fabric, datapath: LagKind) -> State:
+def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -> State:
     """A healthy lab on ``datapath``: partner of each LACP port, rate of each port, ECMP seed of each switch. Pure.
 
+    Where switches mark by their queues, each of their ports has such a one.
     Linux bonding counts its ports and makes its key by itself: of such a host only the system is known.
     """
     found: State = {}
     for link in fabric.links:
         for port in (link.lower, link.upper):
-            found[f"rate of {port.label}"] = f"{link.rate_bps // 8 * 8} bit/s"
+            marks = marking is not None and marking.queue is not None and fabric.node(port.node).is_switch
+            found[f"rate of {port.label}"] = f"{link.rate_bps // 8 * 8} bit/s" + ", marking" * marks
         if link.kind is not LinkKind.ACCESS:
             continue
         nic = fabric.nic_of_link(link.name)
@@ -96,14 +99,15 @@ def _system_of(partner: PortInfo | None) -> str:
 
 
 def _rates(lab: Lab, node: Node) -> State:
-    """Of every port of a node: what its token bucket lets through, and whether netem stands behind it."""
+    """Of every port of a node: what its token bucket lets through, and whether netem or RED stands behind it."""
     ports = {link.end_at(node.name).ifindex: link.end_at(node.name) for link in lab.fabric.links_of(node.name)}
     queues = lab.requests(node.name).queues()
     rates = {bucket.ifindex: bucket.rate_bps for bucket in queues.buckets if bucket.ifindex in ports}
     found = {}
     for number, port in ports.items():
         rate = f"{rates[number]} bit/s" if number in rates else "not shaped"
-        found[f"rate of {port.label}"] = f"{rate}, with delay" if number in queues.delayed else rate
+        behind = ", with delay" * (number in queues.delayed) + ", marking" * (number in queues.marked)
+        found[f"rate of {port.label}"] = rate + behind
     return found
 
 

@@ -19,6 +19,8 @@ from testbed.lab.breaking.impair import Impairments
 from testbed.lab.convergence import Convergence, Gap, until_converged
 from testbed.lab.grips import Grips, Requests
 from testbed.lab.host_nic import HostNic
+from testbed.lab.markers import MarkerKind
+from testbed.lab.markers import choose as choose_marker
 from testbed.lab.reactions import Reactions
 from testbed.lab.stack import Stacks
 from testbed.lab.timeline import Timeline
@@ -40,6 +42,7 @@ class Lab:
 
     fabric: Fabric
     datapath: str
+    marking: MarkerKind | None
     wiring: Wiring
     requests: Requests
     nics: Mapping[str, HostNic]
@@ -62,7 +65,8 @@ class Lab:
         """
         nft_slot()  # while there are low descriptors
         kind = choose(fabric.spec.lag)
-        wiring = wire(fabric, kind)
+        marking = choose_marker(fabric.spec.ecn)
+        wiring = wire(fabric, kind, marking)
         timeline, spaces = Timeline(sink), wiring.namespaces
         nics: dict[str, HostNic] = {}
         tors: dict[str, Tor] = {}
@@ -81,6 +85,7 @@ class Lab:
             return cls(
                 fabric=fabric,
                 datapath=kind.name,
+                marking=marking,
                 wiring=wiring,
                 requests=grips.requests,
                 nics=nics,
@@ -89,7 +94,7 @@ class Lab:
                 watcher=watcher,
                 breakage=breakage,
                 stacks=stacks,
-                impairments=Impairments(fabric, spaces, grips.requests),
+                impairments=Impairments(fabric, spaces, grips.requests, marking),
                 move_listeners=reactions.move_listeners,
                 _timeline=timeline,
                 _convergence=Convergence(grips),

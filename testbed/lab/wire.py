@@ -14,12 +14,16 @@ from pathlib import Path
 
 from testbed.errors import MachineError
 from testbed.fabric.core_ports import preset_tables
+from testbed.fabric.marking import frame_bytes, marker_of
+from testbed.fabric.marking import queue_bytes as port_queue_bytes
 from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
 from testbed.kernel import ns as namespaces
 from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink
+from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.kernel.sandbox import bind_mount
+from testbed.lab.markers import MarkerKind
 from testbed.lag.datapath import LagKind
 from testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
 
@@ -46,7 +50,7 @@ class Wiring:
     missing: tuple[Sysctl, ...]  # optional settings that this kernel does not have
 
 
-def wire(fabric: Fabric, datapath: LagKind) -> Wiring:
+def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -> Wiring:
     """Make every node, link, address, rate and static route of ``fabric``. MachineError when the kernel refuses.
 
     Call it as the first process of a sandbox: the namespaces are also bound under /run/netns for ``ip netns``.
@@ -65,8 +69,9 @@ def wire(fabric: Fabric, datapath: LagKind) -> Wiring:
         root.close()
         for node in fabric.nodes:
             link = Netlink(nodes[node.name])
-            link.run(list(node_requests(fabric, node, datapath)))
+            link.run([*node_requests(fabric, node, datapath), *marking_queues(fabric, node, marking)])
             link.close()
+            _mark_by_rules(fabric, node, marking, nodes[node.name])
             _write_all(nodes[node.name], port_sysctls(fabric, node), missing)
     except OSError as error:
         raise MachineError(f"the kernel refused to wire the lab: {error.strerror or error}") from error
@@ -148,6 +153,31 @@ def node_requests(fabric: Fabric, node: Node, datapath: LagKind) -> Iterator[byt
             yield rtnl.add_rule(table.number, _RULE_PRIORITY, iif=port.name)
 
 
+def marking_queues(fabric: Fabric, node: Node, marking: MarkerKind | None) -> Iterator[bytes]:
+    """The queues that mark, inside the token bucket of each port of a switch. Pure."""
+    if node.is_switch:
+        for link in fabric.links_of(node.name):
+            yield from marking_queue(fabric, link, link.end_at(node.name), marking)
+
+
+def marking_queue(fabric: Fabric, link: Link, port: Port, marking: MarkerKind | None) -> Iterator[bytes]:
+    """The one of a port of a switch; nothing where nothing marks, or where it is not the queue that does. Pure."""
+    marker = marker_of(fabric.spec)
+    if marking is not None and marking.queue is not None and marker is not None:
+        yield marking.queue(port.ifindex, marker, queue_bytes(fabric, link))
+
+
+def _mark_by_rules(fabric: Fabric, node: Node, marking: MarkerKind | None, space: NetNs) -> None:
+    marker = marker_of(fabric.spec)
+    if marking is None or marking.rules is None or marker is None or not node.is_switch:
+        return
+    rules = Nft(space)
+    try:
+        rules.run(marking.rules(fabric, node, marker))
+    finally:
+        rules.close()
+
+
 def nic_requests(fabric: Fabric, host: Node) -> Iterator[bytes]:
     """Addresses and rail routes on a host's LAG interfaces, whatever made those interfaces."""
     for nic in fabric.nics_of(host.name):
@@ -170,17 +200,13 @@ def _by_source(nic: Nic) -> Iterator[bytes]:
 
 def shaper(fabric: Fabric, link: Link, port: Port, share: float = 1.0) -> bytes:
     """The token bucket of an end of ``link``, at a share of the link's rate; it replaces the one that is there."""
-    burst = max(2 * _frame_bytes(fabric), int(link.rate_bps / 8 * _TBF_BURST_MS / 1000))
+    burst = max(2 * frame_bytes(fabric.spec), int(link.rate_bps / 8 * _TBF_BURST_MS / 1000))
     return rtnl.add_tbf(port.ifindex, int(link.rate_bps * share), burst, queue_bytes(fabric, link))
 
 
 def queue_bytes(fabric: Fabric, link: Link) -> int:
     """What waits at an end of ``link`` at most, before the tail is dropped."""
-    return max(8 * _frame_bytes(fabric), int(link.rate_bps / 8 * fabric.spec.queue_ms / 1000))
-
-
-def _frame_bytes(fabric: Fabric) -> int:
-    return fabric.spec.mtu + 18
+    return port_queue_bytes(fabric.spec, link.rate_bps)
 
 
 def files_wanted(fabric: Fabric) -> int:

@@ -21,6 +21,7 @@ from testbed.kernel import programs
 from testbed.vm import qemu_initrd
 
 MODULES = ("virtio_console", "overlay", "bonding", "veth", "sch_tbf", "sch_netem")
+_WHERE_THERE = ("sch_red",)  # what a lab can do without
 """Loaded at boot; the kernel loads the rest when asked for it."""
 
 MODULES_DIR = Path("/lib/modules")
@@ -136,7 +137,8 @@ def prepare(kernel: Kernel, shape: Shape, folder: Path, script: Path) -> list[st
         raise MachineError(f"virtme-ng cannot prepare a guest ({said}); is its version 1.31 or newer?")
     with initrd.open("ab") as archive:
         archive.write(bytes(-initrd.stat().st_size % 512))
-        archive.write(qemu_initrd.cpio("init", qemu_initrd.init(shape.writable, MODULES, script), 0o755))
+        first = qemu_initrd.init(shape.writable, (*MODULES, *_WHERE_THERE), script)
+        archive.write(qemu_initrd.cpio("init", first, 0o755))
     return [*adapt(shlex.split(done.stdout)), *terminal_arguments(shape)]
 
 

@@ -34,6 +34,7 @@ _MODULES = {  # what a lab may need, with parameters: no devices nobody asked fo
     "nf_tables": "",
     "sch_tbf": "",
     "sch_netem": "",
+    "sch_red": "",
     "sch_ingress": "",
     "act_mirred": "",
     "cls_u32": "",

@@ -12,6 +12,7 @@ from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
 from testbed.lab.breaking.impair_egress import Delay, EgressShapers, Slow
 from testbed.lab.breaking.impair_ingress import Corrupt, Drop, IngressChains, Traffic
+from testbed.lab.markers import MarkerKind
 
 __all__ = ["Corrupt", "Delay", "Drop", "Impairments", "Slow", "Traffic"]
 
@@ -19,11 +20,17 @@ __all__ = ["Corrupt", "Delay", "Drop", "Impairments", "Slow", "Traffic"]
 class Impairments:
     """Those of one lab. OSError when the kernel refuses one, which ``failover.inject.needs`` finds out before."""
 
-    def __init__(self, fabric: Fabric, spaces: Mapping[str, NetNs], requests: Callable[[str], Netlink]) -> None:
-        """``requests`` gives the netlink socket of a node."""
+    def __init__(
+        self,
+        fabric: Fabric,
+        spaces: Mapping[str, NetNs],
+        requests: Callable[[str], Netlink],
+        marking: MarkerKind | None = None,
+    ) -> None:
+        """``requests`` gives the netlink socket of a node; ``marking``: what its switches mark with."""
         self._spaces = spaces
         self._chains: dict[str, IngressChains] = {}
-        self._shapers = EgressShapers(fabric, requests)
+        self._shapers = EgressShapers(fabric, requests, marking)
 
     def open(self, nodes: Iterable[str]) -> None:
         """Get ready to act on what arrives at these nodes, so that it takes no time later."""

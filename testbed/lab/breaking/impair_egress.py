@@ -1,7 +1,7 @@
 """What is done to frames as they leave a port: a lower rate, a longer way. Changes the port's own shaper, and back.
 
-The rate is the token bucket's own; delay is netem's, as the bucket's inner queue, where the kernel has it. Messages:
-rtnetlink(7), pkt_sched.h.
+The rate is the token bucket's own; delay is netem's, as the bucket's inner queue, where the kernel has it: a port that
+delays does not mark meanwhile. Messages: rtnetlink(7), pkt_sched.h.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 from testbed.fabric.model import Fabric, Link, Port
 from testbed.kernel.netlink import Netlink
+from testbed.kernel.red import INSIDE_THE_BUCKET
 from testbed.kernel.rtnl import NLM_F_REQUEST, RTM_NEWQDISC
-from testbed.lab.wire import queue_bytes, shaper
+from testbed.lab.markers import MarkerKind
+from testbed.lab.wire import marking_queue, queue_bytes, shaper
 
 _NLM_F_REPLACE, _NLM_F_CREATE = 0x100, 0x400
-_INSIDE_THE_BUCKET = 0x10001  # class 1:1 of the tbf that wiring made
 _KIND, _OPTIONS = 1, 2  # TCA_*
 _LATENCY64, _JITTER64 = 10, 11  # TCA_NETEM_*, nanoseconds
 _SMALLEST_FRAME = 60
@@ -42,9 +43,10 @@ class Delay:
 class EgressShapers:
     """The impairments of every port's shaper. OSError when the kernel refuses one."""
 
-    def __init__(self, fabric: Fabric, requests: Callable[[str], Netlink]) -> None:
-        """``requests`` gives the netlink socket of a node."""
+    def __init__(self, fabric: Fabric, requests: Callable[[str], Netlink], marking: MarkerKind | None = None) -> None:
+        """``requests`` gives the netlink socket of a node; ``marking``: what its switches mark with."""
         self._fabric = fabric
+        self._marking = marking
         self._requests = requests
         self._done: dict[tuple[Link, Port], dict[Hashable, Slow | Delay]] = {}
         self._delayed: set[Port] = set()  # netem is the inner queue
@@ -68,7 +70,14 @@ class EgressShapers:
         for link, port in lifted:
             if port in self._delayed and not self._delays(link, port):
                 self._delayed.remove(port)
-                self._requests(port.node).run([_plain_queue(port, queue_bytes(self._fabric, link))])
+                self._requests(port.node).run([self._usual_queue(link, port)])
+
+    def _usual_queue(self, link: Link, port: Port) -> bytes:
+        """The queue that wiring made inside the port's bucket."""
+        plain = _plain_queue(port, queue_bytes(self._fabric, link))
+        if not self._fabric.node(port.node).is_switch:
+            return plain
+        return next(marking_queue(self._fabric, link, port, self._marking), plain)
 
     def _delays(self, link: Link, port: Port) -> list[Delay]:
         return [what for what in self._done[link, port].values() if isinstance(what, Delay)]
@@ -103,7 +112,7 @@ def _plain_queue(port: Port, limit_bytes: int) -> bytes:
 
 
 def _inner_queue(port: Port, kind: bytes, options: bytes) -> bytes:
-    body = struct.pack("=BxxxiIII", 0, port.ifindex, 0, _INSIDE_THE_BUCKET, 0)
+    body = struct.pack("=BxxxiIII", 0, port.ifindex, 0, INSIDE_THE_BUCKET, 0)
     body += _attribute(_KIND, kind) + _attribute(_OPTIONS, options)
     flags = NLM_F_REQUEST | _NLM_F_CREATE | _NLM_F_REPLACE
     return struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, flags, 0, 0) + body

@@ -1,0 +1,116 @@
+"""What marks packets at a switch's ports (ECN): the markers a topology may name, found out and put in place.
+
+``red`` looks at the very queue that packets wait in. ``nft`` is a phantom queue: a counter that drains at the port's
+rate, in packets of the full size, and marks what finds more than ``kmin_bytes`` in it; it sees neither ``kmax_bytes``
+nor ``pmax``, and no figure about queues can rest on it. nftables' limits by bytes mark nothing at all (FACTS 13).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from testbed.entries import Registry
+from testbed.errors import MachineError
+from testbed.fabric.marking import Marker, frame_bytes
+from testbed.fabric.model import Fabric, Node
+from testbed.fabric.spec import EcnSpec
+from testbed.kernel import ns
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.nft import Nft, NftError
+from testbed.kernel.ns import NetNs
+from testbed.kernel.red import LOOPBACK, ROOT, add_red
+
+_TABLE = "hpn_ecn"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerKind:
+    """One way to mark: ``queue`` makes what stands inside a port's token bucket (ifindex, marker, limit in bytes),
+    ``rules`` the nftables rules of a switch. ``problem``, in a throw-away namespace: why this kernel has none.
+    """
+
+    name: str
+    summary: str
+    problem: Callable[[NetNs], str | None]
+    queue: Callable[[int, Marker, int], bytes] | None = None
+    rules: Callable[[Fabric, Node, Marker], str] | None = None
+
+
+def _no_red(space: NetNs) -> str | None:
+    link = Netlink(space)
+    try:
+        link.run([add_red(LOOPBACK, (10_000, 20_000), 0.5, 40_000, ROOT)])
+    except OSError as error:
+        way_out = "modprobe sch_red, or run it with --engine uml --virtual-time"
+        return f"no marker red in this kernel ({error.strerror or error}); {way_out}"
+    finally:
+        link.close()
+    return None
+
+
+def _red(ifindex: int, marker: Marker, limit_bytes: int) -> bytes:
+    return add_red(ifindex, (marker.kmin_bytes, marker.kmax_bytes), marker.pmax, limit_bytes)
+
+
+def _no_egress(space: NetNs) -> str | None:
+    try:
+        rules = Nft(space)
+    except MachineError as error:
+        return f"no marker nft: {error}"
+    try:
+        rules.run(f"table netdev {_TABLE} {{\n{_chain('probe', 'lo', 1000, 2)}}}\n")
+    except NftError as error:
+        return f"no marker nft in this kernel ({error}); a Linux of 5.16 or newer has netdev egress chains"
+    finally:
+        rules.close()
+    return None
+
+
+def _phantom_queues(fabric: Fabric, node: Node, marker: Marker) -> str:
+    """A chain for each port of a switch."""
+    frame = frame_bytes(fabric.spec)
+    chains = []
+    for link in fabric.links_of(node.name):
+        port = link.end_at(node.name)
+        packets = max(marker.kmin_bytes // frame, 1)
+        chains.append(_chain(f"port{port.ifindex}", port.name, link.rate_bps // (8 * frame), packets))
+    return f"table netdev {_TABLE} {{\n{''.join(chains)}}}\n"
+
+
+def _chain(name: str, device: str, packets_per_s: int, burst: int) -> str:
+    hook = f'type filter hook egress device "{device}" priority 0; policy accept'
+    limit = f"limit rate over {max(packets_per_s, 1)}/second burst {burst} packets"
+    return f"chain {name} {{\n{hook}\nip ecn {{ ect0, ect1 }} {limit} ip ecn set ce\n}}\n"
+
+
+MARKERS: Registry[MarkerKind] = Registry(
+    "marker",
+    lambda kind: kind.name,
+    [
+        MarkerKind("red", "the kernel's RED on each port's queue", _no_red, queue=_red),
+        MarkerKind("nft", "a phantom queue, counted in packets", _no_egress, rules=_phantom_queues),
+    ],
+    of=MarkerKind,
+)
+
+
+def choose(wanted: EcnSpec | None) -> MarkerKind | None:
+    """The marker of a lab: the wanted one, or for 'auto' the first that this kernel has; None: nothing is to be marked.
+
+    MachineError, naming the way out, when it cannot be had. Needs the right to make network namespaces.
+    """
+    if wanted is None:
+        return None
+    problems = []
+    for kind in MARKERS.values() if wanted.marker == "auto" else [MARKERS[wanted.marker]]:
+        probe = ns.create("ecn-probe")
+        try:
+            problem = kind.problem(probe)
+        finally:
+            os.close(probe.fd)
+        if problem is None:
+            return kind
+        problems.append(problem)
+    raise MachineError("; ".join(problems))

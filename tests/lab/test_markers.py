@@ -1,0 +1,124 @@
+"""Marking switches of a whole lab: which marker it gets, what stands at its ports, and what the phantom queue marks."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.fabric.build import build
+from testbed.fabric.marking import marker_of, queue_bytes
+from testbed.fabric.presets import PRESETS
+from testbed.fabric.rules import contradictions
+from testbed.fabric.spec import EcnSpec
+from testbed.kernel import ns
+from testbed.kernel.nft import Nft
+from testbed.lab.asfabric import deviations
+from testbed.lab.breaking.impair import Delay
+from testbed.lab.markers import MARKERS, _chain, choose
+from testbed.lab.wire import marking_queues
+from tests.lab.running import running, tiny
+from tests.traffic.nets import B_IP, chain
+
+ECN = {"kmin_bytes": 100_000, "kmax_bytes": 400_000, "pmax": 0.2}
+
+
+def test_red_stands_at_every_port_of_every_switch_and_at_no_host() -> None:
+    fabric = build(tiny(ecn=ECN))
+    for node in fabric.nodes:
+        queues = list(marking_queues(fabric, node, MARKERS["red"]))
+        assert len(queues) == (len(list(fabric.links_of(node.name))) if node.is_switch else 0)
+        assert list(marking_queues(fabric, node, MARKERS["nft"])) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"kmax_bytes": 600_000}, "ecn.kmax_bytes: 600000 bytes never wait: the queue holds 500000; raise queue_ms"),
+        ({"kmin_bytes": 500_000}, "ecn.kmax_bytes: 400000 bytes are not above kmin's 500000; write more"),
+        ({"kmin_bytes": 300}, "ecn.kmin_bytes: 300 bytes are less than one frame of 4218; write at least that"),
+    ],
+)
+def test_thresholds_that_cannot_work_are_refused(changes: dict[str, int], text: str) -> None:
+    (problem,) = contradictions(tiny(ecn=ECN | changes))
+    assert problem == (("ecn", next(iter(text.split(":")[0].split(".")[1:]))), text)
+
+
+def test_the_queue_of_the_slowest_port_counts() -> None:
+    spec = tiny(ecn=ECN | {"kmax_bytes": 300_000}, nic_port_rate="100G", queue_ms=20)
+    assert queue_bytes(spec, 10**8) == 250_000
+    assert [where for where, _ in contradictions(spec)] == [("ecn", "kmax_bytes")]
+    assert marker_of(PRESETS["tiny"].spec) is None
+
+
+@pytest.mark.kernel
+async def test_a_lab_that_marks_is_as_its_fabric_decides_and_says_with_what() -> None:
+    async with running(tiny(segments=1, ecn=ECN)) as lab:
+        assert lab.marking is not None
+        print(f"marker {lab.marking.name}")
+        assert deviations(lab) == ()
+        if lab.marking.name == "nft":
+            return
+        link = lab.fabric.nics[0].links[0]
+        assert link.upper.ifindex in lab.requests(link.upper.node).queues().marked
+        assert lab.requests(link.lower.node).queues().marked == {}
+        lab.impairments.on_departure("late", link, link.upper, Delay(1_000_000))
+        (line,) = deviations(lab)
+        assert line.endswith("bit/s, with delay, should be 200000000 bit/s, marking")
+        await lab.impairments.lift("late")
+        assert deviations(lab) == ()
+
+
+@pytest.mark.kernel
+def test_a_marker_that_a_kernel_lacks_is_refused_with_the_way_out() -> None:
+    assert choose(None) is None
+    wanted = EcnSpec(marker="red", kmin_bytes=10_000, kmax_bytes=20_000, pmax=0.1)
+    if MARKERS["red"].problem(ns.create("probe")) is None:
+        assert choose(wanted) is MARKERS["red"]
+        return
+    with pytest.raises(MachineError, match="modprobe sch_red, or run it with --engine uml --virtual-time"):
+        choose(wanted)
+
+
+@pytest.mark.kernel
+def test_the_phantom_queue_marks_what_is_beyond_its_burst_and_leaves_alone_what_cannot_be_marked() -> None:
+    net = chain()
+    if (problem := MARKERS["nft"].problem(ns.create("probe"))) is not None:
+        pytest.skip(problem)
+    rules = Nft(net.a)
+    rules.run(f"table netdev hpn_ecn {{\n{_chain('c', 'e0', 1, 20)}}}\n")
+    with net.b.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind((B_IP, 9))
+        _until_one_arrives(net.a, receiver)
+        receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+        seen = {tos: _through(net.a, receiver, tos) for tos in (0, 2)}
+    rules.close()
+    assert seen[0] == [0] * 100
+    assert seen[2][:20] == [2] * 20
+    assert 75 <= seen[2].count(3) <= 80
+
+
+def _until_one_arrives(space: ns.NetNs, receiver: socket.socket) -> None:
+    """A new interface in virtual time loses its first packets: its queue comes later than its carrier."""
+    receiver.settimeout(0.1)
+    with space.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for _ in range(100):
+            sender.sendto(b"", (B_IP, 9))
+            with suppress(TimeoutError):
+                receiver.recv(1)
+                return
+    pytest.fail("nothing gets through")
+
+
+def _through(space: ns.NetNs, receiver: socket.socket, tos: int) -> list[int]:
+    """The TOS of 100 packets sent with that one, as they arrive."""
+    found = []
+    with space.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+        for _ in range(100):
+            sender.sendto(bytes(1000), (B_IP, 9))
+            _, control, _, _ = receiver.recvmsg(2000, 64)
+            found.append(next(d[0] for lv, kind, d in control if (lv, kind) == (socket.IPPROTO_IP, socket.IP_TOS)))
+    return found

@@ -1,0 +1,31 @@
+"""RED as the marker, in a guest in virtual time: the kernel that the tests themselves run on has none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import MachineError
+from testbed.vm.guest import GuestJob
+from testbed.vm.uml import Uml
+
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
+ROOT = Path(__file__).parents[2]
+FILES = ("tests/kernel/test_red.py", "tests/lab/test_markers.py")
+
+
+def test_red_marks_what_it_is_asked_to_in_a_queue_and_in_a_lab() -> None:
+    engine = Uml(virtual_time=True)
+    try:
+        engine.check()
+    except MachineError as error:
+        pytest.skip(str(error))
+    command = (sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-s", *FILES)
+    lines: list[str] = []
+    result = engine.run(GuestJob(command, ROOT, (), {"PYTHONHASHSEED": "0"}, 1024, 1, 300.0), lines.append)
+    said = "\n".join(lines)
+    assert result.exit_code == 0, said
+    assert "skipped" not in said, said
+    assert "marker red" in said

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from testbed.errors import InputError
 from tests.traffic.collectives.memory import MTU, Outcome, hosts_of, shuffled, timed
@@ -161,6 +163,50 @@ def test_everything_at_once_ends_right_whatever_overtakes_what(seed: int) -> Non
     )
     outcome = shuffled(build(training, _site(8, rails=2)).programs, seed, iterations=3)
     assert outcome.wrong == 0
+
+
+@given(
+    tensor=st.sampled_from([1, 2, 3]),
+    data=st.integers(1, 4),
+    pipeline=st.integers(1, 3),
+    micro_batches=st.integers(1, 4),
+    buckets=st.integers(1, 3),
+    sizes=st.tuples(*[st.integers(0, 3 * MTU)] * 2, st.integers(1, 3 * MTU), st.integers(3, 5 * MTU)),
+    overlap=st.booleans(),
+    algorithm=st.sampled_from(["ring", "tree", "halving-doubling"]),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=40)
+def test_any_iteration_ends_and_ends_right(
+    tensor: int,
+    data: int,
+    pipeline: int,
+    micro_batches: int,
+    buckets: int,
+    sizes: tuple[int, int, int, int],
+    overlap: bool,
+    algorithm: str,
+    seed: int,
+) -> None:
+    training = Training(
+        compute_ns=1000,
+        tensor=tensor,
+        data=data,
+        pipeline=pipeline,
+        expert=data,
+        micro_batches=micro_batches,
+        tensor_bytes=sizes[0],
+        expert_bytes=sizes[1],
+        pipeline_bytes=sizes[2],
+        data_bytes=sizes[3],
+        overlap=overlap,
+        buckets=buckets,
+        algorithm=algorithm,
+    )
+    job = build(training, _site(tensor * data * pipeline, rails=tensor))
+    done = iterations(_times(job, shuffled(job.programs, seed, iterations=2)))
+    assert [each.iteration for each in done] == [0, 1]
+    assert all(each.time_ns >= 1000 for each in done)
 
 
 def test_sizes_and_times_are_scaled_to_the_lab() -> None:

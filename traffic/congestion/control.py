@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from traffic.congestion.notifier import Notifier
@@ -41,6 +42,7 @@ class CongestionControl(Protocol):
         """``next_ns`` has come; afterwards the next one is later than ``now_ns``."""
 
 
+@dataclass(frozen=True, slots=True)
 class Parameters(ABC):
     """Parameters of one kind of congestion control, as for real links: a frozen dataclass that makes the machines."""
 

@@ -58,7 +58,10 @@ class DcqcnParameters(Parameters):
     def problems(self, real_rate_bps: float) -> Iterator[tuple[str, str]]:
         """Times and rates of nothing, gains that are none, rates above the link's."""
         if not 0 < self.gain <= 1:
-            yield "gain", f"{self.gain:g} moves alpha out of 0 to 1; write more than 0, at most 1, such as 1/256"
+            yield (
+                "gain",
+                f"{self.gain:g} moves alpha out of 0 to 1; write more than 0, at most 1, such as 0.0039 (1/256)",
+            )
         for name in ("alpha_timer_ns", "increase_timer_ns", "cnp_interval_ns"):
             if getattr(self, name) <= 0:
                 yield name, f"{getattr(self, name)} ns is no interval; write more than 0, such as 55 us"

@@ -36,7 +36,7 @@ def test_every_control_has_a_usual_set_that_is_in_the_registry() -> None:
 
 
 _NONSENSE = {
-    "gain": (0.0, "0 moves alpha out of 0 to 1; write more than 0, at most 1, such as 1/256"),
+    "gain": (0.0, "0 moves alpha out of 0 to 1; write more than 0, at most 1, such as 0.0039 (1/256)"),
     "alpha_timer_ns": (0, "0 ns is no interval; write more than 0, such as 55 us"),
     "increase_timer_ns": (-5, "-5 ns is no interval; write more than 0, such as 55 us"),
     "cnp_interval_ns": (0, "0 ns is no interval; write more than 0, such as 55 us"),

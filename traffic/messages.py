@@ -14,6 +14,12 @@ from dataclasses import dataclass, field
 from traffic.flow import FlowSpec
 
 
+class Message:
+    """Something that an engine and its workers say to each other."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class NicSpec:
     """A NIC a worker owns: it sends that NIC's data and receives everything that comes to it."""
@@ -24,12 +30,18 @@ class NicSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """All a worker needs to know; the first message it gets."""
+class Assignment(Message):
+    """What every worker needs to know, whatever it carries: its number, where its records go, its NICs."""
 
     index: int
     out: str
     nics: tuple[NicSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup(Assignment):
+    """All that a worker of streams needs to know; the first message it gets."""
+
     senders: tuple[FlowSpec, ...]  # flows whose requester is here
     receivers: tuple[FlowSpec, ...]  # flows whose responder is here
     tick_ns: int
@@ -56,7 +68,7 @@ class SendReport:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerReport:
+class WorkerReport(Message):
     """One worker's own account. ``socket_drops`` and ``slips`` are what the machine, not the fabric, did."""
 
     index: int
@@ -83,6 +95,11 @@ class TrafficReport:
     received_files: tuple[str, ...]
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """All records."""
+        return (*self.sent_files, *self.received_files)
+
+    @property
     def machine_drops(self) -> int:
         """Packets lost by this machine, not by the fabric."""
         return self.softnet_drops + sum(w.socket_drops for w in self.workers)
@@ -94,7 +111,7 @@ class TrafficReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Message):
     """Where a run stands: packets of each flow so far. Multiply by the path MTU for payload bytes."""
 
     at_ns: int
@@ -106,7 +123,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(Message):
     """Start sending at ``at_ns``."""
 
     at_ns: int
@@ -122,14 +139,14 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class Moves(Message):
     """Do these one after the other; answer all of them in one ``MovedAll``, in the same order."""
 
     moves: tuple[Move, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(Message):
     """Give the queue pairs of ``closes`` up, send those of ``starts`` (stand-ins) from now on; answer Replaced."""
 
     closes: tuple[int, ...]
@@ -137,12 +154,12 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Message):
     """Send no more data; answer Stopped."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Message):
     """Receive until nothing has come for ``quiet_ns``, at most ``limit_ns``; write all; answer Report; exit."""
 
     quiet_ns: int
@@ -153,7 +170,7 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Message):
     """All sockets are bound."""
 
     index: int
@@ -172,19 +189,19 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class MovedAll:
+class MovedAll(Message):
     """The answer to Moves."""
 
     moved: tuple[Moved, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(Message):
     """The answer to Replace."""
 
 
 @dataclass(frozen=True, slots=True)
-class QpError:
+class QpError(Message):
     """A queue pair's retries are used up."""
 
     flow: int
@@ -194,21 +211,16 @@ class QpError:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(Message):
     """The last data packet has left."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Message):
     """The worker cannot go on because of this machine, and why."""
 
     why: str
 
-
-Message = (
-    Setup | Begin | Moves | Replace | Stop | Finish
-    | Ready | MovedAll | Replaced | QpError | Stopped | Failed | Progress | WorkerReport
-)  # fmt: skip
 
 _LENGTH = struct.Struct("=I")
 

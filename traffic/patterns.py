@@ -182,7 +182,7 @@ def flows_for(
     destinations: dict[str, int] = {}
     for each in chosen:
         destinations[each.src.name] = destinations.get(each.src.name, 0) + 1
-    ports = _Ports()
+    ports = SourcePortsInUse()
     flows: list[FlowSpec] = []
     for each in chosen:
         src, dst = each.src, each.dst
@@ -216,7 +216,7 @@ def _transfers(each: Stream | Transfer, path_mtu: int) -> Transfers | None:
     return Transfers(max(1, -(-each.size_bytes // path_mtu)), each.every_ns)
 
 
-class _Ports:
+class SourcePortsInUse:
     """Source ports in use, per NIC."""
 
     def __init__(self) -> None:

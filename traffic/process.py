@@ -12,17 +12,18 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from testbed.errors import MachineError
-from traffic.messages import Decoder, Message, Setup, encode
+from traffic.messages import Decoder, Message, encode
 
 _ROOT = Path(__file__).resolve().parent.parent
 _TAIL = 2000
 
 
 class WorkerProcess:
-    """A child running ``traffic.worker``. ``heard`` gets its messages, ``died`` the reason when it has ended."""
+    """A child running ``module``. ``heard`` gets its messages, ``died`` the reason when it has ended."""
 
     def __init__(
         self,
+        module: str,
         index: int,
         out: Path,
         namespace_fds: Collection[int],
@@ -38,7 +39,7 @@ class WorkerProcess:
         self._control, theirs = socket.socketpair()
         with theirs, self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "traffic.worker", str(theirs.fileno())],
+                [sys.executable, "-m", module, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(), *namespace_fds),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -56,7 +57,7 @@ class WorkerProcess:
         """Process ID while it lives."""
         return None if self._gone.done() else self._process.pid
 
-    async def send_all(self, setup: Setup) -> None:
+    async def send_all(self, setup: Message) -> None:
         """Send the set-up, which may be large. A worker that is gone is noticed elsewhere."""
         try:
             await self._loop.sock_sendall(self._control, encode(setup))

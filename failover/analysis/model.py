@@ -18,6 +18,7 @@ from failover.analysis.edge import HitLink as HitLink
 from failover.analysis.edge import Relation as Relation
 from failover.analysis.hostload import HostLoad
 from failover.analysis.impairment import EdgeImpairment, Impairment
+from failover.analysis.job import JobMetrics
 from failover.analysis.marks import Marked
 from failover.analysis.ports import PortMetrics
 from failover.analysis.settings import QUICK as QUICK
@@ -242,6 +243,7 @@ class DrillMetrics:
     unexplained: tuple[str, ...]
     ports: PortMetrics | None = None  # when the drill asked for samples
     transfers: Transfers | None = None  # when the workload has any; then all times of outages leave planned pauses out
+    job: JobMetrics | None = None  # when a job ran in the place of streams; then there are no flows
 
     def edge(self, fault: str, kind: EdgeKind, index: int = 0) -> EdgeResult:
         """The result of one edge. KeyError when there is none."""

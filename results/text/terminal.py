@@ -18,6 +18,7 @@ from failover.analysis.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
 from failover.analysis.phases import converged
 from results.run.manifest import Manifest
 from results.text.impairment import impairment_table
+from results.text.job import job_parts
 from results.text.ports import balance_lines, ports_table
 from results.text.tables import rate, table
 from results.text.transfers import transfers_table
@@ -38,10 +39,13 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     parts += [Text(f"  because {reason}") for reason in verdict.reasons]
     parts += [Text(_WAY_OUT)] if verdict.doubts and _on_this_kernel(manifest) else []
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
-    if metrics is not None and metrics.edges:
+    if metrics is not None and metrics.job is not None:
+        parts += [Text(), *job_parts(metrics, metrics.job)]
+    elif metrics is not None and metrics.edges:
         delays = impairment_table(metrics)
         parts += [Text(), _outages(metrics)]
         parts += [] if delays is None else [Text(), delays]
+    if metrics is not None and metrics.edges:
         parts += [Text(), _phases(metrics), *_notes(metrics)]
         parts += _downtimes(metrics)
     if metrics is not None and metrics.transfers is not None:
@@ -218,6 +222,17 @@ def _checks(checks: Iterable[Check]) -> Table:
 
 
 def _method(metrics: DrillMetrics) -> Iterable[str]:
+    yield from _of_streams(metrics) if metrics.job is None else ()
+    host = metrics.host
+    if host is not None:
+        waited = "" if host.run_delay_mean_pct is None else f", own processes waited {host.run_delay_mean_pct:.1f} %"
+        yield (
+            f"host: {host.idle_mean_pct:.0f} % idle, {host.steal_mean_pct:.1f} % stolen{waited}, "
+            f"worst event-loop lag {milliseconds(host.loop_lag_max_ms)} ms"
+        )
+
+
+def _of_streams(metrics: DrillMetrics) -> Iterable[str]:
     settings, noise = metrics.settings, metrics.noise
     yield (
         f"noise floor {milliseconds(noise.noise_floor_ms)} ms ({noise.pseudo_edges} pseudo-edges in "
@@ -245,13 +260,6 @@ def _method(metrics: DrillMetrics) -> Iterable[str]:
             f"transfers: {plan.packets} packets in {milliseconds(plan.sending_ms)} ms, every"
             f" {milliseconds(plan.every_ms)} ms; planned pauses count neither for outages nor as pauses of senders, and"
             " goodput is that of the time in which was to be sent; a recovery is seen up to a pause late"
-        )
-    host = metrics.host
-    if host is not None:
-        waited = "" if host.run_delay_mean_pct is None else f", own processes waited {host.run_delay_mean_pct:.1f} %"
-        yield (
-            f"host: {host.idle_mean_pct:.0f} % idle, {host.steal_mean_pct:.1f} % stolen{waited}, "
-            f"worst event-loop lag {milliseconds(host.loop_lag_max_ms)} ms"
         )
 
 

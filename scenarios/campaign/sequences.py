@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from failover.analysis.model import DrillMetrics
 from failover.faults.moments import moments
@@ -32,6 +33,9 @@ from testbed.lab.asfabric import deviations
 from testbed.lab.lab import Lab
 from testbed.lab.state import differences, state
 from testbed.routing.trace import Flow
+
+if TYPE_CHECKING:
+    from scenarios.run.measured import Measured  # imports numpy
 
 _LEAD_NS = 150_000_000
 _CONVERGE_S = 25.0
@@ -139,9 +143,9 @@ class Bench:
         try:
             told = measured_of(drill, observed, events)
             metrics, _verdict = judge_measured(told)
-            last = _last_arrivals(observed)
+            last = _last_arrivals(told)
         finally:
-            for path in (*observed.report.sent_files, *observed.report.received_files):
+            for path in observed.report.files:
                 Path(path).unlink(missing_ok=True)
         moved = moved_wrongly(told, metrics)
         measured = [*self._measured(drill, metrics, run, last, events), *invariants.moves(moved)]
@@ -188,10 +192,7 @@ def _only_loss(found: list[Violation]) -> bool:
     return {violation.invariant for violation in found} == {Invariant.CONTROL}
 
 
-def _last_arrivals(observed: Observed) -> Mapping[int, int]:
+def _last_arrivals(measured: Measured) -> Mapping[int, int]:
     """Flow id to when its newest packet arrived."""
-    from failover.analysis.metrics.trace import read_records
-    from traffic.records import RECEIVED
-
-    records = read_records([Path(path) for path in observed.report.received_files], RECEIVED)
-    return {flow.id: int(records["received_ns"][records["flow"] == flow.id].max(initial=0)) for flow in observed.flows}
+    records, flows = measured.received, measured.facts.flows
+    return {flow.id: int(records["received_ns"][records["flow"] == flow.id].max(initial=0)) for flow in flows}

@@ -19,10 +19,12 @@ from scenarios.drill.checks_sample import expectation_problem, period_problem
 from scenarios.drill.checks_scope import scope_problem
 from scenarios.drill.checks_transfers import expectation_problems, workload_problems
 from scenarios.drill.course import course
+from scenarios.drill.job import Job
 from scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
 from scenarios.drill.targets import settling_problem, target_problem
 from scenarios.drill.workload import mtu_needed, packet_period_ns
 from scenarios.expect.expectation import At, Expectation, Flows
+from scenarios.expect.metric import Traffic
 from testbed.fabric.model import Fabric
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Where, shorten
@@ -39,7 +41,8 @@ class Parts:
     """The sections of a drill file, as far as they could be read; faults and expectations with where they stand."""
 
     fabric: Fabric | None
-    workload: Workload | None
+    workload: Workload | None  # None for a job too
+    job: Job | None
     profile: Profile
     timeline: Timeline | None
     faults: Sequence[tuple[PlannedFault, Where]]
@@ -164,15 +167,30 @@ def _way_out(one: PlannedFault, other: PlannedFault) -> str:
     return f"{later} or choose another target"
 
 
-def _workload(parts: Parts) -> Found:
-    if parts.fabric is None or parts.workload is None:
+def _path_mtu(parts: Parts) -> Found:
+    section, traffic = ("workload", parts.workload) if parts.job is None else ("job", parts.job)
+    if parts.fabric is None or traffic is None:
         return
-    needed = mtu_needed(parts.workload.path_mtu)
+    needed = mtu_needed(traffic.path_mtu)
     if parts.fabric.spec.mtu < needed:
         smaller = [size for size in PATH_MTUS if mtu_needed(size) <= parts.fabric.spec.mtu]
         way_out = f"write path_mtu: {smaller[-1]} or mtu: {needed}" if smaller else f"write mtu: {needed} or more"
-        text = f"workload.path_mtu {parts.workload.path_mtu} needs an mtu of {needed}"
-        yield ("workload", "path_mtu"), f"{text}, the topology has {parts.fabric.spec.mtu}; {way_out}"
+        text = f"{section}.path_mtu {traffic.path_mtu} needs an mtu of {needed}"
+        yield (section, "path_mtu"), f"{text}, the topology has {parts.fabric.spec.mtu}; {way_out}"
+
+
+def _traffic(parts: Parts) -> Found:
+    """What a job is asked that only streams can tell, and the other way round; hosts of a job are not replaced."""
+    wrong, runs, instead = (
+        (Traffic.JOB, "a workload of streams", "job:") if parts.job is None else (Traffic.STREAMS, "a job", "workload:")
+    )
+    for expectation, where in parts.expectations:
+        if expectation.metric.needs.traffic is wrong:
+            text = f"{dotted(where[:3])} says nothing of {runs}, which this drill runs"
+            yield where[:3], f"{text}; remove it, or write {instead}"
+    for planned, where in parts.faults if parts.job is not None else ():
+        if planned.fault.REPLACES_HOST:
+            yield where, f"{dotted(where)}: no spare can take over from a host of a job yet; write workload:"
 
 
 def _known_faults(parts: Parts) -> Found:
@@ -261,7 +279,8 @@ _CHECKS = (
     _timing,
     _steps,
     _overlaps,
-    _workload,
+    _path_mtu,
+    _traffic,
     _known_faults,
     _edges,
     _resolution,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 
 from failover.analysis.model import EdgeKind
 from failover.analysis.ports import Ports, Sampling
 from failover.faults import Fault, Parameter, Told, Unit, parameters
+from scenarios.drill.job import Job, Work, plan_of
 from scenarios.drill.model import Drill
 from scenarios.drill.workload import flows_of, packet_period_ns
 from testbed.fabric.build import build
@@ -39,6 +41,8 @@ def _fabric(fabric: Fabric) -> str:
 
 
 def _traffic(drill: Drill, fabric: Fabric) -> list[str]:
+    if drill.job is not None:
+        return _job(drill.job, fabric)
     workload, flows = drill.workload, flows_of(drill.workload, fabric)
     total = sum(flow.goodput_bps for flow in flows) / 1e6
     deadly_ns = 4096 * 2**workload.ib_timeout * (workload.retry_count + 1)
@@ -52,6 +56,28 @@ def _traffic(drill: Drill, fabric: Fabric) -> list[str]:
         f"a queue pair dies after {deadly_ns / 1e9:.3g} s without an acknowledgement (timeout {workload.ib_timeout},"
         f" {workload.retry_count} retries)",
     ]
+
+
+def _job(job: Job, fabric: Fabric) -> list[str]:
+    plan = plan_of(job, fabric)
+    patience_s = job.transport.patience_ns / 1e9
+    return [
+        f"a job of {len(plan.programs) - len(plan.background)} GPUs, again and again: {_work(job.work)}",
+        f"{len(plan.queue_pairs)} queue pairs ({job.queue_pairs} a connection), {job.recovery},"
+        f" congestion control {job.congestion}, source ports {job.source_ports}",
+        f"a queue pair dies after {patience_s:.3g} s without an acknowledgement (timer {job.retry_timer},"
+        f" timeout {job.ib_timeout}, {job.retry_count} retries), and the job with it",
+    ]
+
+
+def _work(work: Work) -> str:
+    """What the ranks do, by the fields that are not as they are unless said."""
+    said = [
+        f"{field.name} {getattr(work, field.name)}"
+        for field in fields(work)
+        if getattr(work, field.name) != field.default
+    ]
+    return f"{type(work).__name__} {', '.join(said)}"
 
 
 def _transfers(flows: Sequence[FlowSpec]) -> Iterator[str]:

@@ -9,6 +9,8 @@ from failover.analysis.ports import Ports, Sampling
 from failover.faults import PlannedFault
 from scenarios.drill.checks import Parts, check_drill
 from scenarios.drill.expectations import expectations_of
+from scenarios.drill.job import Job, plan_of
+from scenarios.drill.job_section import job_of
 from scenarios.drill.model import Drill, Profile, Workload
 from scenarios.drill.schema import (
     DrillFile,
@@ -40,14 +42,16 @@ def drill_from(document: Document, base: Path) -> Drill:
     mistakes = Mistakes(document)
     top = mistakes.check(DrillFile, document.data)
     spec, fabric = _topology(mistakes, base)
+    job = job_of(mistakes)
     workload = _workload(mistakes)
     profile = _profile(document.data.get("profile"))
     timeline, faults = timeline_of(mistakes, profile, fabric)
     expectations = expectations_of(mistakes)
     sample = _sample(mistakes)
     complete = timeline is not None and len(faults) == len(entries_of(document))
-    flows = _flows(mistakes, workload, fabric, faults)
-    parts = Parts(fabric, workload, profile, timeline, faults, expectations, complete, flows, document.line, sample)
+    flows = _flows(mistakes, workload, job, fabric, faults)
+    streams = None if "job" in document.data else workload
+    parts = Parts(fabric, streams, job, profile, timeline, faults, expectations, complete, flows, document.line, sample)
     check_drill(mistakes, parts)
     if mistakes or top is None or spec is None or workload is None or timeline is None:
         raise mistakes.error()
@@ -62,6 +66,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         expectations=tuple(e for e, _ in expectations),
         source=document.name,
         sample=sample,
+        job=job,
         delay_threshold_ns=top.delay_threshold,
     )
 
@@ -97,11 +102,17 @@ def _sample(mistakes: Mistakes) -> Sampling | None:
 
 
 def _flows(
-    mistakes: Mistakes, workload: Workload | None, fabric: Fabric | None, faults: list[tuple[PlannedFault, Where]]
+    mistakes: Mistakes,
+    workload: Workload | None,
+    job: Job | None,
+    fabric: Fabric | None,
+    faults: list[tuple[PlannedFault, Where]],
 ) -> tuple[FlowSpec, ...]:
     """The flows of the workload and their stand-ins; none when something is wrong with it, the fabric or a spare."""
-    if workload is None or fabric is None:
+    if fabric is None or workload is None:
         return ()
+    if "job" in mistakes.document.data:
+        return _of_job(mistakes, job, fabric)
     try:
         flows = flows_of(workload, fabric)
     except InputError as error:
@@ -113,6 +124,15 @@ def _flows(
     if any(not replacement.spare for replacement in replacements):
         return ()
     return (*flows, *chain.from_iterable(stand_ins(fabric, planned, flows)))
+
+
+def _of_job(mistakes: Mistakes, job: Job | None, fabric: Fabric) -> tuple[FlowSpec, ...]:
+    """The queue pairs of the job."""
+    try:
+        return () if job is None else plan_of(job, fabric).flows
+    except InputError as error:
+        mistakes.add_all(("job",), error, "job: ")
+        return ()
 
 
 def _profile(given: Plain) -> Profile:

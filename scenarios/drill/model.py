@@ -8,6 +8,7 @@ from enum import StrEnum
 from failover.analysis.model import QUICK, Settings
 from failover.analysis.ports import Sampling
 from failover.faults import PlannedFault
+from scenarios.drill.job import Job
 from scenarios.expect.expectation import VERY_SLOW, Expectation
 from testbed.fabric.spec import FabricSpec
 
@@ -98,6 +99,7 @@ class Drill:
     expectations: tuple[Expectation, ...]
     source: str  # the file it came from
     sample: Sampling | None = None  # ports whose loads and queues are sampled
+    job: Job | None = None  # what runs in the place of the workload's streams
     delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet that takes longer is late, and impaired (RFC 6412)
 
     @property
@@ -115,4 +117,5 @@ class Drill:
         expectations = tuple(each.slowed(times, queue_pairs) for each in self.expectations)
         sample = self.sample.slowed(times) if self.sample else None
         timeline = self.timeline.slowed(times)
-        return replace(self, workload=workload, timeline=timeline, expectations=expectations, sample=sample)
+        job = self.job.slowed(times) if self.job else None
+        return replace(self, workload=workload, job=job, timeline=timeline, expectations=expectations, sample=sample)

@@ -55,6 +55,7 @@ class DrillFile(Strict):
     description: PlainText = ""
     topology: object = Field(examples=["tiny"])
     workload: Plain = Field(default_factory=dict)
+    job: Plain = Field(default_factory=dict)
     profile: Literal["quick", "full"] = "quick"
     delay_threshold: Annotated[int, duration("1 ms", "10 s")] = DELAY_THRESHOLD_NS
     sample: Plain = Field(default_factory=dict)

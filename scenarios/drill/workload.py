@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scenarios.drill.model import Workload
+from scenarios.drill.job import plan_of
+from scenarios.drill.model import Drill, Workload
 from testbed.fabric.model import Fabric
 from traffic.flow import FlowSpec
 from traffic.framing import ETHERNET_BYTES, wire_bytes
@@ -30,6 +31,11 @@ def flows_of(workload: Workload, fabric: Fabric) -> tuple[FlowSpec, ...]:
         every_ns=workload.every_ns,
     )
     return tuple(flows)
+
+
+def queue_pairs_of(drill: Drill, fabric: Fabric) -> tuple[FlowSpec, ...]:
+    """The flows of a drill's workload, or the queue pairs of its job. InputError when they do not fit the fabric."""
+    return flows_of(drill.workload, fabric) if drill.job is None else plan_of(drill.job, fabric).flows
 
 
 def packet_period_ns(flows: tuple[FlowSpec, ...]) -> int:

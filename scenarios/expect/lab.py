@@ -13,7 +13,7 @@ from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Re
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
-from scenarios.expect.metric import Metric, Needs, Pauses, Shape, Slowed, Takes, Unit
+from scenarios.expect.metric import Metric, Needs, Pauses, Shape, Slowed, Takes, Traffic, Unit
 from scenarios.expect.scope import Scope
 
 
@@ -130,7 +130,7 @@ ORDER = Metric(
     Unit.MS,
     Takes.EDGES,
     Slowed.STRETCHED,
-    Needs(fault=True),
+    Needs(Traffic.EITHER, fault=True),
     "events that follow each other",
     from_metrics(_ordered),
     Shape.EVENTS,

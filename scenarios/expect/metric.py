@@ -63,10 +63,19 @@ class Pauses(Enum):
     BLIND = auto()  # nobody can tell what the network did in a pause
 
 
+class Traffic(Enum):
+    """What must run in a drill for a metric to have a meaning."""
+
+    STREAMS = auto()
+    JOB = auto()
+    EITHER = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a drill must have for a metric to be judged at all."""
 
+    traffic: Traffic = Traffic.STREAMS
     fault: bool = False
     takeover: bool = False  # of a host by a spare
     samples: bool = False  # of ports

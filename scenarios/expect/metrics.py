@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.expect import goodput, lab, loss, outage, phases, ports, transfers, whole
+from scenarios.expect import goodput, job, lab, loss, outage, phases, ports, transfers, whole
 from scenarios.expect.metric import Metric
 from testbed.entries import Registry
 
@@ -17,6 +17,7 @@ METRICS: Registry[Metric] = Registry(
         *phases.METRICS,
         *lab.METRICS,
         *ports.METRICS,
+        *job.METRICS,
         *whole.METRICS,
     ),
     of=Metric,

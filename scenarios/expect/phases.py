@@ -12,7 +12,7 @@ from failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
-from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
+from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Traffic, Unit
 
 
 def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -84,8 +84,9 @@ def _timed(
     *,
     time: str = "",
     pauses: Pauses = Pauses.RIGHT,
+    traffic: Traffic = Traffic.EITHER,
 ) -> Metric:
-    needs = Needs(fault=True, pauses=pauses, time=time)
+    needs = Needs(traffic, fault=True, pauses=pauses, time=time)
     return Metric(key, Unit.MS, Takes.EDGES, Slowed.STRETCHED, needs, summary, from_metrics(measure))
 
 
@@ -110,6 +111,7 @@ METRICS = (
         _recover,
         time="a flow can be called recovered",
         pauses=Pauses.SPANNED,
+        traffic=Traffic.STREAMS,
     ),
     _timed(
         "converged",

@@ -8,7 +8,7 @@ from failover.analysis.ports import NicBalance
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Traffic, Unit
 
 _NO_SAMPLES = Figure(None, "no port was sampled")
 
@@ -55,7 +55,7 @@ METRICS = (
         Unit.MS,
         Takes.NOTHING,
         Slowed.STRETCHED,
-        Needs(samples=True),
+        Needs(Traffic.EITHER, samples=True),
         "99th percentile of the readings of a port's queue, whole record, at the sampled port where it is longest",
         from_metrics(_queue_p99),
     ),
@@ -64,7 +64,7 @@ METRICS = (
         Unit.MS,
         Takes.NOTHING,
         Slowed.STRETCHED,
-        Needs(samples=True),
+        Needs(Traffic.EITHER, samples=True),
         "the longest queue that was read at any sampled port",
         from_metrics(_queue_worst),
     ),
@@ -73,7 +73,7 @@ METRICS = (
         Unit.RATIO,
         Takes.NOTHING,
         Slowed.NOT,
-        Needs(samples=True, two_ports=True),
+        Needs(Traffic.EITHER, samples=True, two_ports=True),
         "load of a NIC's ports as the switches send to them, the busiest over the least busy, before the first fault;"
         " the NIC where it is largest",
         from_metrics(_port_imbalance),

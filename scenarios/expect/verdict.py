@@ -15,6 +15,7 @@ from failover.analysis.model import DrillMetrics
 from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
 from scenarios.expect.evidence import Evidence, RunFacts
 from scenarios.expect.expectation import Bound, Expectation, Flows
+from scenarios.expect.job import WRONG_RESULTS
 from scenarios.expect.loss import PACKETS_LOST
 from scenarios.expect.metric import Shape, Unit
 from scenarios.expect.whole import first_of
@@ -86,6 +87,10 @@ def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Che
 
     Of ``checks``, those of the expectations, one may say so already; one about some of them says nothing of the rest.
     """
+    if metrics.job is not None:
+        if metrics.job.wrong and not any(expectation.metric is WRONG_RESULTS for expectation in drill.expectations):
+            yield at_most("wrong results at most 0", metrics.job.wrong, 0)
+        return
     if not metrics.edges:
         return
     asked = [

@@ -8,7 +8,7 @@ from failover.analysis.model import DrillMetrics
 from scenarios.expect.evidence import Evidence, from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Unit
+from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 
 
 def _noise_floor(expectation: Expectation, metrics: DrillMetrics) -> Figure:
@@ -40,7 +40,7 @@ STATE_RESTORED = Metric(
     Unit.YES,
     Takes.NOTHING,
     Slowed.NOT,
-    Needs(),
+    Needs(Traffic.EITHER),
     "links, LACP, BGP and routes after the drill as before; LACP partners, rates of ports and ECMP seeds as the fabric"
     " decides",
     _state_restored,

@@ -14,7 +14,7 @@ from testbed.errors import MachineError, NoisyError
 from testbed.events import Event, EventKind, now_ns
 from testbed.kernel.processes import is_stopped
 from testbed.lab.lab import Lab
-from traffic.engine import TrafficEngine
+from traffic.pool import WorkerPool
 
 _SILENT_NS = 10_000_000_000  # a worker says how far it is ten times a second; a starved one now and then
 
@@ -25,9 +25,7 @@ class Guard:
     ``processes``: whether to look at process states, which costs clock reads: nobody stops one in virtual time.
     """
 
-    def __init__(
-        self, lab: Lab, engine: TrafficEngine, flows: Collection[int], folder: Path, *, processes: bool
-    ) -> None:
+    def __init__(self, lab: Lab, engine: WorkerPool, flows: Collection[int], folder: Path, *, processes: bool) -> None:
         self._lab = lab
         self._engine = engine
         self._alive = set(flows)

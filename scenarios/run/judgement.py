@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from failover.analysis.hostload import is_starved
+from failover.analysis.job import JobMetrics
 from failover.analysis.metrics.analyse import analyse
+from failover.analysis.metrics.doubts import NOTHING_SENT
+from failover.analysis.metrics.job import job_metrics
 from failover.analysis.model import DrillMetrics
 from failover.analysis.moved_back import Connections, strays
 from failover.analysis.ports import PortMetrics, port_metrics
@@ -19,7 +22,7 @@ def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
     """Metrics and verdict of what was measured, just now or long ago: equal input gives equal bytes."""
     facts = measured.facts
     metrics = analyse(
-        facts.flows,
+        facts.flows if facts.job is None else (),
         measured.sent,
         measured.received,
         measured.events,
@@ -29,6 +32,10 @@ def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
         facts.host,
     )
     metrics = replace(metrics, ports=_ports(measured))
+    job = _job(measured)
+    if job is not None:
+        of_edges = (doubt for doubt in metrics.inconclusive if doubt != NOTHING_SENT)
+        metrics = replace(metrics, job=job, inconclusive=(*of_edges, *job.doubts))
     starved = is_starved(facts.host) if facts.host is not None else None
     known = RunFacts(
         host_reasons=(starved,) if starved else (),
@@ -51,6 +58,15 @@ def moved_wrongly(measured: Measured, metrics: DrillMetrics) -> tuple[str, ...]:
         gone=dead.union(facts.edges[-1].absent if facts.edges else ()),
     )
     return strays((event for event in measured.events if event.at_ns <= facts.end_ns), connections, facts.end_ns)
+
+
+def _job(measured: Measured) -> JobMetrics | None:
+    """What a job did."""
+    facts, records = measured.facts, measured.job
+    if facts.job is None or records is None:
+        return None
+    times = (facts.start_ns, facts.end_ns)
+    return job_metrics(facts.job, records.spans, records.messages, facts.edges, times, facts.settings)
 
 
 def _ports(measured: Measured) -> PortMetrics | None:

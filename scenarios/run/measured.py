@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from failover.analysis.edges import with_windows
 from failover.analysis.hostload import HostLoad
+from failover.analysis.job import JobFacts
 from failover.analysis.metrics.trace import Records, read_records
 from failover.analysis.model import Edge, Settings
 from failover.analysis.ports import Sampled
@@ -22,6 +25,9 @@ from scenarios.run.observed import Observed
 from testbed.events import Event
 from testbed.fabric.build import build
 from traffic.flow import FlowSpec
+from traffic.messages import TrafficReport
+from traffic.rdma.records import MESSAGE, SPAN
+from traffic.rdma.setup import JobReport
 from traffic.records import RECEIVED, SENT
 
 
@@ -42,6 +48,15 @@ class Facts:
     deviations: tuple[str, ...] = ()  # of the lab before any fault from its fabric
     lags: tuple[tuple[str, str, str], ...] = ()  # host, LAG interface and NIC
     refresh_ms: int = 0  # of path control
+    job: JobFacts | None = None  # what ran in the place of streams; ``flows`` are its queue pairs
+
+
+@dataclass(frozen=True)
+class JobRecords:
+    """What the workers of a job wrote down: SPAN and MESSAGE records."""
+
+    spans: Records
+    messages: Records
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,7 @@ class Measured:
     sent: Records
     received: Records
     ports: Sampled | None = None
+    job: JobRecords | None = None
 
 
 def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Measured:
@@ -71,11 +87,25 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
         deviations=observed.deviations,
         lags=tuple((nic.host, nic.lag, nic.name) for nic in build(drill.topology).nics),
         refresh_ms=drill.topology.path_control.refresh_ms,
+        job=observed.job,
     )
+    sent: tuple[str, ...] = ()
+    received: tuple[str, ...] = ()
+    job = None
+    match observed.report:
+        case TrafficReport() as report:
+            sent, received = report.sent_files, report.received_files
+        case JobReport() as report:
+            job = JobRecords(_read(report.span_files, SPAN), _read(report.message_files, MESSAGE))
     return Measured(
         facts=facts,
         events=tuple(sorted(events, key=lambda event: event.at_ns)),
-        sent=read_records([Path(path) for path in observed.report.sent_files], SENT),
-        received=read_records([Path(path) for path in observed.report.received_files], RECEIVED),
+        sent=_read(sent, SENT),
+        received=_read(received, RECEIVED),
         ports=observed.ports,
+        job=job,
     )
+
+
+def _read(files: Sequence[str], dtype: np.dtype[np.void]) -> Records:
+    return read_records([Path(path) for path in files], dtype)

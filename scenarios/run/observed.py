@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from failover.analysis.hostload import HostLoad
+from failover.analysis.job import JobFacts
 from failover.analysis.model import Edge
 from failover.analysis.ports import Sampled
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
+from traffic.rdma.setup import JobReport
 
 
 @dataclass(frozen=True)
@@ -16,11 +18,12 @@ class Observed:
     """Everything one run brought in. Times are CLOCK_MONOTONIC."""
 
     flows: tuple[FlowSpec, ...]
-    report: TrafficReport
+    report: TrafficReport | JobReport
     edges: tuple[Edge, ...]
     start_ns: int
     end_ns: int
     host: HostLoad | None
     differences: tuple[str, ...]
     ports: Sampled | None = None
+    job: JobFacts | None = None  # where a job ran, beside its records in ``report``
     deviations: tuple[str, ...] = ()  # of the healthy lab, before any fault, from what the fabric decides

@@ -23,13 +23,16 @@ from results.run.folder import RunFolder
 from results.run.manifest import Manifest
 from results.run.progress import Progress
 from scenarios.drill.blast import transit_flows
+from scenarios.drill.job import plan_of
 from scenarios.drill.model import Drill
 from scenarios.drill.spares import stand_ins
 from scenarios.drill.workload import flows_of
 from scenarios.run.guard import Guard
+from scenarios.run.job_on_lab import LabJob
 from scenarios.run.observed import Observed
 from scenarios.run.order import Order
 from scenarios.run.phase import phase_of
+from scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from scenarios.run.traffic_on_lab import LabTraffic
 from testbed import versions
 from testbed.errors import HpnError, InputError, MachineError
@@ -42,6 +45,7 @@ from testbed.lab.state import State, differences, state
 from testbed.routing.daemons import DAEMONS
 from testbed.vm.engines import has_virtual_time
 from traffic.paths import CHOICES
+from traffic.rdma.setup import JobReport
 
 Tell = Callable[[Progress], None]
 _LEAD_NS = 200_000_000
@@ -99,15 +103,7 @@ class _Run:
     async def _measure(self, lab: Lab) -> Observed:
         """Traffic and faults; the lab is healed whatever happens."""
         before, unlike = state(lab), deviations(lab)
-        workload = self._drill.workload
-        flows, how = flows_of(workload, lab.fabric), workload.source_ports
-        later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
-        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how)
-        if CHOICES[how].keeps_links_free and traffic.spread.worst_load > _FULL_LINK:
-            raise InputError(
-                f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
-                f" fabric; lower workload.load"
-            )
+        traffic = self._traffic(lab)
         injector = Injector(lab, traffic)
         sampler = HostSampler(own_pids)
         ports = PortSampler(lab.fabric, lab.requests, self._drill.sample)
@@ -153,9 +149,25 @@ class _Run:
             differences=changed,
             ports=ports.sampled(),
             deviations=unlike,
+            job=traffic.facts(report) if isinstance(traffic, LabJob) and isinstance(report, JobReport) else None,
         )
 
-    async def _timeline(self, lab: Lab, traffic: LabTraffic, injector: Injector, guard: Guard) -> None:
+    def _traffic(self, lab: Lab) -> LabQueuePairs:
+        """What the drill runs: its job, or the streams of its workload. InputError when they overload a link."""
+        job, workload = self._drill.job, self._drill.workload
+        if job is not None:
+            return LabJob(lab, plan_of(job, lab.fabric), self._folder.path, job.source_ports)
+        flows, how = flows_of(workload, lab.fabric), workload.source_ports
+        later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
+        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how)
+        if CHOICES[how].keeps_links_free and traffic.spread.worst_load > _FULL_LINK:
+            raise InputError(
+                f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
+                f" fabric; lower workload.load"
+            )
+        return traffic
+
+    async def _timeline(self, lab: Lab, traffic: LabQueuePairs, injector: Injector, guard: Guard) -> None:
         """The healthy phase, every edge at its time, and the settling; what the guard finds lost ends it at once."""
         self._phase("healthy")
         timeline = self._drill.timeline
@@ -168,7 +180,7 @@ class _Run:
                 self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
         await traffic.until(self._start_ns + timeline.end_ns)
 
-    async def _relay(self, traffic: LabTraffic, guard: Guard) -> None:
+    async def _relay(self, traffic: LabQueuePairs, guard: Guard) -> None:
         while True:
             await asyncio.sleep(_TELL_S)
             guard.look()
@@ -194,14 +206,14 @@ class _Run:
         self._folder.write_metrics(metrics)
         self._folder.write_manifest(manifest)
         self._folder.write_verdict(verdict)
-        for path in (*observed.report.sent_files, *observed.report.received_files):
+        for path in observed.report.files:
             Path(path).unlink(missing_ok=True)
 
     def _phase(self, name: str) -> None:
         self._events.append(Event(now_ns(), EventKind.PHASE, "", self._drill.name, name))
         self._news("phase", name)
 
-    def _news(self, kind: str, text: str, traffic: LabTraffic | None = None) -> None:
+    def _news(self, kind: str, text: str, traffic: LabQueuePairs | None = None) -> None:
         elapsed = max(0.0, (now_ns() - self._start_ns) / 1e9) if self._start_ns else 0.0
         goodput = dict(sorted(traffic.goodput.items())) if traffic is not None else {}
         self._tell(Progress(kind, text, elapsed, self._drill.timeline.end_ns / 1e9, goodput))

@@ -19,7 +19,7 @@ from failover.inject import needs
 from results.run.folder import RunFolder, create
 from results.run.place import drop_raw, nearest
 from results.run.progress import Progress, decode, encode
-from scenarios.drill.workload import flows_of
+from scenarios.drill.workload import queue_pairs_of
 from scenarios.run import runner, space
 from scenarios.run.order import Order
 from testbed.errors import HpnError, InputError, MachineError, error_for
@@ -45,7 +45,7 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     needs.check(planned.fault for planned in order.drill.timeline.faults)
     if Path("/run") in order.out.resolve().parents:
         raise InputError(f"{order.out} lies under /run, which the sandbox hides; choose another --out")
-    drill, flows = order.drill, flows_of(order.drill.workload, fabric)
+    drill, flows = order.drill, queue_pairs_of(order.drill, fabric)
     wanted = space.record_bytes(flows, drill.timeline.end_ns, drill.workload.tick_ns, order.keep_records)
     space.check(nearest(order.out.absolute()), wanted)
     folder = create(order.out.absolute())

@@ -11,6 +11,13 @@ import pytest
 from failover.analysis.marks import Mark
 from failover.analysis.ports import Ports, Sampling
 from failover.faults import FAULTS, parameters
+from scenarios.drill.job_section import (
+    CheckpointsSection,
+    CollectiveSection,
+    JobSection,
+    MessagesSection,
+    TrainingSection,
+)
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Workload
 from scenarios.drill.schema import (
@@ -27,6 +34,10 @@ from scenarios.expect.expectation import At, Bound, Flows
 from scenarios.expect.metric import Metric, Shape, Takes, Unit
 from scenarios.expect.metrics import METRICS
 from testbed.files.document import parse
+from traffic.collectives.registry import COLLECTIVES
+from traffic.congestion.sets import PARAMETERS
+from traffic.job.messages import MESSAGE_PATTERNS
+from traffic.job.placement import ORDERS
 from traffic.paths import CHOICES
 from traffic.patterns import PATTERNS
 
@@ -66,7 +77,8 @@ def test_the_words_of_edges_and_flows_are_there() -> None:
 def test_the_example_is_a_drill() -> None:
     example = TEXT.split("    drill: ", 1)[1].split("\n\nDurations", 1)[0]
     lines = [line.removeprefix("    ") for line in f"    drill: {example}".splitlines()]
-    assert set(DrillFile.model_fields) == {line.split(":")[0] for line in lines if line and line[0].isalpha()}
+    keys = set(DrillFile.model_fields) - {"job"}  # which stands in the place of a workload
+    assert keys == {line.split(":")[0] for line in lines if line and line[0].isalpha()}
     assert drill_from(parse("\n".join(lines), "docs/drills.md"), Path()).name == "my-link-down"
 
 
@@ -101,3 +113,18 @@ def test_patterns_and_source_ports_are_there_and_a_workload_left_out_is_the_work
         field.name: field.default for field in fields(Workload) if field.name != "seed"
     }
     assert Ports(SampleSection(queues="1 ms").ports) is Sampling(1).ports
+
+
+def test_a_job_is_explained_and_its_example_is_one() -> None:
+    example = TEXT.split("## job\n\n", 1)[1].split("\n\nIn the place", 1)[0]
+    drill = "drill: a\nsummary: a\ntopology: tiny\n" + "\n".join(
+        line.removeprefix("    ") for line in example.splitlines()
+    )
+    assert drill_from(parse(f"{drill}\nexpect: [job_survives: yes]", "docs/drills.md"), Path()).job is not None
+    models = (JobSection, CollectiveSection, MessagesSection, TrainingSection, CheckpointsSection)
+    for model in models:
+        for key in (field.alias or name for name, field in model.model_fields.items()):
+            assert f"`{key}`" in TEXT, f"docs/drills.md does not explain {key} of a job"
+    for registry in (COLLECTIVES.values(), MESSAGE_PATTERNS.values(), ORDERS.values(), PARAMETERS.values()):
+        for entry in registry:
+            assert entry.summary in TEXT, f"docs/drills.md does not explain {entry.name} of a job"

@@ -23,11 +23,11 @@ def test_a_library_drill_is_right_and_called_as_its_file(name: str) -> None:
     assert drill.name == name
     assert drill.description
     assert drill.timeline.end_ns <= 14 * 10**9  # LACP gives up in two steps of 3 s, bonding takes 2.5 s to come back
-    assert len(flows_of(drill.workload, build(drill.topology))) >= RECOMMENDED_FLOWS
+    assert drill.job is not None or len(flows_of(drill.workload, build(drill.topology))) >= RECOMMENDED_FLOWS
     assert any(e.metric is STATE_RESTORED for e in drill.expectations)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", [name for name in names() if load(name).job is None])
 def test_the_traffic_of_a_nic_fits_one_surviving_port(name: str) -> None:
     drill = load(name)
     fabric = build(drill.topology)

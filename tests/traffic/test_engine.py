@@ -26,9 +26,10 @@ from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
 from tests.traffic import nets
 from traffic import iperf, wire
-from traffic.engine import MOVES_AT_ONCE, TrafficEngine
+from traffic.engine import TrafficEngine
 from traffic.flow import FlowSpec, Transfers
 from traffic.messages import Message, Moves, Progress, TrafficReport
+from traffic.pool import MOVES_AT_ONCE
 from traffic.process import WorkerProcess
 from traffic.records import FLAG_BAD_ICRC, RECEIVED, SENT
 
@@ -461,7 +462,7 @@ async def test_what_this_machine_drops_itself_is_counted(tmp_path: Path, monkeyp
     """A worker that does not read while more comes than its buffer holds, and a backlog that overflowed elsewhere."""
     backlog = tmp_path / "softnet_stat"
     backlog.write_text("00000009 00000002 00000000\n00000009 00000010 00000000\n")
-    monkeypatch.setattr("traffic.engine._SOFTNET", backlog)
+    monkeypatch.setattr("traffic.pool._SOFTNET", backlog)
     bench = Bench(nets.chain(), nets.flows(1, 500), tmp_path, workers=1)
     async with bench.sending():
         await asyncio.sleep(0.1)

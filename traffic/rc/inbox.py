@@ -45,6 +45,11 @@ class Packets:
     def __len__(self) -> int:
         return len(self.opcode)
 
+    def part(self, start: int, stop: int) -> Packets:
+        """Those from ``start`` to before ``stop``."""
+        of = slice(start, stop)
+        return Packets(self.opcode[of], self.size_bytes[of], self.word[of], self.address[of], self.immediate[of])
+
 
 @dataclass(frozen=True, slots=True)
 class Written:

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 from failover.analysis.model import EdgeKind, EdgeResult, FlowEdgeResult, FlowResult, Settings
 
+NOTHING_SENT = "no packet was sent: nothing was measured"
+
 
 def record_doubts(flows: Sequence[FlowResult], settings: Settings) -> tuple[str, ...]:
     """Damage that spoils the whole record: packets that were never sent, a slow sender."""
     found = []
     if not any(flow.sent for flow in flows):
-        found.append("no packet was sent: nothing was measured")
+        found.append(NOTHING_SENT)
     damaged = [flow for flow in flows if flow.unknown]
     if damaged:
         count = sum(flow.unknown for flow in damaged)

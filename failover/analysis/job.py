@@ -1,0 +1,134 @@
+"""What a job did: its iterations, collectives and messages, and what each edge of a fault cost it. Pure, no numpy.
+
+Changes when something more is told of a job. ``failover.analysis.metrics.job`` makes them of records. Times in ms are
+differences of CLOCK_MONOTONIC as the workers read it, which look at the clock once a tick: each end is late by up to
+``tick_ms``, and by what a worker was kept from its ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SpanFact:
+    """A span of a rank's program, as far as analysis needs it."""
+
+    label: str
+    kind: str
+    size_bytes: int
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """What a job was, beside its records."""
+
+    spans: Mapping[int, tuple[SpanFact, ...]]  # by rank; the first is the iteration
+    queue_pairs: int
+    tick_ns: int
+    packets: int
+    packets_again: int
+    counters: Mapping[str, Mapping[str, int]]
+    died_at_ns: int | None = None
+    died: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One iteration of all ranks: from the first rank's begin to the last one's end."""
+
+    number: int  # from 0
+    begin_ns: int
+    end_ns: int
+    wrong: int  # blocks of results that were not what they must be
+
+    @property
+    def ms(self) -> float:
+        """How long it took."""
+        return (self.end_ns - self.begin_ns) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class SpanResult:
+    """A collective (or block of compute) over all iterations in which all of its ranks ended it, as nccl-tests tells.
+
+    A time is that of the slowest rank, from its own begin. ``algbw_bps`` = size / mean time; ``busbw_bps`` = algbw x
+    the kind's factor (2(n-1)/n for all-reduce; nccl-tests doc/PERFORMANCE.md). 0 where there is no size.
+    """
+
+    label: str
+    kind: str
+    size_bytes: int
+    ranks: int
+    count: int
+    mean_ms: float
+    least_ms: float
+    most_ms: float
+    algbw_bps: float
+    busbw_bps: float
+    wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTimes:
+    """Work requests that were completed: from post to the acknowledgement of the last byte, at the sender."""
+
+    count: int
+    size_bytes: int  # payload, each byte once
+    p50_ms: float
+    p99_ms: float
+    most_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobEdge:
+    """What one edge cost.
+
+    Rates are iterations per second: up to the end of the last iteration before the first edge, and from the end of the
+    last one before this edge to the end of its window.
+
+    ``longest_ms``: the longest iteration that was under way in the window, or 0 for none; ``unfinished``: it had not
+    ended when the run did, so that it is a lower bound. ``lost``: iterations that the rate before promised for the
+    window less those that were done in it; less than 0 when there were more. An iteration counts with the share of it
+    that lies in a window; the one that the run cut off as if it took as long as the mean, or just until then.
+    """
+
+    rate_before: float
+    rate_during: float
+    rate_after: float  # in the last part of the window
+    longest_ms: float
+    unfinished: bool
+    lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobMetrics:
+    """Everything measured of a job."""
+
+    ranks: int
+    queue_pairs: int
+    tick_ms: float
+    iterations: tuple[Iteration, ...]
+    mean_ms: float  # of iterations that ended before the first edge; 0 when there is none
+    spans: tuple[SpanResult, ...]
+    messages: MessageTimes
+    edges: tuple[JobEdge, ...]  # as DrillMetrics.edges
+    packets: int
+    packets_again: int
+    died_at_ns: int | None  # the first queue pair that was given up, and with it the job
+    died: str  # its name
+    counters: Mapping[str, Mapping[str, int]]  # by NIC, then by name of ``rdma statistic show``
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why nothing can be said."""
+        if self.iterations or self.died_at_ns is not None:
+            return ()
+        return ("no iteration of the job ended: nothing was measured",)
+
+    @property
+    def wrong(self) -> int:
+        """Blocks of results that were not what they must be, in all iterations and ranks."""
+        return sum(iteration.wrong for iteration in self.iterations)

@@ -1,0 +1,159 @@
+"""A job's metrics from the records of its workers. Imports numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from failover.analysis.edge import Edge
+from failover.analysis.job import Iteration, JobEdge, JobFacts, JobMetrics, MessageTimes, SpanFact, SpanResult
+from failover.analysis.model import settled_window_ns
+from failover.analysis.settings import Settings
+from traffic.collectives.registry import KINDS
+
+Records = npt.NDArray[np.void]
+
+
+def job_metrics(
+    facts: JobFacts,
+    spans: Records,
+    messages: Records,
+    edges: Sequence[Edge],
+    times_ns: tuple[int, int],
+    settings: Settings,
+) -> JobMetrics:
+    """Everything measured of a job that ran between ``times_ns``; records as ``traffic.rdma.records`` has them."""
+    start_ns, end_ns = times_ns
+    spans = spans[np.isin(spans["rank"], list(facts.spans))]
+    iterations = _iterations(spans, len(facts.spans))
+    first_ns = min((edge.inject_before_ns for edge in edges), default=end_ns)
+    healthy = [each.ms for each in iterations if each.end_ns <= first_ns]
+    return JobMetrics(
+        ranks=len(facts.spans),
+        queue_pairs=facts.queue_pairs,
+        tick_ms=facts.tick_ns / 1e6,
+        iterations=iterations,
+        mean_ms=float(np.mean(healthy)) if healthy else 0.0,
+        spans=tuple(_span_results(facts, spans)),
+        messages=_messages(messages),
+        edges=tuple(_edge(edge, iterations, (start_ns, first_ns, end_ns), settings) for edge in edges),
+        packets=facts.packets,
+        packets_again=facts.packets_again,
+        died_at_ns=facts.died_at_ns,
+        died=facts.died,
+        counters=facts.counters,
+    )
+
+
+def _iterations(spans: Records, ranks: int) -> tuple[Iteration, ...]:
+    """Those that every rank ended, in order."""
+    whole = spans[spans["span"] == 0]
+    wrong = np.bincount(spans["iteration"], spans["wrong"]) if len(spans) else np.zeros(0)
+    found = []
+    for number in np.unique(whole["iteration"]).tolist():
+        of = whole[whole["iteration"] == number]
+        if len(of) == ranks:
+            begin, end = int(of["begin_ns"].min()), int(of["end_ns"].max())
+            found.append(Iteration(number, begin, end, int(wrong[number])))
+    return tuple(found)
+
+
+def _span_results(facts: JobFacts, spans: Records) -> Sequence[SpanResult]:
+    """By label, in the order of the programs; without the iteration itself."""
+    labels: dict[str, SpanFact] = {}
+    members: dict[str, list[tuple[int, int]]] = {}
+    for rank, of in facts.spans.items():
+        for at, fact in enumerate(of):
+            if at:
+                labels.setdefault(fact.label, fact)
+                members.setdefault(fact.label, []).append((rank, at))
+    return [found for label, fact in labels.items() if (found := _span_result(fact, members[label], spans))]
+
+
+def _span_result(fact: SpanFact, members: Sequence[tuple[int, int]], spans: Records) -> SpanResult | None:
+    key = spans["rank"].astype(np.int64) << 32 | spans["span"]
+    of = spans[np.isin(key, [rank << 32 | at for rank, at in members])]
+    numbers, where, counts = np.unique(of["iteration"], return_inverse=True, return_counts=True)
+    slowest = np.zeros(len(numbers), np.int64)
+    np.maximum.at(slowest, where, of["end_ns"] - of["begin_ns"])
+    times = slowest[counts == len(members)] / 1e6
+    if not len(times):
+        return None
+    algbw = fact.size_bytes * 8e3 / float(times.mean()) if times.mean() else 0.0
+    return SpanResult(
+        label=fact.label,
+        kind=fact.kind,
+        size_bytes=fact.size_bytes,
+        ranks=fact.ranks,
+        count=len(times),
+        mean_ms=float(times.mean()),
+        least_ms=float(times.min()),
+        most_ms=float(times.max()),
+        algbw_bps=algbw,
+        busbw_bps=algbw * _bus_factor(fact),
+        wrong=int(of["wrong"].sum()),
+    )
+
+
+def _bus_factor(fact: SpanFact) -> float:
+    """Of a collective; 0 of anything else."""
+    return KINDS[fact.kind].bus_factor(fact.ranks) if fact.kind in KINDS else 0.0
+
+
+def _messages(messages: Records) -> MessageTimes:
+    if not len(messages):
+        return MessageTimes(0, 0, 0.0, 0.0, 0.0)
+    ms = (messages["completed_ns"] - messages["posted_ns"]) / 1e6
+    p50, p99 = np.percentile(ms, (50, 99))
+    return MessageTimes(len(ms), int(messages["bytes"].sum()), float(p50), float(p99), float(ms.max()))
+
+
+def _edge(edge: Edge, iterations: Sequence[Iteration], times_ns: tuple[int, int, int], settings: Settings) -> JobEdge:
+    """What one edge cost, by the iterations of all ranks; times: begin of the run, first edge, end."""
+    start_ns, first_ns, end_ns = times_ns
+    at_ns, until_ns = edge.inject_before_ns, edge.window_end_ns
+    settled_ns = until_ns - settled_window_ns(edge, settings)
+    rate = partial(_rate, [*iterations, *_unfinished(iterations, end_ns)])
+    before = rate(start_ns, _last_end(iterations, first_ns))
+    since_ns = _last_end(iterations, at_ns)
+    under_way = [each for each in iterations if each.begin_ns < until_ns and each.end_ns > at_ns]
+    longest = max((each.ms for each in under_way), default=0.0)
+    last_ns = max((each.end_ns for each in iterations), default=start_ns)
+    open_ms = (end_ns - last_ns) / 1e6
+    unfinished = last_ns < until_ns and until_ns >= end_ns and open_ms > longest
+    during = rate(since_ns, until_ns)
+    return JobEdge(
+        rate_before=before,
+        rate_during=during,
+        rate_after=rate(settled_ns, until_ns),
+        longest_ms=open_ms if unfinished else longest,
+        unfinished=unfinished,
+        lost=(before - during) * (until_ns - since_ns) / 1e9,
+    )
+
+
+def _last_end(iterations: Sequence[Iteration], at_ns: int) -> int:
+    """The end of the last iteration that ended by then, else ``at_ns``: what is under way belongs to a later time."""
+    return max((each.end_ns for each in iterations if each.end_ns <= at_ns), default=at_ns)
+
+
+def _unfinished(iterations: Sequence[Iteration], end_ns: int) -> Iterator[Iteration]:
+    """The iteration that the run cut off, as if it had ended when its elders' mean time was over, or else just then."""
+    if iterations:
+        begin_ns = max(each.end_ns for each in iterations)
+        mean_ns = round(sum(each.end_ns - each.begin_ns for each in iterations) / len(iterations))
+        yield Iteration(len(iterations), begin_ns, max(begin_ns + mean_ns, end_ns), 0)
+
+
+def _rate(iterations: Sequence[Iteration], from_ns: int, to_ns: int) -> float:
+    """Iterations per second in a time: each counts with the share of it that lies in there."""
+    if to_ns <= from_ns:
+        return 0.0
+    done = sum(
+        max(0, min(each.end_ns, to_ns) - max(each.begin_ns, from_ns)) / max(each.end_ns - each.begin_ns, 1)
+        for each in iterations
+    )
+    return done * 1e9 / (to_ns - from_ns)

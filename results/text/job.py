@@ -1,0 +1,62 @@
+"""The tables of a job: what each collective took, as nccl-tests tells it, and what each edge cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from failover.analysis.job import JobEdge, JobMetrics, SpanResult
+from failover.analysis.model import DrillMetrics
+from results.text.tables import rate, table
+
+
+def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType]:
+    """All of it, in the order in which it is read."""
+    labels = [result.edge.label for result in metrics.edges]
+    if labels:
+        columns = ("edge", ">iterations/s before", ">during", ">after", ">lost", ">longest ms")
+        edges = [_edge(label, cost) for label, cost in zip(labels, job.edges, strict=True)]
+        yield table("iterations of all ranks", columns, edges)
+        yield Text()
+    if job.spans:
+        heads = ("span", ">size B", ">ranks", ">times", ">mean ms", ">least", ">most", ">algbw", ">busbw", ">wrong")
+        yield table("collectives: the slowest rank's time; bit/s", heads, [_span(span) for span in job.spans])
+        yield Text()
+    yield from map(Text, _lines(job))
+
+
+def _edge(label: str, cost: JobEdge) -> tuple[str, ...]:
+    longest = f"{'>=' if cost.unfinished else ''}{cost.longest_ms:.4g}"
+    rates = [f"{each:.4g}" for each in (cost.rate_before, cost.rate_during, cost.rate_after)]
+    return (label, *rates, f"{cost.lost:.2f}", longest)
+
+
+def _span(span: SpanResult) -> tuple[str, ...]:
+    bandwidths = [rate(float(f"{bps:.4g}")) if bps else "-" for bps in (span.algbw_bps, span.busbw_bps)]
+    times = [f"{ms:.5g}" for ms in (span.mean_ms, span.least_ms, span.most_ms)]
+    sizes = (str(span.size_bytes or "-"), str(span.ranks or "-"), str(span.count))
+    return (span.label, *sizes, *times, *bandwidths, str(span.wrong))
+
+
+def _lines(job: JobMetrics) -> Iterator[str]:
+    mean = f", {job.mean_ms:.5g} ms each before the first edge" if job.mean_ms else ""
+    yield f"job: {job.ranks} ranks, {job.queue_pairs} queue pairs, {len(job.iterations)} iterations{mean}"
+    found = job.messages
+    if found.count:
+        yield (
+            f"messages: {found.count} of {found.size_bytes} bytes in all, each counted once; post to acknowledgement"
+            f" {found.p50_ms:.4g} ms (median), {found.p99_ms:.4g} (p99), {found.most_ms:.4g} (longest)"
+        )
+    yield f"packets: {job.packets} sent, {job.packets_again} of them again"
+    if job.died_at_ns is not None:
+        yield f"queue pair {job.died} used its retries up: the job died"
+    summed: dict[str, int] = {}
+    for counters in job.counters.values():
+        for name, count in counters.items():
+            summed[name] = summed.get(name, 0) + count
+    shown = ", ".join(f"{name} {count}" for name, count in summed.items() if count)
+    if shown:
+        yield f"counters of all NICs: {shown}"
+    yield f"times of a job are stamped at its workers' ticks, every {job.tick_ms:g} ms"

@@ -1,0 +1,170 @@
+"""A drill's job: what its ranks do in every iteration, and the queue pairs they do it over. PURE, without numpy.
+
+Changes when a drill can say something more of its job. What a job is, is in ``traffic.job``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric
+from traffic.collectives.places import CrossRail
+from traffic.collectives.program import Send
+from traffic.congestion.scale import Scale
+from traffic.congestion.sets import PARAMETERS
+from traffic.flow import MAX_FLOWS, FlowSpec, default_sports
+from traffic.framing import wire_bytes
+from traffic.job.collective import CollectiveWork
+from traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
+from traffic.job.job import Job as LaidOut
+from traffic.job.messages import MessageWork
+from traffic.job.placement import place, place_of
+from traffic.job.training import Training
+from traffic.patterns import SourcePortsInUse
+from traffic.qp import AckPolicy
+from traffic.rc.timers import RETRY_TIMERS
+from traffic.rc.work import Recovery, Transport
+from traffic.rdma.engine import JobPlan
+from traffic.rdma.setup import QueuePair
+
+MAX_QUEUE_PAIRS = 8
+"""Of a connection."""
+_ACK_PACKETS = 16
+_ACK_DELAY_NS = 2_000_000
+
+
+Work = CollectiveWork | Training | MessageWork
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Checkpoints beside the job: every host writes so much every so often, to these hosts in turn."""
+
+    size_bytes: int
+    every_ns: int
+    storage: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What runs in a drill in the place of streams: ``work``, iteration after iteration.
+
+    ``real_sizes``: sizes are those of the real network, and the lab's are a ``scale``-th of them, as its rates are.
+    """
+
+    work: Work
+    checkpoints: Saving | None = None
+    real_sizes: bool = False
+    hosts: int | None = None  # None: all that are active
+    gpus: int | None = None  # of each host; None: all
+    segments: int | None = None  # that they are spread over; None: as the order has it
+    order: str = "contiguous"  # of hosts: traffic.job.placement.ORDERS
+    seed: int | None = None  # of what is drawn; None: the fabric's
+    queue_pairs: int = 1  # of a connection
+    choice: str = "fewest-bytes"  # of the queue pair for a message
+    split: bool = False
+    source_ports: str = "disjoint"
+    path_mtu: int = 4096
+    recovery: str = Recovery.GO_BACK_N.value
+    retry_timer: str = "ib"
+    ib_timeout: int = 14
+    retry_count: int = 7
+    window_packets: int = 256
+    congestion: str = "line-rate"  # key of PARAMETERS
+    nvlink_bps: float = NVLINK_BPS
+    tick_ns: int = 500_000
+    slower: int = 1  # a slow kernel gets a so-many-th of the rates and of the sizes
+
+    def slowed(self, times: int) -> Job:
+        """Return the job for a kernel on which packets cost ``times`` as much: as long, with as much fewer bytes."""
+        if times <= 1:
+            return self
+        return replace(self, slower=self.slower * times, tick_ns=min(self.tick_ns * times, 20_000_000))
+
+    @property
+    def transport(self) -> Transport:
+        """How its queue pairs are connected."""
+        return Transport(
+            path_mtu=self.path_mtu,
+            recovery=Recovery(self.recovery),
+            timer=RETRY_TIMERS[self.retry_timer].make(self.ib_timeout),
+            retry_count=self.retry_count,
+            window_packets=self.window_packets,
+            ack_every=_ACK_PACKETS,
+        )
+
+
+def plan_of(job: Job, fabric: Fabric) -> JobPlan:
+    """The job on a fabric. InputError when it does not fit."""
+    laid_out = _laid_out(job, fabric)
+    return JobPlan(
+        programs=laid_out.programs,
+        nics=tuple(laid_out.places[program.rank].nic for program in laid_out.programs),
+        background=laid_out.background,
+        queue_pairs=tuple(_queue_pairs(job, laid_out, fabric)),
+        transport=job.transport,
+        acks=AckPolicy(_ACK_PACKETS, min(_ACK_DELAY_NS, job.transport.timer.wait_ns(0) // 4)),
+        control=PARAMETERS[job.congestion].values,
+        scale=Scale.similar(fabric.spec.scale * job.slower),
+        slower=job.slower,
+        choice=job.choice,
+        split=job.split,
+        tick_ns=job.tick_ns,
+    )
+
+
+def _laid_out(job: Job, fabric: Fabric) -> LaidOut:
+    """The job's programs. Times are the lab's; sizes are too, unless they are the real network's."""
+    seed = fabric.spec.seed if job.seed is None else job.seed
+    places = place(fabric, hosts=job.hosts, rails=job.gpus, segments=job.segments, order=job.order, seed=seed)
+    smaller = job.slower * (fabric.spec.scale if job.real_sizes else 1)
+    nvlink_bps = job.nvlink_bps / (fabric.spec.scale * job.slower)
+    site = Site(
+        places,
+        job.path_mtu,
+        Scale(slower=smaller, longer=1),
+        nvlink_bps * smaller,
+        CrossRail.FABRIC if fabric.rails_meet else CrossRail.NVLINK,
+    )
+    saving = job.checkpoints
+    if saving is None:
+        return build(job.work, site)
+    storage = tuple(place_of(fabric, host) for host in saving.storage)
+    return build(job.work, site, Checkpoints(saving.size_bytes, saving.every_ns, storage))
+
+
+def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueuePair]:
+    """Those of every pair of ranks that talk over the network, ``queue_pairs`` for each."""
+    nics = {(nic.host, nic.rail): nic for nic in fabric.nics}
+    places = laid_out.places
+    wanted = dict.fromkeys(
+        (program.rank, op.peer, op.rail)
+        for program in laid_out.programs
+        for op in program.ops
+        if isinstance(op, Send) and op.rail is not None
+    )
+    if len(wanted) * job.queue_pairs > MAX_FLOWS:
+        raise InputError(f"{len(wanted) * job.queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
+    ports, number = SourcePortsInUse(), 0
+    for source, target, rail in wanted:
+        src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)
+        for k in range(job.queue_pairs):
+            sport, ack_sport = default_sports(number)
+            flow = FlowSpec(
+                id=number,
+                name=f"{src.name}>{dst.name}#{k}",
+                src_nic=src.name,
+                dst_nic=dst.name,
+                src_ip=src.ip,
+                dst_ip=dst.ip,
+                sport=ports.take(src.name, sport),
+                ack_sport=ports.take(dst.name, ack_sport),
+                rate_pps=max(link.rate_bps for link in src.links) / job.slower / (8 * wire_bytes(job.path_mtu)),
+                path_mtu=job.path_mtu,
+                ib_timeout=job.ib_timeout,
+                retry_count=job.retry_count,
+            )
+            yield QueuePair(flow, source, target, rail)
+            number += 1

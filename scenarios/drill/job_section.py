@@ -1,0 +1,244 @@
+"""Reads a drill's ``job:``: what the ranks do, where they are, and how their queue pairs are connected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from scenarios.drill.job import MAX_QUEUE_PAIRS, Job, Saving, Work
+from scenarios.drill.model import PATH_MTUS
+from testbed.fabric.spec import Rate, Strict
+from testbed.files.check import Mistakes, did_you_mean, dotted
+from testbed.files.document import Plain, Where, shorten
+from testbed.files.units import Duration, duration, size
+from testbed.files.words import OneOf
+from traffic.collectives.registry import COLLECTIVES, KINDS
+from traffic.congestion.sets import PARAMETERS
+from traffic.job.collective import GROUPINGS, CollectiveWork
+from traffic.job.messages import MESSAGE_PATTERNS, MessageWork
+from traffic.job.placement import ORDERS
+from traffic.job.training import Straggler, Training
+from traffic.paths import CHOICES
+from traffic.rc.timers import RETRY_TIMERS
+from traffic.rc.work import Recovery
+from traffic.rdma.choices import MESSAGE_CHOICES
+
+_COLLECTIVE = CollectiveWork("", 1)
+_MESSAGES = MessageWork("", 1)
+_TRAINING = Training(1)
+_JOB = Job(_COLLECTIVE)
+
+Size = Annotated[int, size("1 B", "2 GiB")]
+Sizes = Annotated[int, size("0 B", "1000 GB")]  # of a real network, perhaps
+Plainly = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
+
+class JobSection(Strict):
+    """``job:``; what it does is one of ``collective``, ``training`` and ``messages``, each read by itself."""
+
+    model_config = Plainly
+
+    collective: dict[str, object] | None = None
+    training: dict[str, object] | None = None
+    messages: dict[str, object] | None = None
+    checkpoints: dict[str, object] | None = None
+    sizes: Literal["lab", "real"] = "lab"
+    hosts: int | None = Field(default=None, ge=1)
+    gpus: int | None = Field(default=None, ge=1)
+    segments: int | None = Field(default=None, ge=1)
+    order: Annotated[str, OneOf(ORDERS)] = _JOB.order
+    queue_pairs: int = Field(default=_JOB.queue_pairs, ge=1, le=MAX_QUEUE_PAIRS)
+    queue_pair_choice: Annotated[str, OneOf(MESSAGE_CHOICES)] = _JOB.choice
+    split: bool = _JOB.split
+    source_ports: Annotated[str, OneOf(CHOICES)] = _JOB.source_ports
+    path_mtu: Literal[PATH_MTUS] = _JOB.path_mtu  # type: ignore[valid-type]  # made of a tuple
+    recovery: Literal[tuple(map(str, Recovery))] = _JOB.recovery  # type: ignore[valid-type]  # made of an enum
+    retry_timer: Annotated[str, OneOf(RETRY_TIMERS)] = _JOB.retry_timer
+    ib_timeout: int = Field(default=_JOB.ib_timeout, ge=1, le=31)
+    retry_count: int = Field(default=_JOB.retry_count, ge=0, le=7)
+    window: int = Field(default=_JOB.window_packets, ge=1, le=65_536)
+    congestion: Annotated[str, OneOf(PARAMETERS)] = _JOB.congestion
+    nvlink_rate: Rate = int(_JOB.nvlink_bps)
+    tick: Annotated[int, duration("100 us", "20 ms")] = _JOB.tick_ns
+
+
+class CollectiveSection(Strict):
+    """``collective:``, one an iteration."""
+
+    model_config = Plainly
+
+    kind: Annotated[str, OneOf(KINDS)] = Field(examples=["all-reduce"])
+    size_bytes: Size = Field(alias="size", examples=["4 MB"])
+    algorithm: str | None = None
+    slices: int = Field(default=_COLLECTIVE.slices, ge=1, le=256)
+    among: Annotated[str, OneOf(GROUPINGS)] = _COLLECTIVE.grouping
+    ways: int = Field(default=_COLLECTIVE.ways, ge=1, le=1024)
+    pause: Annotated[int, duration("0 ms", "10 min")] = _COLLECTIVE.pause_ns
+
+
+class MessagesSection(Strict):
+    """``messages:``, a pattern of them an iteration."""
+
+    model_config = Plainly
+
+    pattern: Annotated[str, OneOf(MESSAGE_PATTERNS)] = Field(examples=["permutation"])
+    size_bytes: Size = Field(alias="size", examples=["1 MB"])
+    count: int = Field(default=_MESSAGES.count, ge=1, le=1024)
+    every: Annotated[int, duration("0 ms", "10 min")] = _MESSAGES.every_ns
+    fan_in: int | None = Field(default=None, ge=1)
+
+
+class StragglerSection(Strict):
+    """A rank of a training that is late."""
+
+    rank: int = Field(ge=0)
+    extra: Duration = Field(examples=["20 ms"])
+
+
+class TrainingSection(Strict):
+    """``training:``, an iteration of it."""
+
+    model_config = Plainly
+
+    compute: Annotated[int, duration("1 us", "10 min")] = Field(examples=["100 ms"])
+    data: int = Field(default=_TRAINING.data, ge=1)
+    tensor: int = Field(default=_TRAINING.tensor, ge=1)
+    pipeline: int = Field(default=_TRAINING.pipeline, ge=1)
+    expert: int = Field(default=_TRAINING.expert, ge=1)
+    micro_batches: int = Field(default=_TRAINING.micro_batches, ge=1, le=256)
+    data_size: Sizes = _TRAINING.data_bytes
+    tensor_size: Sizes = _TRAINING.tensor_bytes
+    pipeline_size: Sizes = _TRAINING.pipeline_bytes
+    expert_size: Sizes = _TRAINING.expert_bytes
+    overlap: bool = _TRAINING.overlap
+    buckets: int = Field(default=_TRAINING.buckets, ge=1, le=256)
+    algorithm: str = _TRAINING.algorithm
+    slices: int = Field(default=_TRAINING.slices, ge=1, le=256)
+    stragglers: list[StragglerSection] = Field(default_factory=list)
+
+
+class CheckpointsSection(Strict):
+    """``checkpoints:``, written beside the job."""
+
+    model_config = Plainly
+
+    size_bytes: Size = Field(alias="size", examples=["1 MB"])
+    every: Annotated[int, duration("10 ms", "10 min")] = Field(examples=["1 s"])
+    storage: list[str] = Field(min_length=1, examples=["[p0.s1.h1]"])
+
+
+def job_of(mistakes: Mistakes) -> Job | None:
+    """The job of a document; None when it has none, or one that is not right."""
+    if "job" not in mistakes.document.data:
+        return None
+    data = mistakes.document.section("job")
+    section = None if data is None else mistakes.check(JobSection, data, ("job",))
+    if "workload" in mistakes.document.data:
+        mistakes.add(("job",), "a drill runs a job or the streams of a workload, not both; leave one out")
+    if section is None:
+        return None
+    given = data if isinstance(data, dict) else {}
+    work, saving = _work(mistakes, given), _saving(mistakes, given.get("checkpoints"))
+    if work is None or (saving is None and section.checkpoints is not None):
+        return None
+    return Job(
+        work=work,
+        checkpoints=saving,
+        real_sizes=section.sizes == "real",
+        hosts=section.hosts,
+        gpus=section.gpus,
+        segments=section.segments,
+        order=section.order,
+        queue_pairs=section.queue_pairs,
+        choice=section.queue_pair_choice,
+        split=section.split,
+        source_ports=section.source_ports,
+        path_mtu=section.path_mtu,
+        recovery=section.recovery,
+        retry_timer=section.retry_timer,
+        ib_timeout=section.ib_timeout,
+        retry_count=section.retry_count,
+        window_packets=section.window,
+        congestion=section.congestion,
+        nvlink_bps=section.nvlink_rate,
+        tick_ns=section.tick,
+    )
+
+
+def _work(mistakes: Mistakes, job: Mapping[str, Plain]) -> Work | None:
+    given = {name: job[name] for name in _WORKS if name in job}
+    if len(given) != 1:
+        text = "says nothing that its ranks do" if not given else f"has {' and '.join(given)}"
+        mistakes.add(("job",), f"job {text}; write one of {', '.join(_WORKS)}")
+        return None
+    name, data = next(iter(given.items()))
+    return _WORKS[name](mistakes, ("job", name), data)
+
+
+def _collective(mistakes: Mistakes, where: Where, data: Plain) -> Work | None:
+    section = mistakes.check(CollectiveSection, data, where)
+    if section is None or not _is_algorithm(mistakes, where, section.kind, section.algorithm):
+        return None
+    return CollectiveWork(
+        kind=section.kind,
+        size_bytes=section.size_bytes,
+        algorithm=section.algorithm,
+        slices=section.slices,
+        grouping=section.among,
+        ways=section.ways,
+        pause_ns=section.pause,
+    )
+
+
+def _messages(mistakes: Mistakes, where: Where, data: Plain) -> Work | None:
+    section = mistakes.check(MessagesSection, data, where)
+    if section is None:
+        return None
+    return MessageWork(section.pattern, section.size_bytes, section.count, section.every, section.fan_in)
+
+
+def _training(mistakes: Mistakes, where: Where, data: Plain) -> Work | None:
+    section = mistakes.check(TrainingSection, data, where)
+    if section is None or not _is_algorithm(mistakes, where, "all-reduce", section.algorithm):
+        return None
+    return Training(
+        compute_ns=section.compute,
+        data=section.data,
+        tensor=section.tensor,
+        pipeline=section.pipeline,
+        expert=section.expert,
+        micro_batches=section.micro_batches,
+        data_bytes=section.data_size,
+        tensor_bytes=section.tensor_size,
+        pipeline_bytes=section.pipeline_size,
+        expert_bytes=section.expert_size,
+        overlap=section.overlap,
+        buckets=section.buckets,
+        algorithm=section.algorithm,
+        slices=section.slices,
+        stragglers=tuple(Straggler(each.rank, each.extra) for each in section.stragglers),
+    )
+
+
+_WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
+    "collective": _collective,
+    "training": _training,
+    "messages": _messages,
+}
+
+
+def _is_algorithm(mistakes: Mistakes, where: Where, kind: str, algorithm: str | None) -> bool:
+    """Whether a kind of collective has that algorithm; notes it when not."""
+    names = [entry.algorithm for entry in COLLECTIVES.values() if entry.kind == kind]
+    if algorithm is None or algorithm in names:
+        return True
+    hint = did_you_mean(algorithm, names, f"{kind} has")
+    mistakes.add((*where, "algorithm"), f"{dotted((*where, 'algorithm'))} is {shorten(algorithm)}; {hint}")
+    return False
+
+
+def _saving(mistakes: Mistakes, data: Plain) -> Saving | None:
+    found = None if data is None else mistakes.check(CheckpointsSection, data, ("job", "checkpoints"))
+    return None if found is None else Saving(found.size_bytes, found.every, tuple(found.storage))

@@ -1,0 +1,179 @@
+"""Figures about a job: iterations, collectives, messages, and whether it lived. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from failover.analysis.budget import around
+from failover.analysis.job import JobEdge, JobMetrics
+from failover.analysis.model import DrillMetrics, EdgeResult
+from scenarios.expect.evidence import from_metrics
+from scenarios.expect.expectation import At, Expectation
+from scenarios.expect.figure import NO_EDGE, Figure, edges_of
+from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
+
+_NO_JOB = Figure(None, "the run had no job")
+Measure = Callable[[Expectation, DrillMetrics, JobMetrics], Figure]
+
+
+def _of_job(measure: Measure) -> Callable[[Expectation, DrillMetrics], Figure]:
+    return lambda expectation, metrics: _NO_JOB if metrics.job is None else measure(expectation, metrics, metrics.job)
+
+
+def _edges(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> list[tuple[EdgeResult, JobEdge]]:
+    chosen = edges_of(expectation, metrics)
+    return [(edge, cost) for edge, cost in zip(metrics.edges, job.edges, strict=True) if edge in chosen]
+
+
+def _whole_run(expectation: Expectation) -> bool:
+    return expectation.edge is At.ANY and expectation.fault is None
+
+
+def _iteration_time(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """The longest iteration: of the run, or of those under way after the edges chosen."""
+    if _whole_run(expectation):
+        if not job.iterations:
+            return Figure(None, "no iteration ended")
+        worst = max(job.iterations, key=lambda each: each.ms)
+        open_ended = any(cost.unfinished and cost.longest_ms > worst.ms for cost in job.edges)
+        figure_ms = max([worst.ms, *(cost.longest_ms for cost in job.edges if cost.unfinished)])
+        said = f"iteration {worst.number} of {len(job.iterations)}"
+        return Figure(figure_ms, said, *around(figure_ms, job.tick_ms), open_ended=open_ended)
+    found = _edges(expectation, metrics, job)
+    if not found:
+        return NO_EDGE
+    edge, cost = max(found, key=lambda each: each[1].longest_ms)
+    said = f"{edge.edge.label}: {job.mean_ms:.4g} ms before" + (", and has not ended" if cost.unfinished else "")
+    return Figure(cost.longest_ms, said, *around(cost.longest_ms, job.tick_ms), open_ended=cost.unfinished)
+
+
+def _rate(part: Callable[[JobEdge], float], expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """A rate of iterations as a share of that before the edge, %, at the edge where it is least."""
+    found = [(edge, cost) for edge, cost in _edges(expectation, metrics, job) if cost.rate_before > 0]
+    if not found:
+        return Figure(None, "no iteration ended before the edge")
+    edge, cost = min(found, key=lambda each: part(each[1]) / each[1].rate_before)
+    said = f"{edge.edge.label}: {part(cost):.4g} iterations/s, {cost.rate_before:.4g} before"
+    return Figure(part(cost) / cost.rate_before * 100, said)
+
+
+def _rate_during(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    return _rate(lambda cost: cost.rate_during, expectation, metrics, job)
+
+
+def _rate_after(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    return _rate(lambda cost: cost.rate_after, expectation, metrics, job)
+
+
+def _lost_iterations(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """Iterations that the rate before the edges promised and that were not done; those under way do not count."""
+    found = _edges(expectation, metrics, job)
+    if not found:
+        return NO_EDGE
+    lost = sum(max(0.0, cost.lost) for _, cost in found)
+    return Figure(int(lost), f"{lost:.2f} of them, {found[0][1].rate_before:.4g} iterations/s before")
+
+
+def _survives(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    if job.died_at_ns is None:
+        return Figure(1.0, f"{job.queue_pairs} queue pairs, {len(job.iterations)} iterations")
+    return Figure(0.0, f"queue pair {job.died} was given up, and the job with it")
+
+
+def _wrong(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    return Figure(job.wrong, f"{len(job.iterations)} iterations of {job.ranks} ranks")
+
+
+def _fct_p99(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    if not job.messages.count:
+        return Figure(None, "no message was completed")
+    return Figure(job.messages.p99_ms, f"{job.messages.count} messages", *around(job.messages.p99_ms, job.tick_ms))
+
+
+def _retransmitted(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    return Figure(job.packets_again, f"of {job.packets} packets")
+
+
+def _metric(
+    key: str,
+    unit: Unit,
+    takes: Takes,
+    slowed: Slowed,
+    summary: str,
+    measure: Measure,
+    *,
+    fault: bool = False,
+    sentence: Callable[[Expectation], str] | None = None,
+) -> Metric:
+    shape = Shape.YES_NO if unit is Unit.YES else Shape.LIMITS
+    return Metric(
+        key, unit, takes, slowed, Needs(Traffic.JOB, fault=fault), summary, from_metrics(_of_job(measure)), shape
+    )
+
+
+WRONG_RESULTS = _metric(
+    "wrong_results",
+    Unit.COUNT,
+    Takes.NOTHING,
+    Slowed.NOT,
+    "blocks of path MTU size that a collective left with a sum that is not the ranks'",
+    _wrong,
+)
+METRICS = (
+    _metric(
+        "iteration_time",
+        Unit.MS,
+        Takes.EDGES,
+        Slowed.STRETCHED,
+        "the longest iteration of all ranks that was under way after an edge, else of the run",
+        _iteration_time,
+    ),
+    _metric(
+        "iterations_during",
+        Unit.SHARE,
+        Takes.EDGES,
+        Slowed.NOT,
+        "iterations per second in the whole window of an edge, against before it",
+        _rate_during,
+        fault=True,
+    ),
+    _metric(
+        "iterations_after",
+        Unit.SHARE,
+        Takes.EDGES,
+        Slowed.NOT,
+        "iterations per second in the last part of an edge's window, against before it",
+        _rate_after,
+        fault=True,
+    ),
+    _metric(
+        "lost_iterations",
+        Unit.COUNT,
+        Takes.EDGES,
+        Slowed.NOT,
+        "iterations that the rate before an edge promised for its window and that did not end in it",
+        _lost_iterations,
+        fault=True,
+    ),
+    _metric(
+        "fct_p99",
+        Unit.MS,
+        Takes.NOTHING,
+        Slowed.STRETCHED,
+        "99th percentile of the time from posting a message to the acknowledgement of its last byte, whole record",
+        _fct_p99,
+    ),
+    _metric(
+        "packets_retransmitted", Unit.COUNT, Takes.NOTHING, Slowed.PER_PACKET, "packets sent again", _retransmitted
+    ),
+    WRONG_RESULTS,
+    _metric(
+        "job_survives",
+        Unit.YES,
+        Takes.NOTHING,
+        Slowed.NOT,
+        "no queue pair of the job used its retries up",
+        _survives,
+        sentence=lambda expectation: f"job {'survives' if expectation.limit else 'dies'}",
+    ),
+)

@@ -1,0 +1,123 @@
+"""A job on a running lab: its queue pairs under path control, its workers told through which ports they send."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from failover.analysis.job import JobFacts, SpanFact
+from scenarios.run.queue_pairs_on_lab import LabQueuePairs, LabRouter
+from testbed.errors import MachineError
+from testbed.events import Event, EventKind
+from testbed.lab.lab import Lab
+from testbed.routing.pathcontrol.actions import Move
+from traffic.flow import ROCE_PORT, FlowSpec
+from traffic.paths import CHOICES
+from traffic.rdma.engine import JobEngine, JobPlan
+from traffic.rdma.setup import JobReport
+
+_WORKER_PPS = 20_000
+"""What one worker carries with ease when every queue pair's port is full."""
+
+
+class LabJob(LabQueuePairs):
+    """The job of one drill. ``source_ports``: a key of ``traffic.paths.CHOICES``.
+
+    An adapter knows through which of its ports a queue pair leaves. A worker does not, as the LAG decides; so it is
+    told, when it begins, when path control moves a queue pair and when a LAG's active ports change.
+    """
+
+    engine: JobEngine
+
+    def __init__(self, lab: Lab, plan: JobPlan, out: Path, source_ports: str) -> None:
+        super().__init__(lab, CHOICES[source_ports].choose(plan.flows, LabRouter(lab), ()))
+        nics = {nic.name: nic for nic in lab.fabric.nics}
+        rates = {name: tuple(link.rate_bps for link in nic.links) for name, nic in nics.items()}
+        most_pps = sum(max((flow.rate_pps for flow in of), default=0.0) for of in _by_nic(self.flows))
+        hosts = {nics[name].host for name in plan.nics}
+        workers = max(1, min(os.cpu_count() or 1, len(hosts), math.ceil(most_pps / _WORKER_PPS)))
+        self.engine = JobEngine(
+            plan,
+            self.flows,
+            {name: nic.host for name, nic in nics.items()},
+            rates,
+            self._spaces,
+            out,
+            workers,
+            lab.emit,
+            progress=self._progress,
+        )
+        self._plan = plan
+        self._ack_sports = {flow.id: flow.ack_sport for flow in self.flows}
+        self._told: dict[int, int] = {}  # by connection: the port that the workers were told last
+        self._nic_of_lag = {(nic.host, nic.lag): nic.name for nic in lab.fabric.nics}
+
+    async def start(self) -> None:
+        """Start the engine and put every queue pair under path control."""
+        await super().start()
+        self._quiet = self._lab.subscribe(self._heard)
+        self._tell_ports(self.flows)
+
+    async def take_over(self, dead: Collection[str]) -> None:
+        """Refused where drills are loaded: a job has no spares yet. MachineError."""
+        raise MachineError(f"no spare can take over from {', '.join(dead)} in a job")
+
+    def facts(self, report: JobReport) -> JobFacts:
+        """What it was, for the analysis."""
+        pairs = [pair for worker in report.workers for pair in worker.queue_pairs]
+        died = min(((p.died_at_ns, p.flow) for p in pairs if p.died_at_ns is not None), default=None)
+        return JobFacts(
+            spans={
+                program.rank: tuple(SpanFact(s.label, s.kind, s.size_bytes, s.ranks) for s in program.spans)
+                for program in self._plan.programs
+                if program.rank not in self._plan.background
+            },
+            queue_pairs=len(pairs),
+            tick_ns=self._plan.tick_ns,
+            packets=sum(pair.packets for pair in pairs),
+            packets_again=sum(pair.packets_again for pair in pairs),
+            counters={nic.nic: dict(nic.counters) for worker in report.workers for nic in worker.nics},
+            died_at_ns=died[0] if died else None,
+            died=self.flows[died[1]].name if died else "",
+        )
+
+    async def finish(self) -> JobReport:
+        """Stop sending, drain, and give the queue pairs up."""
+        report = await self.engine.finish()
+        self._quiet()
+        self._given_up()
+        return report
+
+    def _heard(self, event: Event) -> None:
+        """A LAG has other active ports now."""
+        if event.kind is EventKind.LAG:
+            nic = self._nic_of_lag.get((event.node, event.subject))
+            self._tell_ports([flow for flow in self.flows if nic in (flow.src_nic, flow.dst_nic)])
+
+    def _move(self, move: Move) -> None:
+        super()._move(move)
+        flow, is_ack = divmod(move.connection, 2)
+        if is_ack:
+            self._ack_sports[flow] = move.sport
+        self._tell_ports([self.flows[flow]])
+
+    def _tell_ports(self, flows: Sequence[FlowSpec]) -> None:
+        """Tell the workers what has changed; of a LAG without an active port they keep what they know."""
+        ports = {}
+        for flow in flows:
+            nics = self._lab.nics
+            data = nics[flow.src_nic].port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)
+            acks = nics[flow.dst_nic].port_for(flow.src_ip, self._ack_sports[flow.id], ROCE_PORT)
+            ports.update({2 * flow.id: data, 2 * flow.id + 1: acks})
+        news = {at: port for at, port in ports.items() if port is not None and self._told.get(at) != port}
+        self._told.update(news)
+        self.engine.ports(news)
+
+
+def _by_nic(flows: Sequence[FlowSpec]) -> Collection[list[FlowSpec]]:
+    found: dict[str, list[FlowSpec]] = {}
+    for flow in flows:
+        found.setdefault(flow.src_nic, []).append(flow)
+    return found.values()

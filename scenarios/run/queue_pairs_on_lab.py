@@ -1,0 +1,161 @@
+"""Queue pairs on a running lab: source ports (chosen by true paths, say), path control, goodput per plane.
+
+Changes when something is done for queue pairs whatever they carry, streams (``traffic_on_lab``) or a job
+(``job_on_lab``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from scenarios.drill.spares import Roster
+from testbed.errors import MachineError
+from testbed.events import now_ns
+from testbed.kernel.ns import NetNs
+from testbed.lab.lab import Lab
+from testbed.routing.pathcontrol.actions import Move
+from testbed.routing.pathcontrol.host_agent import Connection
+from testbed.routing.trace import Flow
+from traffic.flow import ROCE_PORT, FlowSpec
+from traffic.messages import Progress, TrafficReport
+from traffic.paths import Spread
+from traffic.pool import WorkerPool
+from traffic.rdma.setup import JobReport
+
+Report = TrafficReport | JobReport
+
+
+class LabRouter:
+    """``traffic.paths.Router`` answered by the lab's own LAGs and kernels."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def ports(self, nic: str) -> int:
+        """Member ports of a NIC's LAG."""
+        return len(self._lab.fabric.nic(nic).links)
+
+    def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
+        """Index of the member port the LAG picks. MachineError while the LAG has no active port."""
+        port = self._lab.nics[nic].port_for(dst_ip, sport, dport)
+        if port is None:
+            raise MachineError(f"{nic}: no active port in its LAG")
+        return port
+
+    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+        """Names of the links on the path."""
+        return self._lab.path(Flow(src_nic, dst_nic, sport)).links
+
+    def rate_bps(self, link: str) -> int:
+        """The emulated rate of a link."""
+        return self._lab.fabric.link(link).rate_bps
+
+
+class LabQueuePairs(ABC):
+    """The queue pairs of one drill. Connection numbers of path control: 2 x flow for data, 2 x flow + 1 for its ACKs.
+
+    A subclass makes the ``engine`` that carries them.
+    """
+
+    engine: WorkerPool
+
+    def __init__(self, lab: Lab, spread: Spread) -> None:
+        self.spread = spread
+        self.flows = spread.flows
+        self.goodput: Mapping[str, float] = {}
+        self._lab = lab
+        self._roster = Roster(self.flows)
+        self._sports = {flow.id: flow.sport for flow in self.flows}
+        self._recent: deque[Progress] = deque(maxlen=6)
+
+    @abstractmethod
+    async def take_over(self, dead: Collection[str]) -> None:
+        """The spares of these hosts begin."""
+
+    @abstractmethod
+    async def finish(self) -> Report:
+        """Stop sending, drain, and give the queue pairs up."""
+
+    @property
+    def _spaces(self) -> Mapping[str, NetNs]:
+        """Where each NIC is."""
+        return {nic.name: self._lab.wiring.namespaces[nic.host] for nic in self._lab.fabric.nics}
+
+    async def start(self) -> None:
+        """Start the engine and put every queue pair under path control."""
+        await self.engine.start()
+        self._lab.move_listeners.append(self._move)
+        self._connect(self._roster.present)
+
+    @property
+    def begun(self) -> tuple[int, ...]:
+        """Ids of flows that are there now."""
+        return tuple(flow.id for flow in self._roster.present)
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """Ids of flows that are not there now: closed, or stand-ins that have not begun."""
+        return self._roster.absent
+
+    async def until(self, at_ns: int) -> None:
+        """Sleep until a moment. MachineError when the engine fails meanwhile."""
+        while (left_ns := at_ns - now_ns()) > 0:
+            await asyncio.wait({self.engine.failed}, timeout=left_ns / 1e9)
+            if self.engine.failed.done():
+                self.engine.failed.result()
+
+    def _given_up(self) -> None:
+        """Path control need look after them no longer."""
+        self._lab.move_listeners.remove(self._move)
+        self._disconnect(self._roster.present)
+
+    def _connect(self, flows: Sequence[FlowSpec]) -> None:
+        self._each_nic(flows, lambda nic, connections: self._lab.nics[nic].connect(connections))
+
+    def _disconnect(self, flows: Sequence[FlowSpec]) -> None:
+        self._each_nic(flows, lambda nic, connections: self._lab.nics[nic].disconnect(c.id for c in connections))
+
+    def _each_nic(self, flows: Sequence[FlowSpec], do: Callable[[str, list[Connection]], None]) -> None:
+        for nic in {flow.src_nic for flow in flows} | {flow.dst_nic for flow in flows}:
+            data = [Connection(2 * f.id, f.dst_ip, ROCE_PORT, f.sport) for f in flows if f.src_nic == nic]
+            acks = [Connection(2 * f.id + 1, f.src_ip, ROCE_PORT, f.ack_sport) for f in flows if f.dst_nic == nic]
+            do(nic, [*data, *acks])
+
+    def _move(self, move: Move) -> None:
+        flow, is_ack = divmod(move.connection, 2)
+        if is_ack:
+            self.engine.move_ack(flow, move.sport)
+        else:
+            self._sports[flow] = move.sport
+            self.engine.move(flow, move.sport)
+
+    def _progress(self, news: Progress) -> None:
+        """Goodput over the last half second: the workers' counts do not arrive at one moment."""
+        self._recent.append(Progress(news.at_ns, {}, dict(news.received)))
+        first, last = self._recent[0], self._recent[-1]
+        if last.at_ns <= first.at_ns:
+            return
+        seconds = (last.at_ns - first.at_ns) / 1e9
+        rates: Counter[str] = Counter()
+        for flow in self._roster.present:
+            packets = last.received.get(flow.id, 0) - first.received.get(flow.id, 0)
+            rates[self._plane(flow)] += int(packets * flow.path_mtu * 8 / seconds)
+        self.goodput = rates
+
+    def planes(self) -> tuple[tuple[int, int], ...]:
+        """Id of each flow and the plane its data takes now; nothing of NICs without a port or fabrics of one plane."""
+        if self._lab.fabric.planes == 1:
+            return ()
+        for nic in dict.fromkeys(flow.src_nic for flow in self.flows):
+            self._lab.nics[nic].look()
+        found = ((flow.id, self._port(flow)) for flow in self.flows)
+        return tuple((flow, port) for flow, port in found if port is not None)
+
+    def _port(self, flow: FlowSpec) -> int | None:
+        return self._lab.nics[flow.src_nic].port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)
+
+    def _plane(self, flow: FlowSpec) -> str:
+        return f"{'plane' if self._lab.fabric.planes > 1 else 'port'} {self._port(flow)}"

@@ -1,0 +1,89 @@
+"""What is told of a job, from records of its ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from failover.analysis.job import JobFacts, JobMetrics, SpanFact
+from failover.analysis.metrics.job import job_metrics
+from failover.analysis.model import Edge, EdgeKind, Settings
+from traffic.rdma.records import MESSAGE, SPAN
+
+MS = 1_000_000
+S = 1000 * MS
+FACTS = JobFacts(
+    spans={
+        rank: (SpanFact("iteration", "iteration", 0, 0), SpanFact("sum", "all-reduce", 1_000_000, 2)) for rank in (0, 1)
+    },
+    queue_pairs=2,
+    tick_ns=MS // 2,
+    packets=100,
+    packets_again=3,
+    counters={},
+)
+
+
+def told(times_ms: list[tuple[float, float]], *edges_ms: float, end_ms: float = 4000, wrong: int = 0) -> JobMetrics:
+    """Of iterations from begin to end at rank 0, rank 1 being 1 ms later in both."""
+    spans = np.zeros(4 * len(times_ms), SPAN)
+    for at, (begin, end) in enumerate(times_ms):
+        for rank in (0, 1):
+            for span in (0, 1):
+                times = (round((begin + rank) * MS), round((end + rank) * MS))
+                spans[4 * at + 2 * rank + span] = (rank, at, span, wrong if rank and span else 0, *times)
+    ends = [*edges_ms[1:], end_ms][: len(edges_ms)]
+    edges = [
+        Edge("cut", EdgeKind.FAILURE, 0, round(at * MS), round(at * MS), round(until * MS), ())
+        for at, until in zip(edges_ms, ends, strict=True)
+    ]
+    messages = np.zeros(100, MESSAGE)
+    messages["bytes"], messages["completed_ns"] = 1000, np.arange(1, 101) * MS
+    return job_metrics(FACTS, spans, messages, edges, (0, round(end_ms * MS)), Settings())
+
+
+def every(ms: float, until_ms: float, begin_ms: float = 0) -> list[tuple[float, float]]:
+    return [(float(at), at + ms) for at in np.arange(begin_ms, until_ms - ms / 2, ms)]
+
+
+def test_an_iteration_is_all_ranks_and_a_collective_is_its_slowest() -> None:
+    found = told(every(100, 4000))
+    assert len(found.iterations) == 40
+    assert found.iterations[0].ms == 101
+    (span,) = found.spans
+    assert (span.count, span.mean_ms, span.size_bytes) == (40, 100, 1_000_000)
+    assert span.algbw_bps == pytest.approx(80e6)
+    assert span.busbw_bps == pytest.approx(80e6)  # 2(n-1)/n is 1 for two ranks
+    assert (found.messages.count, found.messages.size_bytes, found.messages.most_ms) == (100, 100_000, 100)
+
+
+def test_a_job_that_goes_on_as_before_loses_no_iteration() -> None:
+    (cost,) = told(every(100, 4000), 2050).edges
+    assert cost.rate_before == pytest.approx(10, rel=0.01)
+    assert cost.rate_after == pytest.approx(10, rel=0.01)
+    assert abs(cost.lost) < 0.3
+    assert cost.longest_ms == 101
+    assert not cost.unfinished
+
+
+def test_a_stall_is_a_long_iteration_and_what_was_not_done_meanwhile_is_lost() -> None:
+    (cost,) = told([*every(100, 2000), (2000, 2700), *every(100, 4000, 2700)], 2050).edges
+    assert cost.longest_ms == 701
+    assert cost.lost == pytest.approx(6, abs=0.3)
+    assert cost.rate_after == pytest.approx(10, rel=0.02)
+
+
+def test_a_job_that_never_goes_on_has_an_iteration_without_end() -> None:
+    (cost,) = told(every(100, 2000), 2050).edges
+    assert cost.unfinished
+    assert cost.longest_ms == pytest.approx(1999, abs=2)
+    assert cost.lost == pytest.approx(19, abs=1)
+    assert cost.rate_after < 1
+
+
+def test_wrong_blocks_of_all_ranks_are_counted() -> None:
+    assert told(every(100, 1000), wrong=2).wrong == 20
+
+
+def test_a_job_of_which_no_iteration_ended_says_nothing() -> None:
+    assert told([]).doubts == ("no iteration of the job ended: nothing was measured",)

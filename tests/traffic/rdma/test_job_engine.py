@@ -1,0 +1,44 @@
+"""A job over real sockets in a real lab: every sum is right, every byte counts once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scenarios.drill.job import Job, plan_of
+from scenarios.run.job_on_lab import LabJob
+from testbed.events import now_ns
+from tests.lab.running import running, tiny
+from traffic.job.collective import CollectiveWork
+from traffic.rdma.records import MESSAGE, SPAN
+
+pytestmark = pytest.mark.kernel
+
+MS = 1_000_000
+
+
+async def test_ranks_of_four_hosts_sum_what_they_have_again_and_again(tmp_path: Path) -> None:
+    job = Job(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=18)
+    async with running(tiny()) as lab:
+        plan = plan_of(job, lab.fabric)
+        on_lab = LabJob(lab, plan, tmp_path, "disjoint")
+        try:
+            await on_lab.start()
+            on_lab.engine.begin(start := now_ns() + 50 * MS)
+            await on_lab.until(start + 1000 * MS)
+            report = await on_lab.finish()
+        finally:
+            await on_lab.engine.close()
+    spans = np.concatenate([np.fromfile(path, SPAN) for path in report.span_files])
+    assert not spans["wrong"].any()
+    ended = Counter(spans["rank"][spans["span"] == 0].tolist())
+    assert set(ended) == {0, 1, 2, 3}
+    assert min(ended.values()) >= 3
+    messages = np.concatenate([np.fromfile(path, MESSAGE) for path in report.message_files])
+    pairs = [pair for worker in report.workers for pair in worker.queue_pairs]
+    assert sum(pair.bytes_acknowledged for pair in pairs) == int(messages["bytes"].sum())
+    assert all(pair.died_at_ns is None for pair in pairs)
+    assert all(worker.icrc_bad == worker.foreign == 0 for worker in report.workers)

@@ -1,0 +1,236 @@
+"""What one worker carries: its queue pairs, its ranks, and whose turn it is. PURE: packets leave through a ``Wire``.
+
+Changes when something more follows from what arrives, from time that passes or from what a rank posts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Protocol
+
+from traffic.collectives.rank import Post, Timed
+from traffic.flow import requester_qpn, responder_qpn
+from traffic.messages import QpError
+from traffic.qp import QpState
+from traffic.rc.requester import Run
+from traffic.rc.responder import Reply
+from traffic.rc.work import Completion, Status
+from traffic.rdma.choices import MESSAGE_CHOICES
+from traffic.rdma.connection import TAG_SHIFT, Connection
+from traffic.rdma.egress import Outlet
+from traffic.rdma.ranks import Ranks
+from traffic.rdma.receiver import Arriving, Receiver
+from traffic.rdma.sender import Part, Sender
+from traffic.rdma.setup import JobSetup
+
+
+class Wire(Protocol):
+    """Puts packets on the wire; each call says what they take of it, Ethernet headers included."""
+
+    def data(self, sender: Sender, run: Run, now_ns: int) -> None:
+        """A run of data packets."""
+
+    def reply(self, receiver: Receiver, reply: Reply) -> int:
+        """An acknowledgement, or a NAK."""
+
+    def invalid(self, receiver: Receiver, psn: int) -> int:
+        """A NAK that says that a request makes no sense."""
+
+    def notify(self, receiver: Receiver) -> int:
+        """A congestion notification."""
+
+
+class Carrier:
+    """Everything of a worker but its sockets and its clock.
+
+    ``completed`` is told of work requests that ended well, ``timed`` of spans of a rank, ``died`` of a dead queue pair.
+    """
+
+    def __init__(
+        self,
+        setup: JobSetup,
+        wire: Wire,
+        completed: Callable[[Sender, Completion], None],
+        timed: Callable[[int, Sequence[Timed]], None],
+        died: Callable[[QpError], None],
+    ) -> None:
+        self._wire = wire
+        self._completed = completed
+        self._died = died
+        self._transport = setup.transport
+        self.senders = [
+            Sender(pair, setup.transport, setup.control.control(_rate(setup, pair.flow.src_nic), setup.scale))
+            for pair in setup.senders
+        ]
+        self.receivers = [
+            Receiver(pair, setup.transport, setup.acks, setup.control.notifier(setup.scale)) for pair in setup.receivers
+        ]
+        self._by_qpn = {requester_qpn(sender.pair.flow.id): sender for sender in self.senders}
+        self.receiver_of = {responder_qpn(receiver.pair.flow.id): receiver for receiver in self.receivers}
+        self.ranks = Ranks(setup.programs, self._leave, timed)
+        self._connections = dict(_connections(setup, self.senders))
+        self._outlets = {
+            nic: tuple(Outlet[Sender](rate, setup.transport.path_mtu) for rate in rates)
+            for nic, rates in setup.port_rate_bps.items()
+        }
+        self._ports: dict[int, int] = {}  # of connections of path control: 2 x flow for data, 2 x flow + 1 for ACKs
+        self._timers: list[tuple[int, int, Sender | Receiver]] = []  # heap; an entry may be too early, never too late
+        self._armed: dict[int, int] = {}  # by identity: the earliest entry of each
+        self._entries = 0
+        self._now_ns = 0
+
+    @property
+    def busy(self) -> bool:
+        """Something waits for its turn to be sent."""
+        return any(outlet.busy for outlets in self._outlets.values() for outlet in outlets)
+
+    def begin(self, now_ns: int) -> None:
+        """Start the job."""
+        self._now_ns = now_ns
+        self.ranks.start(now_ns)
+
+    def stop(self) -> None:
+        """Post nothing more; what is posted goes on."""
+        self.ranks.stop()
+
+    def set_ports(self, ports: Mapping[int, int], now_ns: int) -> None:
+        """Queue pairs leave by other ports of their NICs: 2 x flow for data, 2 x flow + 1 for acknowledgements."""
+        waiting = [sender for sender in self.senders if self._outlet(sender).remove(sender)]
+        self._ports.update(ports)
+        for sender in waiting:
+            self._outlet(sender).add(sender, now_ns)
+
+    def on_data(self, qpn: int, arriving: Arriving, now_ns: int) -> bool:
+        """Consecutive packets for a responder; False when there is none with that number."""
+        receiver = self.receiver_of.get(qpn)
+        if receiver is None:
+            return False
+        self._now_ns = now_ns
+        answer = receiver.on_run(arriving, now_ns)
+        for reply in answer.replies:
+            self._charge(receiver, self._wire.reply(receiver, reply), now_ns)
+        if answer.invalid is not None:
+            self._charge(receiver, self._wire.invalid(receiver, answer.invalid), now_ns)
+        self._arm(receiver)
+        pair = receiver.pair
+        for written in answer.written:
+            tag, offset = written.address >> TAG_SHIFT, written.address & ((1 << TAG_SHIFT) - 1)
+            self.ranks.arrived(pair.target, pair.source, tag, offset, written.words, now_ns)
+        return True
+
+    def on_ack(self, qpn: int, psn24: int, now_ns: int) -> None:
+        """An acknowledgement for a requester here."""
+        self._heard(qpn, lambda sender: sender.on_ack(psn24, now_ns), now_ns)
+
+    def on_nak(self, qpn: int, psn24: int, now_ns: int) -> None:
+        """A NAK: ``psn24`` is missing."""
+        self._heard(qpn, lambda sender: sender.on_nak(psn24, now_ns), now_ns)
+
+    def on_invalid_request(self, qpn: int, now_ns: int) -> None:
+        """A NAK: the request makes no sense."""
+        self._heard(qpn, lambda sender: sender.on_invalid_request(now_ns), now_ns)
+
+    def on_cnp(self, qpn: int, now_ns: int) -> None:
+        """A congestion notification for a requester here."""
+        sender = self._by_qpn.get(qpn)
+        if sender is not None:
+            sender.on_cnp(now_ns)
+            self._arm(sender)
+
+    def tick(self, now_ns: int, until_ns: int) -> None:
+        """Let time pass, then send what keeps the wires busy until ``until_ns``."""
+        self._now_ns = now_ns
+        self._fire(now_ns)
+        self.ranks.on_timer(now_ns)
+        for outlets in self._outlets.values():
+            for outlet in outlets:
+                for sender, runs in outlet.serve(now_ns, until_ns):
+                    for run in runs:
+                        self._wire.data(sender, run, now_ns)
+                    self._arm(sender)
+
+    def next_ns(self) -> int | None:
+        """When ``tick`` is due although nothing arrives and nothing waits; None: never. May be too early."""
+        due = [self._timers[0][0]] if self._timers else []
+        rank_ns = self.ranks.deadline_ns()
+        return min([*due, *([] if rank_ns is None else [rank_ns])], default=None)
+
+    def _leave(self, number: int, rank: int, post: Post, now_ns: int) -> int:
+        """Post a message of a rank to the connection it belongs to."""
+        connection = self._connections[rank, post.peer, post.rail]
+        if any(sender.requester.state is not QpState.READY for sender in connection.senders):
+            return 1  # the job is dead or dying; it is never acknowledged
+        used = connection.post(number, post.tag, post.size_bytes, post.words, now_ns)
+        for sender in used:
+            if sender.sendable:
+                self._outlet(sender).add(sender, now_ns)
+        return len(used)
+
+    def _heard(self, qpn: int, hear: Callable[[Sender], list[tuple[Part, Completion]]], now_ns: int) -> None:
+        sender = self._by_qpn.get(qpn)
+        if sender is not None:
+            self._now_ns = now_ns
+            self._ended(sender, hear(sender), now_ns)
+
+    def _ended(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
+        """Work requests ended; more may be sent now."""
+        for part, completion in done:
+            if completion.status is Status.SUCCESS:
+                self._completed(sender, completion)
+                self.ranks.acknowledged(part.post, now_ns)
+        if sender.died_at_ns == now_ns and done and done[0][1].status is not Status.SUCCESS:
+            left = sum(completion.request.size_bytes for _, completion in done)
+            self._died(QpError(sender.pair.flow.id, now_ns, sender.requester.progress(), left))
+        if sender.sendable:
+            self._outlet(sender).add(sender, now_ns)
+        self._arm(sender)
+
+    def _fire(self, now_ns: int) -> None:
+        while self._timers and self._timers[0][0] <= now_ns:
+            _, _, end = heappop(self._timers)
+            self._armed.pop(id(end), None)
+            if isinstance(end, Sender):
+                self._ended(end, end.on_timer(now_ns), now_ns)
+            else:
+                self._receiver_timer(end, now_ns)
+
+    def _receiver_timer(self, receiver: Receiver, now_ns: int) -> None:
+        reply = receiver.on_ack_timer(now_ns)
+        if reply is not None:
+            self._charge(receiver, self._wire.reply(receiver, reply), now_ns)
+        if receiver.on_notice_timer(now_ns):
+            self._charge(receiver, self._wire.notify(receiver), now_ns)
+        self._arm(receiver)
+
+    def _arm(self, end: Sender | Receiver) -> None:
+        """See to it that it is looked at when it is due; it may be looked at for nothing, as deadlines move back."""
+        due_ns = end.deadline_ns()
+        if due_ns is not None and due_ns < self._armed.get(id(end), due_ns + 1):
+            self._armed[id(end)] = due_ns
+            self._entries += 1
+            heappush(self._timers, (due_ns, self._entries, end))
+
+    def _outlet(self, sender: Sender) -> Outlet[Sender]:
+        flow = sender.pair.flow
+        return self._outlets[flow.src_nic][self._ports.get(2 * flow.id, 0)]
+
+    def _charge(self, receiver: Receiver, wire_bytes: int, now_ns: int) -> None:
+        flow = receiver.pair.flow
+        self._outlets[flow.dst_nic][self._ports.get(2 * flow.id + 1, 0)].charge(wire_bytes, now_ns)
+
+
+def _rate(setup: JobSetup, nic: str) -> int:
+    """What a queue pair of that NIC can send at most: the rate of one port."""
+    return max(setup.port_rate_bps[nic])
+
+
+def _connections(
+    setup: JobSetup, senders: Sequence[Sender]
+) -> Iterator[tuple[tuple[int, int, int | None], Connection]]:
+    """By source, target and rail of the NIC that it leaves by."""
+    of: dict[tuple[int, int, int | None], list[Sender]] = {}
+    for sender in senders:
+        of.setdefault((sender.pair.source, sender.pair.target, sender.pair.rail), []).append(sender)
+    for key, queue_pairs in of.items():
+        yield key, Connection(queue_pairs, MESSAGE_CHOICES[setup.choice], setup.split, setup.transport.path_mtu)

@@ -1,0 +1,172 @@
+"""The NICs of a worker: raw sockets to send by, UDP sockets to receive by, and the paths of its queue pairs.
+
+Changes when packets of a job get to the kernel, or come from it, in another way.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from testbed.kernel.ns import NetNs
+from traffic.flow import requester_qpn, responder_qpn
+from traffic.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES
+from traffic.messages import NicSpec
+from traffic.rc.incoming import Arrivals, FrameReader
+from traffic.rc.outgoing import Outgoing
+from traffic.rc.packets import CNP_BYTES, Envelope
+from traffic.rc.requester import Run
+from traffic.rc.responder import Reply
+from traffic.rdma.receiver import Receiver
+from traffic.rdma.sender import Sender
+from traffic.rdma.setup import QueuePair
+from traffic.recvmmsg import BatchReceiver
+from traffic.sockets import drops, open_raw_sender, open_receiver
+from traffic.wire import PSN_MASK, SYNDROME_ACK, SYNDROME_NAK_PSN
+
+SYNDROME_NAK_INVALID = 0x61
+"""NAK, invalid request (IBTA vol. 1, 9.7.5.2.8)."""
+_BATCH = 1024
+_ROOM = 2048
+_ACK_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES
+_CNP_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + 12 + CNP_BYTES + 4
+
+
+class Device:
+    """All NICs of a worker; ``traffic.rdma.carrier.Wire``. OSError when a socket cannot be had."""
+
+    def __init__(self, nics: Sequence[NicSpec], namespaces: Mapping[str, NetNs], path_mtu: int, ack_every: int) -> None:
+        self.socket_errors: Counter[str] = Counter()
+        self.packets = self.damaged = self.foreign = 0
+        self._ack_every = ack_every
+        self._reader = FrameReader(path_mtu, [nic.ip for nic in nics])
+        self._batch = BatchReceiver(_BATCH, self._reader.row_bytes, tos=True)
+        self._outgoing = Outgoing(_ROOM, path_mtu)
+        self._senders = {nic.name: open_raw_sender(namespaces[nic.name]) for nic in nics}
+        self._receivers: dict[int, tuple[socket.socket, int]] = {}
+        self._poll = select.epoll()
+        for index, nic in enumerate(nics):
+            sock = open_receiver(namespaces[nic.name], nic.ip, tos=True)
+            self._receivers[sock.fileno()] = (sock, index)
+            self._poll.register(sock.fileno(), select.EPOLLIN)
+        self._data_paths: dict[int, int] = {}  # by flow
+        self._ack_paths: dict[int, int] = {}
+
+    def open_sender(self, pair: QueuePair) -> None:
+        """Get ready to send a queue pair's data."""
+        f = pair.flow
+        envelope = Envelope(f.src_ip, f.dst_ip, f.sport, responder_qpn(f.id))
+        self._data_paths[f.id] = self._outgoing.open_path(self._fd(f.src_nic), envelope, self._ack_every)
+
+    def open_receiver(self, pair: QueuePair) -> None:
+        """Get ready to send a queue pair's acknowledgements."""
+        f = pair.flow
+        envelope = Envelope(f.dst_ip, f.src_ip, f.ack_sport, requester_qpn(f.id))
+        self._ack_paths[f.id] = self._outgoing.open_path(self._fd(f.dst_nic), envelope)
+
+    def move(self, pair: QueuePair, sport: int, ack: bool) -> None:
+        """Send a queue pair's data, or its acknowledgements, from another source port from now on."""
+        f = pair.flow
+        if ack:
+            envelope = Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id))
+            self._outgoing.move_path(self._ack_paths[f.id], envelope)
+        else:
+            envelope = Envelope(f.src_ip, f.dst_ip, sport, responder_qpn(f.id))
+            self._outgoing.move_path(self._data_paths[f.id], envelope)
+
+    def data(self, sender: Sender, run: Run, now_ns: int) -> None:
+        """Send a run of data packets."""
+        words, path = sender.words(run), self._data_paths[sender.pair.flow.id]
+        at = 0
+        while at < run.count:
+            if not self._outgoing.room:
+                self.flush()
+            stop = min(run.count, at + self._outgoing.room)
+            self._outgoing.add(path, _part(run, at, stop), words[at:stop], now_ns)
+            at = stop
+
+    def reply(self, receiver: Receiver, reply: Reply) -> int:
+        """Send an acknowledgement, or a NAK."""
+        return self._reply(receiver, reply.psn, SYNDROME_NAK_PSN if reply.nak else SYNDROME_ACK)
+
+    def invalid(self, receiver: Receiver, psn: int) -> int:
+        """Send a NAK that says that a request makes no sense."""
+        return self._reply(receiver, psn, SYNDROME_NAK_INVALID)
+
+    def notify(self, receiver: Receiver) -> int:
+        """Send a congestion notification."""
+        self._make_room()
+        self._outgoing.add_cnp(self._ack_paths[receiver.pair.flow.id])
+        return _CNP_WIRE_BYTES
+
+    def flush(self) -> None:
+        """Hand everything to the kernel; what it refuses is lost, what it has no room for stays and goes first."""
+        self._outgoing.send()
+
+    def arrivals(self) -> Iterator[Arrivals]:
+        """What has arrived at any NIC, batch by batch."""
+        for fd, _ in self._poll.poll(0):
+            sock, index = self._receivers[fd]
+            taken = _BATCH
+            while taken == _BATCH:
+                try:
+                    taken = self._batch.receive(sock.fileno(), index)
+                except OSError as error:
+                    self.socket_errors[str(error.strerror)] += 1
+                    break
+                if self._batch.room == 0:
+                    yield from self._take()
+        yield from self._take()
+
+    def fileno(self) -> int:
+        """Readable when something has arrived at any NIC."""
+        return self._poll.fileno()
+
+    def drops(self) -> int:
+        """Datagrams lost because this worker did not read in time."""
+        return sum(drops(sock) for sock, _ in self._receivers.values())
+
+    def refused(self) -> Counter[str]:
+        """Packets the kernel refused to send, by errno name: lost, as on a link that is gone."""
+        return sum(self._outgoing.refused.values(), Counter())
+
+    def close(self) -> None:
+        """Close every socket."""
+        self._poll.close()
+        for sock in (*self._senders.values(), *(sock for sock, _ in self._receivers.values())):
+            sock.close()
+
+    def _fd(self, nic: str) -> int:
+        return self._senders[nic].fileno()
+
+    def _take(self) -> Iterator[Arrivals]:
+        batch = self._batch.take()
+        if batch is None:
+            return
+        found = self._reader.read(batch)
+        self.packets += len(batch.lengths)
+        self.damaged += found.damaged
+        self.foreign += found.foreign
+        yield found
+
+    def _reply(self, receiver: Receiver, psn: int, syndrome: int) -> int:
+        self._make_room()
+        self._outgoing.add_ack(
+            self._ack_paths[receiver.pair.flow.id], psn & PSN_MASK, syndrome, receiver.msn & PSN_MASK
+        )
+        return _ACK_WIRE_BYTES
+
+    def _make_room(self) -> None:
+        if not self._outgoing.room:
+            self.flush()
+
+
+def _part(run: Run, start: int, stop: int) -> Run:
+    """Its packets from ``start`` to before ``stop``."""
+    if stop - start == run.count:
+        return run
+    last = run.ack_last and stop == run.count
+    return replace(run, first=run.first + start, psn=run.psn + start, count=stop - start, ack_last=last)

@@ -1,0 +1,132 @@
+"""The job engine: a job's ranks and their queue pairs, carried by a few worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.events import EventSink, now_ns
+from testbed.kernel.ns import NetNs
+from traffic.collectives.program import Program
+from traffic.congestion.control import Parameters
+from traffic.congestion.scale import Scale
+from traffic.flow import FlowSpec
+from traffic.messages import Message, Progress, QpError
+from traffic.pool import WorkerPool
+from traffic.qp import AckPolicy
+from traffic.rc.work import Transport
+from traffic.rdma.setup import Abort, JobReport, JobSetup, JobWorkerReport, Ports, QueuePair
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A job as it is to run: what every rank does, and the queue pairs between them."""
+
+    programs: tuple[Program, ...]
+    nics: tuple[str, ...]  # of each rank, by position in ``programs``
+    background: frozenset[int]  # ranks that do not count as the job's
+    queue_pairs: tuple[QueuePair, ...]
+    transport: Transport
+    acks: AckPolicy
+    control: Parameters
+    scale: Scale
+    slower: int  # a slow kernel gets a so-many-th of each port's rate
+    choice: str
+    split: bool
+    tick_ns: int
+
+    @property
+    def flows(self) -> tuple[FlowSpec, ...]:
+        """Its queue pairs as streams know them: ends, names and source ports."""
+        return tuple(pair.flow for pair in self.queue_pairs)
+
+
+class JobEngine(WorkerPool):
+    """A job between NICs whose hosts' namespaces are given; records go to ``out``. Use: start, begin, ..., finish.
+
+    ``port_rate_bps``: of each NIC, by port. A host's NICs are one worker's, so that what its GPUs hand over inside
+    the host leaves no process. When a queue pair dies, the job does: all workers are told.
+    """
+
+    MODULE = "traffic.rdma.worker"
+    REPORT = JobWorkerReport
+
+    def __init__(
+        self,
+        plan: JobPlan,
+        flows: Sequence[FlowSpec],
+        nic_hosts: Mapping[str, str],
+        port_rate_bps: Mapping[str, tuple[int, ...]],
+        namespaces: Mapping[str, NetNs],
+        out: Path,
+        workers: int,
+        sink: EventSink,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        """``flows`` are the plan's with their chosen source ports, in its order."""
+        nics = dict.fromkeys((*plan.nics, *(nic for flow in flows for nic in (flow.src_nic, flow.dst_nic))))
+        hosts = {host: at % workers for at, host in enumerate(dict.fromkeys(nic_hosts[nic] for nic in nics))}
+        super().__init__(flows, {nic: hosts[nic_hosts[nic]] for nic in nics}, namespaces, out, sink, progress)
+        self._plan = plan
+        self._port_rate_bps = port_rate_bps
+        self.died_at_ns: int | None = None
+
+    def ports(self, ports: Mapping[int, int]) -> None:
+        """Say through which port of its NIC each queue pair leaves now: 2 x flow for data, 2 x flow + 1 for ACKs."""
+        told: dict[int, dict[int, int]] = {}
+        for connection, port in ports.items():
+            flow = self._flows[connection // 2]
+            worker = self._place[flow.dst_nic if connection % 2 else flow.src_nic]
+            told.setdefault(worker, {})[connection] = port
+        for worker, of_it in told.items():
+            self._workers[worker].send(Ports(of_it))
+
+    async def finish(self, quiet_s: float = 0.1, limit_s: float = 2.0, timeout_s: float = 30.0) -> JobReport:
+        """Stop, receive until nothing has come for ``quiet_s``, write all, end the workers. MachineError on failure."""
+        reports = await self._reports(JobWorkerReport, quiet_s, limit_s, timeout_s)
+        return JobReport(
+            workers=tuple(reports),
+            softnet_drops=self._lost_by_machine(),
+            span_files=tuple(str(self._out / f"spans-{i}.bin") for i in self._workers),
+            message_files=tuple(str(self._out / f"messages-{i}.bin") for i in self._workers),
+        )
+
+    def _setups(self) -> list[JobSetup]:
+        plan = self._plan
+        pairs = [
+            QueuePair(flow, pair.source, pair.target, pair.rail)
+            for flow, pair in zip(self._flows.values(), plan.queue_pairs, strict=True)
+        ]
+        used = sorted({*self._place.values()})
+        programs = tuple(zip(plan.programs, plan.nics, strict=True))
+        return [
+            JobSetup(
+                index=index,
+                out=str(self._out),
+                nics=self._nics(index),
+                programs=tuple(program for program, nic in programs if self._place[nic] == index),
+                senders=tuple(pair for pair in pairs if self._place[pair.flow.src_nic] == index),
+                receivers=tuple(pair for pair in pairs if self._place[pair.flow.dst_nic] == index),
+                transport=plan.transport,
+                acks=plan.acks,
+                control=plan.control,
+                scale=plan.scale,
+                choice=plan.choice,
+                split=plan.split,
+                port_rate_bps={
+                    nic.name: tuple(rate // plan.slower for rate in self._port_rate_bps[nic.name])
+                    for nic in self._nics(index)
+                },
+                tick_ns=plan.tick_ns,
+                offset_ns=at * plan.tick_ns // len(used),
+            )
+            for at, index in enumerate(used)
+        ]
+
+    def _heard(self, worker: int, message: Message) -> None:
+        super()._heard(worker, message)
+        if isinstance(message, QpError) and self.died_at_ns is None:
+            self.died_at_ns = now_ns()
+            self._tell_all(Abort(message.at_ns))

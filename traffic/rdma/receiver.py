@@ -1,0 +1,79 @@
+"""The receiving end of a queue pair as a worker holds it: transport, memory, and the notifier of congestion. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from traffic.congestion.notifier import Notifier
+from traffic.qp import AckPolicy
+from traffic.rc.inbox import Inbox, Packets, Written
+from traffic.rc.responder import Reply, Responder
+from traffic.rc.work import Transport
+from traffic.rdma.setup import QueuePair
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """Consecutive packets that came together, the first with ``psn24``."""
+
+    psn24: int
+    packets: Packets
+    ack_requested: bool  # by any of them
+    marked: int  # how many came with a congestion mark (IP ECN 11)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What follows: replies due at once, what was written, the PSN of a packet that makes no sense."""
+
+    replies: Sequence[Reply]
+    written: Sequence[Written] = ()
+    invalid: int | None = None
+
+
+class Receiver:
+    """One responder."""
+
+    def __init__(self, pair: QueuePair, transport: Transport, acks: AckPolicy, notifier: Notifier | None) -> None:
+        self.pair = pair
+        self.responder = Responder(transport, acks)
+        self.inbox = Inbox(transport.path_mtu)
+        self.marked = 0  # packets that came with a congestion mark
+        self.notices = 0  # congestion notifications sent
+        self._notifier = notifier
+
+    @property
+    def msn(self) -> int:
+        """Messages completed, as an acknowledgement says it (IBTA vol. 1, 9.7.5.1.6)."""
+        return self.inbox.messages
+
+    def on_run(self, arriving: Arriving, now_ns: int) -> Answer:
+        """Take packets. Nothing is kept once one made no sense: the other end gives up when it hears of it."""
+        if arriving.marked:
+            self.marked += arriving.marked
+            if self._notifier is not None:
+                self._notifier.on_marked(now_ns)
+        if self.inbox.invalid:
+            return Answer(())
+        taken = self.responder.on_run(arriving.psn24, len(arriving.packets), arriving.ack_requested, now_ns)
+        for offset, count in taken.accepted:
+            self.inbox.keep(taken.first_psn + offset, arriving.packets.part(offset, offset + count))
+        delivery = self.inbox.deliver(taken.expected)
+        return Answer(taken.replies, delivery.written, taken.first_psn if delivery.invalid else None)
+
+    def on_ack_timer(self, now_ns: int) -> Reply | None:
+        """The acknowledgement whose delay is over, if any."""
+        return self.responder.on_timer(now_ns)
+
+    def on_notice_timer(self, now_ns: int) -> bool:
+        """Whether a congestion notification is to be sent now."""
+        due = self._notifier is not None and self._notifier.on_timer(now_ns)
+        self.notices += due
+        return due
+
+    def deadline_ns(self) -> int | None:
+        """When one of both timers is due."""
+        notice_ns = self._notifier.next_ns() if self._notifier is not None else None
+        due = [at for at in (self.responder.deadline_ns(), notice_ns) if at is not None]
+        return min(due, default=None)

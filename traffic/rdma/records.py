@@ -1,0 +1,28 @@
+"""What a job's workers write down: spans of ranks, and messages. Times are CLOCK_MONOTONIC."""
+
+from __future__ import annotations
+
+import numpy as np
+
+SPAN = np.dtype(
+    [
+        ("rank", "<u4"),
+        ("iteration", "<u4"),
+        ("span", "<u4"),  # index in the rank's program
+        ("wrong", "<u4"),  # blocks of its result that are not what they must be
+        ("begin_ns", "<i8"),
+        ("end_ns", "<i8"),
+    ]
+)
+"""One collective, or one block of compute, of one rank (32 bytes)."""
+
+MESSAGE = np.dtype(
+    [
+        ("flow", "<u4"),  # FlowSpec.id of its queue pair
+        ("tag", "<u4"),
+        ("bytes", "<u8"),
+        ("posted_ns", "<i8"),
+        ("completed_ns", "<i8"),  # at the sender: acknowledged to its last packet
+    ]
+)
+"""One work request that was completed (32 bytes)."""

@@ -1,0 +1,139 @@
+"""The sending end of a queue pair as a worker holds it: transport, congestion control and what is in flight. PURE."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traffic.congestion.control import CongestionControl
+from traffic.framing import wire_bytes
+from traffic.qp import QpState
+from traffic.rc.requester import Requester, Run
+from traffic.rc.work import Completion, Status, Transport, WorkRequest
+from traffic.rdma.egress import run_bytes
+from traffic.rdma.setup import QueuePair, QueuePairReport
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one work request carries: all of a message or a part of it. ``post`` says which, to whoever posted it."""
+
+    post: int
+    words: Words
+
+
+class Sender:
+    """One requester. ``next_ns``: its congestion control lets nothing leave before."""
+
+    def __init__(self, pair: QueuePair, transport: Transport, control: CongestionControl) -> None:
+        self.pair = pair
+        self.requester = Requester(transport)
+        self.control = control
+        self.next_ns = 0
+        self.died_at_ns: int | None = None
+        self.cnps = 0  # congestion notifications handled
+        self._path_mtu = transport.path_mtu
+        self._parts: dict[int, Part] = {}  # by work request
+        self._requests = 0
+        self._in_flight: deque[tuple[int, int]] = deque()  # first PSN behind a run, and when it left; none sent again
+        self._bytes_acknowledged = 0
+
+    @property
+    def rate_bps(self) -> float:
+        """What congestion control allows, on the wire."""
+        return self.control.rate_bps
+
+    @property
+    def sendable(self) -> bool:
+        """Something may be sent now."""
+        return self.requester.sendable
+
+    def post(self, part: Part, size_bytes: int, address: int, immediate: int | None, now_ns: int) -> None:
+        """Take a work request. ValueError when the queue pair is not ready."""
+        request = WorkRequest(self._requests, size_bytes, address, immediate)
+        self.requester.post(request, now_ns)
+        self._parts[request.id] = part
+        self._requests += 1
+
+    def take(self, most_packets: int, now_ns: int) -> list[Run]:
+        """The next packets; they leave now."""
+        runs = self.requester.take(most_packets, now_ns)
+        for run in runs:
+            if run.again:
+                self._in_flight.clear()  # an acknowledgement no longer says which copy it is of (Karn)
+            else:
+                self._in_flight.append((run.psn + run.count, now_ns))
+            self.control.on_sent(run_bytes(run, self._path_mtu), now_ns)
+        return runs
+
+    def words(self, run: Run) -> Words:
+        """The words of its packets."""
+        return self._parts[run.request.id].words[run.first : run.first + run.count]
+
+    def on_ack(self, psn24: int, now_ns: int) -> list[tuple[Part, Completion]]:
+        """Everything up to ``psn24`` has arrived."""
+        before = self.requester.progress()
+        done = self.requester.on_ack(psn24, now_ns)
+        self._acknowledged(before, now_ns)
+        return self._ended(done, now_ns)
+
+    def on_nak(self, psn24: int, now_ns: int) -> list[tuple[Part, Completion]]:
+        """``psn24`` is missing there."""
+        before = self.requester.progress()
+        done = self.requester.on_nak(psn24, now_ns)
+        self._acknowledged(before, now_ns)
+        return self._ended(done, now_ns)
+
+    def on_invalid_request(self, now_ns: int) -> list[tuple[Part, Completion]]:
+        """The other end cannot make sense of what it got."""
+        return self._ended(self.requester.on_invalid_request(now_ns), now_ns)
+
+    def on_cnp(self, now_ns: int) -> None:
+        """The other end was reached by marked packets."""
+        self.cnps += 1
+        self.control.on_cnp(now_ns)
+
+    def deadline_ns(self) -> int | None:
+        """When ``on_timer`` is due: the earlier of retry timer and congestion control."""
+        due = [at for at in (self.requester.deadline_ns(), self.control.next_ns()) if at is not None]
+        return min(due, default=None)
+
+    def on_timer(self, now_ns: int) -> list[tuple[Part, Completion]]:
+        """Let time pass."""
+        control_ns = self.control.next_ns()
+        if control_ns is not None and control_ns <= now_ns:
+            self.control.on_timer(now_ns)
+        retry_ns = self.requester.deadline_ns()
+        if retry_ns is None or retry_ns > now_ns:
+            return []
+        self.control.on_timeout(now_ns)
+        return self._ended(self.requester.on_timer(now_ns), now_ns)
+
+    def report(self) -> QueuePairReport:
+        """Its account."""
+        counted = self.requester.counters
+        return QueuePairReport(
+            self.pair.flow.id, counted.packets, counted.packets_again, self._bytes_acknowledged, self.died_at_ns
+        )
+
+    def _acknowledged(self, before: int, now_ns: int) -> None:
+        packets = self.requester.progress() - before
+        if packets <= 0 or self.requester.state is not QpState.READY:
+            return
+        left_ns = None
+        while self._in_flight and self._in_flight[0][0] <= self.requester.progress():
+            left_ns = self._in_flight.popleft()[1]
+        rtt_ns = None if left_ns is None else now_ns - left_ns
+        self.control.on_acked(packets * wire_bytes(self._path_mtu), rtt_ns, now_ns)
+
+    def _ended(self, done: list[Completion], now_ns: int) -> list[tuple[Part, Completion]]:
+        if self.requester.state is QpState.ERROR and self.died_at_ns is None:
+            self.died_at_ns = now_ns
+        ended = [(self._parts.pop(each.request.id), each) for each in done]
+        self._bytes_acknowledged += sum(e.request.size_bytes for _, e in ended if e.status is Status.SUCCESS)
+        return ended

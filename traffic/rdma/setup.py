@@ -1,0 +1,113 @@
+"""What the engine tells a job's worker, and what that reports in the end. No numpy: the supervisor imports it.
+
+Changes when a job's workers must know or tell something more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from traffic.collectives.program import Program
+from traffic.congestion.control import Parameters
+from traffic.congestion.scale import Scale
+from traffic.flow import FlowSpec
+from traffic.messages import Assignment, Message
+from traffic.qp import AckPolicy
+from traffic.rc.work import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePair:
+    """One queue pair of a connection between two ranks; data goes one way, acknowledgements the other."""
+
+    flow: FlowSpec  # its ends, names and source ports; ``rate_pps`` is what its port can carry
+    source: int  # rank
+    target: int
+    rail: int | None  # of the NIC that it leaves by
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetup(Assignment):
+    """All that a job's worker needs to know; the first message it gets."""
+
+    programs: tuple[Program, ...]  # of the ranks here
+    senders: tuple[QueuePair, ...]  # whose requester is here
+    receivers: tuple[QueuePair, ...]  # whose responder is here
+    transport: Transport
+    acks: AckPolicy
+    control: Parameters  # as for real links
+    scale: Scale  # of the lab against those
+    choice: str  # key of MESSAGE_CHOICES
+    split: bool  # every message in parts over all queue pairs of its connection
+    port_rate_bps: Mapping[str, tuple[int, ...]]  # of each NIC here: what its ports may carry of the job
+    tick_ns: int
+    offset_ns: int  # of the tick against the other workers'
+
+
+@dataclass(frozen=True, slots=True)
+class Ports(Message):
+    """Through which port of its NIC each queue pair's packets leave now: 2 x flow for data, 2 x flow + 1 for ACKs."""
+
+    ports: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Abort(Message):
+    """A queue pair of the job has died, and with it the job: post nothing more."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class NicCounters:
+    """What one NIC counted, by the names of ``rdma statistic show`` (mlx5, rxe hw_counters)."""
+
+    nic: str
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePairReport:
+    """A queue pair over the whole run."""
+
+    flow: int
+    packets: int  # sent, those sent again included
+    packets_again: int
+    bytes_acknowledged: int  # payload, each byte once
+    died_at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobWorkerReport(Message):
+    """One worker's own account; spans and messages are in its record files."""
+
+    index: int
+    queue_pairs: tuple[QueuePairReport, ...]
+    nics: tuple[NicCounters, ...]
+    socket_drops: int  # datagrams the kernel dropped because the worker did not read in time
+    icrc_bad: int
+    foreign: int
+    errors: Mapping[str, int]  # refused packets and receive errors by name
+    late_ticks: int
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """The run as the engine saw it."""
+
+    workers: tuple[JobWorkerReport, ...]
+    softnet_drops: int
+    span_files: tuple[str, ...]
+    message_files: tuple[str, ...]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All records."""
+        return (*self.span_files, *self.message_files)
+
+    @property
+    def machine_drops(self) -> int:
+        """Packets lost by this machine, not by the fabric."""
+        return self.softnet_drops + sum(w.socket_drops for w in self.workers)

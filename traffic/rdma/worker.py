@@ -1,0 +1,290 @@
+"""One worker process of a job: ``python -m traffic.rdma.worker CONTROL_FD``.
+
+Sleeps until the next tick, takes what has arrived, lets time pass, and sends. While nothing is under way it does not
+tick: it sleeps until something arrives or is due. It dies with its parent.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from testbed.errors import MachineError
+from testbed.events import now_ns
+from testbed.kernel.ns import NetNs
+from testbed.kernel.sandbox import die_with_parent
+from testbed.kernel.timerfd import Ticker
+from traffic.collectives.rank import Timed
+from traffic.messages import (
+    Begin,
+    Decoder,
+    Failed,
+    Finish,
+    Message,
+    Move,
+    Moved,
+    MovedAll,
+    Moves,
+    Progress,
+    Ready,
+    Stop,
+    Stopped,
+    encode,
+)
+from traffic.rc.packets import Packet
+from traffic.rc.work import Completion
+from traffic.rdma.carrier import Carrier
+from traffic.rdma.counters import nic_counters
+from traffic.rdma.device import SYNDROME_NAK_INVALID, Device
+from traffic.rdma.receiver import Arriving
+from traffic.rdma.records import MESSAGE, SPAN
+from traffic.rdma.sender import Sender
+from traffic.rdma.setup import Abort, JobSetup, JobWorkerReport, Ports
+from traffic.recordfile import RecordFile
+from traffic.wire import SYNDROME_ACK
+
+_PROGRESS_NS = 100_000_000
+
+
+class Worker:
+    """The state of one worker between set-up and report."""
+
+    def __init__(self, setup: JobSetup, control: socket.socket) -> None:
+        self._setup = setup
+        self._control = control
+        namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
+        self._device = Device(setup.nics, namespaces, setup.transport.path_mtu, setup.transport.ack_every)
+        self._spans = RecordFile(Path(setup.out, f"spans-{setup.index}.bin"), SPAN)
+        self._messages = RecordFile(Path(setup.out, f"messages-{setup.index}.bin"), MESSAGE)
+        self._carrier = Carrier(setup, self._device, self._completed, self._timed, self._say)
+        for sender in self._carrier.senders:
+            self._device.open_sender(sender.pair)
+        for receiver in self._carrier.receivers:
+            self._device.open_receiver(receiver.pair)
+        self._pairs = {pair.flow.id: pair for pair in (*setup.senders, *setup.receivers)}
+        self._ticker = Ticker()
+        self._begin_ns: int | None = None
+        self._ticking = False
+        self._late_ticks = 0
+        self._next_progress_ns = 0
+
+    def run(self) -> None:
+        """Serve the engine until it says Finish or goes away."""
+        decoder = Decoder()
+        self._poll = select.epoll()
+        self._poll.register(self._control.fileno(), select.EPOLLIN)
+        self._poll.register(self._ticker.fileno(), select.EPOLLIN)
+        self._poll.register(self._device.fileno(), select.EPOLLIN)
+        self._say(Ready(self._setup.index, False, 0))
+        # Nothing here makes reference cycles in earnest, and a collection is a gap in what is sent.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        while True:
+            for fd, _ in self._poll.poll():
+                if fd == self._ticker.fileno():
+                    ticks = self._ticker.take()
+                    self._late_ticks += max(ticks - 1, 0) if self._ticking else 0
+                elif fd == self._control.fileno() and not self._serve(decoder):
+                    return
+            self._tick()
+
+    def _serve(self, decoder: Decoder) -> bool:
+        """Take what the engine says; False when it was the last word."""
+        data = self._control.recv(1 << 16)
+        if not data:
+            return False  # the engine is gone
+        for message in decoder.feed(data):
+            if isinstance(message, Finish):
+                self._finish(message)
+                return False
+            self._obey(message)
+        return True
+
+    def _obey(self, message: Message) -> None:
+        match message:
+            case Begin(at_ns):
+                self._begin_ns = at_ns
+                self._ticker.start(at_ns + self._setup.offset_ns, 0)
+            case Moves(moves):
+                self._say(MovedAll(tuple(self._move(move) for move in moves)))
+            case Ports(ports):
+                self._carrier.set_ports(ports, now_ns())
+            case Abort():
+                self._carrier.stop()
+            case Stop():
+                self._carrier.stop()
+                self._say(Stopped())
+
+    def _move(self, move: Move) -> Moved:
+        self._device.move(self._pairs[move.flow], move.sport, move.ack)
+        return Moved(move.flow, move.ack, now_ns())
+
+    def _tick(self) -> None:
+        """Take what has arrived, let time pass, send; then sleep until the next tick, or until something happens."""
+        now = now_ns()
+        packets = self._device.packets
+        if self._begin_ns is not None and now >= self._begin_ns:
+            self._begin_ns = None
+            self._carrier.begin(now)
+        self._receive(now)
+        self._carrier.tick(now, now + self._setup.tick_ns)
+        self._device.flush()
+        if now >= self._next_progress_ns:
+            self._next_progress_ns = now + _PROGRESS_NS
+            self._say(self._progress(now))
+        self._sleep(now, busy=self._carrier.busy or self._device.packets > packets)
+
+    def _receive(self, now: int) -> None:
+        for arrivals in self._device.arrivals():
+            for run in arrivals.runs:
+                arriving = Arriving(run.psn, run.packets, run.ack_requested, run.marked)
+                if not self._carrier.on_data(run.qpn, arriving, now):
+                    self._device.foreign += len(run.packets)
+            for _, packet in arrivals.replies:
+                self._reply(packet, now)
+
+    def _reply(self, packet: Packet, now: int) -> None:
+        """An acknowledgement, a NAK or a congestion notification."""
+        carrier = self._carrier
+        if packet.aeth is None:
+            carrier.on_cnp(packet.qpn, now)
+        elif packet.aeth.syndrome == SYNDROME_ACK:
+            carrier.on_ack(packet.qpn, packet.psn, now)
+        elif packet.aeth.syndrome == SYNDROME_NAK_INVALID:
+            carrier.on_invalid_request(packet.qpn, now)
+        else:
+            carrier.on_nak(packet.qpn, packet.psn, now)
+
+    def _sleep(self, now: int, busy: bool) -> None:
+        """Tick while packets come and go, deaf in between; else wake for what arrives and what is due."""
+        if busy != self._ticking:
+            self._ticking = busy
+            self._poll.modify(self._device.fileno(), 0 if busy else select.EPOLLIN)
+            if busy:
+                tick = self._setup.tick_ns
+                self._ticker.start((now // tick + 1) * tick + self._setup.offset_ns, tick)
+        if not busy:
+            due = [at for at in (self._carrier.next_ns(), self._begin_ns, self._next_progress_ns) if at is not None]
+            self._ticker.start(max(min(due), now + 1), 0)
+
+    def _completed(self, sender: Sender, completion: Completion) -> None:
+        row = np.zeros(1, MESSAGE)
+        row["flow"], row["tag"] = sender.pair.flow.id, completion.request.immediate or 0
+        row["bytes"] = completion.request.size_bytes
+        row["posted_ns"], row["completed_ns"] = completion.posted_ns, completion.completed_ns
+        self._messages.append(row)
+
+    def _timed(self, rank: int, ended: Sequence[Timed]) -> None:
+        rows = np.zeros(len(ended), SPAN)
+        for row, span in zip(rows, ended, strict=True):
+            row["rank"], row["iteration"], row["span"], row["wrong"] = rank, span.iteration, span.span, span.wrong
+            row["begin_ns"], row["end_ns"] = span.begin_ns, span.end_ns
+        self._spans.append(rows)
+
+    def _progress(self, at_ns: int) -> Progress:
+        carrier = self._carrier
+        return Progress(
+            at_ns,
+            {sender.pair.flow.id: sender.requester.counters.packets for sender in carrier.senders},
+            {
+                receiver.pair.flow.id: receiver.inbox.bytes_ // self._setup.transport.path_mtu
+                for receiver in carrier.receivers
+            },
+        )
+
+    def _finish(self, finish: Finish) -> None:
+        self._drain(finish)
+        self._spans.close()
+        self._messages.close()
+        report = self._report()
+        self._device.close()
+        self._say(report)
+
+    def _drain(self, finish: Finish) -> None:
+        """Go on until nothing has come for a while: what is posted is retransmitted and acknowledged."""
+        begun = arrived = now_ns()
+        packets = self._device.packets
+        self._ticker.start(begun, self._setup.tick_ns)
+        poller = select.poll()
+        poller.register(self._ticker.fileno(), select.POLLIN)
+        while (at := now_ns()) - arrived < finish.quiet_ns and at - begun < finish.limit_ns:
+            poller.poll()
+            self._ticker.take()
+            now = now_ns()
+            self._receive(now)
+            self._carrier.tick(now, now + self._setup.tick_ns)
+            self._device.flush()
+            if packets != self._device.packets or self._carrier.busy:
+                packets, arrived = self._device.packets, now
+
+    def _report(self) -> JobWorkerReport:
+        carrier, device = self._carrier, self._device
+        return JobWorkerReport(
+            index=self._setup.index,
+            queue_pairs=tuple(sender.report() for sender in carrier.senders),
+            nics=nic_counters(carrier.senders, carrier.receivers),
+            socket_drops=device.drops(),
+            icrc_bad=device.damaged,
+            foreign=device.foreign,
+            errors=dict(device.socket_errors + device.refused()),
+            late_ticks=self._late_ticks,
+            cpu_s=time.process_time(),
+        )
+
+    def _say(self, message: Message) -> None:
+        self._control.sendall(encode(message))
+
+
+def _read_setup(control: socket.socket) -> JobSetup | None:
+    """The first message; None when the engine went away."""
+    decoder = Decoder()
+    while True:
+        data = control.recv(1 << 16)
+        if not data:
+            return None
+        for message in decoder.feed(data):
+            if not isinstance(message, JobSetup):
+                raise TypeError(f"the first message must be JobSetup, not {message!r}")
+            return message
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve the engine behind the descriptor in ``arguments``; the exit code."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which ends us in order
+    control = socket.socket(fileno=int(arguments[0]))
+    setup = _read_setup(control)
+    if setup is None:
+        return 0
+    try:
+        try:
+            worker = Worker(setup, control)
+        except OSError as error:
+            raise MachineError(error.strerror or str(error)) from error
+        worker.run()
+    except (BrokenPipeError, ConnectionResetError):
+        return 0  # the engine is gone
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        full = f"worker {setup.index} cannot write its records ({error.strerror}); free some space where they lie"
+        control.sendall(encode(Failed(full)))
+        return MachineError.exit_code
+    except MachineError as error:
+        control.sendall(encode(Failed(str(error))))
+        return MachineError.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -15,7 +15,16 @@ from pathlib import Path
 
 from testbed.errors import InputError
 
-_RESULTS = ("verdict.json", "metrics.json", "flows.jsonl", "ports.json", "transfers.jsonl", "records", "bonding")
+_RESULTS = (
+    "verdict.json",
+    "metrics.json",
+    "flows.jsonl",
+    "ports.json",
+    "transfers.jsonl",
+    "records",
+    "captures",
+    "bonding",
+)
 _RAW = ("sent-*.bin", "received-*.bin")
 _HALF = (".*.new",)
 _LOGS = ("events.jsonl", "worker-*.log")

@@ -14,6 +14,8 @@ from failover.analysis.model import EdgeKind
 from failover.analysis.ports import Sampling
 from failover.faults import FAULTS, PlannedFault
 from failover.faults.compose import clash
+from scenarios.drill.capture import Captures
+from scenarios.drill.capture import problem as capture_problem
 from scenarios.drill.checks_flows import busy_problems, flow_problems
 from scenarios.drill.checks_sample import expectation_problem, period_problem
 from scenarios.drill.checks_scope import scope_problem
@@ -51,6 +53,7 @@ class Parts:
     flows: tuple[FlowSpec, ...]  # empty when they could not be worked out
     line: Callable[[Where], int]  # of a place in the file
     sample: Sampling | None
+    captures: Captures | None
 
 
 def check_drill(mistakes: Mistakes, parts: Parts) -> None:
@@ -78,6 +81,14 @@ def _sample(parts: Parts) -> Found:
         problem = period_problem(parts.fabric, parts.sample, parts.timeline.end_ns)
         if problem:
             yield ("sample", "queues"), f"sample.queues {problem}"
+
+
+def _captures(parts: Parts) -> Found:
+    if parts.fabric is not None and parts.captures is not None and parts.faults_complete:
+        key, text = capture_problem(parts.captures, parts.fabric, [planned for planned, _ in parts.faults])
+        if text:
+            where = ("capture", key) if key else ("capture",)
+            yield where, f"{dotted(where)}{text}"
 
 
 def _targets(parts: Parts) -> Found:
@@ -286,5 +297,6 @@ _CHECKS = (
     _resolution,
     _scopes,
     _sample,
+    _captures,
     _transfers,
 )

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from failover.analysis.ports import Ports, Sampling
 from failover.faults import PlannedFault
+from scenarios.drill.capture import Captures
 from scenarios.drill.checks import Parts, check_drill
 from scenarios.drill.expectations import expectations_of
 from scenarios.drill.job import Job, plan_of
 from scenarios.drill.job_section import job_of
 from scenarios.drill.model import Drill, Profile, Workload
 from scenarios.drill.schema import (
+    CaptureSection,
     DrillFile,
     SampleSection,
     WorkloadSection,
@@ -47,11 +49,24 @@ def drill_from(document: Document, base: Path) -> Drill:
     profile = _profile(document.data.get("profile"))
     timeline, faults = timeline_of(mistakes, profile, fabric)
     expectations = expectations_of(mistakes)
-    sample = _sample(mistakes)
+    sample, captures = _sample(mistakes), _captures(mistakes)
     complete = timeline is not None and len(faults) == len(entries_of(document))
     flows = _flows(mistakes, workload, job, fabric, faults)
     streams = None if "job" in document.data else workload
-    parts = Parts(fabric, streams, job, profile, timeline, faults, expectations, complete, flows, document.line, sample)
+    parts = Parts(
+        fabric,
+        streams,
+        job,
+        profile,
+        timeline,
+        faults,
+        expectations,
+        complete,
+        flows,
+        document.line,
+        sample,
+        captures,
+    )
     check_drill(mistakes, parts)
     if mistakes or top is None or spec is None or workload is None or timeline is None:
         raise mistakes.error()
@@ -67,6 +82,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         source=document.name,
         sample=sample,
         job=job,
+        captures=captures,
         delay_threshold_ns=top.delay_threshold,
     )
 
@@ -99,6 +115,14 @@ def _sample(mistakes: Mistakes) -> Sampling | None:
     data = mistakes.document.section("sample")
     section = None if data is None else mistakes.check(SampleSection, data, ("sample",))
     return Sampling(section.queues, Ports(section.ports)) if section is not None else Sampling(SECOND)
+
+
+def _captures(mistakes: Mistakes) -> Captures | None:
+    data = mistakes.document.section("capture") if "capture" in mistakes.document.data else None
+    section = None if data is None else mistakes.check(CaptureSection, data, ("capture",))
+    if section is None:
+        return None
+    return Captures(tuple(section.links), section.before, section.after, section.snap)
 
 
 def _flows(

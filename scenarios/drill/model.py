@@ -8,6 +8,7 @@ from enum import StrEnum
 from failover.analysis.model import QUICK, Settings
 from failover.analysis.ports import Sampling
 from failover.faults import PlannedFault
+from scenarios.drill.capture import Captures
 from scenarios.drill.job import Job
 from scenarios.expect.expectation import VERY_SLOW, Expectation
 from testbed.fabric.spec import FabricSpec
@@ -100,6 +101,7 @@ class Drill:
     source: str  # the file it came from
     sample: Sampling | None = None  # ports whose loads and queues are sampled
     job: Job | None = None  # what runs in the place of the workload's streams
+    captures: Captures | None = None  # links that are captured around each edge
     delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet that takes longer is late, and impaired (RFC 6412)
 
     @property

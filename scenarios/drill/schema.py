@@ -59,6 +59,7 @@ class DrillFile(Strict):
     profile: Literal["quick", "full"] = "quick"
     delay_threshold: Annotated[int, duration("1 ms", "10 s")] = DELAY_THRESHOLD_NS
     sample: Plain = Field(default_factory=dict)
+    capture: Plain = Field(default_factory=dict)
     timeline: Plain = Field(default_factory=dict)
     expect: list[Plain] = Field(
         min_length=1, examples=["one '- metric: {limit}' entry or more, such as '- packets_lost: {at_most: 0}'"]
@@ -100,6 +101,15 @@ class SampleSection(Strict):
 
     queues: Annotated[int, duration("1 ms", "1 s")] = Field(description="one reading in each", examples=["10 ms"])
     ports: Literal[tuple(map(str, Ports))] = str(Ports.TOR_DOWN)  # type: ignore[valid-type]  # made of an enum
+
+
+class CaptureSection(Strict):
+    """``capture:``; what is captured around each edge, nothing without it."""
+
+    links: list[str] = Field(default_factory=list, description="links, NICs, nodes; without any, those that faults hit")
+    before: Annotated[int, duration("0 ms", "10 s")] = 20 * 10**6
+    after: Annotated[int, duration("1 ms", "60 s")] = 100 * 10**6
+    snap: Annotated[int, size("64 B", "256 KiB")] = 256
 
 
 class TimelineSection(Strict):

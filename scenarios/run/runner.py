@@ -27,6 +27,7 @@ from scenarios.drill.job import plan_of
 from scenarios.drill.model import Drill
 from scenarios.drill.spares import stand_ins
 from scenarios.drill.workload import flows_of
+from scenarios.run.captures import CaptureProcess
 from scenarios.run.guard import Guard
 from scenarios.run.job_on_lab import LabJob
 from scenarios.run.observed import Observed
@@ -114,6 +115,7 @@ class _Run:
             self._folder.path,
             processes=not has_virtual_time(self._order.engine),
         )
+        captures = CaptureProcess(self._drill, lab, self._folder.path)
         news: asyncio.Task[None] | None = None
         try:
             await traffic.start()
@@ -124,17 +126,20 @@ class _Run:
             self._start_ns = now_ns() + _LEAD_NS
             traffic.engine.begin(self._start_ns)
             ports.start(self._start_ns)
+            captures.begin(self._start_ns)
             news = asyncio.create_task(self._relay(traffic, guard))
             await self._timeline(lab, traffic, injector, guard)
             ports.stop()
             end_ns = now_ns()
             sampler.stop()
             report = await traffic.finish()
+            await captures.end()
         finally:
             if news is not None:
                 news.cancel()
             sampler.stop()
             ports.stop()
+            captures.kill()
             await injector.heal()
             await traffic.engine.close()
         changed = await _restored(lab, before)

@@ -6,7 +6,7 @@ one module per architecture decides who is wired to whom.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -263,6 +263,10 @@ class Fabric:
                 return part.links
             case Node():
                 return self.links_of(name)
+
+    def links_of_all(self, names: Iterable[str]) -> list[Link]:
+        """What ``links_in`` says of each of ``names``, each link once."""
+        return list(dict.fromkeys(link for name in names for link in self.links_in(name)))
 
     def links_of(self, node: str) -> tuple[Link, ...]:
         """Every link with an end on ``node``."""

@@ -57,10 +57,19 @@ class Captured:
 class Capture:
     """Frames on ``taps``, up to ``snap_bytes`` of each, written to ``file`` in the order of their stamps.
 
-    It listens from the beginning. MachineError when an interface is not there.
+    It listens from the beginning. Stamps are CLOCK_REALTIME or, with ``monotonic``, CLOCK_MONOTONIC as in the events of
+    a run. MachineError when an interface is not there.
     """
 
-    def __init__(self, taps: Sequence[Tap], file: BinaryIO, application: str, snap_bytes: int = WHOLE_BYTES) -> None:
+    def __init__(
+        self,
+        taps: Sequence[Tap],
+        file: BinaryIO,
+        application: str,
+        snap_bytes: int = WHOLE_BYTES,
+        *,
+        monotonic: bool = False,
+    ) -> None:
         self.captured = [Captured(tap.link) for tap in taps]
         self._file = file
         self._buffer = bytearray(snap_bytes)
@@ -72,15 +81,21 @@ class Capture:
             self._poll.register(self._sockets[-1], select.EPOLLIN)
         self._numbers = {sock.fileno(): number for number, sock in enumerate(self._sockets)}
         offset_ns = time.time_ns() - time.monotonic_ns()
-        file.write(pcapng.section(application, f"stamps are CLOCK_REALTIME, which is CLOCK_MONOTONIC + {offset_ns} ns"))
+        self._shift_ns = offset_ns if monotonic else 0
+        clock = "CLOCK_MONOTONIC" if monotonic else f"CLOCK_REALTIME, which is CLOCK_MONOTONIC + {offset_ns} ns"
+        file.write(pcapng.section(application, f"stamps are {clock}"))
         for tap in taps:
             file.write(pcapng.interface(tap.link, f"{tap.ns.name}:{tap.interface}", tap.rate_bps, snap_bytes))
 
-    def run(self, end_ns: int | None) -> None:
-        """Write what comes until ``end_ns`` (CLOCK_MONOTONIC); None: until interrupted."""
+    def run(self, end_ns: int | None, stop_fd: int | None = None) -> None:
+        """Write what comes until ``end_ns`` (CLOCK_MONOTONIC), or ``stop_fd`` has ended; None: until interrupted."""
+        if stop_fd is not None:
+            self._poll.register(stop_fd, select.EPOLLIN)
         while end_ns is None or time.monotonic_ns() < end_ns:
             ready = self._poll.poll(None if end_ns is None else max(end_ns - time.monotonic_ns(), 0) / 1e9)
             settled_ns = time.time_ns() - _SLACK_NS
+            if any(fd == stop_fd for fd, _ in ready):
+                return
             for fd, _ in ready:
                 settled_ns = min(settled_ns, self._read(self._numbers[fd]))
             self._write(settled_ns)
@@ -90,7 +105,7 @@ class Capture:
         for number in range(len(self._sockets)):
             self._read(number)
         self._write(_NEVER_NS)
-        at_ns = time.time_ns()
+        at_ns = time.time_ns() - self._shift_ns
         for number, (sock, captured) in enumerate(zip(self._sockets, self.captured, strict=True)):
             _, captured.lost = _COUNTS.unpack(sock.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _COUNTS.size))
             self._file.write(pcapng.statistics(number, at_ns, captured.packets + captured.lost, captured.lost))
@@ -124,7 +139,7 @@ class Capture:
         self._waiting.sort(key=itemgetter(0))
         count = bisect_left(self._waiting, settled_ns, key=itemgetter(0))
         for at_ns, number, frame, size, direction in self._waiting[:count]:
-            self._file.write(pcapng.packet(number, at_ns, frame, size, direction))
+            self._file.write(pcapng.packet(number, at_ns - self._shift_ns, frame, size, direction))
         del self._waiting[:count]
 
 

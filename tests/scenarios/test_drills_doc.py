@@ -21,6 +21,7 @@ from scenarios.drill.job_section import (
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Workload
 from scenarios.drill.schema import (
+    CaptureSection,
     DrillFile,
     OrderExpectation,
     RestoredFaultEntry,
@@ -45,6 +46,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
 MODELS = (
     WorkloadSection,
     SampleSection,
+    CaptureSection,
     TimelineSection,
     RestoredFaultEntry,
     expectation_model(METRICS["goodput_during"]),

@@ -19,8 +19,7 @@ from testbed.versions import HPN
 
 def links_of(fabric: Fabric, names: Sequence[str]) -> list[Link]:
     """The links that ``names`` (links, NICs, nodes; none: all of the lab) stand for, each once, in their order."""
-    found = [link for name in names for link in fabric.links_in(name)] or list(fabric.links)
-    return list(dict.fromkeys(found))
+    return fabric.links_of_all(names) or list(fabric.links)
 
 
 def capture(

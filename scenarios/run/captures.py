@@ -1,0 +1,92 @@
+"""The process that captures around the edges of a run, as the run sees it: started, told when, waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from scenarios.drill.capture import links_of, windows_of
+from scenarios.drill.model import Drill
+from testbed import versions
+from testbed.errors import MachineError
+from testbed.fabric.model import Link
+from testbed.kernel.capturing import Order, TapOrder, WindowOrder
+from testbed.kernel.processes import piped
+from testbed.lab.lab import Lab
+
+FOLDER = "captures"
+_ROOT = Path(__file__).resolve().parents[2]
+_CLOSING_S = 30.0
+
+
+class CaptureProcess:
+    """Captures of ``drill`` on ``lab``, into ``captures`` of the run folder; nothing where the drill asks for none.
+
+    It is a process of its own, so that what it costs is taken from no event loop; between edges nothing is tapped.
+    """
+
+    def __init__(self, drill: Drill, lab: Lab, out: Path) -> None:
+        self._drill = drill
+        self._folder = out / FOLDER
+        self._links: Sequence[Link] = ()
+        self._spaces = lab.wiring.namespaces
+        self._process: subprocess.Popen[bytes] | None = None
+        if drill.captures is not None:
+            self._links = links_of(drill.captures, lab.fabric, drill.timeline.faults)
+            self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._folder.mkdir()
+        with (self._folder / "captures.json").open("wb") as found, (self._folder / "stderr").open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "testbed.kernel.capturing"],
+                stdin=subprocess.PIPE,
+                stdout=found,
+                stderr=log,
+                pass_fds={self._spaces[link.upper.node].fd for link in self._links},
+                env=os.environ | {"PYTHONPATH": str(_ROOT)},
+            )
+
+    def begin(self, start_ns: int) -> None:
+        """Say when: traffic starts at ``start_ns``."""
+        if self._process is None or self._drill.captures is None:
+            return
+        timeline = self._drill.timeline
+        taps = [
+            TapOrder(link.name, link.upper.node, self._spaces[link.upper.node].fd, link.upper.name, link.rate_bps)
+            for link in self._links
+        ]
+        windows = [
+            WindowOrder(str(self._folder / f"{w.name}.pcapng"), start_ns + w.start_ns, start_ns + w.end_ns)
+            for w in windows_of(self._drill.captures, timeline.faults, timeline.end_ns)
+        ]
+        order = Order(taps, windows, self._drill.captures.snap_bytes, f"hpn {versions.HPN}")
+        stdin = piped(self._process.stdin)
+        stdin.write(order.line())
+        stdin.flush()
+
+    async def end(self) -> None:
+        """Have it write what it has and wait for its end. MachineError when it did not do its work."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        piped(process.stdin).close()
+        try:
+            await asyncio.to_thread(process.wait, _CLOSING_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        log = self._folder / "stderr"
+        said = log.read_text(errors="replace").strip()
+        if said or not (self._folder / "captures.json").stat().st_size:
+            last = said.splitlines()[-1] if said else f"not done {_CLOSING_S:g} s after the run; capture fewer links"
+            raise MachineError(f"the capture ended early: {last}")
+        log.unlink()
+
+    def kill(self) -> None:
+        """End it whatever it does, when the run ends without it."""
+        if self._process is not None:
+            self._process.kill()

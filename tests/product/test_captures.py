@@ -1,0 +1,65 @@
+"""A drill's captures: what passed on a link around its cut and its repair, read by tshark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.product.hpn import Hpn, skip_without_sandbox
+
+DRILL = """\
+drill: captured
+summary: one link is cut and repaired, captured around both
+topology: tiny
+workload: {load: 5 %}
+capture: {links: [p0.s0.h0.r0], before: 40 ms, after: 60 ms}
+timeline:
+  healthy: 500 ms
+  faults:
+    - {id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 600 ms, for: 1 s}
+expect:
+  - worst_outage: {below: 10 s, edge: failure}
+"""
+BEFORE_NS, AFTER_NS, LATE_NS = 40_000_000, 60_000_000, 500_000_000  # a busy machine injects late
+FILES = {"inject": "1-cut-failure.pcapng", "restore": "2-cut-repair.pcapng"}
+
+
+def _seen(file: Path, *filters: str) -> list[tuple[int, str]]:
+    """Packets in a file: when, and on which link."""
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        pytest.skip("tshark is not installed")
+    fields = ["-e", "frame.time_epoch", "-e", "frame.interface_name"]
+    command = [tshark, "-r", str(file), "-T", "fields", *fields, *filters]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    pairs = (line.split() for line in lines)
+    return [(int(seconds) * 10**9 + int(part), link) for at, link in pairs for seconds, part in [at.split(".")]]
+
+
+def test_a_cut_link_falls_silent_in_the_capture_and_its_sibling_does_not(tmp_path: Path) -> None:
+    skip_without_sandbox()
+    (tmp_path / "captured.yaml").write_text(DRILL)
+    Hpn(tmp_path).run("drill", "run", "captured.yaml", "--out", "out", code=None)
+    folder = tmp_path / "out" / "captured"
+    captures = folder / "captures"
+    assert sorted(path.name for path in captures.iterdir()) == [*FILES.values(), "captures.json"]
+    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    edges = {event["what"]: event["at_ns"] for event in events if event["kind"] == "fault"}
+    for edge, name in FILES.items():
+        file = captures / name
+        every = _seen(file)
+        assert edges[edge] - LATE_NS < every[0][0] < edges[edge]
+        assert edges[edge] < every[-1][0] < edges[edge] + AFTER_NS + LATE_NS
+        assert _seen(file, "-Y", "_ws.malformed || _ws.expert.severity >= error") == []
+        counts = {link: sum(link == seen for _, seen in every) for link in ("p0.s0.h0.r0.0", "p0.s0.h0.r0.1")}
+        told = json.loads((captures / "captures.json").read_text())
+        assert counts == {row["link"]: row["packets"] for row in told if row["file"] == name}
+    data = _seen(captures / FILES["inject"], "-Y", "infiniband")
+    cut = [at_ns for at_ns, link in data if link == "p0.s0.h0.r0.0"]
+    sibling = [at_ns for at_ns, link in data if link == "p0.s0.h0.r0.1"]
+    assert cut[-1] < edges["injected"] < sibling[-1]
+    assert len(sibling) > 10

@@ -23,6 +23,7 @@ class ControlKind:
     parameters: type[Parameters]
     usual: ParameterSet
     marked: bool  # it does nothing unless switches mark
+    granted: bool = False  # receivers send grants, which the engine of jobs does not carry
 
     def make(self, line_rate_bps: float, scale: Scale, parameters: Parameters) -> CongestionControl:
         """The control of one queue pair behind a lab's port of ``line_rate_bps``; ``parameters`` are real links'."""
@@ -42,6 +43,7 @@ CONTROLS = Registry(
             AdmissionParameters,
             NCCL_4MB,
             False,
+            True,
         ),
     ],
     of=ControlKind,

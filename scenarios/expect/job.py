@@ -106,9 +106,8 @@ def _metric(
     sentence: Callable[[Expectation], str] | None = None,
 ) -> Metric:
     shape = Shape.YES_NO if unit is Unit.YES else Shape.LIMITS
-    return Metric(
-        key, unit, takes, slowed, Needs(Traffic.JOB, fault=fault), summary, from_metrics(_of_job(measure)), shape
-    )
+    needs = Needs(Traffic.JOB, fault=fault)
+    return Metric(key, unit, takes, slowed, needs, summary, from_metrics(_of_job(measure)), shape, sentence)
 
 
 WRONG_RESULTS = _metric(

@@ -65,7 +65,7 @@ def _job(job: Job, fabric: Fabric) -> list[str]:
     return [
         f"a job of {len(plan.programs) - len(plan.background)} GPUs, again and again: {_work(job.work)}",
         f"{len(plan.queue_pairs)} queue pairs ({job.queue_pairs} a connection), {job.recovery},"
-        f" congestion control {job.congestion}, source ports {job.source_ports}",
+        f" congestion control {job.congestion_name}, source ports {job.source_ports}",
         f"a queue pair dies after {patience_s:.3g} s without an acknowledgement (timer {job.retry_timer},"
         f" timeout {job.ib_timeout}, {job.retry_count} retries), and the job with it",
     ]

@@ -12,8 +12,9 @@ from testbed.errors import InputError
 from testbed.fabric.model import Fabric
 from traffic.collectives.places import CrossRail
 from traffic.collectives.program import Send
+from traffic.congestion.control import Parameters
 from traffic.congestion.scale import Scale
-from traffic.congestion.sets import PARAMETERS
+from traffic.congestion.sets import LINE_RATE
 from traffic.flow import MAX_FLOWS, FlowSpec, default_sports
 from traffic.framing import wire_bytes
 from traffic.job.collective import CollectiveWork
@@ -72,7 +73,9 @@ class Job:
     ib_timeout: int = 14
     retry_count: int = 7
     window_packets: int = 256
-    congestion: str = "line-rate"  # key of PARAMETERS
+    congestion: Parameters = LINE_RATE.values
+    congestion_name: str = LINE_RATE.name
+    stretch: float | None = None  # congestion control's times, against real ones; None: as much as rates are slower
     nvlink_bps: float = NVLINK_BPS
     tick_ns: int = 500_000
     slower: int = 1  # a slow kernel gets a so-many-th of the rates and of the sizes
@@ -106,13 +109,19 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
         queue_pairs=tuple(_queue_pairs(job, laid_out, fabric)),
         transport=job.transport,
         acks=AckPolicy(_ACK_PACKETS, min(_ACK_DELAY_NS, job.transport.timer.wait_ns(0) // 4)),
-        control=PARAMETERS[job.congestion].values,
-        scale=Scale.similar(fabric.spec.scale * job.slower),
+        control=job.congestion,
+        scale=_scale(job, fabric),
         slower=job.slower,
         choice=job.choice,
         split=job.split,
         tick_ns=job.tick_ns,
     )
+
+
+def _scale(job: Job, fabric: Fabric) -> Scale:
+    """What becomes of the parameters of congestion control, which are written for real links."""
+    slower = fabric.spec.scale * job.slower
+    return Scale(slower, slower if job.stretch is None else job.stretch * job.slower)
 
 
 def _laid_out(job: Job, fabric: Fabric) -> LaidOut:

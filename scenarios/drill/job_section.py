@@ -9,13 +9,14 @@ from pydantic import ConfigDict, Field
 
 from scenarios.drill.job import MAX_QUEUE_PAIRS, Job, Saving, Work
 from scenarios.drill.model import PATH_MTUS
-from testbed.fabric.spec import Rate, Strict
+from testbed.fabric.marking import marker_of
+from testbed.fabric.spec import FabricSpec, Rate, Strict
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Plain, Where, shorten
 from testbed.files.units import Duration, duration, size
 from testbed.files.words import OneOf
 from traffic.collectives.registry import COLLECTIVES, KINDS
-from traffic.congestion.sets import PARAMETERS
+from traffic.congestion.written import Chosen, written
 from traffic.job.collective import GROUPINGS, CollectiveWork
 from traffic.job.messages import MESSAGE_PATTERNS, MessageWork
 from traffic.job.placement import ORDERS
@@ -59,7 +60,8 @@ class JobSection(Strict):
     ib_timeout: int = Field(default=_JOB.ib_timeout, ge=1, le=31)
     retry_count: int = Field(default=_JOB.retry_count, ge=0, le=7)
     window: int = Field(default=_JOB.window_packets, ge=1, le=65_536)
-    congestion: Annotated[str, OneOf(PARAMETERS)] = _JOB.congestion
+    congestion: object = _JOB.congestion_name
+    stretch: float | None = Field(default=None, gt=0, le=1e6)
     nvlink_rate: Rate = int(_JOB.nvlink_bps)
     tick: Annotated[int, duration("100 us", "20 ms")] = _JOB.tick_ns
 
@@ -129,8 +131,8 @@ class CheckpointsSection(Strict):
     storage: list[str] = Field(min_length=1, examples=["[p0.s1.h1]"])
 
 
-def job_of(mistakes: Mistakes) -> Job | None:
-    """The job of a document; None when it has none, or one that is not right."""
+def job_of(mistakes: Mistakes, spec: FabricSpec | None) -> Job | None:
+    """The job of a document for a topology; None when it has none, or one that is not right."""
     if "job" not in mistakes.document.data:
         return None
     data = mistakes.document.section("job")
@@ -141,7 +143,8 @@ def job_of(mistakes: Mistakes) -> Job | None:
         return None
     given = data if isinstance(data, dict) else {}
     work, saving = _work(mistakes, given), _saving(mistakes, given.get("checkpoints"))
-    if work is None or (saving is None and section.checkpoints is not None):
+    chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
+    if work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
     return Job(
         work=work,
@@ -161,10 +164,22 @@ def job_of(mistakes: Mistakes) -> Job | None:
         ib_timeout=section.ib_timeout,
         retry_count=section.retry_count,
         window_packets=section.window,
-        congestion=section.congestion,
+        congestion=chosen.values,
+        congestion_name=chosen.name,
+        stretch=section.stretch,
         nvlink_bps=section.nvlink_rate,
         tick_ns=section.tick,
     )
+
+
+def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> Chosen | None:
+    """The congestion control that is asked for; None when it is not right, or nobody can tell."""
+    if spec is None:
+        return None
+    chosen, problems = written(given, spec.nic_port_rate, marker_of(spec))
+    for where, text in problems:
+        mistakes.add(("job", "congestion", *where), f"job.congestion: {text}")
+    return None if problems else chosen
 
 
 def _work(mistakes: Mistakes, job: Mapping[str, Plain]) -> Work | None:

@@ -5,6 +5,7 @@ Changes when something more follows from what arrives, from time that passes or 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Protocol
@@ -74,6 +75,8 @@ class Carrier:
             nic: tuple(Outlet[Sender](rate, setup.transport.path_mtu) for rate in rates)
             for nic, rates in setup.port_rate_bps.items()
         }
+        self._turns = deque(outlet for outlets in self._outlets.values() for outlet in outlets)
+        self._stopped = False
         self._ports: dict[int, int] = {}  # of connections of path control: 2 x flow for data, 2 x flow + 1 for ACKs
         self._timers: list[tuple[int, int, Sender | Receiver]] = []  # heap; an entry may be too early, never too late
         self._armed: dict[int, int] = {}  # by identity: the earliest entry of each
@@ -83,7 +86,7 @@ class Carrier:
     @property
     def busy(self) -> bool:
         """Something waits for its turn to be sent."""
-        return any(outlet.busy for outlets in self._outlets.values() for outlet in outlets)
+        return not self._stopped and any(outlet.busy for outlet in self._turns)
 
     def begin(self, now_ns: int) -> None:
         """Start the job."""
@@ -91,7 +94,8 @@ class Carrier:
         self.ranks.start(now_ns)
 
     def stop(self) -> None:
-        """Post nothing more; what is posted goes on."""
+        """Post and send nothing more; what arrives is still taken and answered."""
+        self._stopped = True
         self.ranks.stop()
 
     def set_ports(self, ports: Mapping[int, int], now_ns: int) -> None:
@@ -143,12 +147,15 @@ class Carrier:
         self._now_ns = now_ns
         self._fire(now_ns)
         self.ranks.on_timer(now_ns)
-        for outlets in self._outlets.values():
-            for outlet in outlets:
-                for sender, runs in outlet.serve(now_ns, until_ns):
-                    for run in runs:
-                        self._wire.data(sender, run, now_ns)
-                    self._arm(sender)
+        if self._stopped:
+            return
+        # Nobody is always the first to send in a tick: the first finds the shortest queue, and is marked the least.
+        self._turns.rotate(-1)
+        for outlet in self._turns:
+            for sender, runs in outlet.serve(now_ns, until_ns):
+                for run in runs:
+                    self._wire.data(sender, run, now_ns)
+                self._arm(sender)
 
     def next_ns(self) -> int | None:
         """When ``tick`` is due although nothing arrives and nothing waits; None: never. May be too early."""
@@ -191,7 +198,8 @@ class Carrier:
             _, _, end = heappop(self._timers)
             self._armed.pop(id(end), None)
             if isinstance(end, Sender):
-                self._ended(end, end.on_timer(now_ns), now_ns)
+                if not self._stopped:
+                    self._ended(end, end.on_timer(now_ns), now_ns)
             else:
                 self._receiver_timer(end, now_ns)
 

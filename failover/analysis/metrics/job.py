@@ -38,7 +38,7 @@ def job_metrics(
         iterations=iterations,
         mean_ms=float(np.mean(healthy)) if healthy else 0.0,
         spans=tuple(_span_results(facts, spans)),
-        messages=_messages(messages),
+        messages=_messages(messages[messages["completed_ns"] <= end_ns]),
         edges=tuple(_edge(edge, iterations, (start_ns, first_ns, end_ns), settings) for edge in edges),
         packets=facts.packets,
         packets_again=facts.packets_again,

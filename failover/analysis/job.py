@@ -124,9 +124,9 @@ class JobMetrics:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Why nothing can be said."""
-        if self.iterations or self.died_at_ns is not None:
+        if self.iterations or self.messages.count or self.died_at_ns is not None:
             return ()
-        return ("no iteration of the job ended: nothing was measured",)
+        return ("no message of the job was completed: nothing was measured",)
 
     @property
     def wrong(self) -> int:

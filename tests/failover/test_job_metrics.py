@@ -24,7 +24,9 @@ FACTS = JobFacts(
 )
 
 
-def told(times_ms: list[tuple[float, float]], *edges_ms: float, end_ms: float = 4000, wrong: int = 0) -> JobMetrics:
+def told(
+    times_ms: list[tuple[float, float]], *edges_ms: float, end_ms: float = 4000, wrong: int = 0, messages: int = 100
+) -> JobMetrics:
     """Of iterations from begin to end at rank 0, rank 1 being 1 ms later in both."""
     spans = np.zeros(4 * len(times_ms), SPAN)
     for at, (begin, end) in enumerate(times_ms):
@@ -37,9 +39,9 @@ def told(times_ms: list[tuple[float, float]], *edges_ms: float, end_ms: float = 
         Edge("cut", EdgeKind.FAILURE, 0, round(at * MS), round(at * MS), round(until * MS), ())
         for at, until in zip(edges_ms, ends, strict=True)
     ]
-    messages = np.zeros(100, MESSAGE)
-    messages["bytes"], messages["completed_ns"] = 1000, np.arange(1, 101) * MS
-    return job_metrics(FACTS, spans, messages, edges, (0, round(end_ms * MS)), Settings())
+    sent = np.zeros(messages, MESSAGE)
+    sent["bytes"], sent["completed_ns"] = 1000, np.arange(1, messages + 1) * MS
+    return job_metrics(FACTS, spans, sent, edges, (0, round(end_ms * MS)), Settings())
 
 
 def every(ms: float, until_ms: float, begin_ms: float = 0) -> list[tuple[float, float]]:
@@ -85,5 +87,6 @@ def test_wrong_blocks_of_all_ranks_are_counted() -> None:
     assert told(every(100, 1000), wrong=2).wrong == 20
 
 
-def test_a_job_of_which_no_iteration_ended_says_nothing() -> None:
-    assert told([]).doubts == ("no iteration of the job ended: nothing was measured",)
+def test_a_job_of_which_no_message_arrived_says_nothing() -> None:
+    assert told([]).doubts == ()
+    assert told([], messages=0).doubts == ("no message of the job was completed: nothing was measured",)

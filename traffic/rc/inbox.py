@@ -6,6 +6,7 @@ A packet's payload is stood for by its word (``traffic.rc.packets``), so memory 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,24 +32,26 @@ _ENDS = _TAGGED + bytes((Opcode.WRITE_LAST, Opcode.WRITE_ONLY))
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """Consecutive packets of WRITEs: an array each, of equal length, that nobody changes any more.
+    """Consecutive packets of WRITEs: sequences of equal length that nobody changes any more.
 
-    ``size_bytes`` of the payload without pad; ``address`` and ``immediate`` count where the opcode has them.
+    ``sizes`` in bytes of the payload without pad; ``addresses`` and ``immediates`` count where the opcode has them.
     """
 
-    opcode: NDArray[np.uint8]
-    size_bytes: NDArray[np.int64]
-    word: NDArray[np.uint64]
-    address: NDArray[np.uint64]
-    immediate: NDArray[np.uint32]
+    opcodes: bytes
+    sizes: Sequence[int]
+    words: NDArray[np.uint64]
+    addresses: Sequence[int]
+    immediates: Sequence[int]
 
     def __len__(self) -> int:
-        return len(self.opcode)
+        return len(self.opcodes)
 
     def part(self, start: int, stop: int) -> Packets:
         """Those from ``start`` to before ``stop``."""
+        if stop - start == len(self.opcodes):
+            return self
         of = slice(start, stop)
-        return Packets(self.opcode[of], self.size_bytes[of], self.word[of], self.address[of], self.immediate[of])
+        return Packets(self.opcodes[of], self.sizes[of], self.words[of], self.addresses[of], self.immediates[of])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ class Inbox:
         return delivery
 
     def _deliver(self, packets: Packets, delivery: Delivery) -> None:
-        opcodes, sizes = packets.opcode.tobytes(), packets.size_bytes.tolist()
+        opcodes, sizes = packets.opcodes, packets.sizes
         start = 0
         while start < len(opcodes):
             piece = (_BEGINS if self._address is None else _GOES_ON).match(opcodes, start)
@@ -120,10 +123,10 @@ class Inbox:
                 return
             self._write(packets, start, stop, sizes[stop - 1], delivery)
             if ends:
-                self._arrive(int(packets.immediate[stop - 1]) if opcodes[stop - 1] in _TAGGED else None, delivery)
+                self._arrive(packets.immediates[stop - 1] if opcodes[stop - 1] in _TAGGED else None, delivery)
             start = stop
 
-    def _sound(self, sizes: list[int], ends: bool) -> bool:
+    def _sound(self, sizes: Sequence[int], ends: bool) -> bool:
         """All payloads are whole; but the last of a message has what is left."""
         rest = len(sizes) - sizes.count(self._path_mtu)
         return rest == 0 or (rest == 1 and ends and 0 < sizes[-1] < self._path_mtu)
@@ -131,9 +134,9 @@ class Inbox:
     def _write(self, packets: Packets, start: int, stop: int, last_size: int, delivery: Delivery) -> None:
         """Packets of one message."""
         if self._address is None:
-            self._address, self._size = int(packets.address[start]), 0
+            self._address, self._size = packets.addresses[start], 0
         size = (stop - start - 1) * self._path_mtu + last_size
-        delivery.written.append(Written(self._address + self._size, packets.word[start:stop], size))
+        delivery.written.append(Written(self._address + self._size, packets.words[start:stop], size))
         self._size += size
         self.bytes_ += size
 

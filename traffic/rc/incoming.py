@@ -1,15 +1,16 @@
-"""A batch of received packets becomes runs and replies: full-size writes with numpy, all else one at a time."""
+"""A large batch of received packets becomes runs and replies: full-size writes with numpy, all else one at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from traffic import wire
 from traffic.framing import BTH_BYTES, ICRC_BYTES
+from traffic.rc.arrivals import Arrivals, ArrivedRun
+from traffic.rc.fewread import FewReader
 from traffic.rc.icrc import EXTENSIONS, WriteIcrc
 from traffic.rc.inbox import Packets
 from traffic.rc.packets import (
@@ -46,33 +47,7 @@ _FILL_WORD = np.uint64(int.from_bytes(bytes([wire.FILL] * 8), "little"))
 _QPN_BITS = 24
 _ZERO = np.zeros(1, np.intp)
 _FEW = 5  # packets of a layout up to which one at a time is faster
-
-
-@dataclass(frozen=True, slots=True)
-class ArrivedRun:
-    """Intact packets with consecutive PSNs for one queue pair, in the order they arrived.
-
-    ``owner`` is that of the batch; ``psn`` (24 bits) of the first packet; ``ack_requested`` by any of them; ``marked``
-    of them by a switch (CE); ``rows`` are their places in the batch.
-    """
-
-    owner: int
-    qpn: int
-    psn: int
-    ack_requested: bool
-    marked: int
-    rows: npt.NDArray[np.intp]
-    packets: Packets
-
-
-@dataclass(frozen=True, slots=True)
-class Arrivals:
-    """What a batch brought."""
-
-    runs: list[ArrivedRun]
-    replies: list[tuple[int, Packet]]  # acknowledgements and CNPs, intact, each with its place in the batch
-    damaged: int  # packets with a wrong ICRC
-    foreign: int  # of no kind known here
+_SMALL = 24  # and of a batch
 
 
 class _Found:
@@ -89,10 +64,14 @@ class _Found:
         self.replies: list[tuple[int, Packet]] = []
         self.foreign = 0
 
-    def packets(self, rows: Which) -> Packets:
+    def packets(self, rows: npt.NDArray[np.intp]) -> Packets:
         """The writes at ``rows``."""
         return Packets(
-            self.opcode[rows], self.size_bytes[rows], self.word[rows], self.address[rows], self.immediate[rows]
+            self.opcode[rows].tobytes(),
+            self.size_bytes[rows].tolist(),
+            self.word[rows],
+            self.address[rows].tolist(),
+            self.immediate[rows].tolist(),
         )
 
 
@@ -107,6 +86,7 @@ class FrameReader:
         self.row_bytes = BTH_BYTES + EXTENSIONS[-1] + path_mtu + ICRC_BYTES
         self._path_mtu = path_mtu
         self._ips = tuple(ips)
+        self._few = FewReader(ips)
         self._icrc = WriteIcrc(path_mtu)
         self._destinations = {
             extension: np.array([self._icrc.of_destination(extension, ip) for ip in ips], np.uint32)
@@ -120,6 +100,8 @@ class FrameReader:
 
     def read(self, batch: Batch) -> Arrivals:
         """Take a batch apart; its owners are indexes in ``ips``."""
+        if len(batch.lengths) <= _SMALL:
+            return self._few.read(batch)
         raw = np.ascontiguousarray(batch.rows[:, :_HEAD_BYTES])
         head = raw.view(_HEAD)[:, 0]
         full = batch.lengths == self._full_bytes[head["opcode"]]
@@ -198,15 +180,12 @@ def _runs(batch: Batch, head: npt.NDArray[np.void], found: _Found) -> list[Arriv
     packets = found.packets(rows)
     stops = [*starts[1:].tolist(), len(rows)]
     about = zip(key[starts].tolist(), numbers[starts].tolist(), asked.tolist(), marked.tolist(), strict=True)
+    places = rows.tolist()
     return [
         ArrivedRun(
             *(owner_qpn >> _QPN_BITS, owner_qpn & wire.QPN_MASK, number & wire.PSN_MASK, ask, marks),
-            rows[start:stop],
-            _part(packets, slice(start, stop)),
+            places[start:stop],
+            packets.part(start, stop),
         )
         for start, stop, (owner_qpn, number, ask, marks) in zip(starts.tolist(), stops, about, strict=True)
     ]
-
-
-def _part(p: Packets, which: slice) -> Packets:
-    return Packets(p.opcode[which], p.size_bytes[which], p.word[which], p.address[which], p.immediate[which])

@@ -13,9 +13,10 @@ from collections import Counter
 from testbed.errors import MachineError
 from traffic import wire
 from traffic.framing import ip_bytes
+from traffic.rc.entries import U64, Entry, ready_entry, run_entry
 from traffic.rc.packets import RETH_BYTES, Envelope, pack_ack, pack_cnp
 from traffic.rc.requester import Run
-from traffic.rc.writer import U64, Entry, FrameWriter
+from traffic.rc.writer import FrameWriter
 from traffic.sendmmsg import PacketRows
 
 _AGAIN, _INTERRUPTED = errno.EAGAIN, errno.EINTR
@@ -64,15 +65,17 @@ class Outgoing:
 
     def add(self, path: int, run: Run, words: U64, sent_ns: int) -> None:
         """Send ``run``, each packet with its word, all said to leave at ``sent_ns``. ValueError without room."""
-        self._add(path, self._writer.of_run(path, run, words, sent_ns))
+        self._add(path, run_entry(path, run, words, sent_ns, self._path_mtu))
 
     def add_ack(self, path: int, psn: int, syndrome: int, msn: int) -> None:
         """Send an acknowledgement or NAK of ``psn`` with the messages completed so far. ValueError without room."""
-        self._add(path, self._writer.of_packet(path, pack_ack(self._writer.envelopes[path], psn, syndrome, msn)))
+        to = self._writer.envelopes[path]
+        self._add(path, ready_entry(path, to, pack_ack(to, psn, syndrome, msn), self._path_mtu))
 
     def add_cnp(self, path: int) -> None:
         """Send a congestion notification. ValueError without room."""
-        self._add(path, self._writer.of_packet(path, pack_cnp(self._writer.envelopes[path])))
+        to = self._writer.envelopes[path]
+        self._add(path, ready_entry(path, to, pack_cnp(to), self._path_mtu))
 
     def _add(self, path: int, entry: Entry) -> None:
         if entry.count > self.room or entry.count != len(entry.words):

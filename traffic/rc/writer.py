@@ -11,26 +11,22 @@ import numpy.typing as npt
 
 from traffic import wire
 from traffic.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, ip_bytes
+from traffic.rc.entries import Entry
+from traffic.rc.fewwrite import FewWriter, place_odd
 from traffic.rc.icrc import EXTENSIONS, WriteIcrc
 from traffic.rc.packets import (
     PAYLOAD_HEAD_BYTES,
     R_KEY,
     RETH_BYTES,
-    WITH_IMMEDIATE,
-    WITH_RETH,
     Envelope,
     Opcode,
-    Reth,
     extension_bytes,
     pack_ip,
     pack_payload,
-    pack_write,
 )
-from traffic.rc.requester import Run
 from traffic.sendmmsg import HEAD_BYTES, PacketRows, sockaddr
 
 I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 Record = npt.NDArray[np.void]
 
 _COMMON = IP_UDP_BYTES + BTH_BYTES  # what every head begins with
@@ -59,25 +55,7 @@ _OF_KIND = {
 _OPCODES = tuple(_OF_KIND.get(kind, Opcode.WRITE_MIDDLE) for kind in range(8))
 _EXTENSIONS = tuple(extension_bytes(opcode) for opcode in _OPCODES)
 
-_NO_WORD = np.zeros(1, np.uint64)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Packets to write: a run of one path or, with ``ready``, one packet that is complete."""
-
-    numbers: tuple[int, int, int, int, int, int, int, int, int]
-    """Path, PSN, index of the first in its message, count, packets and bytes of the message, immediate or -1, send
-    time, whether the last asks for an acknowledgement in any case."""
-
-    address: int
-    words: U64
-    ready: bytes = b""
-
-    @property
-    def count(self) -> int:
-        """Packets."""
-        return self.numbers[3]
+_SMALL = 20  # packets of a tick up to which one at a time is faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +68,7 @@ class _Packets:
     varying: Record
     size: I64  # of its message, in bytes
     immediate: I64  # -1: none
-    address: U64
+    address: npt.NDArray[np.uint64]
     odd: npt.NDArray[np.bool_]  # its payload is shorter than the path MTU
 
     def of(self, which: I64 | slice) -> _Packets:
@@ -112,6 +90,7 @@ class FrameWriter:
         self._counting = np.arange(rows.capacity)
         self._paths = np.zeros(16, _PATH)
         self._icrc = WriteIcrc(path_mtu)
+        self._few = FewWriter(rows, path_mtu)
         self._tabulate()
 
     def _tabulate(self) -> None:
@@ -139,6 +118,7 @@ class FrameWriter:
     def move_path(self, path: int, envelope: Envelope) -> None:
         """What is written for ``path`` from now on has another envelope."""
         self.envelopes[path] = envelope
+        self._few.set_path(path, envelope, int(self._paths["ack_every"][path]))
         bth = bytes([0, wire.BTH_FLAGS, *wire.P_KEY.to_bytes(2, "big"), 0, *envelope.qpn.to_bytes(3, "big"), *bytes(4)])
         row = self._paths[path : path + 1]
         row["head"] = np.frombuffer(pack_ip(envelope, bth), np.uint8)
@@ -149,21 +129,10 @@ class FrameWriter:
             varying = self._icrc.of_columns(extension, 0, headers) ^ self._icrc.of_sources(extension, source)
             row["icrc"][:, layout] = varying ^ np.uint32(self._icrc.of_destination(extension, envelope.dst_ip))
 
-    def of_run(self, path: int, run: Run, words: U64, sent_ns: int) -> Entry:
-        """A run as an entry: each of its packets with its word, all said to leave at ``sent_ns``."""
-        request = run.request
-        packets = -(-request.size_bytes // self._path_mtu)
-        immediate = -1 if request.immediate is None else request.immediate
-        place = (path, run.psn & wire.PSN_MASK, run.first, run.count, packets)
-        return Entry((*place, request.size_bytes, immediate, sent_ns, run.ack_last), request.address, words)
-
-    def of_packet(self, path: int, udp_payload: bytes) -> Entry:
-        """An entry of one packet that is complete after UDP, such as a reply."""
-        numbers = (path, 0, 1, 1, 3, 3 * self._path_mtu, -1, 0, 0)  # its row is written as if it were a MIDDLE first
-        return Entry(numbers, 0, _NO_WORD, pack_ip(self.envelopes[path], udp_payload))
-
     def write(self, first: int, entries: Sequence[Entry]) -> int:
         """Fill rows from ``first`` on with at least one entry; the row behind the last."""
+        if sum(entry.count for entry in entries) <= _SMALL:
+            return self._few.write(first, entries)
         packets = self._spread(entries)
         end = first + len(packets.path)
         self._write_full(slice(first, end), packets)
@@ -171,13 +140,15 @@ class FrameWriter:
             extended = np.flatnonzero(packets.extension == extension)
             if len(extended):
                 self._extend(first + extended, extension, packets.of(extended))
-        for k in np.flatnonzero(packets.odd).tolist():
-            self._write_odd(first + k, packets.of(slice(k, k + 1)))
+        odd = set(np.flatnonzero(packets.odd).tolist())
         at = first
         for entry in entries:
+            last = at + entry.count - 1
             if entry.ready:
                 self._rows.place(at, entry.ready)
-            at += entry.count
+            elif last - first in odd:
+                self._write_odd(last, packets.of(slice(last - first, last - first + 1)), entry)
+            at = last + 1
         return end
 
     def _spread(self, entries: Sequence[Entry]) -> _Packets:
@@ -231,22 +202,10 @@ class FrameWriter:
         heads[rows, _COMMON:start] = raw
         self._icrcs[rows] ^= self._icrc.of_columns(extension, BTH_BYTES, raw)
 
-    def _write_odd(self, row: int, packet: _Packets) -> None:
+    def _write_odd(self, row: int, packet: _Packets, entry: Entry) -> None:
         """The one packet of ``packet``, the last of a message whose size is no multiple of the path MTU."""
-        opcode, psn = _OPCODES[int(packet.kind[0])], int(packet.varying["psn"][0])
-        to, size = self.envelopes[int(packet.path[0])], int(packet.size[0])
         word, sent_ns = int(packet.varying["word"][0]), int(packet.varying["sent_ns"][0])
-        payload_bytes = size % self._path_mtu
-        udp_payload = pack_write(
-            to,
-            opcode,
-            psn,
-            pack_payload(word, sent_ns, payload_bytes),
-            ack_requested=True,
-            reth=Reth(int(packet.address[0]), size) if opcode in WITH_RETH else None,
-            immediate=int(packet.immediate[0]) if opcode in WITH_IMMEDIATE else None,
-        )
-        whole = pack_ip(to, udp_payload)
-        head = _COMMON + extension_bytes(opcode) + PAYLOAD_HEAD_BYTES
-        fill = max(payload_bytes - PAYLOAD_HEAD_BYTES, 0)
-        self._rows.place(row, whole[:head], fill, whole[head + fill :])
+        payload = pack_payload(word, sent_ns, entry.numbers[5] % self._path_mtu)
+        psn = int(packet.varying["psn"][0]) & wire.PSN_MASK
+        opcode = _OPCODES[int(packet.kind[0])]
+        place_odd(self._rows, row, self.envelopes[entry.numbers[0]], opcode, psn, payload, entry)

@@ -15,7 +15,8 @@ from testbed.kernel.ns import NetNs
 from traffic.flow import requester_qpn, responder_qpn
 from traffic.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES
 from traffic.messages import NicSpec
-from traffic.rc.incoming import Arrivals, FrameReader
+from traffic.rc.arrivals import Arrivals
+from traffic.rc.incoming import FrameReader
 from traffic.rc.outgoing import Outgoing
 from traffic.rc.packets import CNP_BYTES, Envelope
 from traffic.rc.requester import Run

@@ -65,11 +65,11 @@ def packets_of(run: Run, transport: Transport) -> Iterator[Wire]:
 
 def batch(packets: list[Wire]) -> Packets:
     return Packets(
-        np.array([packet.opcode for packet in packets], np.uint8),
-        np.array([packet.size for packet in packets], np.int64),
+        bytes(packet.opcode for packet in packets),
+        [packet.size for packet in packets],
         np.array([packet.word for packet in packets], np.uint64),
-        np.array([packet.address for packet in packets], np.uint64),
-        np.array([packet.immediate for packet in packets], np.uint32),
+        [packet.address for packet in packets],
+        [packet.immediate for packet in packets],
     )
 
 

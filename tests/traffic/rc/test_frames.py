@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from socket import inet_aton
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traffic.rc import packets
+from traffic.rc import incoming, packets
+from traffic.rc import writer as writer_module
+from traffic.rc.arrivals import Arrivals
+from traffic.rc.entries import ready_entry, run_entry
 from traffic.rc.inbox import Packets
-from traffic.rc.incoming import Arrivals, FrameReader
+from traffic.rc.incoming import FrameReader
 from traffic.rc.packets import CE, WITH_IMMEDIATE, WITH_RETH, Envelope, Opcode, Reth
 from traffic.rc.requester import Run
 from traffic.rc.work import WorkRequest
@@ -97,17 +102,22 @@ def test_a_tick_of_runs_is_written_as_the_plain_codec_writes_its_packets(
     entries, expected = [], []
     for to, (run, words), ack_every in added:
         path = writer.open_path(to, ack_every)
-        entries.append(writer.of_run(path, run, words, AT))
-        entries.append(writer.of_packet(path, packets.pack_ack(to, run.psn, 0x60, 5)))
+        entries.append(run_entry(path, run, words, AT, MTU))
+        entries.append(ready_entry(path, to, packets.pack_ack(to, run.psn, 0x60, 5), MTU))
         expected += _plain(to, run, words.tolist(), ack_every)
         expected.append(packets.pack_ip(to, packets.pack_ack(to, run.psn, 0x60, 5)))
-    assert writer.write(first, entries) == first + len(expected)
-    assert [_row(rows, first + k) for k in range(len(expected))] == expected
-    names = [rows.names[first + k, 4:8].tobytes() for k in range(len(expected))]
-    assert names == [packet[16:20] for packet in expected]
+    for small in (len(expected), 0):  # as a small tick is written, and as a large one is
+        rows.heads[:], rows.names[:], rows.tails[:], rows.lengths[:] = 0xEE, 0xEE, 0xEE, 0
+        with patch.object(writer_module, "_SMALL", small):
+            assert writer.write(first, entries) == first + len(expected)
+        assert [_row(rows, first + k) for k in range(len(expected))] == expected
+        names = [rows.names[first + k, 4:8].tobytes() for k in range(len(expected))]
+        assert names == [packet[16:20] for packet in expected]
 
 
-def test_rows_are_written_anew_in_each_tick() -> None:
+@pytest.mark.parametrize("small", [0, 20])
+def test_rows_are_written_anew_in_each_tick(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
+    monkeypatch.setattr(writer_module, "_SMALL", small)
     rows = PacketRows(8, b"\x5a" * MTU)
     writer = FrameWriter(rows, MTU)
     to = Envelope("10.0.0.1", IPS[0], 0xC000, 7)
@@ -116,11 +126,11 @@ def test_rows_are_written_anew_in_each_tick() -> None:
     full = Run(WorkRequest(1, 4 * MTU, 99, 1), 0, 4, 1, again=False)
     for run in (odd, full, odd, full):
         words = np.arange(run.count, dtype=np.uint64)
-        writer.write(0, [writer.of_run(path, run, words, AT)])
+        writer.write(0, [run_entry(path, run, words, AT, MTU)])
         assert [_row(rows, k) for k in range(run.count)] == _plain(to, run, words.tolist(), 1)
     moved = replace(to, sport=0xD000, src_ip="10.0.0.9", qpn=8)
     writer.move_path(path, moved)
-    writer.write(0, [writer.of_run(path, full, words, AT)])
+    writer.write(0, [run_entry(path, full, words, AT, MTU)])
     assert [_row(rows, k) for k in range(4)] == _plain(moved, full, words.tolist(), 1)
 
 
@@ -146,8 +156,8 @@ def _plainly(arrived: Sequence[tuple[bytes, int]]) -> list[packets.Packet | None
 
 
 def _values(found: Packets) -> list[tuple[int, ...]]:
-    columns = (found.opcode, found.size_bytes, found.word, found.address, found.immediate)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    columns = (found.opcodes, found.sizes, found.words.tolist(), found.addresses, found.immediates)
+    return list(zip(*columns, strict=True))
 
 
 def _check(arrived: Sequence[tuple[bytes, int]], found: Arrivals) -> None:
@@ -155,23 +165,31 @@ def _check(arrived: Sequence[tuple[bytes, int]], found: Arrivals) -> None:
     plain = _plainly(arrived)
     rows: list[int] = []
     for run in found.runs:
-        rows += run.rows.tolist()
-        for k, (row, values) in enumerate(zip(run.rows.tolist(), _values(run.packets), strict=True)):
+        rows += run.rows
+        for k, (row, values) in enumerate(zip(run.rows, _values(run.packets), strict=True)):
             packet, owner = plain[row], arrived[row][1]
             assert packet is not None
             assert (run.owner, run.qpn, (run.psn + k) % 2**24) == (owner, packet.qpn, packet.psn)
             address = packet.reth.address if packet.reth else 0
             word = packets.read_payload(packet.payload)[0]
             assert values == (packet.opcode, len(packet.payload), word, address, packet.immediate or 0)
-        these = [plain[row] for row in run.rows.tolist()]
+        these = [plain[row] for row in run.rows]
         assert run.ack_requested == any(p is not None and p.ack_requested for p in these)
-        assert run.marked == sum(arrived[row][0][1] & 3 == CE for row in run.rows.tolist())
+        assert run.marked == sum(arrived[row][0][1] & 3 == CE for row in run.rows)
     intact = [row for row, p in enumerate(plain) if p is not None and p.intact]
     is_write = {row: p is not None and p.opcode in packets.WRITES for row, p in enumerate(plain)}
     assert sorted(rows) == [row for row in intact if is_write[row]]
     assert found.replies == [(row, plain[row]) for row in intact if not is_write[row]]
     assert found.foreign == plain.count(None)
     assert found.damaged == len(plain) - len(intact) - found.foreign
+
+
+def _read(arrived: Sequence[tuple[bytes, int]]) -> Iterator[Arrivals]:
+    """As a small batch is read, and as a large one is."""
+    reader = FrameReader(MTU, IPS)
+    for small in (len(arrived), 0):
+        with patch.object(incoming, "_SMALL", small):
+            yield reader.read(_batch(arrived, reader.row_bytes))
 
 
 def _owned(packet: bytes) -> tuple[bytes, int]:
@@ -189,8 +207,8 @@ def test_a_batch_is_read_as_the_plain_codec_reads_its_packets(
     if shuffled:
         random.shuffle(sent)
     arrived = [_owned(packet) for packet in sent]
-    reader = FrameReader(MTU, IPS)
-    _check(arrived, reader.read(_batch(arrived, reader.row_bytes)))
+    for found in _read(arrived):
+        _check(arrived, found)
 
 
 @settings(max_examples=80)
@@ -204,63 +222,60 @@ def test_damage_anywhere_is_noticed_as_the_plain_codec_notices_it(
         if data.draw(st.booleans()):
             broken[data.draw(st.integers(28, len(broken) - 1))] ^= 1 << data.draw(st.integers(0, 7))
         arrived.append(_owned(bytes(broken)))
-    reader = FrameReader(MTU, IPS)
-    _check(arrived, reader.read(_batch(arrived, reader.row_bytes)))
+    for found in _read(arrived):
+        _check(arrived, found)
 
 
 def test_every_single_bit_of_every_layout_counts() -> None:
-    to, reader = Envelope("10.0.0.1", IPS[1], 0xC111, 5), FrameReader(MTU, IPS)
+    to = Envelope("10.0.0.1", IPS[1], 0xC111, 5)
     for size, immediate in ((3 * MTU, 77), (MTU, 77), (MTU, None)):
         run = Run(WorkRequest(0, size, 2**63 + 9, immediate), 0, size // MTU, 2**24 - 1, again=False)
         for packet in _plain(to, run, range(run.count), 16):
             whole = [_owned(packet)] * 6
-            assert reader.read(_batch(whole, reader.row_bytes)).damaged == 0
+            assert [found.damaged for found in _read(whole)] == [0, 0]
             flipped = []
             for bit in range(28 * 8, len(packet) * 8):
                 broken = bytearray(packet)
                 broken[bit // 8] ^= 1 << bit % 8
                 if bit // 8 != 32:  # the byte that switches may change
                     flipped.append(_owned(bytes(broken)))
-            assert reader.read(_batch(flipped, reader.row_bytes)).runs == []
+            assert [found.runs for found in _read(flipped)] == [[], []]
 
 
 @given(st.lists(st.tuples(st.binary(max_size=400), st.integers(0, 1)), min_size=1, max_size=9))
 def test_hostile_datagrams_are_damaged_or_foreign(datagrams: list[tuple[bytes, int]]) -> None:
-    reader = FrameReader(MTU, IPS)
     arrived = [(bytes(28) + datagram, owner) for datagram, owner in datagrams]
-    found = reader.read(_batch(arrived, reader.row_bytes))
-    assert (found.runs, found.replies) == ([], [])
-    assert found.damaged + found.foreign == len(arrived)
+    for found in _read(arrived):
+        assert (found.runs, found.replies) == ([], [])
+        assert found.damaged + found.foreign == len(arrived)
 
 
 def test_a_longer_packet_is_not_taken_for_one_that_was_cut_to_fit() -> None:
-    reader = FrameReader(MTU, IPS)
     to = Envelope("10.0.0.1", IPS[0], 0xC111, 5)
     packet = packets.pack_write(to, Opcode.WRITE_MIDDLE, 0, bytes(MTU * 2), ack_requested=False)
-    found = reader.read(_batch([_owned(packets.pack_ip(to, packet))] * 8, reader.row_bytes))
-    assert found.damaged == 8
+    found = _read([_owned(packets.pack_ip(to, packet))] * 8)
+    assert [each.damaged for each in found] == [8, 8]
 
 
 def test_a_payload_that_pad_makes_full_is_read_without_its_pad() -> None:
-    reader, to = FrameReader(MTU, IPS), Envelope("10.0.0.1", IPS[0], 0xC111, 5)
+    to = Envelope("10.0.0.1", IPS[0], 0xC111, 5)
     arrived = []
     for k in range(8):
         run = Run(WorkRequest(0, MTU - 1, 0), 0, 1, k, again=False)
         arrived += [_owned(packet) for packet in _plain(to, run, [k], 1)]
-    found = reader.read(_batch(arrived, reader.row_bytes))
-    _check(arrived, found)
-    assert [run.packets.size_bytes.tolist() for run in found.runs] == [[MTU - 1] * 8]
+    for found in _read(arrived):
+        _check(arrived, found)
+        assert [list(run.packets.sizes) for run in found.runs] == [[MTU - 1] * 8]
 
 
 def test_runs_end_where_psns_are_not_consecutive_and_go_on_over_the_wrap() -> None:
-    reader = FrameReader(MTU, IPS)
     to = Envelope("10.0.0.1", IPS[0], 0xC111, 5)
     psns = [2**24 - 2, 2**24 - 1, 0, 1, 3, 4, 4, 2]
     sent = [packets.pack_write(to, Opcode.WRITE_MIDDLE, psn, bytes([90] * MTU), ack_requested=psn == 1) for psn in psns]
-    found = reader.read(_batch([_owned(packets.pack_ip(to, packet)) for packet in sent], reader.row_bytes))
-    assert [(run.psn, len(run.packets), run.ack_requested) for run in found.runs] == [
-        (2**24 - 2, 4, True),
-        (3, 2, False),
-        (4, 1, False),
-        (2, 1, False),
-    ]
+    for found in _read([_owned(packets.pack_ip(to, packet)) for packet in sent]):
+        assert [(run.psn, len(run.packets), run.ack_requested) for run in found.runs] == [
+            (2**24 - 2, 4, True),
+            (3, 2, False),
+            (4, 1, False),
+            (2, 1, False),
+        ]

@@ -17,11 +17,11 @@ def packets(*rows: tuple[int, int], address: int = 0x8000_0000_0000_0000, immedi
     """Packets of (opcode, payload bytes); words are 0, 1, 2, ..."""
     count = len(rows)
     return Packets(
-        np.array([opcode for opcode, _ in rows], np.uint8),
-        np.array([size for _, size in rows], np.int64),
+        bytes(opcode for opcode, _ in rows),
+        [size for _, size in rows],
         np.arange(count, dtype=np.uint64),
-        np.full(count, address, np.uint64),
-        np.full(count, immediate, np.uint32),
+        [address] * count,
+        [immediate] * count,
     )
 
 

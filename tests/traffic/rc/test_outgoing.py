@@ -16,7 +16,8 @@ from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
 from tests.traffic import nets
-from traffic.rc.incoming import Arrivals, FrameReader
+from traffic.rc.arrivals import Arrivals
+from traffic.rc.incoming import FrameReader
 from traffic.rc.outgoing import Outgoing
 from traffic.rc.packets import CE, ECT_0, Envelope, Opcode
 from traffic.rc.requester import Run
@@ -82,8 +83,8 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool) -
         assert (found.damaged, found.foreign) == (0, 0)
         assert before < batch.received_ns.min() <= batch.received_ns.max() < now_ns()
         for arrived in found.runs:
-            opcodes += arrived.packets.opcode.tolist()
-            words += arrived.packets.word.tolist()
+            opcodes += arrived.packets.opcodes
+            words += arrived.packets.words.tolist()
             marked += arrived.marked
         replies += [packet.opcode for _, packet in found.replies]
     assert opcodes == [6, *([7] * 38), 9, 0x0B, 6, 7, 9, 0x0B]

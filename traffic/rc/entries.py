@@ -1,0 +1,48 @@
+"""What is to be written in a tick: runs of packets, and packets that are complete already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traffic import wire
+from traffic.rc.packets import Envelope, pack_ip
+from traffic.rc.requester import Run
+
+U64 = npt.NDArray[np.uint64]
+
+_NO_WORD = np.zeros(1, np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Packets to write: a run of one path or, with ``ready``, one packet that is complete."""
+
+    numbers: tuple[int, int, int, int, int, int, int, int, int]
+    """Path, PSN, index of the first in its message, count, packets and bytes of the message, immediate or -1, send
+    time, whether the last asks for an acknowledgement in any case."""
+
+    address: int
+    words: U64
+    ready: bytes = b""
+
+    @property
+    def count(self) -> int:
+        """Packets."""
+        return self.numbers[3]
+
+
+def run_entry(path: int, run: Run, words: U64, sent_ns: int, path_mtu: int) -> Entry:
+    """A run as an entry: each of its packets with its word, all said to leave at ``sent_ns``."""
+    request = run.request
+    packets = -(-request.size_bytes // path_mtu)
+    immediate = -1 if request.immediate is None else request.immediate
+    place = (path, run.psn & wire.PSN_MASK, run.first, run.count, packets)
+    return Entry((*place, request.size_bytes, immediate, sent_ns, run.ack_last), request.address, words)
+
+
+def ready_entry(path: int, to: Envelope, udp_payload: bytes, path_mtu: int) -> Entry:
+    """One packet that is complete after UDP, such as a reply; for the rest it looks like a MIDDLE."""
+    return Entry((path, 0, 1, 1, 3, 3 * path_mtu, -1, 0, 0), 0, _NO_WORD, pack_ip(to, udp_payload))

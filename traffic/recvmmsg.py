@@ -15,7 +15,7 @@ from testbed.kernel.ns import libc
 from traffic.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
 
 _SOL_SOCKET, _SCM_TIMESTAMPNS = 1, 35
-_STAMP_BYTES, _TOS_BYTES = 32, 24  # control messages with their headers of 16 bytes
+_CONTROL_HEAD_BYTES, _STAMP_BYTES, _TOS_BYTES = 16, 32, 24  # of control messages: the head of each, and all
 _SHIFT = 4  # datagrams start 4 bytes into their row: the payload fill behind the 36 header bytes is then 8-aligned
 
 _CONTROL = np.dtype(
@@ -23,15 +23,11 @@ _CONTROL = np.dtype(
         ("length", "u8"),
         ("level", "i4"),
         ("kind", "i4"),
-        ("seconds", "i8"),  # of a receive stamp; the TOS byte is its lowest one where there is no stamp yet
+        ("seconds", "i8"),  # of a receive stamp; or its lowest byte is the TOS
         ("nanoseconds", "i8"),
-        ("tos_length", "u8"),
-        ("tos_level", "i4"),
-        ("tos_kind", "i4"),
-        ("tos", "u8"),  # the lowest byte; the rest is what was there before
     ]
 )
-"""Control messages in the kernel's order: SO_TIMESTAMPNS, then IP_RECVTOS on sockets that ask for it."""
+"""The one control message of a datagram: SO_TIMESTAMPNS, or IP_RECVTOS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,7 @@ class Batch:
     rows: npt.NDArray[np.uint8]  # (packets, row bytes): UDP payload, then whatever was there before
     lengths: npt.NDArray[np.uint32]
     sources: npt.NDArray[np.uint8]  # (packets, 6): UDP source port, IPv4 source address, as on the wire
-    received_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC
+    received_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC; 0 where TOS was asked for
     owners: npt.NDArray[np.intp]  # what ``receive`` was told of each packet's socket
     tos: npt.NDArray[np.uint8]  # DSCP and ECN; 0 where nobody asked for it
 
@@ -49,7 +45,7 @@ class Batch:
 class BatchReceiver:
     """Room for ``capacity`` datagrams of up to ``payload_bytes`` each, from several sockets; longer ones are cut.
 
-    With ``tos`` the TOS byte is read of what comes from sockets that ask for it.
+    With ``tos`` the sockets must tell the TOS byte, otherwise when a datagram came (``open_receiver``).
     """
 
     def __init__(self, capacity: int, payload_bytes: int, *, tos: bool = False) -> None:
@@ -72,7 +68,9 @@ class BatchReceiver:
         self._clock = ClockOffset()
         self._written = capacity  # rows whose headers the kernel has changed
         self._used = 0
-        self._no_tos = None if tos else np.zeros(capacity, np.uint8)
+        nothing = np.zeros(capacity, np.int64)
+        self._tos_bytes = self._controls.view(np.uint8).reshape(capacity, -1)[:, _CONTROL_HEAD_BYTES] if tos else None
+        self._no_stamps, self._no_tos = nothing, nothing.astype(np.uint8)
         self._shares: list[tuple[int, int]] = []  # owner, packets
 
     def receive(self, fd: int, owner: int) -> int:
@@ -109,9 +107,9 @@ class BatchReceiver:
             self._rows[:count],
             self._headers["length"][:count],
             self._names[:count, 2:8],
-            self._stamps(count),
+            self._stamps(count) if self._tos_bytes is None else self._no_stamps[:count],
             np.repeat(np.array(owners, np.intp), counts),
-            self._tos(count),
+            self._no_tos[:count] if self._tos_bytes is None else self._tos(count, self._tos_bytes),
         )
 
     def _stamps(self, count: int) -> npt.NDArray[np.int64]:
@@ -123,15 +121,9 @@ class BatchReceiver:
             stamps[~stamped] = time.monotonic_ns()
         return stamps
 
-    def _tos(self, count: int) -> npt.NDArray[np.uint8]:
-        if self._no_tos is not None:
-            return self._no_tos[:count]
-        control, used = self._controls[:count], self._headers["control_bytes"][:count]
-        tos = np.where(used == _STAMP_BYTES + _TOS_BYTES, control["tos"], 0)
-        unstamped = used == _TOS_BYTES
-        if unstamped.any():
-            tos[unstamped] = control["seconds"][unstamped]
-        return tos.astype(np.uint8)
+    def _tos(self, count: int, tos: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        told: npt.NDArray[np.uint8] = tos[:count] * (self._headers["control_bytes"][:count] == _TOS_BYTES)
+        return told
 
 
 class ClockOffset:

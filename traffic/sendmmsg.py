@@ -37,9 +37,9 @@ class PacketRows:
         self._headers = np.zeros(capacity, MMSGHDR)
         self._point()
         # The same memory for one packet at a time: an assignment to a view costs a tenth of one to an array.
-        self._head_bytes, self._tail_bytes = memoryview(self.heads).cast("B"), memoryview(self.tails).cast("B")
-        self._name_bytes = memoryview(self.names).cast("B")
-        self._words = memoryview(self._pieces.view(np.uint64))
+        self._head_bytes, self._tail_bytes = self.heads.data.cast("B"), self.tails.data.cast("B")
+        self._name_bytes = self.names.data.cast("B")
+        self._words = self._pieces.view(np.uint64).data
 
     def _point(self) -> None:
         """Tell the kernel's structures where everything is; only lengths change later."""

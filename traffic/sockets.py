@@ -25,13 +25,12 @@ _BUFFER_BYTES = 64 << 20
 def open_receiver(ns: NetNs, ip: str, *, tos: bool = False) -> socket.socket:
     """The socket that takes everything sent to the RoCE port of ``ip``, with kernel receive stamps. OSError.
 
-    With ``tos`` each packet's TOS byte is told too, so that congestion marks can be seen.
+    With ``tos`` each packet's TOS byte is told instead, so that congestion marks can be seen.
     """
     sock = _open(ns)
-    if tos:
-        sock.setsockopt(socket.IPPROTO_IP, _IP_RECVTOS, 1)
+    told = (socket.IPPROTO_IP, _IP_RECVTOS) if tos else (socket.SOL_SOCKET, _SO_TIMESTAMPNS)
+    sock.setsockopt(*told, 1)
     enlarge_receive(sock, _BUFFER_BYTES)
-    sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     return _bind(sock, ns, ip, ROCE_PORT)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from testbed.errors import MachineError
-from testbed.events import now_ns
 from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
@@ -75,13 +74,12 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool) -
             outgoing.add(path, run, _words(run), run.psn)
         outgoing.add_ack(path, 77, 0x60, 5)
         outgoing.add_cnp(path)
-        before = now_ns()
         assert outgoing.send() == 47
-    marked, opcodes, words, replies = 0, [], [], []
+    marked, words, replies = 0, [], []
+    opcodes: list[int] = []
     for batch, found in far.batches():
         assert set(batch.tos.tolist()) == {DSCP | (CE if marking else ECT_0)}
         assert (found.damaged, found.foreign) == (0, 0)
-        assert before < batch.received_ns.min() <= batch.received_ns.max() < now_ns()
         for arrived in found.runs:
             opcodes += arrived.packets.opcodes
             words += arrived.packets.words.tolist()

@@ -51,6 +51,19 @@ class Iteration:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanTime:
+    """One span of one rank: a line of ``spans.jsonl``."""
+
+    rank: int
+    iteration: int
+    label: str
+    kind: str
+    begin_ns: int
+    end_ns: int
+    wrong: int
+
+
+@dataclass(frozen=True, slots=True)
 class SpanResult:
     """A collective (or block of compute) over all iterations in which all of its ranks ended it, as nccl-tests tells.
 
@@ -92,7 +105,8 @@ class JobEdge:
     ``longest_ms``: the longest iteration that was under way in the window, or 0 for none; ``unfinished``: it had not
     ended when the run did, so that it is a lower bound. ``lost``: iterations that the rate before promised for the
     window less those that were done in it; less than 0 when there were more. An iteration counts with the share of it
-    that lies in a window; the one that the run cut off as if it took as long as the mean, or just until then.
+    that lies in a window; the one that the run cut off as if it took as long as the mean, or just until then; of a job
+    that died, not at all.
     """
 
     rate_before: float
@@ -120,6 +134,8 @@ class JobMetrics:
     died_at_ns: int | None  # the first queue pair that was given up, and with it the job
     died: str  # its name
     counters: Mapping[str, Mapping[str, int]]  # by NIC, then by name of ``rdma statistic show``
+    wrong: int  # blocks of results that were not what they must be, in all ranks, also where an iteration did not end
+    open_ms: float  # from the end of the last iteration, or the begin of the run, to the run's end
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -127,8 +143,3 @@ class JobMetrics:
         if self.iterations or self.messages.count or self.died_at_ns is not None:
             return ()
         return ("no message of the job was completed: nothing was measured",)
-
-    @property
-    def wrong(self) -> int:
-        """Blocks of results that were not what they must be, in all iterations and ranks."""
-        return sum(iteration.wrong for iteration in self.iterations)

@@ -2,7 +2,7 @@
 
 Changes when a file is added to it. ``metrics.json`` is the whole of ``DrillMetrics``; ``flows.jsonl`` holds the same
 per-flow results flat, one line per flow and edge, ``ports.json`` those of ports and ``transfers.jsonl`` those of
-transfers, for jq, SQLite and spreadsheets.
+transfers; of a job ``iterations.jsonl``, ``spans.jsonl`` and ``counters.json``: for jq, SQLite and spreadsheets.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from failover.analysis.job import Iteration, JobMetrics, SpanTime
 from failover.analysis.model import DrillMetrics, FlowEdgeResult
 from failover.analysis.ports import PortMetrics
 from failover.analysis.transfers import Transfer, Transfers
@@ -35,6 +36,10 @@ _VERDICT = TypeAdapter(Verdict)
 _FLOW_EDGE = TypeAdapter(FlowEdgeResult)
 _PORTS = TypeAdapter(PortMetrics)
 _TRANSFER = TypeAdapter(Transfer)
+_ITERATION = TypeAdapter(Iteration)
+_SPAN = TypeAdapter(SpanTime)
+_COUNTERS = TypeAdapter(Mapping[str, Mapping[str, int]])
+_SOMETIMES = ("ports.json", "transfers.jsonl", "iterations.jsonl", "counters.json", "spans.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +56,10 @@ class RunFolder:
         """``events.jsonl``: the timeline, one event a line."""
         _write(self.path / "events.jsonl", b"".join(_EVENT.dump_json(event) + b"\n" for event in events))
 
-    def write_metrics(self, metrics: DrillMetrics) -> None:
-        """``metrics.json`` and ``flows.jsonl``; ``ports.json`` and ``transfers.jsonl`` when there are any."""
-        files = metrics_files(metrics)
-        for name in {"ports.json", "transfers.jsonl"} - files.keys():
+    def write_metrics(self, metrics: DrillMetrics, timeline: Iterable[SpanTime] | None = None) -> None:
+        """``metrics.json`` and ``flows.jsonl``; others when there is something to be in them, as of a job."""
+        files = metrics_files(metrics, timeline)
+        for name in sorted({*_SOMETIMES} - files.keys()):
             (self.path / name).unlink(missing_ok=True)  # of an earlier analysis
         for name, content in files.items():
             _write(self.path / name, content)
@@ -87,8 +92,8 @@ class RunFolder:
         return _read(self.path / "verdict.json", _VERDICT)
 
 
-def metrics_files(metrics: DrillMetrics) -> Mapping[str, bytes]:
-    """The files of a run folder that hold what was measured, by name."""
+def metrics_files(metrics: DrillMetrics, timeline: Iterable[SpanTime] | None = None) -> Mapping[str, bytes]:
+    """The files of a run folder that hold what was measured, by name; ``timeline`` of a job's ranks."""
     lines = (
         json.dumps({"edge": result.edge.label} | _FLOW_EDGE.dump_python(flow, mode="json")) + "\n"
         for result in metrics.edges
@@ -100,12 +105,24 @@ def metrics_files(metrics: DrillMetrics) -> Mapping[str, bytes]:
         "flows.jsonl": "".join(lines).encode(),
         **ports,
         **({} if metrics.transfers is None else {"transfers.jsonl": _transfer_lines(metrics, metrics.transfers)}),
+        **({} if metrics.job is None else _job_files(metrics.job)),
+        **({} if timeline is None else {"spans.jsonl": b"".join(_SPAN.dump_json(span) + b"\n" for span in timeline)}),
     }
 
 
 def _left_out(metrics: DrillMetrics) -> set[str]:
     """Fields that a workload of even streams has nothing to say of."""
-    return {"transfers"} if metrics.transfers is None else set()
+    found = {"transfers": metrics.transfers, "job": metrics.job}
+    return {name for name, value in found.items() if value is None}
+
+
+def _job_files(job: JobMetrics) -> Mapping[str, bytes]:
+    """Iterations of all ranks, one a line, and what each NIC counted."""
+    lines = (json.dumps(_ITERATION.dump_python(each, mode="json") | {"ms": each.ms}) + "\n" for each in job.iterations)
+    return {
+        "iterations.jsonl": "".join(lines).encode(),
+        "counters.json": _COUNTERS.dump_json(job.counters, indent=2),
+    }
 
 
 def _transfer_lines(metrics: DrillMetrics, transfers: Transfers) -> bytes:

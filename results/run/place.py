@@ -21,11 +21,14 @@ _RESULTS = (
     "flows.jsonl",
     "ports.json",
     "transfers.jsonl",
+    "iterations.jsonl",
+    "spans.jsonl",
+    "counters.json",
     "records",
     "captures",
     "bonding",
 )
-_RAW = ("sent-*.bin", "received-*.bin")
+_RAW = ("sent-*.bin", "received-*.bin", "spans-*.bin", "messages-*.bin")
 _HALF = (".*.new",)
 _LOGS = ("events.jsonl", "worker-*.log")
 _MANIFEST = "manifest.json"

@@ -6,7 +6,7 @@ Changes when a drill can say something more of its job. What a job is, is in ``t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric
@@ -97,6 +97,33 @@ class Job:
             window_packets=self.window_packets,
             ack_every=_ACK_PACKETS,
         )
+
+
+def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
+    """How its queue pairs are connected, for the manifest; parameters as for real links, and their scale."""
+    timer, scale = job.transport.timer, _scale(job, fabric)
+    parameters = {f"congestion {key}": value for key, value in asdict(job.congestion).items() if value is not None}
+    return {
+        "recovery": job.recovery,
+        "retry_timer": job.retry_timer,
+        "ib_timeout": job.ib_timeout,
+        "retry_count": job.retry_count,
+        "first_wait_ms": timer.wait_ns(0) / 1e6,
+        "longest_wait_ms": timer.wait_ns(timer.retries(job.retry_count)) / 1e6,
+        "patience_ms": job.transport.patience_ns / 1e6,
+        "window_packets": job.window_packets,
+        "path_mtu": job.path_mtu,
+        "congestion": job.congestion_name,
+        **parameters,
+        "congestion_slower": scale.slower,
+        "congestion_longer": scale.longer,
+        "queue_pairs": job.queue_pairs,
+        "queue_pair_choice": job.choice,
+        "split": job.split,
+        "source_ports": job.source_ports,
+        "sizes": "real" if job.real_sizes else "lab",
+        "rates_slower": job.slower,
+    }
 
 
 def plan_of(job: Job, fabric: Fabric) -> JobPlan:

@@ -109,6 +109,11 @@ class Drill:
         """The constants of the measurement."""
         return replace(self.profile.settings, forwarding_delay_threshold_ms=self.delay_threshold_ns / 1e6)
 
+    @property
+    def tick_ns(self) -> int:
+        """How often whoever sends looks at what is due."""
+        return self.workload.tick_ns if self.job is None else self.job.tick_ns
+
     def slowed(self, times: int) -> Drill:
         """Return the drill for a slow kernel: the traffic it can carry, and what can be expected of that.
 

@@ -35,9 +35,11 @@ def _iteration_time(expectation: Expectation, metrics: DrillMetrics, job: JobMet
         if not job.iterations:
             return Figure(None, "no iteration ended")
         worst = max(job.iterations, key=lambda each: each.ms)
-        open_ended = any(cost.unfinished and cost.longest_ms > worst.ms for cost in job.edges)
-        figure_ms = max([worst.ms, *(cost.longest_ms for cost in job.edges if cost.unfinished)])
+        open_ended = job.open_ms > worst.ms
+        figure_ms = max(worst.ms, job.open_ms)
         said = f"iteration {worst.number} of {len(job.iterations)}"
+        if open_ended:
+            said = f"the last of {len(job.iterations) + 1} iterations has not ended"
         return Figure(figure_ms, said, *around(figure_ms, job.tick_ms), open_ended=open_ended)
     found = _edges(expectation, metrics, job)
     if not found:

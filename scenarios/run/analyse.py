@@ -13,8 +13,9 @@ from failover.analysis.model import DrillMetrics
 from results.run.folder import RunFolder, metrics_files, verdict_files
 from results.run.manifest import Manifest
 from results.verdict import Verdict
-from scenarios.run.judgement import judge_measured
+from scenarios.run.judgement import judge_measured, timeline_of
 from scenarios.run.kept import kept
+from scenarios.run.measured import Measured
 from testbed import versions
 from testbed.errors import InputError
 from testbed.files.document import shorten
@@ -28,6 +29,7 @@ class Analysed:
 
     run: RunFolder
     manifest: Manifest
+    measured: Measured
     metrics: DrillMetrics
     verdict: Verdict
     measured_by: str  # version of hpn
@@ -49,7 +51,7 @@ class Analysed:
             raise InputError(f"{out} is not empty; choose another --out")
         made = RunFolder(out)
         made.write_events(self.run.events())
-        made.write_metrics(self.metrics)
+        made.write_metrics(self.metrics, timeline_of(self.measured))
         made.write_verdict(self.verdict)
         wrote = {**self.manifest.versions, "hpn analysed with": self.analysed_by}
         made.write_manifest(replace(self.manifest, versions=wrote))
@@ -71,10 +73,11 @@ def analyse(run: RunFolder) -> Analysed:
     ) as error:  # facts that contradict each other in a way of their own
         what = shorten(str(error), 200, quoted=False)
         raise InputError(f"{run.path}: the records contradict each other ({what}); repeat the run") from error
-    files = {**metrics_files(metrics), **verdict_files(verdict)}
+    files = {**metrics_files(metrics, timeline_of(found.measured)), **verdict_files(verdict)}
     return Analysed(
         run=run,
         manifest=manifest,
+        measured=found.measured,
         metrics=metrics,
         verdict=verdict,
         measured_by=found.hpn,

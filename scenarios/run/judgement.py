@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from failover.analysis.hostload import is_starved
-from failover.analysis.job import JobMetrics
+from failover.analysis.job import JobMetrics, SpanTime
 from failover.analysis.metrics.analyse import analyse
 from failover.analysis.metrics.doubts import NOTHING_SENT
-from failover.analysis.metrics.job import job_metrics
+from failover.analysis.metrics.job import job_metrics, timeline
 from failover.analysis.model import DrillMetrics
 from failover.analysis.moved_back import Connections, strays
 from failover.analysis.ports import PortMetrics, port_metrics
@@ -45,6 +46,12 @@ def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
         strays=moved_wrongly(measured, metrics),
     )
     return metrics, judge(facts, metrics, known)
+
+
+def timeline_of(measured: Measured) -> Iterator[SpanTime] | None:
+    """When each rank of a job did what; None where no job ran."""
+    facts, records = measured.facts, measured.job
+    return None if facts.job is None or records is None else timeline(facts.job, records.spans)
 
 
 def moved_wrongly(measured: Measured, metrics: DrillMetrics) -> tuple[str, ...]:

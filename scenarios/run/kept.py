@@ -1,7 +1,8 @@
 """What was measured, kept in the run folder and read back: every packet, every reading of a port, and the facts.
 
 Changes when the layout of the records does: ``records/facts.json``, and ``records/packets.npz`` with what arrived and
-what was sent as ``traffic.records`` defines it. Events are in ``events.jsonl``. What is read may be anybody's.
+what was sent as ``traffic.records`` defines it; of a job, spans and messages as ``traffic.rdma.records`` does. Events
+are in ``events.jsonl``. What is read may be anybody's.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from failover.analysis.job import JobFacts
 from failover.analysis.ports import Sampled, Sampling, Series, Watched
 from results.run.arrays import Array, Wanted, check_memory, read_arrays, write_arrays
 from results.run.folder import RunFolder
-from scenarios.run.measured import Facts, Measured
+from scenarios.run.measured import Facts, JobRecords, Measured
 from testbed import versions
 from testbed.errors import InputError
 from testbed.files.document import shorten
+from traffic.rdma.records import MESSAGE, SPAN
 from traffic.records import RECEIVED, SENT
 
 FOLDER = "records"
@@ -33,7 +36,7 @@ _READING = np.dtype(
     [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps")]
 )
 """``failover.analysis.ports.Reading``."""
-_DTYPES = {"sent": SENT, "received": RECEIVED, "ports": _READING}
+_DTYPES = {"sent": SENT, "received": RECEIVED, "ports": _READING, "spans": SPAN, "messages": MESSAGE}
 _LARGEST = 2**62
 _LARGEST_ID = 2**32 - 1
 _PACKET_BYTES = 64
@@ -87,6 +90,8 @@ def keep(folder: Path, measured: Measured) -> None:
     if measured.ports is not None:
         content = b"".join(series.packed() for series in measured.ports.series)
         arrays["ports"] = np.frombuffer(content, _READING)
+    if measured.job is not None:
+        arrays |= {"spans": measured.job.spans, "messages": measured.job.messages}
     kept = _Kept(
         format=_FORMAT,
         hpn=versions.HPN,
@@ -99,10 +104,10 @@ def keep(folder: Path, measured: Measured) -> None:
     os.replace(new, place)
 
 
-def _left_out(facts: Facts) -> dict[str, dict[str, dict[int, set[str]]]]:
+def _left_out(facts: Facts) -> dict[str, dict[str, Mapping[int, set[str]] | bool]]:
     """What even streams have nothing to say of."""
     even = {at: {"transfers"} for at, flow in enumerate(facts.flows) if flow.transfers is None}
-    return {"facts": {"flows": even}}
+    return {"facts": {"flows": even, **({"job": True} if facts.job is None else {})}}
 
 
 def kept(run: RunFolder) -> Kept:
@@ -112,19 +117,25 @@ def kept(run: RunFolder) -> Kept:
     """
     place = run.path / FOLDER
     found = _facts(place / _FACTS)
-    dtypes = {name: dtype for name, dtype in _DTYPES.items() if name != "ports" or found.ports is not None}
-    wanted = {name: Wanted(dtype, found.counts.get(name, -1)) for name, dtype in dtypes.items()}
+    wanted = {name: Wanted(_DTYPES[name], found.counts.get(name, -1)) for name in _names(found)}
     problem = next(
         chain(_impossible(found), (f"no count of {n}" for n, each in wanted.items() if each.count < 0)), None
     )
     if problem is None:
         arrays = read_arrays(place / _PACKETS, wanted)
-        problem = next(_impossible_packets(found.facts, arrays), None)
+        problem = next(chain(_impossible_packets(found.facts, arrays), _impossible_job(found.facts, arrays)), None)
     if problem is not None:
         raise InputError(f"{place} is damaged ({problem}); repeat the run")
     check_memory(place / _PACKETS, int(arrays["sent"]["count"].sum(dtype=np.uint64)) * _PACKET_BYTES)
     ports = _sampled(found.ports, arrays["ports"]) if found.ports is not None else None
-    return Kept(found.hpn, Measured(found.facts, run.events(), arrays["sent"], arrays["received"], ports))
+    job = JobRecords(arrays["spans"], arrays["messages"]) if found.facts.job is not None else None
+    return Kept(found.hpn, Measured(found.facts, run.events(), arrays["sent"], arrays["received"], ports, job))
+
+
+def _names(found: _Kept) -> list[str]:
+    """Of the arrays that it must have."""
+    ports = [] if found.ports is None else ["ports"]
+    return ["sent", "received", *ports, *([] if found.facts.job is None else ["spans", "messages"])]
 
 
 def _facts(path: Path) -> _Kept:
@@ -175,6 +186,48 @@ def _impossible(found: _Kept) -> Iterator[str]:
         or sum(found.ports.readings) != found.counts.get("ports")
     ):
         yield "its readings of ports do not add up"
+    if facts.job is not None:
+        yield from _impossible_facts(facts.job)
+
+
+def _impossible_facts(job: JobFacts) -> Iterator[str]:
+    """The same of a job."""
+    if not job.spans or not all(0 <= rank <= _LARGEST_ID and spans for rank, spans in job.spans.items()):
+        yield "its job has no ranks, or one without a span"
+    if not all(0 <= span.size_bytes < _LARGEST and span.ranks >= 0 for of in job.spans.values() for span in of):
+        yield "a span of its job has a size that is none"
+    counts = [
+        job.queue_pairs,
+        job.packets,
+        job.packets_again,
+        *(n for of in job.counters.values() for n in of.values()),
+    ]
+    if not all(0 <= count < _LARGEST for count in counts) or not 0 < job.tick_ns <= _LONGEST_NS:
+        yield "its job has counted what nobody can count"
+    if job.died_at_ns is not None and not 0 <= job.died_at_ns < _LARGEST:
+        yield "its job died at a time that is out of range"
+
+
+def _impossible_job(facts: Facts, arrays: Mapping[str, Array]) -> Iterator[str]:
+    """The same of what a job's workers wrote down."""
+    if facts.job is None:
+        return
+    spans, messages = arrays["spans"], arrays["messages"]
+    ranks = np.array(sorted(facts.job.spans), np.int64)
+    lengths = np.array([len(facts.job.spans[rank]) for rank in ranks.tolist()])
+    at = np.minimum(np.searchsorted(ranks, spans["rank"]), len(ranks) - 1)
+    if ((ranks[at] == spans["rank"]) & (spans["span"] >= lengths[at])).any():
+        yield "a rank has spans that its program has not"
+    for name, array, begin, end in (
+        ("spans", spans, "begin_ns", "end_ns"),
+        ("messages", messages, "posted_ns", "completed_ns"),
+    ):
+        if ((array[begin] < 0) | (array[end] < array[begin]) | (array[end] >= _LARGEST)).any():
+            yield f"{name} have times that are out of range"
+    if not np.isin(messages["flow"], np.array([flow.id for flow in facts.flows], np.uint32)).all():
+        yield "messages are of unknown flows"
+    if ((messages["bytes"] < 1) | (messages["bytes"] > 1 << 31)).any():
+        yield "a message has a size that none can have"
 
 
 def _impossible_packets(facts: Facts, arrays: Mapping[str, Array]) -> Iterator[str]:

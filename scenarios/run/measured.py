@@ -75,7 +75,7 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
     """What a run of ``drill`` brought in, its record files read."""
     facts = Facts(
         expectations=drill.expectations,
-        settings=drill.settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.workload.tick_ns / 1e6),
+        settings=drill.settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.tick_ns / 1e6),
         flows=observed.flows,
         edges=with_windows(observed.edges, observed.end_ns),
         start_ns=observed.start_ns,

@@ -23,7 +23,7 @@ from results.run.folder import RunFolder
 from results.run.manifest import Manifest
 from results.run.progress import Progress
 from scenarios.drill.blast import transit_flows
-from scenarios.drill.job import plan_of
+from scenarios.drill.job import plan_of, told
 from scenarios.drill.model import Drill
 from scenarios.drill.spares import stand_ins
 from scenarios.drill.workload import flows_of
@@ -200,7 +200,7 @@ class _Run:
                 (self._folder.path / "bonding" / f"{name}.txt").write_text(text)
 
     def _judge(self, observed: Observed, events: tuple[Event, ...], manifest: Manifest) -> None:
-        from scenarios.run.judgement import judge_measured  # numpy comes in here, after the measurement
+        from scenarios.run.judgement import judge_measured, timeline_of  # numpy comes in here, after the measurement
         from scenarios.run.kept import keep
         from scenarios.run.measured import measured_of
 
@@ -208,7 +208,7 @@ class _Run:
         if self._order.keep_records:
             keep(self._folder.path, measured)
         metrics, verdict = judge_measured(measured)
-        self._folder.write_metrics(metrics)
+        self._folder.write_metrics(metrics, timeline_of(measured))
         self._folder.write_manifest(manifest)
         self._folder.write_verdict(verdict)
         for path in observed.report.files:
@@ -244,6 +244,7 @@ async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[s
 
 def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:
     spec, phase = lab.fabric.spec, phase_of(order.drill.topology, order.phase)
+    job, workload = order.drill.job, order.drill.workload
     return Manifest(
         drill=order.drill.name,
         fabric=spec.name,
@@ -257,8 +258,9 @@ def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manif
         started_ns=started_ns,
         accelerator=os.environ.get("HPN_ACCELERATOR", ""),
         profile=order.drill.profile.value,
-        load=order.drill.workload.load,
-        tick_ms=order.drill.workload.tick_ns / 1e6,
+        load=workload.load if job is None else 0.0,
+        tick_ms=order.drill.tick_ns / 1e6,
+        job={} if job is None else told(job, lab.fabric),
         repeat=order.repeat,
         phase=phase.number,
         phase_ms=phase.shift_ns / 1e6,

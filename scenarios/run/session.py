@@ -46,7 +46,11 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     if Path("/run") in order.out.resolve().parents:
         raise InputError(f"{order.out} lies under /run, which the sandbox hides; choose another --out")
     drill, flows = order.drill, queue_pairs_of(order.drill, fabric)
-    wanted = space.record_bytes(flows, drill.timeline.end_ns, drill.workload.tick_ns, order.keep_records)
+    end_ns = drill.timeline.end_ns
+    if drill.job is None:
+        wanted = space.record_bytes(flows, end_ns, drill.workload.tick_ns, order.keep_records)
+    else:
+        wanted = space.job_record_bytes(flows, end_ns, order.keep_records)
     space.check(nearest(order.out.absolute()), wanted)
     folder = create(order.out.absolute())
     if named(order.engine).own_kernel:

@@ -13,6 +13,7 @@ from testbed.errors import MachineError
 from traffic.flow import FlowSpec
 
 _RECORD_BYTES = 32  # traffic.records: of a packet received, of a burst sent
+_JOB_BYTES = 256  # traffic.rdma.records: of a message of one packet and of the spans it ends, and these as text
 RESERVE_BYTES = 16 << 20
 """What results, logs and events take at most, and a little peace."""
 
@@ -25,6 +26,14 @@ def record_bytes(flows: Iterable[FlowSpec], duration_ns: int, tick_ns: int, keep
         packets = int(flow.rate_pps * duration_ns / 1e9) + 1
         records += packets + min(packets, ticks)
     return records * _RECORD_BYTES * (2 if keep else 1)
+
+
+def job_record_bytes(queue_pairs: Iterable[FlowSpec], duration_ns: int, keep: bool) -> int:
+    """The same of a job: as if each NIC sent messages of one packet all the time."""
+    of_nic: dict[str, float] = {}
+    for pair in queue_pairs:
+        of_nic[pair.src_nic] = max(of_nic.get(pair.src_nic, 0.0), pair.rate_pps)
+    return round(sum(of_nic.values()) * duration_ns / 1e9) * _JOB_BYTES * (2 if keep else 1)
 
 
 def free_bytes(path: Path) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,9 +27,15 @@ FACTS = JobFacts(
 
 
 def told(
-    times_ms: list[tuple[float, float]], *edges_ms: float, end_ms: float = 4000, wrong: int = 0, messages: int = 100
+    times_ms: list[tuple[float, float]],
+    *edges_ms: float,
+    end_ms: float = 4000,
+    wrong: int = 0,
+    died_ms: float | None = None,
+    without_first: int = 0,
+    messages: int = 100,
 ) -> JobMetrics:
-    """Of iterations from begin to end at rank 0, rank 1 being 1 ms later in both."""
+    """Of iterations from begin to end at rank 0, rank 1 being 1 ms later in both; the first records may be missing."""
     spans = np.zeros(4 * len(times_ms), SPAN)
     for at, (begin, end) in enumerate(times_ms):
         for rank in (0, 1):
@@ -41,7 +49,8 @@ def told(
     ]
     sent = np.zeros(messages, MESSAGE)
     sent["bytes"], sent["completed_ns"] = 1000, np.arange(1, messages + 1) * MS
-    return job_metrics(FACTS, spans, sent, edges, (0, round(end_ms * MS)), Settings())
+    facts = FACTS if died_ms is None else replace(FACTS, died_at_ns=round(died_ms * MS), died="a>b#0")
+    return job_metrics(facts, spans[without_first:], sent, edges, (0, round(end_ms * MS)), Settings())
 
 
 def every(ms: float, until_ms: float, begin_ms: float = 0) -> list[tuple[float, float]]:
@@ -85,6 +94,38 @@ def test_a_job_that_never_goes_on_has_an_iteration_without_end() -> None:
 
 def test_wrong_blocks_of_all_ranks_are_counted() -> None:
     assert told(every(100, 1000), wrong=2).wrong == 20
+
+
+def test_wrong_blocks_count_although_their_iteration_did_not_end() -> None:
+    """Rank 0 has not ended the first, in which rank 1 found wrong blocks."""
+    found = told([(0, 100), (100, 200)], wrong=3, without_first=1)
+    assert len(found.iterations) == 1
+    assert found.wrong == 6
+
+
+def test_a_job_that_stands_from_the_failure_to_beyond_the_repair_stands_at_both() -> None:
+    failure, repair = told(every(100, 2000), 2050, 3000).edges
+    assert failure.unfinished
+    assert failure.longest_ms == pytest.approx(1999, abs=2)
+    assert repair.unfinished
+
+
+def test_what_a_run_cuts_off_is_not_the_earlier_edge_s() -> None:
+    failure, _ = told(every(100, 4000), 2050, 3000).edges
+    assert (failure.longest_ms, failure.unfinished) == (101, False)
+
+
+def test_a_dead_job_does_nothing_more() -> None:
+    found = told(every(100, 2000), 1950, died_ms=2500)
+    (cost,) = found.edges
+    assert cost.rate_after == 0
+    assert found.died == "a>b#0"
+    assert found.open_ms == pytest.approx(1999, abs=2)
+
+
+def test_what_dies_while_the_run_is_drained_did_not_die_in_it() -> None:
+    found = told(every(100, 4000), 2050, died_ms=4001)
+    assert (found.died_at_ns, found.died) == (None, "")
 
 
 def test_a_job_of_which_no_message_arrived_says_nothing() -> None:

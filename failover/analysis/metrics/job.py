@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from failover.analysis.edge import Edge
-from failover.analysis.job import Iteration, JobEdge, JobFacts, JobMetrics, MessageTimes, SpanFact, SpanResult
+from failover.analysis.job import Iteration, JobEdge, JobFacts, JobMetrics, MessageTimes, SpanFact, SpanResult, SpanTime
 from failover.analysis.model import settled_window_ns
 from failover.analysis.settings import Settings
 from traffic.collectives.registry import KINDS
@@ -27,9 +27,12 @@ def job_metrics(
 ) -> JobMetrics:
     """Everything measured of a job that ran between ``times_ns``; records as ``traffic.rdma.records`` has them."""
     start_ns, end_ns = times_ns
+    died = facts.died_at_ns is not None and facts.died_at_ns <= end_ns  # what dies while a run is drained did not
     spans = spans[np.isin(spans["rank"], list(facts.spans))]
     iterations = _iterations(spans, len(facts.spans))
     first_ns = min((edge.inject_before_ns for edge in edges), default=end_ns)
+    last_ns = max((each.end_ns for each in iterations), default=start_ns)
+    cut_off = () if died else tuple(_unfinished(iterations, end_ns))
     healthy = [each.ms for each in iterations if each.end_ns <= first_ns]
     return JobMetrics(
         ranks=len(facts.spans),
@@ -39,26 +42,38 @@ def job_metrics(
         mean_ms=float(np.mean(healthy)) if healthy else 0.0,
         spans=tuple(_span_results(facts, spans)),
         messages=_messages(messages[messages["completed_ns"] <= end_ns]),
-        edges=tuple(_edge(edge, iterations, (start_ns, first_ns, end_ns), settings) for edge in edges),
+        edges=tuple(_edge(edge, iterations, cut_off, (start_ns, first_ns, end_ns), settings) for edge in edges),
         packets=facts.packets,
         packets_again=facts.packets_again,
-        died_at_ns=facts.died_at_ns,
-        died=facts.died,
+        died_at_ns=facts.died_at_ns if died else None,
+        died=facts.died if died else "",
         counters=facts.counters,
+        wrong=int(spans["wrong"].sum(dtype=np.int64)),
+        open_ms=max(0.0, (end_ns - last_ns) / 1e6),
     )
+
+
+def timeline(facts: JobFacts, spans: Records) -> Iterator[SpanTime]:
+    """When each rank of the job did what, in order of time."""
+    spans = spans[np.isin(spans["rank"], list(facts.spans))]
+    order = np.lexsort((spans["span"], spans["rank"], spans["end_ns"], spans["begin_ns"]))
+    for rank, iteration, span, wrong, begin_ns, end_ns in spans[order].tolist():
+        fact = facts.spans[rank][span]
+        yield SpanTime(rank, iteration, fact.label, fact.kind, begin_ns, end_ns, wrong)
 
 
 def _iterations(spans: Records, ranks: int) -> tuple[Iteration, ...]:
     """Those that every rank ended, in order."""
-    whole = spans[spans["span"] == 0]
-    wrong = np.bincount(spans["iteration"], spans["wrong"]) if len(spans) else np.zeros(0)
-    found = []
-    for number in np.unique(whole["iteration"]).tolist():
-        of = whole[whole["iteration"] == number]
-        if len(of) == ranks:
-            begin, end = int(of["begin_ns"].min()), int(of["end_ns"].max())
-            found.append(Iteration(number, begin, end, int(wrong[number])))
-    return tuple(found)
+    numbers, where = np.unique(spans["iteration"], return_inverse=True)
+    ended, wrong = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
+    begin, end = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
+    np.add.at(wrong, where, spans["wrong"])
+    whole = spans["span"] == 0
+    np.add.at(ended, where[whole], 1)
+    np.minimum.at(begin, where[whole], spans["begin_ns"][whole])
+    np.maximum.at(end, where[whole], spans["end_ns"][whole])
+    rows = zip(numbers.tolist(), begin.tolist(), end.tolist(), wrong.tolist(), ended.tolist(), strict=True)
+    return tuple(Iteration(*row) for *row, count in rows if count == ranks)
 
 
 def _span_results(facts: JobFacts, spans: Records) -> Sequence[SpanResult]:
@@ -111,19 +126,25 @@ def _messages(messages: Records) -> MessageTimes:
     return MessageTimes(len(ms), int(messages["bytes"].sum()), float(p50), float(p99), float(ms.max()))
 
 
-def _edge(edge: Edge, iterations: Sequence[Iteration], times_ns: tuple[int, int, int], settings: Settings) -> JobEdge:
+def _edge(
+    edge: Edge,
+    iterations: Sequence[Iteration],
+    cut_off: Sequence[Iteration],
+    times_ns: tuple[int, int, int],
+    settings: Settings,
+) -> JobEdge:
     """What one edge cost, by the iterations of all ranks; times: begin of the run, first edge, end."""
     start_ns, first_ns, end_ns = times_ns
     at_ns, until_ns = edge.inject_before_ns, edge.window_end_ns
     settled_ns = until_ns - settled_window_ns(edge, settings)
-    rate = partial(_rate, [*iterations, *_unfinished(iterations, end_ns)])
+    rate = partial(_rate, [*iterations, *cut_off])
     before = rate(start_ns, _last_end(iterations, first_ns))
     since_ns = _last_end(iterations, at_ns)
     under_way = [each for each in iterations if each.begin_ns < until_ns and each.end_ns > at_ns]
     longest = max((each.ms for each in under_way), default=0.0)
     last_ns = max((each.end_ns for each in iterations), default=start_ns)
     open_ms = (end_ns - last_ns) / 1e6
-    unfinished = last_ns < until_ns and until_ns >= end_ns and open_ms > longest
+    unfinished = last_ns < until_ns and open_ms > longest
     during = rate(since_ns, until_ns)
     return JobEdge(
         rate_before=before,

@@ -1,0 +1,187 @@
+"""A job's run, kept and analysed again: equal to the byte, and damaged records are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from failover.analysis.job import JobFacts, SpanFact
+from failover.analysis.model import QUICK
+from results.run.folder import RunFolder, create
+from results.verdict import Outcome
+from scenarios.drill.load import drill_from
+from scenarios.expect.expectation import Expectation
+from scenarios.run.analyse import analyse
+from scenarios.run.judgement import judge_measured, timeline_of
+from scenarios.run.kept import FOLDER, keep, kept
+from scenarios.run.measured import Facts, JobRecords, Measured
+from testbed.errors import InputError
+from testbed.files.document import parse
+from tests.failover.synthetic import MS, S, edge, flow
+from tests.results.sample import LOAD, MANIFEST
+from traffic.rdma.records import MESSAGE, SPAN
+from traffic.records import RECEIVED, SENT
+
+DRILL = """
+drill: cut
+summary: one link is cut while a job runs
+topology: tiny
+job: {collective: {kind: all-reduce, size: 1 MB}}
+timeline:
+  faults: [{id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 1 s, for: 2 s}]
+expect:
+  - iteration_time: {below: 300 ms}
+  - wrong_results: {at_most: 0}
+"""
+BACKGROUND = 9
+"""A rank of which no facts are told."""
+
+
+def _expectations() -> tuple[Expectation, ...]:
+    return drill_from(parse(DRILL, "d.yaml"), Path()).expectations
+
+
+def _measured() -> Measured:
+    """Two ranks end an iteration every 100 ms, from the first to the ninth second."""
+    spans = np.zeros(4 * 80, SPAN)
+    for at in range(80):
+        for rank in (0, 1):
+            for span in (0, 1):
+                begin = S + at * 100 * MS + rank
+                spans[4 * at + 2 * rank + span] = (rank, at, span, 0, begin, begin + 99 * MS)
+    spans["rank"][-1] = BACKGROUND
+    messages = np.zeros(10, MESSAGE)
+    messages["bytes"], messages["posted_ns"], messages["completed_ns"] = 4096, S, np.arange(10) * MS + 2 * S
+    programs = (SpanFact("iteration", "iteration", 0, 0), SpanFact("sum", "all-reduce", 1_000_000, 2))
+    counters = {"p0.s0.h0.r0": {"packet_seq_err": 3}}
+    job = JobFacts({0: programs, 1: programs}, 2, MS // 2, 1000, 3, counters)
+    facts = Facts(_expectations(), QUICK, (flow(0),), (edge(4 * S, 9 * S),), S, 3 * S, 9 * S, LOAD, 0, (), job=job)
+    return Measured(facts, (), np.empty(0, SENT), np.empty(0, RECEIVED), None, JobRecords(spans, messages))
+
+
+def _run(folder: Path, measured: Measured) -> RunFolder:
+    run = create(folder)
+    run.write_events(measured.events)
+    keep(folder, measured)
+    metrics, verdict = judge_measured(measured)
+    run.write_metrics(metrics, timeline_of(measured))
+    run.write_manifest(MANIFEST)
+    run.write_verdict(verdict)
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return _run(tmp_path / "run", _measured())
+
+
+def test_metrics_timeline_and_verdict_come_again_byte_for_byte(run: RunFolder) -> None:
+    found = analyse(run)
+    assert found.differences == ()
+    assert found.verdict.outcome is Outcome.PASS
+    assert {"iterations.jsonl", "spans.jsonl", "counters.json"} < {*found.files}
+    assert found.metrics.job is not None
+    assert len(found.metrics.job.iterations) == 80
+
+
+def test_the_run_folder_has_a_line_for_each_iteration_and_for_each_span_of_a_rank(run: RunFolder) -> None:
+    lines = {name: (run.path / name).read_text().splitlines() for name in ("iterations.jsonl", "spans.jsonl")}
+    first = json.loads(lines["iterations.jsonl"][0])
+    assert first == {"number": 0, "begin_ns": S, "end_ns": S + 99 * MS + 1, "wrong": 0, "ms": 99.000001}
+    spans = [json.loads(line) for line in lines["spans.jsonl"]]
+    assert len(spans) == 4 * 80 - 1
+    assert [span["begin_ns"] for span in spans] == sorted(span["begin_ns"] for span in spans)
+    assert {(span["rank"], span["label"]) for span in spans} == {
+        (rank, label) for rank in (0, 1) for label in ("iteration", "sum")
+    }
+    assert json.loads((run.path / "counters.json").read_text()) == {"p0.s0.h0.r0": {"packet_seq_err": 3}}
+
+
+def test_what_the_records_say_goes_to_a_folder_of_its_own(run: RunFolder, tmp_path: Path) -> None:
+    (run.path / "spans.jsonl").write_text("{}\n")
+    found = analyse(run)
+    assert [line.split(",")[0] for line in found.differences] == ["spans.jsonl"]
+    again = found.write(tmp_path / "again")
+    assert (again.path / "spans.jsonl").read_bytes() == found.files["spans.jsonl"]
+
+
+def test_files_of_a_job_do_not_outlive_it(run: RunFolder) -> None:
+    """A folder that a job's run has left, raw records and all, is taken for the next run; nothing of it stays."""
+    (run.path / "spans-0.bin").touch()
+    (run.path / "messages-0.bin").touch()
+    assert list(create(run.path).path.iterdir()) == []
+
+
+def test_streams_leave_no_file_of_a_job(run: RunFolder) -> None:
+    metrics, _ = judge_measured(_measured())
+    run.write_metrics(replace(metrics, job=None))
+    assert {"iterations.jsonl", "spans.jsonl", "counters.json"}.isdisjoint(path.name for path in run.path.iterdir())
+    assert "job" not in json.loads((run.path / "metrics.json").read_text())
+
+
+Harm = Callable[[RunFolder], None]
+
+
+def _facts(change: Callable[[dict], object]) -> Harm:  # type: ignore[type-arg]  # plain JSON
+    def edit(run: RunFolder) -> None:
+        path = run.path / FOLDER / "facts.json"
+        facts = json.loads(path.read_text())
+        change(facts)
+        path.write_text(json.dumps(facts))
+
+    return edit
+
+
+def _job(**changed: object) -> Harm:
+    return _facts(lambda facts: facts["facts"]["job"].update(changed))
+
+
+def _records(name: str, field: str, value: int) -> Harm:
+    def edit(run: RunFolder) -> None:
+        measured = kept(run).measured
+        assert measured.job is not None
+        array = getattr(measured.job, name).copy()
+        array[field][0] = value
+        keep(run.path, replace(measured, job=replace(measured.job, **{name: array})))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (_facts(lambda facts: facts["counts"].pop("spans")), "no count of spans"),
+        (_facts(lambda facts: facts["facts"].pop("job")), "it holds 4 arrays"),
+        (_job(spans={}), "no ranks"),
+        (_job(spans={"0": []}), "no ranks, or one without a span"),
+        (_job(spans={"-1": [{"label": "x", "kind": "x", "size_bytes": 0, "ranks": 0}]}), "no ranks"),
+        (_job(spans={"0": [{"label": "x", "kind": "x", "size_bytes": -1, "ranks": 0}]}), "a size that is none"),
+        (_job(packets=-1), "what nobody can count"),
+        (_job(counters={"n": {"c": 2**63}}), "what nobody can count"),
+        (_job(tick_ns=0), "what nobody can count"),
+        (_job(died_at_ns=-1), "died at a time"),
+        (_records("spans", "span", 2), "spans that its program has not"),
+        (_records("spans", "end_ns", 0), "spans have times"),
+        (_records("messages", "completed_ns", 2**62), "messages have times"),
+        (_records("messages", "flow", 7), "messages are of unknown flows"),
+        (_records("messages", "bytes", 2**32), "a size that none can have"),
+        (_records("messages", "bytes", 0), "a size that none can have"),
+    ],
+)
+def test_records_of_somebody_else_are_refused_in_one_line(run: RunFolder, harm: Harm, words: str) -> None:
+    harm(run)
+    with pytest.raises(InputError, match=words) as caught:
+        analyse(run)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_iteration_of_any_number_takes_no_memory_of_that_size(run: RunFolder) -> None:
+    _records("spans", "iteration", 2**32 - 1)(run)
+    found = analyse(run).metrics.job
+    assert found is not None
+    assert len(found.iterations) == 79

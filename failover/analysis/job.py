@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+MOST_LATE_PCT = 2.0
+"""Half of what a drill of the library allows a job to lose."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpanFact:
@@ -31,6 +34,7 @@ class JobFacts:
     packets: int
     packets_again: int
     counters: Mapping[str, Mapping[str, int]]
+    late_ns: int = 0  # ticks that the worker which was held up most was late by, all together
     died_at_ns: int | None = None
     died: str = ""
 
@@ -136,10 +140,17 @@ class JobMetrics:
     counters: Mapping[str, Mapping[str, int]]  # by NIC, then by name of ``rdma statistic show``
     wrong: int  # blocks of results that were not what they must be, in all ranks, also where an iteration did not end
     open_ms: float  # from the end of the last iteration, or the begin of the run, to the run's end
+    late_pct: float = 0.0  # of the run's time, by which the worker that was held up most was late to its ticks
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """Why nothing can be said."""
-        if self.iterations or self.messages.count or self.died_at_ns is not None:
-            return ()
-        return ("no message of the job was completed: nothing was measured",)
+        found = []
+        if not (self.iterations or self.messages.count or self.died_at_ns is not None):
+            found.append("no message of the job was completed: nothing was measured")
+        if self.late_pct > MOST_LATE_PCT:
+            found.append(
+                f"a worker of the job was late to its ticks by {self.late_pct:.3g} % of the time, more than"
+                f" {MOST_LATE_PCT:g} %: the machine held the job up"
+            )
+        return tuple(found)

@@ -79,6 +79,7 @@ class LabJob(LabQueuePairs):
             packets=sum(pair.packets for pair in pairs),
             packets_again=sum(pair.packets_again for pair in pairs),
             counters={nic.nic: dict(nic.counters) for worker in report.workers for nic in worker.nics},
+            late_ns=max((worker.late_ticks for worker in report.workers), default=0) * self._plan.tick_ns,
             died_at_ns=died[0] if died else None,
             died=self.flows[died[1]].name if died else "",
         )

@@ -25,6 +25,7 @@ from traffic.collectives.program import (
     Timed,
     wire_tag,
 )
+from traffic.rc.ranges import Ranges
 
 __all__ = ["Post", "RankMachine", "Timed"]
 
@@ -133,6 +134,11 @@ class RankMachine:
         """When to call ``on_timer`` next."""
         return self._timers[0][0] if self._timers else None
 
+    @property
+    def has_timed(self) -> bool:
+        """Spans ended since last asked for."""
+        return bool(self._timed)
+
     def take_timed(self) -> list[Timed]:
         """The spans that ended since last asked, in that order."""
         taken, self._timed = self._timed, []
@@ -228,12 +234,10 @@ class _Message:
         self.blocks = blocks
         self.missing = blocks
         self.words: Words = np.zeros(blocks, np.uint64)
-        self._there = np.zeros(blocks, np.bool_)
+        self._there = Ranges()
 
     def keep(self, at: int, words: Words) -> None:
         """Keep ``words`` from packet ``at`` on; those that are there already stay as they are."""
-        part = slice(at, at + len(words))
-        fresh = ~self._there[part]
-        self.words[part][fresh] = words[fresh]
-        self._there[part] = True
-        self.missing -= int(np.count_nonzero(fresh))
+        for start, stop in self._there.add(at, at + len(words)):
+            self.words[start:stop] = words[start - at : stop - at]
+            self.missing -= stop - start

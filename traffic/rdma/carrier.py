@@ -152,6 +152,8 @@ class Carrier:
         # Nobody is always the first to send in a tick: the first finds the shortest queue, and is marked the least.
         self._turns.rotate(-1)
         for outlet in self._turns:
+            if outlet.idle:
+                continue
             for sender, runs in outlet.serve(now_ns, until_ns):
                 for run in runs:
                     self._wire.data(sender, run, now_ns)
@@ -214,7 +216,10 @@ class Carrier:
     def _arm(self, end: Sender | Receiver) -> None:
         """See to it that it is looked at when it is due; it may be looked at for nothing, as deadlines move back."""
         due_ns = end.deadline_ns()
-        if due_ns is not None and due_ns < self._armed.get(id(end), due_ns + 1):
+        if due_ns is None:
+            return
+        armed_ns = self._armed.get(id(end))
+        if armed_ns is None or due_ns < armed_ns:
             self._armed[id(end)] = due_ns
             self._entries += 1
             heappush(self._timers, (due_ns, self._entries, end))

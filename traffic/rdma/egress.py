@@ -68,6 +68,11 @@ class Outlet(Generic[S]):
         """A queue pair waits for its turn."""
         return bool(self._waiting)
 
+    @property
+    def idle(self) -> bool:
+        """Nobody waits, and nobody did at the last ``serve``: another one would change nothing."""
+        return self._was_idle and not self._waiting
+
     def add(self, sender: S, now_ns: int) -> None:
         """``sender`` has something to send; does nothing when it waits already."""
         if id(sender) not in self._members:

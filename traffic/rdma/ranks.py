@@ -88,7 +88,10 @@ class Ranks:
                 self._add(rank, machine.on_timer(now_ns))
         self._settle(now_ns)
 
-    def _on(self, rank: int, posts: Iterable[Post], now_ns: int) -> None:
+    def _on(self, rank: int, posts: Sequence[Post], now_ns: int) -> None:
+        machine = self._machines[rank]
+        if not (posts or machine.idle or machine.has_timed):
+            return  # one packet of many
         self._add(rank, posts)
         if not self._settling:  # whoever is further up does it
             self._settle(now_ns)
@@ -99,6 +102,8 @@ class Ranks:
 
     def _settle(self, now_ns: int) -> None:
         """Until nothing is left to be posted here and no rank has ended an iteration without beginning the next."""
+        if not (self._queue or self._touched):
+            return
         self._settling = True
         while True:
             while self._queue and self._running:

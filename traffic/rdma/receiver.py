@@ -10,6 +10,7 @@ from traffic.qp import AckPolicy
 from traffic.rc.inbox import Inbox, Packets, Written
 from traffic.rc.responder import Reply, Responder
 from traffic.rc.work import Transport
+from traffic.rdma.sender import earlier
 from traffic.rdma.setup import QueuePair
 
 
@@ -75,5 +76,4 @@ class Receiver:
     def deadline_ns(self) -> int | None:
         """When one of both timers is due."""
         notice_ns = self._notifier.next_ns() if self._notifier is not None else None
-        due = [at for at in (self.responder.deadline_ns(), notice_ns) if at is not None]
-        return min(due, default=None)
+        return earlier(self.responder.deadline_ns(), notice_ns)

@@ -27,6 +27,13 @@ class Part:
     words: Words
 
 
+def earlier(one_ns: int | None, other_ns: int | None) -> int | None:
+    """The earlier of two moments; None is never."""
+    if one_ns is None or other_ns is None:
+        return other_ns if one_ns is None else one_ns
+    return min(one_ns, other_ns)
+
+
 class Sender:
     """One requester. ``next_ns``: its congestion control lets nothing leave before."""
 
@@ -100,8 +107,7 @@ class Sender:
 
     def deadline_ns(self) -> int | None:
         """When ``on_timer`` is due: the earlier of retry timer and congestion control."""
-        due = [at for at in (self.requester.deadline_ns(), self.control.next_ns()) if at is not None]
-        return min(due, default=None)
+        return earlier(self.requester.deadline_ns(), self.control.next_ns())
 
     def on_timer(self, now_ns: int) -> list[tuple[Part, Completion]]:
         """Let time pass."""

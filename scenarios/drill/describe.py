@@ -74,11 +74,16 @@ def _job(job: Job, fabric: Fabric) -> list[str]:
 def _work(work: Work) -> str:
     """What the ranks do, by the fields that are not as they are unless said."""
     said = [
-        f"{field.name} {getattr(work, field.name)}"
+        f"{field.name} {_shown(getattr(work, field.name))}"
         for field in fields(work)
         if getattr(work, field.name) != field.default
     ]
     return f"{type(work).__name__} {', '.join(said)}"
+
+
+def _shown(value: object) -> str:
+    """A value in words; of many only their number."""
+    return f"{len(value)} of them" if isinstance(value, tuple) and len(value) > 1 else str(value)
 
 
 def _transfers(flows: Sequence[FlowSpec]) -> Iterator[str]:

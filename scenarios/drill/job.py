@@ -22,6 +22,7 @@ from traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
 from traffic.job.job import Job as LaidOut
 from traffic.job.messages import MessageWork
 from traffic.job.placement import place, place_of
+from traffic.job.trace import TraceWork
 from traffic.job.training import Training
 from traffic.patterns import SourcePortsInUse
 from traffic.qp import AckPolicy
@@ -36,7 +37,7 @@ _ACK_PACKETS = 16
 _ACK_DELAY_NS = 2_000_000
 
 
-Work = CollectiveWork | Training | MessageWork
+Work = CollectiveWork | Training | MessageWork | TraceWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
 from scenarios.drill.job import MAX_QUEUE_PAIRS, Job, Saving, Work
 from scenarios.drill.model import PATH_MTUS
+from testbed.errors import InputError
 from testbed.fabric.marking import marker_of
 from testbed.fabric.spec import FabricSpec, Rate, Strict
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Plain, Where, shorten
-from testbed.files.units import Duration, duration, size
+from testbed.files.units import Duration, duration, format_size, size
 from testbed.files.words import OneOf
 from traffic.collectives.registry import COLLECTIVES, KINDS
 from traffic.congestion.written import Chosen, written
 from traffic.job.collective import GROUPINGS, CollectiveWork
 from traffic.job.messages import MESSAGE_PATTERNS, MessageWork
 from traffic.job.placement import ORDERS
+from traffic.job.tracefile import read_trace
 from traffic.job.training import Straggler, Training
 from traffic.paths import CHOICES
 from traffic.rc.timers import RETRY_TIMERS
@@ -30,6 +33,8 @@ _COLLECTIVE = CollectiveWork("", 1)
 _MESSAGES = MessageWork("", 1)
 _TRAINING = Training(1)
 _JOB = Job(_COLLECTIVE)
+
+MOST_TRACE_BYTES = 8 << 20
 
 Size = Annotated[int, size("1 B", "2 GiB")]
 Sizes = Annotated[int, size("0 B", "1000 GB")]  # of a real network, perhaps
@@ -44,6 +49,7 @@ class JobSection(Strict):
     collective: dict[str, object] | None = None
     training: dict[str, object] | None = None
     messages: dict[str, object] | None = None
+    trace: str | None = Field(default=None, min_length=1, max_length=4096, examples=["trace.json"])
     checkpoints: dict[str, object] | None = None
     sizes: Literal["lab", "real"] = "lab"
     hosts: int | None = Field(default=None, ge=1)
@@ -131,8 +137,11 @@ class CheckpointsSection(Strict):
     storage: list[str] = Field(min_length=1, examples=["[p0.s1.h1]"])
 
 
-def job_of(mistakes: Mistakes, spec: FabricSpec | None) -> Job | None:
-    """The job of a document for a topology; None when it has none, or one that is not right."""
+def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | None:
+    """The job of a document for a topology; None when it has none, or one that is not right.
+
+    A trace that it names is looked for below ``base``.
+    """
     if "job" not in mistakes.document.data:
         return None
     data = mistakes.document.section("job")
@@ -142,7 +151,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None) -> Job | None:
     if section is None:
         return None
     given = data if isinstance(data, dict) else {}
-    work, saving = _work(mistakes, given), _saving(mistakes, given.get("checkpoints"))
+    work, saving = _work(mistakes, given, base), _saving(mistakes, given.get("checkpoints"))
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
     if work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
@@ -182,13 +191,15 @@ def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> Ch
     return None if problems else chosen
 
 
-def _work(mistakes: Mistakes, job: Mapping[str, Plain]) -> Work | None:
-    given = {name: job[name] for name in _WORKS if name in job}
+def _work(mistakes: Mistakes, job: Mapping[str, Plain], base: Path) -> Work | None:
+    given = {name: job[name] for name in (*_WORKS, "trace") if name in job}
     if len(given) != 1:
         text = "says nothing that its ranks do" if not given else f"has {' and '.join(given)}"
-        mistakes.add(("job",), f"job {text}; write one of {', '.join(_WORKS)}")
+        mistakes.add(("job",), f"job {text}; write one of {', '.join((*_WORKS, 'trace'))}")
         return None
     name, data = next(iter(given.items()))
+    if name == "trace":
+        return _trace(mistakes, base / str(data))
     return _WORKS[name](mistakes, ("job", name), data)
 
 
@@ -242,6 +253,21 @@ _WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
     "training": _training,
     "messages": _messages,
 }
+
+
+def _trace(mistakes: Mistakes, path: Path) -> Work | None:
+    where = ("job", "trace")
+    try:
+        if path.stat().st_size > MOST_TRACE_BYTES:
+            mistakes.add(where, f"{path} is longer than {format_size(MOST_TRACE_BYTES)}; cut it to a few iterations")
+            return None
+        return read_trace(path.read_text(), path.name)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        mistakes.add(where, f"cannot read {path}: {why}; name a file beside the drill")
+    except InputError as error:
+        mistakes.add_all(where, error, "job.trace: ")
+    return None
 
 
 def _is_algorithm(mistakes: Mistakes, where: Where, kind: str, algorithm: str | None) -> bool:

@@ -44,7 +44,7 @@ def drill_from(document: Document, base: Path) -> Drill:
     mistakes = Mistakes(document)
     top = mistakes.check(DrillFile, document.data)
     spec, fabric = _topology(mistakes, base)
-    job = job_of(mistakes, spec)
+    job = job_of(mistakes, spec, base)
     workload = _workload(mistakes)
     profile = _profile(document.data.get("profile"))
     timeline, faults = timeline_of(mistakes, profile, fabric)

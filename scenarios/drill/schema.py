@@ -18,7 +18,7 @@ from failover.faults import FAULTS, Parameter, parameters
 from failover.faults import Unit as ParameterUnit
 from scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
 from scenarios.expect.metric import Metric, Takes, Unit
-from testbed.fabric.spec import Strict
+from testbed.fabric.spec import Rate, Strict
 from testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent, size
 from testbed.files.words import OneOf
 from traffic.paths import CHOICES
@@ -222,6 +222,14 @@ class _RatioBounds(Strict):
     over_repeats: OverRepeats = "every"
 
 
+class _RateBounds(Strict):
+    at_least: Rate | None = Field(default=None, examples=["180M"])
+    at_most: Rate | None = None
+    below: Rate | None = None
+    above: Rate | None = None
+    over_repeats: OverRepeats = "every"
+
+
 class _Fault(Strict):
     fault: str | None = None
 
@@ -258,6 +266,7 @@ _LIMITS: Mapping[Unit, tuple[type[Strict], ...]] = {
     Unit.COUNT: (_CountBounds,),
     Unit.SHARE: (_ShareBounds,),
     Unit.RATIO: (_RatioBounds,),
+    Unit.RATE: (_RateBounds,),
 }
 
 

@@ -121,6 +121,8 @@ class Expectation:
                 return f"{format_percent(limit)} of before"
             case Unit.RATIO:
                 return f"{limit:g} x"
+            case Unit.RATE:
+                return f"{limit / 1e6:g} Mbit/s"
         return f"{limit:.0f}"
 
 

@@ -92,6 +92,17 @@ def _fct_p99(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics)
     return Figure(job.messages.p99_ms, f"{job.messages.count} messages", *around(job.messages.p99_ms, job.tick_ms))
 
 
+def _busbw(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """The least bus bandwidth of any collective, by the mean of its times; each time is good to a tick at each end."""
+    counted = [span for span in job.spans if span.busbw_bps]
+    if not counted:
+        return Figure(None, "no collective ended at all of its ranks")
+    worst = min(counted, key=lambda span: span.busbw_bps)
+    bits = worst.busbw_bps * worst.mean_ms
+    low, high = bits / (worst.mean_ms + job.tick_ms), bits / max(worst.mean_ms - job.tick_ms, 1e-6)
+    return Figure(worst.busbw_bps, f"{worst.label}: {worst.mean_ms:.5g} ms, {worst.count} times", low, high)
+
+
 def _retransmitted(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     return Figure(job.packets_again, f"of {job.packets} packets")
 
@@ -163,6 +174,14 @@ METRICS = (
         Slowed.STRETCHED,
         "99th percentile of the time from posting a message to the acknowledgement of its last byte, whole record",
         _fct_p99,
+    ),
+    _metric(
+        "busbw",
+        Unit.RATE,
+        Takes.NOTHING,
+        Slowed.NOT,
+        "the least bus bandwidth of any collective, as nccl-tests counts it, by the mean time of its slowest ranks",
+        _busbw,
     ),
     _metric(
         "packets_retransmitted", Unit.COUNT, Takes.NOTHING, Slowed.PER_PACKET, "packets sent again", _retransmitted

@@ -25,6 +25,7 @@ class Unit(StrEnum):
     COUNT = ""
     SHARE = "%"
     RATIO = "x"
+    RATE = "bit/s"
     YES = "yes"
 
 

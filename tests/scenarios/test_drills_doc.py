@@ -84,7 +84,13 @@ def test_the_example_is_a_drill() -> None:
     assert drill_from(parse("\n".join(lines), "docs/drills.md"), Path()).name == "my-link-down"
 
 
-_UNITS = {Unit.MS: "duration", Unit.COUNT: "count", Unit.SHARE: "% of before the first fault", Unit.YES: "yes, no"}
+_UNITS = {
+    Unit.MS: "duration",
+    Unit.COUNT: "count",
+    Unit.SHARE: "% of before the first fault",
+    Unit.YES: "yes, no",
+    Unit.RATE: "rate",
+}
 _TAKES = {Takes.FLOWS: "edge, flows, scope", Takes.EDGES: "edge", Takes.FAULT: "fault", Takes.NOTHING: ""}
 
 

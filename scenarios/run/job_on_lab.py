@@ -32,7 +32,7 @@ class LabJob(LabQueuePairs):
     engine: JobEngine
 
     def __init__(self, lab: Lab, plan: JobPlan, out: Path, source_ports: str) -> None:
-        super().__init__(lab, CHOICES[source_ports].choose(plan.flows, LabRouter(lab), ()))
+        super().__init__(lab, CHOICES[source_ports].choose(plan.flows, LabRouter(lab), (), lab.fabric.spec.seed))
         nics = {nic.name: nic for nic in lab.fabric.nics}
         rates = {name: tuple(link.rate_bps for link in nic.links) for name, nic in nics.items()}
         most_pps = sum(max((flow.rate_pps for flow in of), default=0.0) for of in _by_nic(self.flows))

@@ -36,7 +36,7 @@ class LabTraffic(LabQueuePairs):
         later: Sequence[Sequence[FlowSpec]] = (),
         source_ports: str = "disjoint",
     ) -> None:
-        super().__init__(lab, CHOICES[source_ports].choose(flows, LabRouter(lab), later))
+        super().__init__(lab, CHOICES[source_ports].choose(flows, LabRouter(lab), later, lab.fabric.spec.seed))
         wanted = math.ceil(sum(flow.rate_pps for flow in flows) / _WORKER_PPS)
         workers = max(1, min(os.cpu_count() or 1, len(self.flows), wanted))
         self.engine = TrafficEngine(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from traffic.flow import FlowSpec
-from traffic.paths import CHOICES, hashed, in_turn, spread
+from traffic.paths import CHOICES, drawn, hashed, in_turn, link_disjoint, spread
 
 AGGS = 4
 RATE = 100_000_000
@@ -33,7 +33,7 @@ class Fabric:
 
 
 def flow(number: int, src: str, dst: str) -> FlowSpec:
-    ips = {"x": "10.0.0.1", "y": "10.0.1.1"}
+    ips = {"x": "10.0.0.1", "y": "10.0.1.1", "z": "10.0.2.1"}
     return FlowSpec(
         id=number,
         name=f"{src}>{dst}#{number}",
@@ -97,9 +97,38 @@ def test_by_hash_every_flow_keeps_what_its_stack_drew_and_collisions_show() -> N
     found = hashed(flows, Fabric())
     assert found.flows == tuple(flows)
     assert found.worst_load == pytest.approx(4 * flows[0].goodput_bps / RATE, rel=1e-3)
-    assert CHOICES["hash"].choose is hashed
+    assert CHOICES["hash"].choose(flows, Fabric(), (), 1) == found
 
 
 def test_nothing_to_spread_is_no_load() -> None:
     assert spread([], Fabric()) == spread((), Fabric())
     assert spread([], Fabric()).worst_load == 0
+
+
+def fabric_links(found: Sequence[FlowSpec]) -> list[str]:
+    """All links between switches that these cross, as often as they do."""
+    return [link for f in found for link in Fabric().links(f.src_nic, f.dst_nic, f.sport)[1:-1]]
+
+
+def test_the_queue_pairs_of_a_connection_share_no_link_although_another_choice_would_be_less_loaded() -> None:
+    wide = [replace(flow(number, "x", "y"), rate_pps=1) for number in range(2 * AGGS)]
+    others = [flow(100 + number, "x", "z") for number in range(3)]
+    found = link_disjoint([*others, *wide], Fabric())
+    links = fabric_links([f for f in found.flows if f.dst_nic == "y"])
+    assert len(links) == len(set(links)) == 4 * AGGS
+
+
+def test_with_more_queue_pairs_than_paths_each_path_has_as_many() -> None:
+    found = link_disjoint([flow(number, "x", "y") for number in range(6 * AGGS)], Fabric())
+    assert set(Counter(fabric_links(found.flows)).values()) == {3}
+
+
+def test_drawn_ports_repeat_with_their_seed_and_queue_pairs_have_nothing_in_common() -> None:
+    flows = [flow(number, "x", "y") for number in range(64)]
+    found = drawn(flows, Fabric(), (), 1)
+    assert found == drawn(flows, Fabric(), (), 1) == CHOICES["drawn"].choose(flows, Fabric(), (), 1)
+    assert found != drawn(flows, Fabric(), (), 2)
+    assert len({f.sport for f in found.flows}) == 64
+    assert all(f.sport != f.ack_sport for f in found.flows)
+    planes = Counter(f.sport % 2 for f in found.flows)
+    assert 20 <= planes[0] <= 44  # three standard deviations of 64 tosses

@@ -118,18 +118,16 @@ class _LinkDisjoint(_InTurn):
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
         crossed = self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter())
         port = turn % self.router.ports(flow.src_nic)
-        best, ways, least, unshared = flow.sport, list[_Direction](), (_SEARCH, float("inf")), 0
+        best, inner, least = flow.sport, list[_Direction](), (_SEARCH, float("inf"))
         candidates = _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
         for _, sport in zip(range(_MOST_CANDIDATES), candidates, strict=False):
-            found = _directions(self.router.links(flow.src_nic, flow.dst_nic, sport))
-            shared = sum(crossed[way] for way in found[1:-1])
-            cost = (shared, _heaviest(found, flow, self.router, self.load))
+            between = _directions(self.router.links(flow.src_nic, flow.dst_nic, sport))[1:-1]
+            cost = (sum(crossed[way] for way in between), _heaviest(between, flow, self.router, self.load))
             if cost < least:
-                best, ways, least = sport, found, cost
-            unshared += shared == 0
-            if unshared == _CANDIDATES:
+                best, inner, least = sport, between, cost
+            if not any(self.load[way] for way in between):
                 break
-        crossed.update(ways)
+        crossed.update(inner)
         return best
 
 
@@ -188,9 +186,7 @@ def link_disjoint(flows: Sequence[FlowSpec], router: Router, later: Sequence[Seq
     return _chosen(_LinkDisjoint(router), flows, later)
 
 
-def drawn(
-    flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = (), seed: int = 0
-) -> Spread:
+def drawn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = (), seed: int = 0) -> Spread:
     """Source ports drawn by ``seed``, one by one: each queue pair brings entropy of its own, and hashes do the rest.
 
     So does Meta's E-ECMP: more queue pairs, and switches that hash what differs between them (SIGCOMM 2024, section 5).

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from failover.analysis.placement import Placement
+
 MOST_LATE_PCT = 2.0
 """Half of what a drill of the library allows a job to lose."""
 
@@ -37,6 +39,7 @@ class JobFacts:
     late_ns: int = 0  # ticks that the worker which was held up most was late by, all together
     died_at_ns: int | None = None
     died: str = ""
+    placements: tuple[Placement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,7 @@ class JobMetrics:
     wrong: int  # blocks of results that were not what they must be, in all ranks, also where an iteration did not end
     open_ms: float  # from the end of the last iteration, or the begin of the run, to the run's end
     late_pct: float = 0.0  # of the run's time, by which the worker that was held up most was late to its ticks
+    placements: tuple[Placement, ...] = ()  # at the start, and where the queue pairs had settled after each edge
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 Changes when a file is added to it. ``metrics.json`` is the whole of ``DrillMetrics``; ``flows.jsonl`` holds the same
 per-flow results flat, one line per flow and edge, ``ports.json`` those of ports and ``transfers.jsonl`` those of
-transfers; of a job ``iterations.jsonl``, ``spans.jsonl`` and ``counters.json``: for jq, SQLite and spreadsheets.
+transfers; of a job ``iterations.jsonl``, ``spans.jsonl``, ``placement.jsonl`` and ``counters.json``: for jq, SQLite and
+spreadsheets.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from failover.analysis.job import Iteration, JobMetrics, SpanTime
 from failover.analysis.model import DrillMetrics, FlowEdgeResult
+from failover.analysis.placement import Placement, Way
 from failover.analysis.ports import PortMetrics
 from failover.analysis.transfers import Transfer, Transfers
 from results.run.manifest import Manifest
@@ -39,7 +41,9 @@ _TRANSFER = TypeAdapter(Transfer)
 _ITERATION = TypeAdapter(Iteration)
 _SPAN = TypeAdapter(SpanTime)
 _COUNTERS = TypeAdapter(Mapping[str, Mapping[str, int]])
-_SOMETIMES = ("ports.json", "transfers.jsonl", "iterations.jsonl", "counters.json", "spans.jsonl")
+_WAY = TypeAdapter(Way)
+_OF_JOBS = ("iterations.jsonl", "counters.json", "spans.jsonl", "placement.jsonl")
+_SOMETIMES = ("ports.json", "transfers.jsonl", *_OF_JOBS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,16 @@ def metrics_files(metrics: DrillMetrics, timeline: Iterable[SpanTime] | None = N
     }
 
 
+def _placement_lines(placements: Iterable[Placement]) -> bytes:
+    """One for each queue pair and time at which its path was looked at."""
+    lines = (
+        json.dumps({"when": at.when, "at_ns": at.at_ns} | _WAY.dump_python(way, mode="json"))
+        for at in placements
+        for way in at.ways
+    )
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
 def _left_out(metrics: DrillMetrics) -> set[str]:
     """Fields that a workload of even streams has nothing to say of."""
     found = {"transfers": metrics.transfers, "job": metrics.job}
@@ -117,11 +131,12 @@ def _left_out(metrics: DrillMetrics) -> set[str]:
 
 
 def _job_files(job: JobMetrics) -> Mapping[str, bytes]:
-    """Iterations of all ranks, one a line, and what each NIC counted."""
+    """Iterations of all ranks, one a line, what each NIC counted, and paths."""
     lines = (json.dumps(_ITERATION.dump_python(each, mode="json") | {"ms": each.ms}) + "\n" for each in job.iterations)
     return {
         "iterations.jsonl": "".join(lines).encode(),
         "counters.json": _COUNTERS.dump_json(job.counters, indent=2),
+        "placement.jsonl": _placement_lines(job.placements),
     }
 
 

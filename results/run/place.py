@@ -24,6 +24,7 @@ _RESULTS = (
     "iterations.jsonl",
     "spans.jsonl",
     "counters.json",
+    "placement.jsonl",
     "records",
     "captures",
     "bonding",

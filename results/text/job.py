@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from failover.analysis.job import JobEdge, JobMetrics, SpanResult
 from failover.analysis.model import DrillMetrics
+from failover.analysis.placement import Placement, TierSpread
 from results.text.tables import rate, table
+
+_ON_LINKS = "queue pairs on links, by true paths; imbalance is most / mean, fairness Jain's"
+_OF_LINKS = ("when", "tier", ">links", ">mean", ">most", "on", ">imbalance", ">fairness", ">polarisation")
 
 
 def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType]:
@@ -24,7 +28,35 @@ def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType
         heads = ("span", ">size B", ">ranks", ">times", ">mean ms", ">least", ">most", ">algbw", ">busbw", ">wrong")
         yield table("collectives: the slowest rank's time; bit/s", heads, [_span(span) for span in job.spans])
         yield Text()
+    if job.placements:
+        rows = [_tier(at, tier) for at in _changed(job.placements) for tier in at.tiers]
+        yield table(_ON_LINKS, _OF_LINKS, rows)
+        yield Text()
     yield from map(Text, _lines(job))
+
+
+def _changed(placements: Sequence[Placement]) -> Iterator[Placement]:
+    """Those that differ from the one before."""
+    before: Placement | None = None
+    for at in placements:
+        if before is None or at.tiers != before.tiers:
+            yield at
+        before = at
+
+
+def _tier(at: Placement, tier: TierSpread) -> tuple[str, ...]:
+    figures = (f"{tier.crossings / tier.links:.3g}", str(tier.most), tier.busiest)
+    alike = "-" if tier.polarisation is None else f"{tier.polarisation:.3f}"
+    lost = f" ({at.dropped} dropped)" if at.dropped else ""
+    return (
+        at.when + lost,
+        tier.tier,
+        str(tier.links),
+        *figures,
+        f"{tier.imbalance:.3f}",
+        f"{tier.fairness:.3f}",
+        alike,
+    )
 
 
 def _edge(label: str, cost: JobEdge) -> tuple[str, ...]:

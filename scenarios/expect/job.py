@@ -7,6 +7,7 @@ from collections.abc import Callable
 from failover.analysis.budget import around
 from failover.analysis.job import JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeResult
+from failover.analysis.placement import Placement
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import At, Expectation
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of
@@ -107,6 +108,30 @@ def _retransmitted(_expectation: Expectation, _metrics: DrillMetrics, job: JobMe
     return Figure(job.packets_again, f"of {job.packets} packets")
 
 
+def _placements(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> list[Placement]:
+    """Those that settled after the edges chosen; without any, that of the healthy job: the last before an edge."""
+    if _whole_run(expectation):
+        return [each for each in job.placements if not each.edges][-1:]
+    chosen = edges_of(expectation, metrics)
+    numbers = {number for number, edge in enumerate(metrics.edges, 1) if edge in chosen}
+    return [each for each in job.placements if each.edges in numbers]
+
+
+def _link_imbalance(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """The largest imbalance of any tier and moment."""
+    found = _placements(expectation, metrics, job)
+    if not found:
+        return Figure(
+            None, "nobody looked at paths then: edges are less than 100 ms apart, or the run has no such edge"
+        )
+    tiers = [(tier, at) for at in found for tier in at.tiers]
+    if not tiers:
+        return Figure(None, "no queue pair crosses any link")
+    tier, at = max(tiers, key=lambda each: each[0].imbalance)
+    said = f"{at.when}, {tier.tier}: {tier.most} of {tier.crossings} queue pairs on {tier.busiest}, {tier.links} links"
+    return Figure(tier.imbalance, said)
+
+
 def _metric(
     key: str,
     unit: Unit,
@@ -185,6 +210,15 @@ METRICS = (
     ),
     _metric(
         "packets_retransmitted", Unit.COUNT, Takes.NOTHING, Slowed.PER_PACKET, "packets sent again", _retransmitted
+    ),
+    _metric(
+        "link_imbalance",
+        Unit.RATIO,
+        Takes.EDGES,
+        Slowed.NOT,
+        "queue pairs on the link that most cross, over the mean of its tier's links; the tier where it is largest, as"
+        " paths had settled after an edge, else before the first",
+        _link_imbalance,
     ),
     WRONG_RESULTS,
     _metric(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from failover.analysis.job import JobFacts, SpanFact
+from failover.analysis.placement import Placement, Way, spreads
 from scenarios.run.queue_pairs_on_lab import LabQueuePairs, LabRouter
 from testbed.errors import MachineError
-from testbed.events import Event, EventKind
+from testbed.events import Event, EventKind, now_ns
 from testbed.lab.lab import Lab
 from testbed.routing.pathcontrol.actions import Move
+from testbed.routing.trace import Flow
 from traffic.flow import ROCE_PORT, FlowSpec
 from traffic.paths import CHOICES
 from traffic.rdma.engine import JobEngine, JobPlan
@@ -53,6 +56,7 @@ class LabJob(LabQueuePairs):
         self._ack_sports = {flow.id: flow.ack_sport for flow in self.flows}
         self._told: dict[int, int] = {}  # by connection: the port that the workers were told last
         self._nic_of_lag = {(nic.host, nic.lag): nic.name for nic in lab.fabric.nics}
+        self._placements: list[Placement] = []
 
     async def start(self) -> None:
         """Start the engine and put every queue pair under path control."""
@@ -82,7 +86,18 @@ class LabJob(LabQueuePairs):
             late_ns=max((worker.late_ticks for worker in report.workers), default=0) * self._plan.tick_ns,
             died_at_ns=died[0] if died else None,
             died=self.flows[died[1]].name if died else "",
+            placements=tuple(self._placements),
         )
+
+    async def look(self, when: str, edges: int) -> None:
+        """Note which links each queue pair crosses now, by the true paths; asks kernels, sends nothing."""
+        at_ns, ways = now_ns(), []
+        for flow in self.flows:
+            path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, self._sports[flow.id]))
+            ways.append(Way(flow.id, flow.name, path.links, path.dropped))
+            await asyncio.sleep(0)  # the control plane gets its turn
+        tiers = spreads(self._lab.fabric, ways, self._lab.link_up)
+        self._placements.append(Placement(when, edges, at_ns, tuple(ways), tiers))
 
     async def finish(self) -> JobReport:
         """Stop sending, drain, and give the queue pairs up."""

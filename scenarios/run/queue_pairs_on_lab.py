@@ -75,6 +75,9 @@ class LabQueuePairs(ABC):
     async def take_over(self, dead: Collection[str]) -> None:
         """The spares of these hosts begin."""
 
+    async def look(self, when: str, edges: int) -> None:  # noqa: B027 - streams have nothing to note
+        """Note where queue pairs are, ``edges`` edges of faults after the begin."""
+
     @abstractmethod
     async def finish(self) -> Report:
         """Stop sending, drain, and give the queue pairs up."""

@@ -51,6 +51,8 @@ from traffic.rdma.setup import JobReport
 Tell = Callable[[Progress], None]
 _LEAD_NS = 200_000_000
 _TELL_S = 0.25
+_LOOK_NS = 100_000_000
+"""Before an edge, and before the end: where queue pairs have settled. Between edges that are closer nobody looks."""
 _FULL_LINK = 0.95
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -119,6 +121,7 @@ class _Run:
         news: asyncio.Task[None] | None = None
         try:
             await traffic.start()
+            await traffic.look("start", 0)
             lab.subscribe(guard.heard)
             gc.collect()
             gc.freeze()
@@ -178,12 +181,21 @@ class _Run:
         timeline = self._drill.timeline
         for moment in moments(timeline.faults):
             crossing = transit_flows(lab.fabric, moment.faults, traffic.flows)
+            await self._look(traffic, injector, moment.at_ns)
             await traffic.until(self._start_ns + moment.at_ns)
             guard.faults_begin()
             await injector.carry_out(moment, crossing, traffic.planes())
             for due in moment.due:
                 self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
+        await self._look(traffic, injector, timeline.end_ns)
         await traffic.until(self._start_ns + timeline.end_ns)
+
+    async def _look(self, traffic: LabQueuePairs, injector: Injector, before_ns: int) -> None:
+        """Note where queue pairs are shortly before a time of the timeline, when that is still to come."""
+        at_ns = self._start_ns + before_ns - _LOOK_NS
+        if at_ns > now_ns():
+            await traffic.until(at_ns)
+            await traffic.look(injector.edges[-1].label if injector.edges else "healthy", len(injector.edges))
 
     async def _relay(self, traffic: LabQueuePairs, guard: Guard) -> None:
         while True:

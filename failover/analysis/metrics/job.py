@@ -51,6 +51,7 @@ def job_metrics(
         wrong=int(spans["wrong"].sum(dtype=np.int64)),
         open_ms=max(0.0, (end_ns - last_ns) / 1e6),
         late_pct=100 * facts.late_ns / max(end_ns - start_ns, 1),
+        placements=facts.placements,
     )
 
 

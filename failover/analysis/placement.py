@@ -1,0 +1,159 @@
+"""Which links each queue pair crosses, and how evenly: imbalance, Jain's index, polarisation, tier by tier. Pure.
+
+Changes when a figure of paths is added. Paths are asked of the lab's own LAGs and kernels, nothing is sampled, and
+every queue pair counts alike: that is what path choice decides. What the links then carry is for ``ports`` to tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from testbed.fabric.model import Fabric, Link, LinkKind, Role
+
+_Direction = tuple[str, bool]
+"""A link, and whether it is taken upwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The path of a queue pair's data. ``dropped``: why it does not arrive, after the last of ``links``."""
+
+    flow: int
+    name: str
+    links: tuple[str, ...]
+    dropped: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TierSpread:
+    """How evenly queue pairs are spread over the links of a tier, in one direction; 'tor up': from ToRs to Aggs.
+
+    A link counts when it is up and it, or another one from the same NIC or lower switch to the tier above, is crossed:
+    links that no path could have taken are none's fault.
+
+    ``imbalance``: most over mean. ``fairness``: Jain's index, (sum x)^2 / (n sum x^2), 1 for all alike, 1/n for all on
+    one link (Jain, Chiu, Hawe, DEC-TR-301, 1984). ``polarisation``: how far each NIC or switch that chooses among
+    links upwards chooses alike. 1 - H / H', where H is the Shannon entropy of its choices and H' what it is when they
+    are as even as whole numbers can be (one less Pielou's evenness, 1966); the mean over queue pairs. 0: spread as can
+    be; 1: a switch sends all by one link, as where hashes of two tiers agree. None where nothing is chosen.
+    """
+
+    tier: str
+    links: int
+    crossings: int
+    most: int
+    busiest: str
+    imbalance: float
+    fairness: float
+    polarisation: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where queue pairs are at one moment: after ``edges`` edges of faults, shortly before the next or the end."""
+
+    when: str
+    edges: int
+    at_ns: int
+    ways: tuple[Way, ...]
+    tiers: tuple[TierSpread, ...]
+
+    @property
+    def dropped(self) -> int:
+        """Queue pairs whose packets do not arrive."""
+        return sum(way.dropped is not None for way in self.ways)
+
+
+def spreads(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bool]) -> tuple[TierSpread, ...]:
+    """Figures of each tier that is crossed, from the NICs up and down again."""
+    crossed: Counter[_Direction] = Counter(way for each in ways for way in _directions(fabric, each.links))
+    tiers: dict[str, dict[str, dict[_Direction, int]]] = {}
+    used = dict.fromkeys((_chooser(fabric, link), upwards) for link, upwards in crossed)
+    for chooser, upwards in used:
+        links = [link for link in _links_above(fabric, chooser) if is_up(link.name)]
+        of = {(link.name, upwards): crossed[link.name, upwards] for link in links}
+        if of:
+            tiers.setdefault(_tier(fabric, links[0], upwards), {})[chooser] = of
+    return tuple(_spread(tier, tiers[tier]) for tier in sorted(tiers, key=_order))
+
+
+def _directions(fabric: Fabric, links: Sequence[str]) -> Iterator[_Direction]:
+    """The links of a path, each in the direction it is taken; not those between the ToRs of a stack."""
+    at = None
+    for name in links:
+        link = fabric.link(name)
+        upwards = at is None or link.lower.node == at
+        at = link.far_end(link.lower.node if upwards else link.upper.node).node
+        if link.kind is not LinkKind.PEER:
+            yield name, upwards
+
+
+def _chooser(fabric: Fabric, link: str) -> str:
+    """The NIC or switch that a link joins to the tier above."""
+    found = fabric.link(link)
+    return fabric.nic_of_link(link).name if found.kind is LinkKind.ACCESS else found.lower.node
+
+
+def _links_above(fabric: Fabric, chooser: str) -> Sequence[Link]:
+    nic = fabric.nic_by_name.get(chooser)
+    if nic is not None:
+        return nic.links
+    return [each for each in fabric.links_of(chooser) if each.lower.node == chooser and each.kind is not LinkKind.PEER]
+
+
+_TIERS = {LinkKind.ACCESS: (Role.HOST, Role.TOR), LinkKind.FABRIC: (Role.TOR, Role.AGG)}
+
+
+def _tier(fabric: Fabric, link: Link, upwards: bool) -> str:
+    """'tor up', 'agg down': who sends, and where to, as ``failover.analysis.ports`` names it."""
+    lower, upper = _TIERS.get(link.kind, (Role.AGG, Role.CORE))
+    return f"{lower} up" if upwards else f"{upper} down"
+
+
+_ORDER = ("host up", "tor up", "agg up", "core down", "agg down", "tor down")
+
+
+def _order(tier: str) -> int:
+    return _ORDER.index(tier)
+
+
+def _spread(tier: str, choosers: dict[str, dict[_Direction, int]]) -> TierSpread:
+    counts = {way: count for of in choosers.values() for way, count in of.items()}
+    loads = list(counts.values())
+    busiest = max(counts, key=counts.__getitem__)
+    total, squares = sum(loads), sum(load * load for load in loads)
+    return TierSpread(
+        tier=tier,
+        links=len(loads),
+        crossings=total,
+        most=counts[busiest],
+        busiest=busiest[0],
+        imbalance=counts[busiest] / fmean(loads) if total else 1.0,
+        fairness=total * total / (len(loads) * squares) if total else 1.0,
+        polarisation=_polarisation([list(of.values()) for of in choosers.values()]) if tier.endswith("up") else None,
+    )
+
+
+def _polarisation(choices: Sequence[Sequence[int]]) -> float | None:
+    """Of choosers with at least two links and two queue pairs, each weighed by its queue pairs."""
+    found = [(sum(counts), _alike(counts)) for counts in choices if len(counts) > 1 and sum(counts) > 1]
+    weight = sum(queue_pairs for queue_pairs, _ in found)
+    return sum(queue_pairs * alike for queue_pairs, alike in found) / weight if weight else None
+
+
+def _alike(counts: Sequence[int]) -> float:
+    """1 less the entropy of a choice against the most it can be with so many links and queue pairs."""
+    total = sum(counts)
+    entropy = -sum(count / total * math.log(count / total) for count in counts if count)
+    return max(0.0, 1 - entropy / _most_entropy(total, len(counts)))
+
+
+def _most_entropy(queue_pairs: int, links: int) -> float:
+    """The entropy of so many queue pairs spread as evenly as whole numbers can be."""
+    each, more = divmod(queue_pairs, links)
+    parts = [each + 1] * more + [each] * (links - more)
+    return -sum(part / queue_pairs * math.log(part / queue_pairs) for part in parts if part)

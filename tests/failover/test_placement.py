@@ -1,0 +1,88 @@
+"""How evenly paths are spread over links: figures by hand, bounds by hypothesis."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failover.analysis.placement import TierSpread, Way, spreads
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric, LinkKind
+from testbed.fabric.spec import FabricSpec
+
+AGGS = 4
+FABRIC = build(FabricSpec(name="two", segments=2, hosts=2, rails=1, aggs=AGGS))
+
+
+def way(number: int, source: str, target: str, plane: int, agg: int, fabric: Fabric = FABRIC) -> Way:
+    """Up to an Agg and down again."""
+    up, down = fabric.nic(source).links[plane], fabric.nic(target).links[plane]
+    between = {
+        link.lower.node: link.name
+        for link in fabric.links
+        if link.kind is LinkKind.FABRIC and link.upper.node == f"p0.a{plane}.{agg}"
+    }
+    links = (up.name, between[up.upper.node], between[down.upper.node], down.name)
+    return Way(number, f"{source}>{target}#{number}", links, None)
+
+
+def tiers(ways: list[Way], down: frozenset[str] = frozenset()) -> dict[str, TierSpread]:
+    return {each.tier: each for each in spreads(FABRIC, ways, lambda link: link not in down)}
+
+
+def test_one_queue_pair_on_every_link_is_even_in_every_tier() -> None:
+    found = tiers([way(i, "p0.s0.h0.r0", "p0.s1.h0.r0", i % 2, i // 2) for i in range(2 * AGGS)])
+    assert list(found) == ["host up", "tor up", "agg down", "tor down"]
+    assert [(each.links, each.crossings, each.most) for each in found.values()] == [
+        (2, 8, 4),
+        (8, 8, 1),
+        (8, 8, 1),
+        (2, 8, 4),
+    ]
+    assert {(each.imbalance, each.fairness) for each in found.values()} == {(1.0, 1.0)}
+    assert [each.polarisation for each in found.values()] == [0.0, 0.0, None, None]
+
+
+def test_all_on_one_uplink_is_as_uneven_as_can_be_and_links_of_others_are_none_of_it() -> None:
+    found = tiers([way(i, "p0.s0.h0.r0", "p0.s1.h0.r0", 0, 2) for i in range(3)])["tor up"]
+    assert found.busiest == "p0.s0.t0.0-p0.a0.2"
+    assert (found.links, found.most) == (AGGS, 3)
+    assert (found.imbalance, found.polarisation) == (AGGS, 1.0)
+    assert found.fairness == pytest.approx(1 / AGGS)
+
+
+def test_a_link_that_is_down_is_no_choice() -> None:
+    ways = [way(i, "p0.s0.h0.r0", "p0.s1.h0.r0", 0, i) for i in range(AGGS - 1)]
+    assert tiers(ways)["tor up"].polarisation == pytest.approx(0)
+    assert tiers(ways)["tor up"].imbalance == pytest.approx(4 / 3)
+    found = tiers(ways, frozenset({f"p0.s0.t0.0-p0.a0.{AGGS - 1}"}))["tor up"]
+    assert (found.links, found.imbalance, found.fairness) == (AGGS - 1, 1.0, 1.0)
+
+
+def test_two_queue_pairs_each_way_do_not_share_a_cable() -> None:
+    there, back = (
+        way(0, "p0.s0.h0.r0", "p0.s1.h0.r0", 0, 0),
+        way(1, "p0.s1.h0.r0", "p0.s0.h0.r0", 0, 0),
+    )
+    assert {each.most for each in tiers([there, back]).values()} == {1}
+
+
+def test_a_path_that_ends_early_counts_for_the_links_it_crosses() -> None:
+    whole = way(0, "p0.s0.h0.r0", "p0.s1.h0.r0", 0, 0)
+    assert list(tiers([Way(0, "cut", whole.links[:1], "no route")])) == ["host up"]
+    assert tiers([Way(0, "cut", (), "no active port")]) == {}
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, AGGS - 1)), min_size=1, max_size=24))
+def test_figures_keep_their_bounds_and_count_every_crossing(choices: list[tuple[int, int]]) -> None:
+    ways = [way(i, "p0.s0.h0.r0", "p0.s1.h1.r0", plane, agg) for i, (plane, agg) in enumerate(choices)]
+    for each in tiers(ways).values():
+        assert each.crossings == len(choices)
+        assert 1 <= each.imbalance <= each.links
+        assert 1 / each.links - 1e-9 <= each.fairness <= 1 + 1e-9
+        assert each.polarisation is None or 0 <= each.polarisation <= 1
+    most = max(Counter(choices).values())
+    assert tiers(ways)["tor up"].most == most

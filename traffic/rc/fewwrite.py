@@ -73,15 +73,16 @@ class FewWriter:
                 self._rows.place(at, entry.ready)
                 self._rows.address(at, self._paths[entry.numbers[0]].name)
             else:
-                self._write_run(at, entry)
+                self.write_part(at, entry, 0, entry.count)
             at += entry.count
         return at
 
-    def _write_run(self, at: int, entry: Entry) -> None:
+    def write_part(self, at: int, entry: Entry, start: int, stop: int) -> None:
+        """Fill the rows of a run's packets from ``start`` to before ``stop``; its first has row ``at``."""
         number, psn, first, count, packets, size, immediate, sent_ns, ack_last = entry.numbers
         path, rows, fill = self._paths[number], self._rows, self._fill
         tag = None if immediate < 0 else immediate
-        for k, word in enumerate(entry.words.tolist()):
+        for k, word in enumerate(entry.words[start:stop].tolist(), start):
             index = first + k
             last = index == packets - 1
             asks = last or (index + 1) % path.ack_every == 0 or (ack_last and k == count - 1)

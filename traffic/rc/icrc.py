@@ -55,6 +55,16 @@ class WriteIcrc:
         found: wire.U32 = np.bitwise_xor.reduce(self._table[offsets + rows], axis=1)
         return found
 
+    def received(self, extension: int) -> wire.U32:
+        """The table for rows of source port, source address, and all from the BTH to the payload's head."""
+        first = self._column(extension, _PSEUDO)
+        columns = (
+            *self._columns(extension, _SPORT, 2),
+            *self._columns(extension, _SOURCE_IP, 4),
+            *range(first, _WIDEST),
+        )
+        return self._table.reshape(-1, 256)[list(columns)].reshape(-1)
+
     def of_sources(self, extension: int, sources: wire.U8) -> wire.U32:
         """What source ports and addresses change; rows as in a sockaddr_in: port 2 bytes, address 4."""
         ports = self._look_up(extension, _SPORT, sources[:, :2])
@@ -67,6 +77,9 @@ class WriteIcrc:
 
     def _look_up(self, extension: int, at: int, rows: wire.U8) -> wire.U32:
         return wire.look_up(self._table[self._column(extension, at) * 256 :], rows)
+
+    def _columns(self, extension: int, at: int, count: int) -> range:
+        return range(self._column(extension, at), self._column(extension, at) + count)
 
     def _column(self, extension: int, at: int) -> int:
         """Which column of the widest layout has the same distance from the end as byte ``at`` of this one."""

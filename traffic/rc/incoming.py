@@ -44,10 +44,11 @@ _HEAD = np.dtype(
 _RESERVED = 4  # offset of the byte that the ICRC leaves out
 _NEVER = 0xFFFFFFFF
 _FILL_WORD = np.uint64(int.from_bytes(bytes([wire.FILL] * 8), "little"))
-_QPN_BITS = 24
+_BITS = 24  # of a PSN, and of a queue pair number
+_OTHER = len(EXTENSIONS)  # the layout of all that is no full-size write
 _ZERO = np.zeros(1, np.intp)
 _FEW = 5  # packets of a layout up to which one at a time is faster
-_SMALL = 24  # and of a batch
+_SMALL = 14  # and of a batch
 
 
 class _Found:
@@ -88,14 +89,14 @@ class FrameReader:
         self._ips = tuple(ips)
         self._few = FewReader(ips)
         self._icrc = WriteIcrc(path_mtu)
-        self._destinations = {
-            extension: np.array([self._icrc.of_destination(extension, ip) for ip in ips], np.uint32)
-            for extension in EXTENSIONS
-        }
-        self._extension = np.zeros(256, np.uint8)
+        self._destinations = [
+            np.array([self._icrc.of_destination(extension, ip) for ip in ips], np.uint32) for extension in EXTENSIONS
+        ]
+        self._tables = [self._icrc.received(extension) for extension in EXTENSIONS]
+        self._layout = np.full(256, _OTHER, np.uint8)
         self._full_bytes = np.full(256, _NEVER, np.uint32)
         for opcode in WRITES:
-            self._extension[opcode] = extension_bytes(opcode)
+            self._layout[opcode] = EXTENSIONS.index(extension_bytes(opcode))
             self._full_bytes[opcode] = BTH_BYTES + extension_bytes(opcode) + path_mtu + ICRC_BYTES
 
     def read(self, batch: Batch) -> Arrivals:
@@ -103,23 +104,31 @@ class FrameReader:
         if len(batch.lengths) <= _SMALL:
             return self._few.read(batch)
         raw = np.ascontiguousarray(batch.rows[:, :_HEAD_BYTES])
-        head = raw.view(_HEAD)[:, 0]
-        full = batch.lengths == self._full_bytes[head["opcode"]]
-        full &= head["flags"] & (PAD_MASK << PAD_SHIFT) == 0
-        found = _Found(head["opcode"], self._path_mtu)
-        extensions = self._extension[head["opcode"]]
-        layouts = [(extension, np.flatnonzero(full & (extensions == extension))) for extension in EXTENSIONS]
-        alone = np.concatenate([np.flatnonzero(~full), *(which for _, which in layouts if len(which) <= _FEW)])
-        if len(alone) < len(raw):
-            solid = self._solid(batch)
-            for extension, which in layouts:
-                if len(which) > _FEW:
-                    found.intact[which] = solid[which]
-                    self._read_layout(extension, which if len(which) < len(raw) else slice(None), batch, raw, found)
-        for row in alone.tolist():
+        found = _Found(raw[:, 0], self._path_mtu)
+        for row in self._read_full(batch, raw, found):
             self._read_one(row, batch, found)
         damaged = len(raw) - int(np.count_nonzero(found.intact)) - len(found.replies) - found.foreign
-        return Arrivals(_runs(batch, head, found), found.replies, damaged, found.foreign)
+        return Arrivals(_runs(batch, raw.view(_HEAD)[:, 0], found), found.replies, damaged, found.foreign)
+
+    def _read_full(self, batch: Batch, raw: wire.U8, found: _Found) -> list[int]:
+        """Full-size writes of layouts that many have; the rows of all other packets."""
+        opcode = raw[:, 0]
+        full = (batch.lengths == self._full_bytes[opcode]) & (raw[:, 1] & (PAD_MASK << PAD_SHIFT) == 0)
+        layouts = np.where(full, self._layout[opcode], _OTHER)
+        counts = np.bincount(layouts, minlength=_OTHER + 1).tolist()
+        many = [layout for layout in range(_OTHER) if counts[layout] > _FEW]
+        if not many:
+            return list(range(len(raw)))
+        solid = self._solid(batch)
+        for layout in many:
+            which = slice(None) if counts[layout] == len(raw) else (layouts == layout).nonzero()[0]
+            found.intact[which] = solid[which]
+            self._read_layout(layout, which, batch, raw, found)
+        if sum(counts[layout] for layout in many) == len(raw):
+            return []
+        others = [layout not in many for layout in range(_OTHER + 1)]
+        alone: list[int] = np.array(others)[layouts].nonzero()[0].tolist()
+        return alone
 
     def _solid(self, batch: Batch) -> npt.NDArray[np.bool_]:
         """Whether what is payload behind the head in full-size packets of every layout is the fill."""
@@ -127,25 +136,25 @@ class FrameReader:
         solid: npt.NDArray[np.bool_] = (words == _FILL_WORD).all(axis=1)
         return solid
 
-    def _read_layout(self, extension: int, which: Which, batch: Batch, raw: wire.U8, found: _Found) -> None:
-        """Full-size writes with ``extension`` bytes between BTH and payload; they are intact if ``found`` says so."""
+    def _read_layout(self, layout: int, which: Which, batch: Batch, raw: wire.U8, found: _Found) -> None:
+        """Full-size writes with one extension between BTH and payload; they are intact if ``found`` says so."""
+        extension = EXTENSIONS[layout]
         begin, end = BTH_BYTES + extension, BTH_BYTES + extension + self._path_mtu
         head = raw[which, : begin + PAYLOAD_HEAD_BYTES]
-        payload = np.ascontiguousarray(head[:, begin:])
-        masked = head.copy()
-        masked[:, _RESERVED] = 0
-        expected = self._icrc.of_columns(extension, 0, masked) ^ self._icrc.of_sources(extension, batch.sources[which])
-        expected ^= self._destinations[extension][batch.owners[which]]
+        covered = np.concatenate([batch.sources[which], head], axis=1)
+        covered[:, 6 + _RESERVED] = 0
+        expected = wire.look_up(self._tables[layout], covered) ^ self._destinations[layout][batch.owners[which]]
         carried = np.ascontiguousarray(batch.rows[which, end : end + ICRC_BYTES]).view("<u4")[:, 0]
-        edges = (raw[which, begin + PAYLOAD_HEAD_BYTES :], batch.rows[which, BTH_BYTES + self._path_mtu : end])
-        for edge in edges:
-            found.intact[which] &= (edge == wire.FILL).all(axis=1)
-        found.intact[which] &= expected == carried
-        found.word[which] = payload.view("<u8")[:, 0]
+        intact = found.intact[which] & (expected == carried)
+        intact &= (raw[which, begin + PAYLOAD_HEAD_BYTES :] == wire.FILL).all(axis=1)
+        if extension:  # its payload ends that much later
+            intact &= (batch.rows[which, BTH_BYTES + self._path_mtu : end] == wire.FILL).all(axis=1)
+        found.intact[which] = intact
+        found.word[which] = _column(head, begin, "<u8")
         if extension >= RETH_BYTES:
-            found.address[which] = np.ascontiguousarray(head[:, BTH_BYTES : BTH_BYTES + 8]).view(">u8")[:, 0]
+            found.address[which] = _column(head, BTH_BYTES, ">u8")
         if extension % RETH_BYTES:
-            found.immediate[which] = np.ascontiguousarray(head[:, begin - IMMEDIATE_BYTES : begin]).view(">u4")[:, 0]
+            found.immediate[which] = _column(head, begin - IMMEDIATE_BYTES, ">u4")
 
     def _read_one(self, row: int, batch: Batch, found: _Found) -> None:
         """A reply, a write of any size, or neither."""
@@ -163,29 +172,38 @@ class FrameReader:
             found.replies.append((row, packet))
 
 
+def _column(rows: wire.U8, at: int, kind: str) -> npt.NDArray[np.uint64]:
+    """The numbers that stand at byte ``at`` of each row."""
+    size = np.dtype(kind).itemsize
+    found: npt.NDArray[np.uint64] = np.ascontiguousarray(rows[:, at : at + size]).view(kind)[:, 0]
+    return found
+
+
 def _runs(batch: Batch, head: npt.NDArray[np.void], found: _Found) -> list[ArrivedRun]:
-    """The intact writes: by queue pair, then as they came, cut where PSNs are not consecutive."""
-    rows = np.flatnonzero(found.intact)
+    """The intact writes: by queue pair, then as they came, cut where PSNs are not consecutive or begin again."""
+    rows = found.intact.nonzero()[0]
     if not len(rows):
         return []
-    key = batch.owners[rows] << _QPN_BITS | head["qpn"][rows].astype(np.int64) & wire.QPN_MASK
-    if (key[1:] < key[:-1]).any():
-        order = np.argsort(key, kind="stable")
-        rows, key = rows[order], key[order]
-    numbers = head["psn"][rows].astype(np.int64)
-    cuts = (key[1:] != key[:-1]) | ((numbers[1:] - numbers[:-1] & wire.PSN_MASK) != 1)
-    starts = np.concatenate([_ZERO, np.flatnonzero(cuts) + 1])
-    asked = np.bitwise_or.reduceat(numbers & wire.ACK_REQUEST, starts) != 0
-    marked = np.add.reduceat((batch.tos[rows] & ECN_MASK == CE).astype(np.int64), starts)
-    packets = found.packets(rows)
+    number = head["psn"][rows].astype(np.int64)
+    pair = batch.owners[rows] << _BITS | head["qpn"][rows] & wire.QPN_MASK
+    if (pair[1:] < pair[:-1]).any():
+        order = np.argsort(pair, kind="stable")
+        rows, number, pair = rows[order], number[order], pair[order]
+    place = pair << _BITS + 1 | number & wire.PSN_MASK  # one bit more: the last PSN of a pair is not next to another's
+    step = place[1:] - place[:-1]
+    cuts = ((step != 1) & (step != -wire.PSN_MASK)).nonzero()[0]  # the latter is from the last PSN to 0
+    starts = np.concatenate([_ZERO, cuts + 1])
+    asked = np.bitwise_or.reduceat(number, starts)
+    marks = batch.tos[rows] & ECN_MASK == CE
+    marked = np.add.reduceat(marks, starts, dtype=np.int64)
+    packets, places = found.packets(rows), rows.tolist()
     stops = [*starts[1:].tolist(), len(rows)]
-    about = zip(key[starts].tolist(), numbers[starts].tolist(), asked.tolist(), marked.tolist(), strict=True)
-    places = rows.tolist()
+    firsts = zip(pair[starts].tolist(), number[starts].tolist(), asked.tolist(), marked.tolist(), strict=True)
     return [
         ArrivedRun(
-            *(owner_qpn >> _QPN_BITS, owner_qpn & wire.QPN_MASK, number & wire.PSN_MASK, ask, marks),
+            *(of >> _BITS, of & wire.QPN_MASK, psn & wire.PSN_MASK, bool(asks & wire.ACK_REQUEST), count),
             places[start:stop],
             packets.part(start, stop),
         )
-        for start, stop, (owner_qpn, number, ask, marks) in zip(starts.tolist(), stops, about, strict=True)
+        for start, stop, (of, psn, asks, count) in zip(starts.tolist(), stops, firsts, strict=True)
     ]

@@ -3,79 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from socket import inet_aton
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from traffic import wire
 from traffic.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, ip_bytes
+from traffic.mmsg import SOCKADDR_BYTES
 from traffic.rc.entries import Entry
-from traffic.rc.fewwrite import FewWriter, place_odd
+from traffic.rc.fewwrite import FewWriter
 from traffic.rc.icrc import EXTENSIONS, WriteIcrc
 from traffic.rc.packets import (
     PAYLOAD_HEAD_BYTES,
     R_KEY,
     RETH_BYTES,
+    WITH_RETH,
+    WRITES,
     Envelope,
     Opcode,
     extension_bytes,
+    opcode_of,
     pack_ip,
-    pack_payload,
 )
 from traffic.sendmmsg import HEAD_BYTES, PacketRows, sockaddr
 
 I64 = npt.NDArray[np.int64]
-Record = npt.NDArray[np.void]
+U64 = npt.NDArray[np.uint64]
 
 _COMMON = IP_UDP_BYTES + BTH_BYTES  # what every head begins with
-_PATH = np.dtype([("head", "u1", _COMMON), ("name", "u1", 16), ("icrc", "u4", len(EXTENSIONS)), ("ack_every", "i8")])
-_VARYING = np.dtype([("psn", ">u4"), ("word", "<u8"), ("sent_ns", "<i8")])  # in each packet, also of one path
-_PSN_AT = 8  # offset after UDP
-_IP_BYTES = 20
-_HEAD = np.dtype(
-    {
-        "names": ["ip_bytes", "udp_bytes", "opcode", "psn", "word", "sent_ns"],
-        "formats": [">u2", ">u2", "u1", ">u4", "<u8", "<i8"],
-        "offsets": [2, 24, 28, 36, 40, 48],
-        "itemsize": HEAD_BYTES,
-    }
+_IP_BYTES, _PSN_AT = 20, 8  # the latter after UDP
+_VARYING = np.dtype([("psn", ">u4"), ("word", "<u8"), ("sent_ns", "<i8")])
+"""What varies among the packets of a path that are neither first nor last; in their heads it stands in one piece."""
+_VARYING_AT = slice(_COMMON - 4, _COMMON + PAYLOAD_HEAD_BYTES)
+_LENGTHS = np.dtype(
+    {"names": ["ip", "udp", "opcode"], "formats": [">u2", ">u2", "u1"], "offsets": [2, 24, 28], "itemsize": HEAD_BYTES}
 )
 _EXTENSION = np.dtype([("address", ">u8"), ("key", ">u4"), ("size", ">u4"), ("immediate", ">u4")])  # RETH, ImmDt
-
-_FIRST, _LAST, _IMMEDIATE = 1, 2, 4  # a packet's kind is their sum
-_OF_KIND = {
-    _FIRST: Opcode.WRITE_FIRST,
-    _LAST: Opcode.WRITE_LAST,
-    _LAST | _FIRST: Opcode.WRITE_ONLY,
-    _LAST | _IMMEDIATE: Opcode.WRITE_LAST_IMMEDIATE,
-    _LAST | _FIRST | _IMMEDIATE: Opcode.WRITE_ONLY_IMMEDIATE,
-}
-_OPCODES = tuple(_OF_KIND.get(kind, Opcode.WRITE_MIDDLE) for kind in range(8))
-_EXTENSIONS = tuple(extension_bytes(opcode) for opcode in _OPCODES)
-
-_SMALL = 20  # packets of a tick up to which one at a time is faster
+_SMALL, _FEW = 12, 6  # packets of a tick, and ends of a kind, up to which one at a time is faster
+_PATH, _PSN, _COUNT, _SIZE, _IMMEDIATE, _SENT = 0, 1, 3, 5, 6, 7  # places in the numbers of an entry
 
 
-@dataclass(frozen=True, slots=True)
-class _Packets:
-    """What is known of each packet."""
+_ASK = wire.ACK_REQUEST >> 24  # in the first byte of the word that holds the PSN
 
-    path: I64
-    kind: I64
-    extension: I64  # bytes between BTH and payload
-    varying: Record
-    size: I64  # of its message, in bytes
-    immediate: I64  # -1: none
-    address: npt.NDArray[np.uint64]
-    odd: npt.NDArray[np.bool_]  # its payload is shorter than the path MTU
 
-    def of(self, which: I64 | slice) -> _Packets:
-        """Some of them."""
-        w = which
-        one = self.path[w], self.kind[w], self.extension[w], self.varying[w]
-        return _Packets(*one, self.size[w], self.immediate[w], self.address[w], self.odd[w])
+class _End(NamedTuple):
+    """The first or last packet of a message: its row, and where it is in a run."""
+
+    row: int
+    entry: Entry
+    offset: int
 
 
 class FrameWriter:
@@ -85,127 +63,155 @@ class FrameWriter:
         self.envelopes: list[Envelope] = []
         self._path_mtu = path_mtu
         self._rows = rows
-        self._heads = rows.heads.view(_HEAD)[:, 0]
         self._icrcs = rows.tails.view("<u4")[:, 0]
+        self._sizes = rows.heads.view(_LENGTHS)[:, 0]
         self._counting = np.arange(rows.capacity)
-        self._paths = np.zeros(16, _PATH)
+        self._ack_every: list[int] = []
+        self._heads = np.zeros((16, _COMMON), np.uint8)  # of the paths, as of a middle packet
+        self._names = np.zeros((16, SOCKADDR_BYTES), np.uint8)
+        self._path_icrcs = np.zeros((16, len(EXTENSIONS)), np.uint32)
         self._icrc = WriteIcrc(path_mtu)
         self._few = FewWriter(rows, path_mtu)
-        self._tabulate()
+        self._offsets = {extension: self._offsets_of(extension) for extension in EXTENSIONS}
+        self._opcode_icrcs = {
+            opcode: self._icrc.of_columns(extension_bytes(opcode), 0, np.array([[opcode]], np.uint8))[0]
+            for opcode in WRITES
+        }
 
-    def _tabulate(self) -> None:
-        """What follows from a packet's kind alone."""
-        icrc, kinds = self._icrc, range(len(_OPCODES))
-        self._opcode = np.array(_OPCODES, np.uint8)
-        self._extension = np.array(_EXTENSIONS, np.int64)
-        self._layout = np.array([EXTENSIONS.index(extension) for extension in _EXTENSIONS])
-        opcodes = self._opcode.reshape(-1, 1, 1)
-        self._opcode_icrc = np.concatenate([icrc.of_columns(_EXTENSIONS[kind], 0, opcodes[kind]) for kind in kinds])
-        self._offsets = np.array(
-            [[*icrc.offsets(e, _PSN_AT, 4), *icrc.offsets(e, BTH_BYTES + e, PAYLOAD_HEAD_BYTES)] for e in _EXTENSIONS]
-        )
+    def _offsets_of(self, extension: int) -> wire.U32:
+        """Where the table has what ``_VARYING`` changes."""
+        payload = self._icrc.offsets(extension, BTH_BYTES + extension, PAYLOAD_HEAD_BYTES)
+        return np.concatenate([self._icrc.offsets(extension, _PSN_AT, 4), payload])
 
     def open_path(self, envelope: Envelope, ack_every: int) -> int:
         """Know a path; its number. Every ``ack_every``-th packet of a message, and its last, asks for an answer."""
         path = len(self.envelopes)
-        if path == len(self._paths):
-            self._paths = np.concatenate([self._paths, np.zeros_like(self._paths)])
+        if path == len(self._heads):
+            self._heads, self._names, self._path_icrcs = (
+                np.concatenate([table, np.zeros_like(table)]) for table in (self._heads, self._names, self._path_icrcs)
+            )
         self.envelopes.append(envelope)
-        self._paths["ack_every"][path] = ack_every
+        self._ack_every.append(ack_every)
         self.move_path(path, envelope)
         return path
 
     def move_path(self, path: int, envelope: Envelope) -> None:
         """What is written for ``path`` from now on has another envelope."""
         self.envelopes[path] = envelope
-        self._few.set_path(path, envelope, int(self._paths["ack_every"][path]))
-        bth = bytes([0, wire.BTH_FLAGS, *wire.P_KEY.to_bytes(2, "big"), 0, *envelope.qpn.to_bytes(3, "big"), *bytes(4)])
-        row = self._paths[path : path + 1]
-        row["head"] = np.frombuffer(pack_ip(envelope, bth), np.uint8)
-        row["name"] = sockaddr(envelope.dst_ip)
-        headers = np.frombuffer(bth, np.uint8).reshape(1, BTH_BYTES)
+        self._few.set_path(path, envelope, self._ack_every[path])
+        qpn, pkey = envelope.qpn.to_bytes(3, "big"), wire.P_KEY.to_bytes(2, "big")
+        bth = bytes([Opcode.WRITE_MIDDLE, wire.BTH_FLAGS, *pkey, 0, *qpn, *bytes(4)])
+        whole = pack_ip(envelope, bth + bytes(self._path_mtu + ICRC_BYTES))
+        self._heads[path] = np.frombuffer(whole[:_COMMON], np.uint8)
+        self._names[path] = sockaddr(envelope.dst_ip)
+        headers = np.frombuffer(b"\0" + bth[1:], np.uint8).reshape(1, BTH_BYTES)
         source = np.frombuffer(envelope.sport.to_bytes(2, "big") + inet_aton(envelope.src_ip), np.uint8).reshape(1, 6)
         for layout, extension in enumerate(EXTENSIONS):
             varying = self._icrc.of_columns(extension, 0, headers) ^ self._icrc.of_sources(extension, source)
-            row["icrc"][:, layout] = varying ^ np.uint32(self._icrc.of_destination(extension, envelope.dst_ip))
+            self._path_icrcs[path, layout] = varying[0] ^ self._icrc.of_destination(extension, envelope.dst_ip)
 
     def write(self, first: int, entries: Sequence[Entry]) -> int:
         """Fill rows from ``first`` on with at least one entry; the row behind the last."""
         if sum(entry.count for entry in entries) <= _SMALL:
             return self._few.write(first, entries)
-        packets = self._spread(entries)
-        end = first + len(packets.path)
-        self._write_full(slice(first, end), packets)
-        for extension in EXTENSIONS[1:]:
-            extended = np.flatnonzero(packets.extension == extension)
-            if len(extended):
-                self._extend(first + extended, extension, packets.of(extended))
-        odd = set(np.flatnonzero(packets.odd).tolist())
-        at = first
+        asking: list[int] = []
+        ends: dict[Opcode, list[_End]] = {}
+        row = first
         for entry in entries:
-            last = at + entry.count - 1
+            if not entry.ready:
+                asking += self._asking(row, entry)
+                self._note_ends(row, entry, ends)
+            row += entry.count
+        self._write_middles(slice(first, row), entries, asking)
+        for opcode, found in ends.items():
+            self._write_ends(opcode, found)
+        row = first
+        for entry in entries:
             if entry.ready:
-                self._rows.place(at, entry.ready)
-            elif last - first in odd:
-                self._write_odd(last, packets.of(slice(last - first, last - first + 1)), entry)
-            at = last + 1
-        return end
+                self._rows.place(row, entry.ready)
+            row += entry.count
+        return row
 
-    def _spread(self, entries: Sequence[Entry]) -> _Packets:
-        """What is known of each packet, from what is known of the runs."""
-        runs = np.array([entry.numbers for entry in entries], np.int64).T
-        ends = np.cumsum(runs[3])
-        run = np.repeat(self._counting[: len(entries)], runs[3])
-        path, psn, index, _, packets, size, immediate, sent_ns, _ = runs[:, run]
-        offset = self._counting[: len(run)] - (ends - runs[3])[run]
-        index += offset
-        last = index == packets - 1
-        ask = last | ((index + 1) % self._paths["ack_every"][path] == 0)
-        ask[ends - 1] |= runs[8] != 0
-        varying = np.empty(len(run), _VARYING)
-        varying["psn"] = (psn + offset) & wire.PSN_MASK | np.where(ask, wire.ACK_REQUEST, 0)
+    def _asking(self, row: int, entry: Entry) -> Sequence[int]:
+        """The rows of a run whose packets ask for an acknowledgement, apart from the last of a message."""
+        path, _, first, count, _, _, _, _, ack_last = entry.numbers
+        every = self._ack_every[path]
+        asking: Sequence[int] = range(row + (-1 - first) % every, row + count, every)
+        return [*asking, row + count - 1] if ack_last else asking
+
+    def _note_ends(self, row: int, entry: Entry, ends: dict[Opcode, list[_End]]) -> None:
+        """The first and the last packet of a message, where a run, from ``row`` on, has them, by opcode."""
+        _, _, first, count, total, _, immediate, _, _ = entry.numbers
+        if first == 0 and total > 1:
+            ends.setdefault(Opcode.WRITE_FIRST, []).append(_End(row, entry, 0))
+        if first + count == total:
+            opcode = opcode_of(total - 1, total, None if immediate < 0 else immediate)
+            ends.setdefault(opcode, []).append(_End(row + count - 1, entry, count - 1))
+
+    def _write_middles(self, rows: slice, entries: Sequence[Entry], asking: Sequence[int]) -> None:
+        """All packets as if none were the first or last of its message."""
+        runs = np.array([entry.numbers for entry in entries], np.int64)
+        counts = runs[:, _COUNT]
+        runs[:, _PSN] -= np.cumsum(counts) - counts  # less the place of the first
+        path, psn, sent_ns = runs[:, (_PATH, _PSN, _SENT)].repeat(counts, axis=0).T
+        varying = np.empty(len(path), _VARYING)
+        varying["psn"] = psn + self._counting[: len(path)] & wire.PSN_MASK
         varying["word"] = np.concatenate([entry.words for entry in entries])
         varying["sent_ns"] = sent_ns
-        kind = (index == 0) * _FIRST + last * _LAST + (last & (immediate >= 0)) * _IMMEDIATE
-        addresses = np.array([entry.address for entry in entries], np.uint64)
-        odd = last & (size != packets * self._path_mtu)
-        return _Packets(path, kind, self._extension[kind], varying, size, immediate, addresses[run], odd)
-
-    def _write_full(self, rows: slice, packets: _Packets) -> None:
-        """Packets with a full payload, apart from what stands between the BTH and the payload."""
-        kind, extension, varying = packets.kind, packets.extension, packets.varying
-        self._rows.heads[rows, :_COMMON] = self._paths["head"][packets.path]
-        self._rows.names[rows] = self._paths["name"][packets.path]
-        heads = self._heads[rows]
-        heads["ip_bytes"] = ip_bytes(self._path_mtu) + extension
-        heads["udp_bytes"] = ip_bytes(self._path_mtu) - _IP_BYTES + extension
-        heads["opcode"] = self._opcode[kind]
-        for name in _VARYING.names or ():
-            heads[name] = varying[name]
         raw = varying.view(np.uint8).reshape(len(varying), -1)
-        constant = self._paths["icrc"][packets.path, self._layout[kind]] ^ self._opcode_icrc[kind]
-        self._icrcs[rows] = constant ^ self._icrc.of_offsets(self._offsets[kind], raw)
-        lengths = self._rows.lengths[rows]
-        lengths[:, 0] = _COMMON + PAYLOAD_HEAD_BYTES + extension
-        lengths[:, 1] = self._path_mtu - PAYLOAD_HEAD_BYTES
-        lengths[:, 2] = ICRC_BYTES
+        if asking:
+            raw[np.array(asking) - rows.start, 0] = _ASK
+        heads = self._rows.heads[rows]
+        heads[:, :_COMMON] = self._heads[path]
+        heads[:, _VARYING_AT] = raw
+        self._rows.names[rows] = self._names[path]
+        constant = self._path_icrcs[path, 0] ^ self._opcode_icrcs[Opcode.WRITE_MIDDLE]
+        self._icrcs[rows] = constant ^ self._icrc.of_offsets(self._offsets[0], raw)
+        head = _COMMON + PAYLOAD_HEAD_BYTES
+        self._rows.lengths[rows] = head, self._path_mtu - PAYLOAD_HEAD_BYTES, ICRC_BYTES
 
-    def _extend(self, rows: I64, extension: int, packets: _Packets) -> None:
-        """Put RETH and immediate, as many as ``extension`` has room for, in front of the payload of ``rows``."""
-        extensions = np.empty(len(rows), _EXTENSION)
-        extensions["address"], extensions["key"] = packets.address, R_KEY
-        extensions["size"], extensions["immediate"] = packets.size, packets.immediate & 0xFFFFFFFF
-        begin = 0 if extension >= RETH_BYTES else RETH_BYTES
-        raw = extensions.view(np.uint8).reshape(len(rows), -1)[:, begin : begin + extension]
-        heads, start = self._rows.heads, _COMMON + extension
-        heads[rows, start : start + PAYLOAD_HEAD_BYTES] = heads[rows, _COMMON : _COMMON + PAYLOAD_HEAD_BYTES]
-        heads[rows, _COMMON:start] = raw
-        self._icrcs[rows] ^= self._icrc.of_columns(extension, BTH_BYTES, raw)
+    def _write_ends(self, opcode: Opcode, ends: Sequence[_End]) -> None:
+        """First or last packets of messages, whose rows are those of middle packets so far."""
+        is_last = opcode is not Opcode.WRITE_FIRST
+        full = [end for end in ends if not (is_last and end.entry.numbers[_SIZE] % self._path_mtu)]
+        if len(full) <= _FEW:
+            full = []
+        else:
+            self._write_full(opcode, full)
+        if len(full) < len(ends):
+            written = {end.row for end in full}
+            for row, entry, offset in ends:
+                if row not in written:
+                    self._few.write_part(row - offset, entry, offset, offset + 1)
 
-    def _write_odd(self, row: int, packet: _Packets, entry: Entry) -> None:
-        """The one packet of ``packet``, the last of a message whose size is no multiple of the path MTU."""
-        word, sent_ns = int(packet.varying["word"][0]), int(packet.varying["sent_ns"][0])
-        payload = pack_payload(word, sent_ns, entry.numbers[5] % self._path_mtu)
-        psn = int(packet.varying["psn"][0]) & wire.PSN_MASK
-        opcode = _OPCODES[int(packet.kind[0])]
-        place_odd(self._rows, row, self.envelopes[entry.numbers[0]], opcode, psn, payload, entry)
+    def _write_full(self, opcode: Opcode, ends: Sequence[_End]) -> None:
+        """Packets with a full payload: another opcode, and RETH and immediate in front of the payload."""
+        extension, heads = extension_bytes(opcode), self._rows.heads
+        start = _COMMON + extension
+        rows = np.array([end.row for end in ends])
+        if opcode is not Opcode.WRITE_FIRST:
+            heads[rows, _VARYING_AT.start] |= _ASK
+        raw = heads[rows, _VARYING_AT]
+        between = _extensions(opcode, ends)
+        heads[rows, _COMMON:start] = between
+        heads[rows, start : start + PAYLOAD_HEAD_BYTES] = raw[:, 4:]
+        sizes = self._sizes
+        sizes["ip"][rows] = ip_bytes(self._path_mtu) + extension
+        sizes["udp"][rows] = ip_bytes(self._path_mtu) - _IP_BYTES + extension
+        sizes["opcode"][rows] = opcode
+        self._rows.lengths[rows, 0] = start + PAYLOAD_HEAD_BYTES
+        path = [end.entry.numbers[_PATH] for end in ends]
+        constant = self._path_icrcs[path, EXTENSIONS.index(extension)] ^ self._opcode_icrcs[opcode]
+        varying = self._icrc.of_offsets(self._offsets[extension], raw)
+        self._icrcs[rows] = constant ^ varying ^ self._icrc.of_columns(extension, BTH_BYTES, between)
+
+
+def _extensions(opcode: Opcode, ends: Sequence[_End]) -> wire.U8:
+    """What stands between BTH and payload."""
+    found = np.empty(len(ends), _EXTENSION)
+    found["address"] = np.array([end.entry.address for end in ends], np.uint64)
+    found["key"] = R_KEY
+    found["size"] = [end.entry.numbers[_SIZE] for end in ends]
+    found["immediate"] = [max(end.entry.numbers[_IMMEDIATE], 0) for end in ends]
+    begin = 0 if opcode in WITH_RETH else RETH_BYTES
+    return found.view(np.uint8).reshape(len(ends), -1)[:, begin : begin + extension_bytes(opcode)]

@@ -115,6 +115,26 @@ def test_a_tick_of_runs_is_written_as_the_plain_codec_writes_its_packets(
         assert names == [packet[16:20] for packet in expected]
 
 
+@pytest.mark.parametrize("small", [0, 100])
+@pytest.mark.parametrize("immediate", [None, 7])
+@pytest.mark.parametrize("size", [1, 15, MTU, MTU + 1, 2 * MTU, 3 * MTU])
+def test_many_messages_in_one_tick(
+    monkeypatch: pytest.MonkeyPatch, size: int, immediate: int | None, small: int
+) -> None:
+    monkeypatch.setattr(writer_module, "_SMALL", small)
+    rows = PacketRows(64, b"\x5a" * MTU)
+    writer = FrameWriter(rows, MTU)
+    entries, expected = [], []
+    for k in range(8):
+        to = Envelope("10.0.0.1", IPS[k % 2], 0xC000 + k, k)
+        run = Run(WorkRequest(k, size, k << 60, immediate), 0, -(-size // MTU), 2**24 - 1 + k, again=False)
+        words = np.arange(run.count, dtype=np.uint64) + np.uint64(k << 50)
+        entries.append(run_entry(writer.open_path(to, 3), run, words, AT, MTU))
+        expected += _plain(to, run, words.tolist(), 3)
+    writer.write(0, entries)
+    assert [_row(rows, k) for k in range(len(expected))] == expected
+
+
 @pytest.mark.parametrize("small", [0, 20])
 def test_rows_are_written_anew_in_each_tick(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
     monkeypatch.setattr(writer_module, "_SMALL", small)
@@ -279,3 +299,26 @@ def test_runs_end_where_psns_are_not_consecutive_and_go_on_over_the_wrap() -> No
             (4, 1, False),
             (2, 1, False),
         ]
+
+
+def test_the_last_psn_of_a_queue_pair_is_not_followed_by_the_first_of_the_next() -> None:
+    arrived = []
+    for qpn, psn in ((6, 2**24 - 1), (7, 0), (7, 1), (5, 0)):
+        to = Envelope("10.0.0.1", IPS[0], 0xC111, qpn)
+        packet = packets.pack_write(to, Opcode.WRITE_MIDDLE, psn, bytes([90] * MTU), ack_requested=False)
+        arrived.append(_owned(packets.pack_ip(to, packet)))
+    for found in _read(arrived):
+        assert [(run.qpn, run.psn, list(run.rows)) for run in found.runs] == [
+            (5, 0, [3]),
+            (6, 2**24 - 1, [0]),
+            (7, 0, [1, 2]),
+        ]
+
+
+def test_full_packets_bear_a_congestion_mark_in_their_bth() -> None:
+    to = Envelope("10.0.0.1", IPS[0], 0xC111, 5)
+    run = Run(WorkRequest(0, 8 * MTU, 0), 0, 8, 0, again=False)
+    arrived = [_owned(packet[:32] + b"\xc0" + packet[33:]) for packet in _plain(to, run, range(8), 1)]
+    for found in _read(arrived):
+        _check(arrived, found)
+        assert found.damaged == 0

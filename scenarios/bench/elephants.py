@@ -22,7 +22,7 @@ Measured = dict[str, float]
 
 async def carried(seconds: float) -> Measured:
     """Wire rate in Gbit/s, packets sent and lost, largest pause of a sender in ms; one direction only."""
-    fabric = build(_spec())
+    fabric = build(spec())
     lab = Lab.start(fabric, lambda _event: None)
     await lab.converged()
     source = fabric.nics[0].name
@@ -48,6 +48,6 @@ async def carried(seconds: float) -> Measured:
     }
 
 
-def _spec() -> FabricSpec:
+def spec() -> FabricSpec:
     """Two hosts in two segments, one Agg per plane, 2 x 2 Gbit/s per NIC."""
     return FabricSpec(name="elephants", segments=2, hosts=1, rails=1, aggs=1, scale=100)

@@ -35,6 +35,7 @@ from testbed.lag.host_nft import NFT
 
 _MEASURED = TypeAdapter(Measured)
 _ELEPHANTS_S = 3.0
+_BESIDE_S = 3
 
 
 def everything(runs: int = 3) -> Iterator[Figure]:
@@ -47,8 +48,10 @@ def everything(runs: int = 3) -> Iterator[Figure]:
 
 
 def _other_rooms(runs: int) -> Iterator[Figure]:
-    from scenarios.bench import guests, pathcontrol
+    from scenarios.bench import guests, jobs, pathcontrol
 
+    if programs.find("iperf3") is not None:
+        yield from jobs.figures(_in_sandbox(lambda: asyncio.run(jobs.side_by_side(_BESIDE_S))))
     yield from pathcontrol.figures()
     yield from guests.guests(runs)
 

@@ -1,0 +1,124 @@
+"""What a packet of a job costs: in virtual time all in, and on this kernel beside iperf3 over the same switches."""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from results.text.figure import Figure
+from scenarios.bench.elephants import Measured, spec
+from scenarios.drill.job import Job, plan_of
+from scenarios.drill.load import load_drill
+from scenarios.run.engines import run_in_guest
+from scenarios.run.job_on_lab import LabJob
+from scenarios.run.order import Order
+from testbed.errors import MachineError
+from testbed.events import now_ns
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
+from testbed.lab.lab import Lab
+from testbed.vm.engines import EngineSpec
+from traffic import iperf
+from traffic.framing import data_bytes, wire_bytes
+from traffic.job.messages import MessageWork
+
+_DRILL, _IDLE = (Path(__file__).parent / name for name in ("job.yaml", "job-idle.yaml"))
+_PATH_MTU = 4096
+_MESSAGE_BYTES, _MESSAGES = 4_000_000, 4  # an iteration; many on their way, so that the wire is never idle
+_LEAD_NS = 200_000_000
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_NOT_BUSY = (3, 4, 7)  # fields of /proc/stat: idle, iowait, steal
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """One drill in a guest."""
+
+    packets: int
+    cpu_s: float
+
+
+def virtual_packet(engine: EngineSpec) -> Figure:
+    """CPU of guest kernel, workers and supervisor for a packet, beyond what the same drill takes without packets."""
+    busy, idle = _cost(engine, _DRILL), _cost(engine, _IDLE)
+    packets, cpu_s = busy.packets - idle.packets, busy.cpu_s - idle.cpu_s
+    note = f"{packets:,} packets, {busy.cpu_s:.1f} CPU s with {idle.cpu_s:.1f} for boot and lab"
+    return Figure(f"{engine.name}: CPU for a packet of a job", cpu_s / packets * 1e6, "us", 15, note=note)
+
+
+def _cost(engine: EngineSpec, path: Path) -> _Cost:
+    before_s = _of_children()
+    with tempfile.TemporaryDirectory() as out:
+        run = run_in_guest(Order(load_drill(path), Path(out) / "run", ("bench",)), engine, lambda _line: None)
+        job = run.metrics().job
+    if job is None:
+        raise MachineError(f"the drill {path.name} ran no job")
+    return _Cost(job.packets, _of_children() - before_s)
+
+
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def figures(found: Measured) -> Iterator[Figure]:
+    """The lines of ``side_by_side``."""
+    note = f"{found['job_pps']:,.0f} packets/s, {found['job_lost']:.0f} lost"
+    beside = f"{found['iperf_pps']:,.0f} packets/s, {found['iperf_lost']:.0f} lost"
+    job, other = found["job_per_cpu_s"], found["iperf_per_cpu_s"]
+    yield Figure("job over three switches: packets per CPU s", job, "", other, at_least=True, note=note)
+    yield Figure("iperf3 over three switches: packets per CPU s", other, "", note=beside)
+
+
+async def side_by_side(seconds: int) -> Measured:
+    """Packets of one size at 2 Gbit/s one way, sent by a job and by iperf3 in turn: the whole machine's CPU counts."""
+    fabric = build(spec())
+    lab = Lab.start(fabric, lambda _event: None)
+    await lab.converged()
+    found = {**await _job(lab, fabric, seconds), **await _iperf(lab, fabric, seconds)}
+    lab.close()
+    return found
+
+
+async def _job(lab: Lab, fabric: Fabric, seconds: int) -> Measured:
+    work = MessageWork("incast", _MESSAGE_BYTES, count=_MESSAGES, fan_in=1)
+    with tempfile.TemporaryDirectory() as out:
+        job = LabJob(lab, plan_of(Job(work), fabric), Path(out), "disjoint")
+        await job.start()
+        start_ns = now_ns() + _LEAD_NS
+        job.engine.begin(start_ns)
+        await job.until(start_ns)
+        busy_s = _busy()
+        await job.until(start_ns + seconds * 10**9)
+        busy_s = _busy() - busy_s
+        report = await job.finish()
+        await job.engine.close()
+    pairs = [pair for worker in report.workers for pair in worker.queue_pairs]
+    packets = sum(pair.packets for pair in pairs)
+    lost = sum(pair.packets_again for pair in pairs)
+    return {"job_pps": packets / seconds, "job_lost": lost, "job_per_cpu_s": (packets - lost) / busy_s}
+
+
+async def _iperf(lab: Lab, fabric: Fabric, seconds: int) -> Measured:
+    source, target = fabric.nics[-1], fabric.nics[0]
+    spaces = lab.wiring.namespaces
+    payload_bytes = data_bytes(_PATH_MTU)
+    rate_bps = round(source.links[0].rate_bps * payload_bytes / wire_bytes(_PATH_MTU))
+    busy_s = _busy()
+    found = await iperf.udp(spaces[source.host], spaces[target.host], target.ip, rate_bps, seconds, payload_bytes)
+    arrived = found.packets - found.lost
+    return {
+        "iperf_pps": found.packets / found.seconds,
+        "iperf_lost": found.lost,
+        "iperf_per_cpu_s": arrived / (_busy() - busy_s),
+    }
+
+
+def _busy() -> float:
+    """Seconds in which a CPU of this machine did something, since boot: packets in transit are nobody's process."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return sum(field for at, field in enumerate(fields) if at not in _NOT_BUSY) / _TICKS_PER_S

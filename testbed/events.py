@@ -23,6 +23,7 @@ class EventKind(StrEnum):
     DAEMON = "daemon"  # a daemon: started, died; of a stack: shut-down, returned, took-over
     PHASE = "phase"  # the drill: starting ..., converged, healthy, analysing
     QP = "qp"  # a queue pair: error
+    JOB = "job"  # of ranks: died, restarted
 
 
 @dataclass(frozen=True, slots=True)

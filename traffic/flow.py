@@ -13,16 +13,21 @@ SPORT_MIN, SPORT_MAX = 0xC000, 0xFFFF
 MAX_FLOWS = 1 << 20
 
 _FIRST_QPN = 0x12  # 0 and 1 are the management queue pairs; low numbers are what a fresh driver gives out
+_LIVES = 7
+"""So many times the queue pairs of all flows fit into 24 bits."""
 
 
-def requester_qpn(flow: int) -> int:
-    """The queue pair number (24 bit) at the requester's end of flow ``flow``: acknowledgements go to it."""
-    return _FIRST_QPN + 2 * flow
+def requester_qpn(flow: int, life: int = 0) -> int:
+    """The queue pair number (24 bit) at the requester's end of flow ``flow``: acknowledgements go to it.
+
+    ``life``: how often its job was started again, each time with new queue pairs; numbers come back after 7 times.
+    """
+    return _FIRST_QPN + 2 * (flow + life % _LIVES * (MAX_FLOWS + _FIRST_QPN))
 
 
-def responder_qpn(flow: int) -> int:
-    """The queue pair number (24 bit) at the responder's end of flow ``flow``: data goes to it."""
-    return _FIRST_QPN + 2 * flow + 1
+def responder_qpn(flow: int, life: int = 0) -> int:
+    """The queue pair number (24 bit) at the responder's end of flow ``flow``: data goes to it. ``life`` as above."""
+    return requester_qpn(flow, life) + 1
 
 
 def default_sport(local_qpn: int, remote_qpn: int) -> int:

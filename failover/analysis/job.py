@@ -27,6 +27,16 @@ class SpanFact:
 
 
 @dataclass(frozen=True, slots=True)
+class DeathFact:
+    """A queue pair was given up, and the job with it; and when it began again, with which number, if it did."""
+
+    at_ns: int
+    queue_pair: str
+    restarted_at_ns: int | None = None
+    iteration: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class JobFacts:
     """What a job was, beside its records."""
 
@@ -37,14 +47,34 @@ class JobFacts:
     packets_again: int
     counters: Mapping[str, Mapping[str, int]]
     late_ns: int = 0  # ticks that the worker which was held up most was late by, all together
-    died_at_ns: int | None = None
-    died: str = ""
     placements: tuple[Placement, ...] = ()
+    deaths: tuple[DeathFact, ...] = ()
+    checkpoint_every: int = 0  # iterations; 0: the job had none, and stays dead
+    samples: int = 0  # that an iteration trains on; 0: not said
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A job's death, and what was lost by it.
+
+    It stood still from the end of its last iteration before (or its begin), ``since_ns``, until it was started again;
+    None: it was not, or not before the run ended. ``undone``: iterations that had ended and are done again, or would
+    be, because the last checkpoint does not have them.
+    """
+
+    at_ns: int
+    queue_pair: str
+    since_ns: int
+    restarted_at_ns: int | None
+    undone: int
 
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One iteration of all ranks: from the first rank's begin to the last one's end."""
+    """One iteration of all ranks: from the first rank's begin to the last one's end.
+
+    One that is done again after the job's death has another number than the first time.
+    """
 
     number: int  # from 0
     begin_ns: int
@@ -106,9 +136,10 @@ class MessageTimes:
 class JobEdge:
     """What one edge cost.
 
-    Rates are iterations per second: up to the end of the last iteration before the first edge, and from the end of the
-    last one before this edge to the end of its window.
+    Rates are iterations per second: up to the end of the last iteration before the first edge, and from then on, or for
+    a later edge from itself on, to the end of its window.
 
+    With a job that died, ``lost`` has its undone iterations too, of deaths in the window.
     ``longest_ms``: the longest iteration that was under way in the window, or 0 for none; ``unfinished``: it had not
     ended when the run did, so that it is a lower bound. ``lost``: iterations that the rate before promised for the
     window less those that were done in it; less than 0 when there were more. An iteration counts with the share of it
@@ -138,8 +169,8 @@ class JobMetrics:
     edges: tuple[JobEdge, ...]  # as DrillMetrics.edges
     packets: int
     packets_again: int
-    died_at_ns: int | None  # the first queue pair that was given up, and with it the job
-    died: str  # its name
+    deaths: tuple[Death, ...]
+    samples: int  # that an iteration trains on; 0: not said
     counters: Mapping[str, Mapping[str, int]]  # by NIC, then by name of ``rdma statistic show``
     wrong: int  # blocks of results that were not what they must be, in all ranks, also where an iteration did not end
     open_ms: float  # from the end of the last iteration, or the begin of the run, to the run's end
@@ -150,7 +181,7 @@ class JobMetrics:
     def doubts(self) -> tuple[str, ...]:
         """Why nothing can be said."""
         found = []
-        if not (self.iterations or self.messages.count or self.died_at_ns is not None):
+        if not (self.iterations or self.messages.count or self.deaths):
             found.append("no message of the job was completed: nothing was measured")
         if self.late_pct > MOST_LATE_PCT:
             found.append(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from failover.analysis.job import JobEdge, JobMetrics, SpanResult
+from failover.analysis.job import Death, JobEdge, JobMetrics, SpanResult
 from failover.analysis.model import DrillMetrics
 from failover.analysis.placement import Placement, TierSpread
 from results.text.tables import rate, table
@@ -72,6 +72,17 @@ def _span(span: SpanResult) -> tuple[str, ...]:
     return (span.label, *sizes, *times, *bandwidths, str(span.wrong))
 
 
+def _death(death: Death) -> str:
+    """What happened, and what it cost."""
+    said = f"the job died: queue pair {death.queue_pair} used its retries up"
+    if death.undone:
+        said += f"; {death.undone} iterations since the last checkpoint are lost"
+    if death.restarted_at_ns is None:
+        return said
+    still_ms = (death.restarted_at_ns - death.since_ns) / 1e6
+    return f"{said}; started again, having done nothing for {still_ms:.5g} ms"
+
+
 def _lines(job: JobMetrics) -> Iterator[str]:
     mean = f", {job.mean_ms:.5g} ms each before the first edge" if job.mean_ms else ""
     yield f"job: {job.ranks} ranks, {job.queue_pairs} queue pairs, {len(job.iterations)} iterations{mean}"
@@ -82,8 +93,7 @@ def _lines(job: JobMetrics) -> Iterator[str]:
             f" {found.p50_ms:.4g} ms (median), {found.p99_ms:.4g} (p99), {found.most_ms:.4g} (longest)"
         )
     yield f"packets: {job.packets} sent, {job.packets_again} of them again"
-    if job.died_at_ns is not None:
-        yield f"queue pair {job.died} used its retries up: the job died"
+    yield from map(_death, job.deaths)
     summed: dict[str, int] = {}
     for counters in job.counters.values():
         for name, count in counters.items():

@@ -218,24 +218,24 @@ def _edges(parts: Parts) -> Found:
     if not parts.faults_complete:
         return
     for expectation, where in parts.expectations:
-        problem = _edge_problem(expectation, [planned for planned, _ in parts.faults], parts.profile)
+        problem = _edge_problem(expectation, [planned for planned, _ in parts.faults], parts)
         if problem:
             yield where, f"{dotted(where[:3])} can never be judged: {problem}"
 
 
-def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], profile: Profile) -> str:
+def _edge_problem(expectation: Expectation, faults: Sequence[PlannedFault], parts: Parts) -> str:
     if not faults:
         missing = "the drill has no faults; add one under timeline.faults, or remove the expectation"
         return missing if _is_about_a_fault(expectation) else ""
     needs = expectation.metric.needs
     chosen = [planned for planned in faults if expectation.fault in {None, planned.id}]
-    if needs.takeover and not any(planned.fault.REPLACES_HOST for planned in chosen):
+    if needs.takeover and parts.job is None and not any(planned.fault.REPLACES_HOST for planned in chosen):
         kinds = " or ".join(kind for kind, fault in FAULTS.items() if fault.REPLACES_HOST)
         return f"no spare takes over from a host; add a fault {kinds}, or name it"
     if expectation.edge is At.REPAIR and not any(planned.repaired_at_ns for planned in chosen):
         return "no fault is repaired within the drill; add 'for' to it, or write edge: failure"
     if needs.time and expectation.edge is At.FAILURE:
-        return _too_short(chosen, profile.validation_ns, needs.time)
+        return _too_short(chosen, parts.profile.validation_ns, needs.time)
     return ""
 
 

@@ -17,6 +17,7 @@ from testbed.fabric.model import Fabric
 from testbed.files.units import format_duration, format_percent, format_size
 from testbed.routing.pathcontrol.policies import DEFAULT
 from traffic.flow import FlowSpec
+from traffic.job.restart import RestartPolicy
 
 
 def describe(drill: Drill) -> list[str]:
@@ -68,7 +69,14 @@ def _job(job: Job, fabric: Fabric) -> list[str]:
         f" congestion control {job.congestion_name}, source ports {job.source_ports}",
         f"a queue pair dies after {patience_s:.3g} s without an acknowledgement (timer {job.retry_timer},"
         f" timeout {job.ib_timeout}, {job.retry_count} retries), and the job with it",
+        *_restart(job.restart),
     ]
+
+
+def _restart(policy: RestartPolicy | None) -> Iterator[str]:
+    if policy is not None:
+        every = f"one after every {policy.checkpoint_every} iterations"
+        yield f"it is started again {format_duration(policy.after_ns)} later, from its last checkpoint, {every}"
 
 
 def _work(work: Work) -> str:

@@ -22,6 +22,7 @@ from traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
 from traffic.job.job import Job as LaidOut
 from traffic.job.messages import MessageWork
 from traffic.job.placement import place, place_of
+from traffic.job.restart import RestartPolicy
 from traffic.job.trace import TraceWork
 from traffic.job.training import Training
 from traffic.patterns import SourcePortsInUse
@@ -79,6 +80,8 @@ class Job:
     stretch: float | None = None  # congestion control's times, against real ones; None: as much as rates are slower
     nvlink_bps: float = NVLINK_BPS
     tick_ns: int = 500_000
+    restart: RestartPolicy | None = None  # None: dead is dead
+    samples: int = 0  # that an iteration trains on; 0: not said
     slower: int = 1  # a slow kernel gets a so-many-th of the rates and of the sizes
 
     def slowed(self, times: int) -> Job:
@@ -143,6 +146,8 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
         choice=job.choice,
         split=job.split,
         tick_ns=job.tick_ns,
+        restart=job.restart,
+        samples=job.samples,
     )
 
 

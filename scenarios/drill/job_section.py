@@ -22,6 +22,7 @@ from traffic.congestion.written import Chosen, written
 from traffic.job.collective import GROUPINGS, CollectiveWork
 from traffic.job.messages import MESSAGE_PATTERNS, MessageWork
 from traffic.job.placement import ORDERS
+from traffic.job.restart import RestartPolicy
 from traffic.job.tracefile import read_trace
 from traffic.job.training import Straggler, Training
 from traffic.paths import CHOICES
@@ -51,6 +52,8 @@ class JobSection(Strict):
     messages: dict[str, object] | None = None
     trace: str | None = Field(default=None, min_length=1, max_length=4096, examples=["trace.json"])
     checkpoints: dict[str, object] | None = None
+    restart: dict[str, object] | None = None
+    samples: int = Field(default=_JOB.samples, ge=0)
     sizes: Literal["lab", "real"] = "lab"
     hosts: int | None = Field(default=None, ge=1)
     gpus: int | None = Field(default=None, ge=1)
@@ -127,6 +130,15 @@ class TrainingSection(Strict):
     stragglers: list[StragglerSection] = Field(default_factory=list)
 
 
+class RestartSection(Strict):
+    """``restart:``, what happens when the job has died."""
+
+    model_config = Plainly
+
+    after: Annotated[int, duration("100 ms", "30 min")] = Field(examples=["2 s"])
+    checkpoint_every: int = Field(default=1, ge=1, le=1_000_000)
+
+
 class CheckpointsSection(Strict):
     """``checkpoints:``, written beside the job."""
 
@@ -152,6 +164,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
         return None
     given = data if isinstance(data, dict) else {}
     work, saving = _work(mistakes, given, base), _saving(mistakes, given.get("checkpoints"))
+    restart = _restart(mistakes, given.get("restart"))
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
     if work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
@@ -178,6 +191,8 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
         stretch=section.stretch,
         nvlink_bps=section.nvlink_rate,
         tick_ns=section.tick,
+        restart=restart,
+        samples=section.samples,
     )
 
 
@@ -278,6 +293,11 @@ def _is_algorithm(mistakes: Mistakes, where: Where, kind: str, algorithm: str | 
     hint = did_you_mean(algorithm, names, f"{kind} has")
     mistakes.add((*where, "algorithm"), f"{dotted((*where, 'algorithm'))} is {shorten(algorithm)}; {hint}")
     return False
+
+
+def _restart(mistakes: Mistakes, data: Plain) -> RestartPolicy | None:
+    found = None if data is None else mistakes.check(RestartSection, data, ("job", "restart"))
+    return None if found is None else RestartPolicy(found.after, found.checkpoint_every)
 
 
 def _saving(mistakes: Mistakes, data: Plain) -> Saving | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from failover.analysis.budget import around
-from failover.analysis.job import JobEdge, JobMetrics
+from failover.analysis.job import Death, JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeResult
 from failover.analysis.placement import Placement
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import At, Expectation
-from scenarios.expect.figure import NO_EDGE, Figure, edges_of
+from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
 from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 
 _NO_JOB = Figure(None, "the run had no job")
@@ -77,10 +77,49 @@ def _lost_iterations(expectation: Expectation, metrics: DrillMetrics, job: JobMe
     return Figure(int(lost), f"{lost:.2f} of them, {found[0][1].rate_before:.4g} iterations/s before")
 
 
+def _lost_samples(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """The same in samples."""
+    found = _edges(expectation, metrics, job)
+    if not job.samples:
+        return Figure(None, "job.samples does not say how many an iteration trains on")
+    if not found:
+        return NO_EDGE
+    lost = sum(max(0.0, cost.lost) for _, cost in found)
+    return Figure(int(lost * job.samples), f"{lost:.2f} iterations of {job.samples}")
+
+
 def _survives(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    if job.died_at_ns is None:
+    if not job.deaths:
         return Figure(1.0, f"{job.queue_pairs} queue pairs, {len(job.iterations)} iterations")
-    return Figure(0.0, f"queue pair {job.died} was given up, and the job with it")
+    return Figure(0.0, f"queue pair {job.deaths[0].queue_pair} was given up, and the job with it")
+
+
+def _restarts(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    count = sum(death.restarted_at_ns is not None for death in job.deaths)
+    undone = sum(death.undone for death in job.deaths)
+    return Figure(count, f"{len(job.deaths)} deaths, {undone} iterations undone")
+
+
+def job_stood_still(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """The longest time from the end of the last iteration before a death to the job's new start, ms.
+
+    Of the deaths in the windows of the edges chosen. Without a new start the job stood still to the run's end at least.
+    """
+    edges = [edge for edge, _ in _edges(expectation, metrics, job)]
+    found = [_stood_still(edge, death, job) for edge in edges for death in job.deaths if _within(death, edge)]
+    return longest_of(found) if found else Figure(None, "the job did not die")
+
+
+def _within(death: Death, edge: EdgeResult) -> bool:
+    return edge.edge.inject_before_ns <= death.at_ns < edge.edge.window_end_ns
+
+
+def _stood_still(edge: EdgeResult, death: Death, job: JobMetrics) -> Figure:
+    said = f"{edge.edge.label}: {death.queue_pair} was given up, {death.undone} iterations undone"
+    if death.restarted_at_ns is None:
+        return Figure((edge.edge.window_end_ns - death.since_ns) / 1e6, said, open_ended=True)
+    figure_ms = (death.restarted_at_ns - death.since_ns) / 1e6
+    return Figure(figure_ms, said, *around(figure_ms, job.tick_ms))
 
 
 def _wrong(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
@@ -193,6 +232,15 @@ METRICS = (
         fault=True,
     ),
     _metric(
+        "lost_samples",
+        Unit.COUNT,
+        Takes.EDGES,
+        Slowed.NOT,
+        "lost_iterations times job.samples, fractions of an iteration included",
+        _lost_samples,
+        fault=True,
+    ),
+    _metric(
         "fct_p99",
         Unit.MS,
         Takes.NOTHING,
@@ -221,6 +269,14 @@ METRICS = (
         _link_imbalance,
     ),
     WRONG_RESULTS,
+    _metric(
+        "job_restarts",
+        Unit.COUNT,
+        Takes.NOTHING,
+        Slowed.NOT,
+        "how often the job was started again after its death",
+        _restarts,
+    ),
     _metric(
         "job_survives",
         Unit.YES,

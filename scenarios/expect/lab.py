@@ -13,6 +13,7 @@ from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Re
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
+from scenarios.expect.job import job_stood_still
 from scenarios.expect.metric import Metric, Needs, Pauses, Shape, Slowed, Takes, Traffic, Unit
 from scenarios.expect.scope import Scope
 
@@ -63,8 +64,11 @@ def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:
 def _job_downtime(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     """Death of a host to the moment at which all its stand-ins were at work, ms, at the takeover where it took longest.
 
-    When that moment did not come, the job stood still to the end of the window at least.
+    When that moment did not come, the job stood still to the end of the window at least. Of a job of ranks: as that
+    says itself.
     """
+    if metrics.job is not None:
+        return job_stood_still(expectation, metrics, metrics.job)
     edges = edges_of(expectation, metrics)
     found = [_stood_still(edge, edge.downtime, metrics) for edge in edges if edge.downtime is not None]
     if not found:
@@ -144,8 +148,9 @@ METRICS = (
         Unit.MS,
         Takes.FAULT,
         Slowed.STRETCHED,
-        Needs(fault=True, takeover=True, pauses=Pauses.BLIND),
-        "from a host's death to the moment at which all queue pairs of the spare that replaces it are at work",
+        Needs(Traffic.EITHER, fault=True, takeover=True, pauses=Pauses.BLIND),
+        "from a host's death to the moment at which all queue pairs of the spare that replaces it are at work; of a"
+        " `job`: from the end of its last iteration before its death to its new start",
         from_metrics(_job_downtime),
     ),
 )

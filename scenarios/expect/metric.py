@@ -78,7 +78,7 @@ class Needs:
 
     traffic: Traffic = Traffic.STREAMS
     fault: bool = False
-    takeover: bool = False  # of a host by a spare
+    takeover: bool = False  # of a host by a spare, where streams run
     samples: bool = False  # of ports
     two_ports: bool = False  # at some NIC
     period: bool = False  # an upper limit of a packet's period at least

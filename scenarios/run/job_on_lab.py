@@ -8,7 +8,7 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from failover.analysis.job import JobFacts, SpanFact
+from failover.analysis.job import DeathFact, JobFacts, SpanFact
 from failover.analysis.placement import Placement, Way, spreads
 from scenarios.run.queue_pairs_on_lab import LabQueuePairs, LabRouter
 from testbed.errors import MachineError
@@ -71,22 +71,26 @@ class LabJob(LabQueuePairs):
     def facts(self, report: JobReport) -> JobFacts:
         """What it was, for the analysis."""
         pairs = [pair for worker in report.workers for pair in worker.queue_pairs]
-        died = min(((p.died_at_ns, p.flow) for p in pairs if p.died_at_ns is not None), default=None)
+        restart = self._plan.restart
         return JobFacts(
             spans={
                 program.rank: tuple(SpanFact(s.label, s.kind, s.size_bytes, s.ranks) for s in program.spans)
                 for program in self._plan.programs
                 if program.rank not in self._plan.background
             },
-            queue_pairs=len(pairs),
+            queue_pairs=len(self.flows),
             tick_ns=self._plan.tick_ns,
             packets=sum(pair.packets for pair in pairs),
             packets_again=sum(pair.packets_again for pair in pairs),
             counters={nic.nic: dict(nic.counters) for worker in report.workers for nic in worker.nics},
             late_ns=max((worker.late_ticks for worker in report.workers), default=0) * self._plan.tick_ns,
-            died_at_ns=died[0] if died else None,
-            died=self.flows[died[1]].name if died else "",
             placements=tuple(self._placements),
+            deaths=tuple(
+                DeathFact(death.at_ns, self.flows[death.flow].name, death.restarted_at_ns, death.first)
+                for death in self.engine.deaths
+            ),
+            checkpoint_every=restart.checkpoint_every if restart is not None else 0,
+            samples=self._plan.samples,
         )
 
     async def look(self, when: str, edges: int) -> None:

@@ -204,8 +204,11 @@ def _impossible_facts(job: JobFacts) -> Iterator[str]:
     ]
     if not all(0 <= count < _LARGEST for count in counts) or not 0 < job.tick_ns <= _LONGEST_NS:
         yield "its job has counted what nobody can count"
-    if job.died_at_ns is not None and not 0 <= job.died_at_ns < _LARGEST:
+    times = [at for death in job.deaths for at in (death.at_ns, death.restarted_at_ns) if at is not None]
+    if not all(0 <= at < _LARGEST for at in times):
         yield "its job died at a time that is out of range"
+    if min(job.checkpoint_every, job.samples) < 0 or max(job.checkpoint_every, job.samples) >= _LARGEST:
+        yield "its job has checkpoints or samples that are none"
 
 
 def _impossible_job(facts: Facts, arrays: Mapping[str, Array]) -> Iterator[str]:

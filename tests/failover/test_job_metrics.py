@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from failover.analysis.job import JobFacts, JobMetrics, SpanFact
+from failover.analysis.job import DeathFact, JobFacts, JobMetrics, SpanFact
 from failover.analysis.metrics.job import job_metrics
 from failover.analysis.model import Edge, EdgeKind, Settings
 from traffic.rdma.records import MESSAGE, SPAN
@@ -31,7 +31,7 @@ def told(
     *edges_ms: float,
     end_ms: float = 4000,
     wrong: int = 0,
-    died_ms: float | None = None,
+    facts: JobFacts = FACTS,
     without_first: int = 0,
     messages: int = 100,
 ) -> JobMetrics:
@@ -49,7 +49,6 @@ def told(
     ]
     sent = np.zeros(messages, MESSAGE)
     sent["bytes"], sent["completed_ns"] = 1000, np.arange(1, messages + 1) * MS
-    facts = FACTS if died_ms is None else replace(FACTS, died_at_ns=round(died_ms * MS), died="a>b#0")
     return job_metrics(facts, spans[without_first:], sent, edges, (0, round(end_ms * MS)), Settings())
 
 
@@ -92,6 +91,45 @@ def test_a_job_that_never_goes_on_has_an_iteration_without_end() -> None:
     assert cost.rate_after < 1
 
 
+def died(at_ms: float, again_ms: float | None = None, iteration: int = 0, every: int = 8) -> JobFacts:
+    """Of a job that died, and began again if it did."""
+    again_ns = None if again_ms is None else round(again_ms * MS)
+    return replace(FACTS, deaths=(DeathFact(round(at_ms * MS), "a>b#0", again_ns, iteration),), checkpoint_every=every)
+
+
+def test_a_job_that_is_started_again_loses_the_time_and_what_its_checkpoint_does_not_have() -> None:
+    """21 iterations of 100 ms, of which the checkpoint has 16; 1900 ms without one of 19."""
+    found = told([*every(100, 2100), *every(100, 6000, 4000)], 2050, end_ms=6000, facts=died(2500, 4000, 21))
+    (death,) = found.deaths
+    assert (death.undone, death.since_ns, death.restarted_at_ns) == (5, 2101 * MS, 4000 * MS)
+    (cost,) = found.edges
+    assert cost.lost == pytest.approx(19 + 5, abs=0.5)
+    assert cost.rate_after == pytest.approx(10, rel=0.02)
+    assert not cost.unfinished
+
+
+def test_a_second_death_counts_from_the_checkpoint_that_the_first_one_left() -> None:
+    """16 of 21 are kept; 16 + 5 more at the second death, of which it keeps 16 again."""
+    first, second = died(2500, 4000, 21).deaths[0], DeathFact(4700 * MS, "a>b#0")
+    facts = replace(died(0), deaths=(first, second))
+    found = told([*every(100, 2100), *every(100, 4500, 4000)], 2050, end_ms=12_000, facts=facts)
+    assert [death.undone for death in found.deaths] == [5, 5]
+    assert found.deaths[1].restarted_at_ns is None
+    (cost,) = found.edges
+    assert cost.rate_after == 0, "a dead job has no iteration under way"
+
+
+def test_a_job_without_checkpoints_stays_dead_and_undoes_nothing() -> None:
+    found = told(every(100, 2100), 2050, facts=died(2500, every=0))
+    assert [death.undone for death in found.deaths] == [0]
+
+
+def test_what_two_edges_cost_is_counted_once() -> None:
+    """One iteration stalls from before the first edge until after the second."""
+    one, other = told([*every(100, 2000), (2000, 3100), *every(100, 4000, 3100)], 2050, 2550).edges
+    assert one.lost + other.lost == pytest.approx(10, abs=0.5)
+
+
 def test_wrong_blocks_of_all_ranks_are_counted() -> None:
     assert told(every(100, 1000), wrong=2).wrong == 20
 
@@ -116,16 +154,16 @@ def test_what_a_run_cuts_off_is_not_the_earlier_edge_s() -> None:
 
 
 def test_a_dead_job_does_nothing_more() -> None:
-    found = told(every(100, 2000), 1950, died_ms=2500)
+    found = told(every(100, 2000), 1950, facts=died(2500, every=0))
     (cost,) = found.edges
     assert cost.rate_after == 0
-    assert found.died == "a>b#0"
+    assert [death.queue_pair for death in found.deaths] == ["a>b#0"]
     assert found.open_ms == pytest.approx(1999, abs=2)
 
 
 def test_what_dies_while_the_run_is_drained_did_not_die_in_it() -> None:
-    found = told(every(100, 4000), 2050, died_ms=4001)
-    assert (found.died_at_ns, found.died) == (None, "")
+    found = told(every(100, 4000), 2050, facts=died(4001, every=0))
+    assert found.deaths == ()
 
 
 def test_a_job_of_which_no_message_arrived_says_nothing() -> None:

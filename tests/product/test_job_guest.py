@@ -34,3 +34,24 @@ def test_a_ring_takes_its_bound_and_outlives_a_port_byte_for_byte(tmp_path: Path
     assert bound_ms <= job.mean_ms <= 1.01 * bound_ms
     assert job.packets_again > 0
     assert job.wrong == 0
+
+
+def test_a_job_that_died_comes_back_from_its_last_checkpoint(tmp_path: Path) -> None:
+    skip_without_virtual_time()
+    hpn = Hpn(tmp_path)
+    hpn.run("drill", "run", "job-restarts", "--engine", "uml", "--virtual-time", "--out", "run")
+    job = load(tmp_path / "run" / "job-restarts").metrics().job
+    asked = drill("job-restarts").job
+    assert job is not None
+    assert asked is not None
+    assert asked.restart is not None
+    (death,) = job.deaths
+    before = [each for each in job.iterations if each.end_ns <= death.at_ns]
+    after = [each for each in job.iterations if each.end_ns > death.at_ns]
+    assert death.undone == len(before) % asked.restart.checkpoint_every
+    assert death.at_ns - before[-1].end_ns == pytest.approx(asked.transport.patience_ns, rel=0.2)
+    assert death.restarted_at_ns == death.at_ns + asked.restart.after_ns
+    assert after[0].begin_ns - death.restarted_at_ns < 2 * asked.tick_ns
+    assert after[0].number > before[-1].number + 1, "that of the iteration that the death ended"
+    assert after[0].ms == pytest.approx(job.mean_ms, rel=0.01)
+    assert job.wrong == 0

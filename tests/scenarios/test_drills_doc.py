@@ -16,6 +16,7 @@ from scenarios.drill.job_section import (
     CollectiveSection,
     JobSection,
     MessagesSection,
+    RestartSection,
     TrainingSection,
 )
 from scenarios.drill.load import drill_from
@@ -129,7 +130,7 @@ def test_a_job_is_explained_and_its_example_is_one() -> None:
         line.removeprefix("    ") for line in example.splitlines()
     )
     assert drill_from(parse(f"{drill}\nexpect: [job_survives: yes]", "docs/drills.md"), Path()).job is not None
-    models = (JobSection, CollectiveSection, MessagesSection, TrainingSection, CheckpointsSection)
+    models = (JobSection, CollectiveSection, MessagesSection, TrainingSection, CheckpointsSection, RestartSection)
     for model in models:
         for key in (field.alias or name for name, field in model.model_fields.items()):
             assert f"`{key}`" in TEXT, f"docs/drills.md does not explain {key} of a job"

@@ -92,7 +92,7 @@ def _figure(key: str, job: JobMetrics) -> Figure:
 
 def _measured(open_ms: float) -> JobMetrics:
     times = MessageTimes(1, 1, 1.0, 1.0, 1.0)
-    return JobMetrics(2, 2, 0.5, (Iteration(0, 0, 100 * MS, 0),), 100.0, (), times, (), 10, 0, None, "", {}, 0, open_ms)
+    return JobMetrics(2, 2, 0.5, (Iteration(0, 0, 100 * MS, 0),), 100.0, (), times, (), 10, 0, (), 0, {}, 0, open_ms)
 
 
 def test_an_iteration_that_never_ends_is_the_longest_of_the_run() -> None:

@@ -23,7 +23,7 @@ from traffic.rdma.egress import Outlet
 from traffic.rdma.ranks import Ranks
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Part, Sender
-from traffic.rdma.setup import JobSetup
+from traffic.rdma.setup import FIRST_LIFE, JobSetup, Life
 
 
 class Wire(Protocol):
@@ -43,7 +43,7 @@ class Wire(Protocol):
 
 
 class Carrier:
-    """Everything of a worker but its sockets and its clock.
+    """Everything of a worker but its sockets and its clock, for one life of the job.
 
     ``completed`` is told of work requests that ended well, ``timed`` of spans of a rank, ``died`` of a dead queue pair.
     """
@@ -55,6 +55,7 @@ class Carrier:
         completed: Callable[[Sender, Completion], None],
         timed: Callable[[int, Sequence[Timed]], None],
         died: Callable[[QpError], None],
+        life: Life = FIRST_LIFE,
     ) -> None:
         self._wire = wire
         self._completed = completed
@@ -67,9 +68,9 @@ class Carrier:
         self.receivers = [
             Receiver(pair, setup.transport, setup.acks, setup.control.notifier(setup.scale)) for pair in setup.receivers
         ]
-        self._by_qpn = {requester_qpn(sender.pair.flow.id): sender for sender in self.senders}
-        self.receiver_of = {responder_qpn(receiver.pair.flow.id): receiver for receiver in self.receivers}
-        self.ranks = Ranks(setup.programs, self._leave, timed)
+        self._by_qpn = {requester_qpn(sender.pair.flow.id, life.number): sender for sender in self.senders}
+        self.receiver_of = {responder_qpn(each.pair.flow.id, life.number): each for each in self.receivers}
+        self.ranks = Ranks(setup.programs, self._leave, timed, life.iteration)
         self._connections = dict(_connections(setup, self.senders))
         self._outlets = {
             nic: tuple(Outlet[Sender](rate, setup.transport.path_mtu) for rate in rates)
@@ -97,6 +98,21 @@ class Carrier:
         """Post and send nothing more; what arrives is still taken and answered."""
         self._stopped = True
         self.ranks.stop()
+
+    def abort(self, now_ns: int) -> int:
+        """The job is dead: its processes are gone and their queue pairs too; the last iteration that was begun."""
+        for sender in self.senders:
+            self._outlet(sender).remove(sender)
+            sender.close(now_ns)
+        self._by_qpn.clear()
+        self.receiver_of.clear()
+        self._timers.clear()
+        return self.ranks.abort()
+
+    @property
+    def ports(self) -> Mapping[int, int]:
+        """What ``set_ports`` said so far."""
+        return self._ports
 
     def set_ports(self, ports: Mapping[int, int], now_ns: int) -> None:
         """Queue pairs leave by other ports of their NICs: 2 x flow for data, 2 x flow + 1 for acknowledgements."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import select
 import socket
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from testbed.kernel.ns import NetNs
@@ -55,6 +55,8 @@ class Device:
             self._poll.register(sock.fileno(), select.EPOLLIN)
         self._data_paths: dict[int, int] = {}  # by flow
         self._ack_paths: dict[int, int] = {}
+        self._sports: dict[tuple[int, bool], int] = {}  # by flow, of data and of acknowledgements: where they moved to
+        self._life = 0
 
     def open_sender(self, pair: QueuePair) -> None:
         """Get ready to send a queue pair's data."""
@@ -71,12 +73,21 @@ class Device:
     def move(self, pair: QueuePair, sport: int, ack: bool) -> None:
         """Send a queue pair's data, or its acknowledgements, from another source port from now on."""
         f = pair.flow
+        self._sports[f.id, ack] = sport
         if ack:
-            envelope = Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id))
+            envelope = Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id, self._life))
             self._outgoing.move_path(self._ack_paths[f.id], envelope)
         else:
-            envelope = Envelope(f.src_ip, f.dst_ip, sport, responder_qpn(f.id))
+            envelope = Envelope(f.src_ip, f.dst_ip, sport, responder_qpn(f.id, self._life))
             self._outgoing.move_path(self._data_paths[f.id], envelope)
+
+    def renew(self, senders: Iterable[QueuePair], receivers: Iterable[QueuePair], life: int) -> None:
+        """Send to the queue pairs of another life of the job, from the same source ports."""
+        self._life = life
+        for pair in senders:
+            self.move(pair, self._sports.get((pair.flow.id, False), pair.flow.sport), ack=False)
+        for pair in receivers:
+            self.move(pair, self._sports.get((pair.flow.id, True), pair.flow.ack_sport), ack=True)
 
     def data(self, sender: Sender, run: Run, now_ns: int) -> None:
         """Send a run of data packets."""

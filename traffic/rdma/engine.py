@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed.events import EventSink, now_ns
+from testbed.errors import HpnError
+from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.kernel.ns import NetNs
 from traffic.collectives.program import Program
 from traffic.congestion.control import Parameters
 from traffic.congestion.scale import Scale
 from traffic.flow import FlowSpec
-from traffic.messages import Message, Progress, QpError
+from traffic.job.restart import RestartPolicy
+from traffic.messages import Begin, Message, Progress, QpError
 from traffic.pool import WorkerPool
 from traffic.qp import AckPolicy
 from traffic.rc.work import Transport
-from traffic.rdma.setup import Abort, JobReport, JobSetup, JobWorkerReport, Ports, QueuePair
+from traffic.rdma.setup import (
+    Abort,
+    Aborted,
+    JobReport,
+    JobSetup,
+    JobWorkerReport,
+    Life,
+    Ports,
+    QueuePair,
+    Restart,
+    Restarted,
+)
+
+_LEAD_NS = 50_000_000
+"""From telling the workers that a job begins to its beginning; twice as long before they are told to get ready."""
+_ANSWER_S = 5.0
+"""How long workers may take to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +54,8 @@ class JobPlan:
     choice: str
     split: bool
     tick_ns: int
+    restart: RestartPolicy | None = None  # None: dead is dead
+    samples: int = 0  # that an iteration trains on; 0: not said
 
     @property
     def flows(self) -> tuple[FlowSpec, ...]:
@@ -42,11 +63,22 @@ class JobPlan:
         return tuple(pair.flow for pair in self.queue_pairs)
 
 
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A job's death, and its next life if there was one."""
+
+    at_ns: int
+    flow: int  # whose retries were used up first
+    restarted_at_ns: int | None = None  # None: the run ended before
+    first: int = 0  # its iteration that it began with
+
+
 class JobEngine(WorkerPool):
     """A job between NICs whose hosts' namespaces are given; records go to ``out``. Use: start, begin, ..., finish.
 
     ``port_rate_bps``: of each NIC, by port. A host's NICs are one worker's, so that what its GPUs hand over inside
-    the host leaves no process. When a queue pair dies, the job does: all workers are told.
+    the host leaves no process. When a queue pair dies, the job does: all workers are told, and told again when it is
+    to live once more.
     """
 
     MODULE = "traffic.rdma.worker"
@@ -71,7 +103,9 @@ class JobEngine(WorkerPool):
         super().__init__(flows, {nic: hosts[nic_hosts[nic]] for nic in nics}, namespaces, out, sink, progress)
         self._plan = plan
         self._port_rate_bps = port_rate_bps
-        self.died_at_ns: int | None = None
+        self.deaths: list[Death] = []
+        self._alive = True
+        self._return: asyncio.Task[None] | None = None
 
     def ports(self, ports: Mapping[int, int]) -> None:
         """Say through which port of its NIC each queue pair leaves now: 2 x flow for data, 2 x flow + 1 for ACKs."""
@@ -85,6 +119,7 @@ class JobEngine(WorkerPool):
 
     async def finish(self, quiet_s: float = 0.1, limit_s: float = 2.0, timeout_s: float = 30.0) -> JobReport:
         """Stop, receive until nothing has come for ``quiet_s``, write all, end the workers. MachineError on failure."""
+        self._stay_dead()
         reports = await self._reports(JobWorkerReport, quiet_s, limit_s, timeout_s)
         return JobReport(
             workers=tuple(reports),
@@ -92,6 +127,11 @@ class JobEngine(WorkerPool):
             span_files=tuple(str(self._out / f"spans-{i}.bin") for i in self._workers),
             message_files=tuple(str(self._out / f"messages-{i}.bin") for i in self._workers),
         )
+
+    async def close(self) -> None:
+        """End every worker that is still there, whatever it is doing. Does nothing the second time."""
+        self._stay_dead()
+        await super().close()
 
     def _setups(self) -> list[JobSetup]:
         plan = self._plan
@@ -127,6 +167,41 @@ class JobEngine(WorkerPool):
 
     def _heard(self, worker: int, message: Message) -> None:
         super()._heard(worker, message)
-        if isinstance(message, QpError) and self.died_at_ns is None:
-            self.died_at_ns = now_ns()
-            self._tell_all(Abort(message.at_ns))
+        if isinstance(message, QpError) and self._alive:
+            self._alive = False
+            self.deaths.append(Death(message.at_ns, message.flow))
+            self._news(message.at_ns, "died", {"flow": message.flow})
+            self._ask(Abort(message.at_ns), Aborted)
+            if self._plan.restart is not None:
+                self._return = asyncio.get_running_loop().create_task(self._come_back(self._plan.restart))
+
+    async def _come_back(self, policy: RestartPolicy) -> None:
+        """Let the job live again when its time has come; what fails is the engine's failure."""
+        try:
+            aborted = await self._all(Aborted, _ANSWER_S)
+            wait_ns = self.deaths[-1].at_ns + policy.after_ns - 2 * _LEAD_NS - now_ns()
+            await asyncio.wait({self.failed}, timeout=max(wait_ns, 0) / 1e9)
+            life = Life(len(self.deaths), max(answer.iteration for answer in aborted) + 1)
+            self._ask(Restart(life), Restarted)
+            await self._all(Restarted, _ANSWER_S)
+        except HpnError as error:
+            self.give_up(error)
+            return
+        at_ns = max(self.deaths[-1].at_ns + policy.after_ns, now_ns() + _LEAD_NS)
+        self.deaths[-1] = replace(self.deaths[-1], restarted_at_ns=at_ns, first=life.iteration)
+        self._alive = True
+        self._tell_all(Begin(at_ns))
+        self._news(at_ns, "restarted", {"iteration": life.iteration})
+
+    def _ask(self, question: Message, answer: type[Message]) -> None:
+        """Tell all workers something that they answer, and not for the first time."""
+        for index in self._workers:
+            self._answers.pop((answer, index), None)
+        self._tell_all(question)
+
+    def _stay_dead(self) -> None:
+        if self._return is not None:
+            self._return.cancel()
+
+    def _news(self, at_ns: int, what: str, detail: Mapping[str, str | int | float]) -> None:
+        self._sink(Event(at_ns, EventKind.JOB, "job", f"life {len(self.deaths)}", what, detail))

@@ -35,8 +35,10 @@ class Ranks:
         programs: Iterable[Program],
         leave: Leave,
         timed: Callable[[int, Sequence[Timed]], None],
+        first: int = 0,
     ) -> None:
-        self._machines = {program.rank: RankMachine(program) for program in programs}
+        """``first``: the iteration that all ranks begin with."""
+        self._machines = {program.rank: RankMachine(program, first) for program in programs}
         self._leave = leave
         self._timed = timed
         self._posted: dict[int, _Posted] = {}
@@ -62,6 +64,14 @@ class Ranks:
         """Begin nothing and post nothing more."""
         self._running = False
         self._queue.clear()
+
+    def abort(self) -> int:
+        """They are gone, with all that they had; the last iteration that one of them had begun."""
+        last = max((machine.iteration for machine in self._machines.values()), default=0)
+        self.stop()
+        self._machines.clear()
+        self._touched.clear()
+        return last
 
     def acknowledged(self, post: int, now_ns: int) -> None:
         """A work request of that post is complete."""

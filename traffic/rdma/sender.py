@@ -120,6 +120,11 @@ class Sender:
         self.control.on_timeout(now_ns)
         return self._ended(self.requester.on_timer(now_ns), now_ns)
 
+    def close(self, now_ns: int) -> None:
+        """Its owner is gone: nothing is sent or tried again any more."""
+        self.requester.close(now_ns)
+        self._parts.clear()
+
     def report(self) -> QueuePairReport:
         """Its account."""
         counted = self.requester.counters

@@ -54,9 +54,42 @@ class Ports(Message):
 
 @dataclass(frozen=True, slots=True)
 class Abort(Message):
-    """A queue pair of the job has died, and with it the job: post nothing more."""
+    """A queue pair of the job has died, and with it the job: its queue pairs are gone. Answer Aborted."""
 
     at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted(Message):
+    """The answer to Abort: the last iteration that any rank here has begun."""
+
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A job from a start to its death: which of its starts it was, and its first iteration.
+
+    No iteration has the number of one of an earlier life, and no queue pair has: what is late is known by it.
+    """
+
+    number: int
+    iteration: int
+
+
+FIRST_LIFE = Life(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Restart(Message):
+    """Make new queue pairs and ranks for another life, which Begin begins. Answer Restarted."""
+
+    life: Life
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted(Message):
+    """The answer to Restart: whatever comes now is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +102,7 @@ class NicCounters:
 
 @dataclass(frozen=True, slots=True)
 class QueuePairReport:
-    """A queue pair over the whole run."""
+    """A queue pair over its life."""
 
     flow: int
     packets: int  # sent, those sent again included

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,7 +49,17 @@ from traffic.rdma.device import SYNDROME_NAK_INVALID, Device
 from traffic.rdma.receiver import Arriving
 from traffic.rdma.records import MESSAGE, SPAN
 from traffic.rdma.sender import Sender
-from traffic.rdma.setup import Abort, JobSetup, JobWorkerReport, Ports
+from traffic.rdma.setup import (
+    FIRST_LIFE,
+    Abort,
+    Aborted,
+    JobSetup,
+    JobWorkerReport,
+    Life,
+    Ports,
+    Restart,
+    Restarted,
+)
 from traffic.recordfile import RecordFile
 from traffic.wire import SYNDROME_ACK
 
@@ -65,7 +76,8 @@ class Worker:
         self._device = Device(setup.nics, namespaces, setup.transport.path_mtu, setup.transport.ack_every)
         self._spans = RecordFile(Path(setup.out, f"spans-{setup.index}.bin"), SPAN)
         self._messages = RecordFile(Path(setup.out, f"messages-{setup.index}.bin"), MESSAGE)
-        self._carrier = Carrier(setup, self._device, self._completed, self._timed, self._say)
+        self._carrier = self._start_life(FIRST_LIFE)
+        self._carriers = [self._carrier]  # of all lives of the job
         for sender in self._carrier.senders:
             self._device.open_sender(sender.pair)
         for receiver in self._carrier.receivers:
@@ -120,10 +132,24 @@ class Worker:
             case Ports(ports):
                 self._carrier.set_ports(ports, now_ns())
             case Abort():
-                self._carrier.stop()
+                self._say(Aborted(self._carrier.abort(now_ns())))
+            case Restart(life):
+                self._restart(life)
+                self._say(Restarted())
             case Stop():
                 self._carrier.stop()
                 self._say(Stopped())
+
+    def _start_life(self, life: Life) -> Carrier:
+        return Carrier(self._setup, self._device, self._completed, self._timed, self._say, life)
+
+    def _restart(self, life: Life) -> None:
+        """Everything anew but the paths, which are the network's affair."""
+        ports = self._carrier.ports
+        self._carrier = self._start_life(life)
+        self._carrier.set_ports(ports, now_ns())
+        self._carriers.append(self._carrier)
+        self._device.renew(self._setup.senders, self._setup.receivers, life.number)
 
     def _move(self, move: Move) -> Moved:
         self._device.move(self._pairs[move.flow], move.sport, move.ack)
@@ -192,15 +218,14 @@ class Worker:
         self._spans.append(rows)
 
     def _progress(self, at_ns: int) -> Progress:
-        carrier = self._carrier
-        return Progress(
-            at_ns,
-            {sender.pair.flow.id: sender.requester.counters.packets for sender in carrier.senders},
-            {
-                receiver.pair.flow.id: receiver.inbox.bytes_ // self._setup.transport.path_mtu
-                for receiver in carrier.receivers
-            },
-        )
+        sent: Counter[int] = Counter()
+        received: Counter[int] = Counter()
+        for carrier in self._carriers:
+            for sender in carrier.senders:
+                sent[sender.pair.flow.id] += sender.requester.counters.packets
+            for receiver in carrier.receivers:
+                received[receiver.pair.flow.id] += receiver.inbox.bytes_ // self._setup.transport.path_mtu
+        return Progress(at_ns, sent, received)
 
     def _finish(self, finish: Finish) -> None:
         self._drain(finish)
@@ -228,11 +253,13 @@ class Worker:
                 packets, arrived = self._device.packets, now
 
     def _report(self) -> JobWorkerReport:
-        carrier, device = self._carrier, self._device
+        device = self._device
+        senders = [sender for carrier in self._carriers for sender in carrier.senders]
+        receivers = [receiver for carrier in self._carriers for receiver in carrier.receivers]
         return JobWorkerReport(
             index=self._setup.index,
-            queue_pairs=tuple(sender.report() for sender in carrier.senders),
-            nics=nic_counters(carrier.senders, carrier.receivers),
+            queue_pairs=tuple(sender.report() for sender in senders),
+            nics=nic_counters(senders, receivers),
             socket_drops=device.drops(),
             icrc_bad=device.damaged,
             foreign=device.foreign,

@@ -9,10 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from failover.analysis.edge import Edge
-from failover.analysis.job import Iteration, JobEdge, JobFacts, JobMetrics, MessageTimes, SpanFact, SpanResult, SpanTime
+from failover.analysis.job import (
+    Death,
+    Iteration,
+    JobEdge,
+    JobFacts,
+    JobMetrics,
+    MessageTimes,
+    SpanFact,
+    SpanResult,
+    SpanTime,
+)
 from failover.analysis.model import settled_window_ns
 from failover.analysis.settings import Settings
 from traffic.collectives.registry import KINDS
+from traffic.job.restart import RestartPolicy
 
 Records = npt.NDArray[np.void]
 
@@ -27,12 +38,12 @@ def job_metrics(
 ) -> JobMetrics:
     """Everything measured of a job that ran between ``times_ns``; records as ``traffic.rdma.records`` has them."""
     start_ns, end_ns = times_ns
-    died = facts.died_at_ns is not None and facts.died_at_ns <= end_ns  # what dies while a run is drained did not
     spans = spans[np.isin(spans["rank"], list(facts.spans))]
     iterations = _iterations(spans, len(facts.spans))
+    deaths = tuple(_deaths(facts, iterations, (start_ns, end_ns)))
     first_ns = min((edge.inject_before_ns for edge in edges), default=end_ns)
     last_ns = max((each.end_ns for each in iterations), default=start_ns)
-    cut_off = () if died else tuple(_unfinished(iterations, end_ns))
+    cut_off = tuple(_unfinished(iterations, deaths, end_ns))
     healthy = [each.ms for each in iterations if each.end_ns <= first_ns]
     return JobMetrics(
         ranks=len(facts.spans),
@@ -42,11 +53,11 @@ def job_metrics(
         mean_ms=float(np.mean(healthy)) if healthy else 0.0,
         spans=tuple(_span_results(facts, spans)),
         messages=_messages(messages[messages["completed_ns"] <= end_ns]),
-        edges=tuple(_edge(edge, iterations, cut_off, (start_ns, first_ns, end_ns), settings) for edge in edges),
+        edges=tuple(_edge(edge, iterations, cut_off, deaths, (start_ns, first_ns, end_ns), settings) for edge in edges),
         packets=facts.packets,
         packets_again=facts.packets_again,
-        died_at_ns=facts.died_at_ns if died else None,
-        died=facts.died if died else "",
+        deaths=deaths,
+        samples=facts.samples,
         counters=facts.counters,
         wrong=int(spans["wrong"].sum(dtype=np.int64)),
         open_ms=max(0.0, (end_ns - last_ns) / 1e6),
@@ -76,6 +87,26 @@ def _iterations(spans: Records, ranks: int) -> tuple[Iteration, ...]:
     np.maximum.at(end, where[whole], spans["end_ns"][whole])
     rows = zip(numbers.tolist(), begin.tolist(), end.tolist(), wrong.tolist(), ended.tolist(), strict=True)
     return tuple(Iteration(*row) for *row, count in rows if count == ranks)
+
+
+def _deaths(facts: JobFacts, iterations: Sequence[Iteration], times_ns: tuple[int, int]) -> Iterator[Death]:
+    """What each death undid: of the iterations since the start, or since the checkpoint of the death before.
+
+    What dies while a run is drained, after its end, did not.
+    """
+    policy = RestartPolicy(0, facts.checkpoint_every) if facts.checkpoint_every else None
+    start_ns, end_ns = times_ns
+    kept = first = 0
+    for fact in facts.deaths:
+        if fact.at_ns > end_ns:
+            return
+        here = [each for each in iterations if each.number >= first and each.end_ns <= fact.at_ns]
+        done = kept + len(here)
+        kept = done if policy is None else policy.kept(done)
+        since_ns = max((each.end_ns for each in here), default=start_ns)
+        yield Death(fact.at_ns, fact.queue_pair, since_ns, fact.restarted_at_ns, done - kept)
+        if fact.restarted_at_ns is not None:
+            first, start_ns = fact.iteration, fact.restarted_at_ns
 
 
 def _span_results(facts: JobFacts, spans: Records) -> Sequence[SpanResult]:
@@ -132,6 +163,7 @@ def _edge(
     edge: Edge,
     iterations: Sequence[Iteration],
     cut_off: Sequence[Iteration],
+    deaths: Sequence[Death],
     times_ns: tuple[int, int, int],
     settings: Settings,
 ) -> JobEdge:
@@ -140,21 +172,23 @@ def _edge(
     at_ns, until_ns = edge.inject_before_ns, edge.window_end_ns
     settled_ns = until_ns - settled_window_ns(edge, settings)
     rate = partial(_rate, [*iterations, *cut_off])
-    before = rate(start_ns, _last_end(iterations, first_ns))
-    since_ns = _last_end(iterations, at_ns)
+    before_ns = _last_end(iterations, first_ns)
+    before = rate(start_ns, before_ns)
+    since_ns = before_ns if at_ns <= first_ns else at_ns  # windows follow each other: nothing counts twice
     under_way = [each for each in iterations if each.begin_ns < until_ns and each.end_ns > at_ns]
     longest = max((each.ms for each in under_way), default=0.0)
     last_ns = max((each.end_ns for each in iterations), default=start_ns)
     open_ms = (end_ns - last_ns) / 1e6
     unfinished = last_ns < until_ns and open_ms > longest
     during = rate(since_ns, until_ns)
+    undone = sum(death.undone for death in deaths if at_ns <= death.at_ns < until_ns)
     return JobEdge(
         rate_before=before,
         rate_during=during,
         rate_after=rate(settled_ns, until_ns),
         longest_ms=open_ms if unfinished else longest,
         unfinished=unfinished,
-        lost=(before - during) * (until_ns - since_ns) / 1e9,
+        lost=(before - during) * (until_ns - since_ns) / 1e9 + undone,
     )
 
 
@@ -163,10 +197,14 @@ def _last_end(iterations: Sequence[Iteration], at_ns: int) -> int:
     return max((each.end_ns for each in iterations if each.end_ns <= at_ns), default=at_ns)
 
 
-def _unfinished(iterations: Sequence[Iteration], end_ns: int) -> Iterator[Iteration]:
-    """The iteration that the run cut off, as if it had ended when its elders' mean time was over, or else just then."""
-    if iterations:
-        begin_ns = max(each.end_ns for each in iterations)
+def _unfinished(iterations: Sequence[Iteration], deaths: Sequence[Death], end_ns: int) -> Iterator[Iteration]:
+    """The iteration that the run cut off, as if it had ended when its elders' mean time was over, or else just then.
+
+    A job that is dead has none.
+    """
+    again_ns = 0 if not deaths else deaths[-1].restarted_at_ns
+    if iterations and again_ns is not None:
+        begin_ns = max(again_ns, *(each.end_ns for each in iterations))
         mean_ns = round(sum(each.end_ns - each.begin_ns for each in iterations) / len(iterations))
         yield Iteration(len(iterations), begin_ns, max(begin_ns + mean_ns, end_ns), 0)
 

@@ -1,0 +1,71 @@
+"""A job that dies and is started again: nothing of the life before reaches the next one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scenarios.drill.job import Job
+from tests.traffic.rdma.wires import MS, Wires, setup_of
+from traffic.flow import MAX_FLOWS, requester_qpn, responder_qpn
+from traffic.job.collective import CollectiveWork
+from traffic.job.training import Training
+from traffic.rdma.setup import Life
+
+JOB = Job(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=10, retry_count=3)  # dead after 17 ms
+COMPUTES = replace(JOB, work=Training(compute_ns=20 * MS, data=4, data_bytes=200_001))
+
+
+def test_a_job_goes_on_with_new_queue_pairs_and_late_packets_of_the_old_ones_change_nothing() -> None:
+    _, setup = setup_of(JOB)
+    wires = Wires(setup)
+    wires.run(200 * MS)
+    assert not wires.deaths
+    late = list(wires.under_way)
+    before = wires.ended()
+    assert late
+    wires.lost = lambda flow: flow == 0
+    wires.run(50 * MS)
+    assert [death.flow for death in wires.deaths] == [0]
+    last = wires.carrier.abort(wires.now_ns)
+    assert last >= max(wires.ended())
+    spans = len(wires.spans)
+    wires.run(20 * MS)
+    assert not wires.carrier.busy
+    assert len(wires.spans) == spans, "nothing ends in a dead job"
+    wires.lost = lambda flow: False
+    wires.start(Life(1, last + 1))
+    wires.strangers = 0
+    wires.under_way += late
+    wires.run(200 * MS)
+    assert wires.strangers > 0
+    assert min(wires.ended() - before) > last
+    assert len(wires.ended()) >= 1.9 * len(before)
+    assert not any(span.wrong for _, span in wires.spans)
+    assert len(wires.deaths) == 1
+
+
+def test_nothing_is_due_in_a_dead_job() -> None:
+    _, setup = setup_of(JOB)
+    wires = Wires(setup)
+    wires.run(20 * MS)
+    assert wires.carrier.next_ns() is not None
+    wires.carrier.abort(wires.now_ns)
+    assert wires.carrier.next_ns() is None
+
+
+def test_nothing_is_computed_in_a_dead_job() -> None:
+    _, setup = setup_of(COMPUTES)
+    wires = Wires(setup)
+    wires.run(5 * MS)
+    assert not wires.spans
+    assert wires.carrier.abort(wires.now_ns) == 0
+    wires.run(100 * MS)
+    assert not wires.spans
+
+
+def test_queue_pairs_of_every_life_have_numbers_of_their_own() -> None:
+    flows = (0, 1, MAX_FLOWS - 1)
+    numbers = [q(flow, life) for flow in flows for life in range(7) for q in (requester_qpn, responder_qpn)]
+    assert len(set(numbers)) == len(numbers)
+    assert max(numbers) < 1 << 24
+    assert requester_qpn(3, 7) == requester_qpn(3)

@@ -1,0 +1,151 @@
+"""Workers of a job without processes: carriers joined by wires that deliver, lose and keep packets as they are told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from scenarios.drill.job import Job, plan_of
+from testbed.fabric.build import build
+from testbed.fabric.presets import PRESETS
+from traffic.collectives.rank import Timed
+from traffic.flow import requester_qpn, responder_qpn
+from traffic.messages import QpError
+from traffic.rc.inbox import Packets
+from traffic.rc.packets import Opcode
+from traffic.rc.requester import Run
+from traffic.rc.responder import Reply
+from traffic.rc.work import Completion
+from traffic.rdma.carrier import Carrier
+from traffic.rdma.engine import JobPlan
+from traffic.rdma.receiver import Arriving, Receiver
+from traffic.rdma.sender import Sender
+from traffic.rdma.setup import FIRST_LIFE, JobSetup, Life
+
+MS = 1_000_000
+TICK_NS = MS // 2
+_RATE_BPS = 400_000_000
+Deliver = Callable[[int], None]
+"""Bring a packet to its carrier at that time."""
+
+
+def setup_of(job: Job) -> tuple[JobPlan, JobSetup]:
+    """A job on the smallest fabric, all of it in one worker."""
+    fabric = build(PRESETS["tiny"].spec)
+    plan = plan_of(job, fabric)
+    nics = {nic.name: (_RATE_BPS,) * len(nic.links) for nic in fabric.nics}
+    return plan, JobSetup(
+        index=0,
+        out="",
+        nics=(),
+        programs=plan.programs,
+        senders=plan.queue_pairs,
+        receivers=plan.queue_pairs,
+        transport=plan.transport,
+        acks=plan.acks,
+        control=plan.control,
+        scale=plan.scale,
+        choice=plan.choice,
+        split=plan.split,
+        port_rate_bps=nics,
+        tick_ns=TICK_NS,
+        offset_ns=0,
+    )
+
+
+class Wires:
+    """One carrier whose packets come back to it a tick later; ``lost`` says which flows' packets do not."""
+
+    def __init__(self, setup: JobSetup) -> None:
+        self.setup = setup
+        self.now_ns = 0
+        self.lost: Callable[[int], bool] = lambda flow: False
+        self.deaths: list[QpError] = []
+        self.spans: list[tuple[int, Timed]] = []
+        self.bytes_completed: Counter[int] = Counter()
+        self.strangers = 0  # packets for queue pairs that are not there
+        self.under_way: list[Deliver] = []
+        self.start(FIRST_LIFE)
+
+    def start(self, life: Life) -> None:
+        """Another life of the job begins."""
+        self.life = life
+        self.carrier = Carrier(self.setup, self, self._completed, self._timed, self.deaths.append, life)
+        self.carrier.begin(self.now_ns)
+
+    def run(self, for_ns: int) -> None:
+        """Let time pass."""
+        until_ns = self.now_ns + for_ns
+        while self.now_ns < until_ns:
+            self.now_ns += TICK_NS
+            arriving, self.under_way = self.under_way, []
+            for deliver in arriving:
+                deliver(self.now_ns)
+            self.carrier.tick(self.now_ns, self.now_ns + TICK_NS)
+
+    def ended(self) -> set[int]:
+        """Numbers of iterations that every rank has ended."""
+        count = Counter(span.iteration for _, span in self.spans if span.span == 0)
+        return {number for number, ranks in count.items() if ranks == len(self.setup.programs)}
+
+    def data(self, sender: Sender, run: Run, now_ns: int) -> None:
+        """Put a run of packets on the wire."""
+        flow, words = sender.pair.flow.id, sender.words(run)
+        qpn = responder_qpn(flow, self.life.number)
+        path_mtu = self.setup.transport.path_mtu
+        arriving = Arriving(run.psn & 0xFFFFFF, _packets(run, words, path_mtu), True, 0)
+        if not self.lost(flow):
+            self.under_way.append(lambda at_ns: self._data(qpn, arriving, at_ns))
+
+    def reply(self, receiver: Receiver, reply: Reply) -> int:
+        """Put an acknowledgement or a NAK on the wire."""
+        flow = receiver.pair.flow.id
+        qpn, psn = requester_qpn(flow, self.life.number), reply.psn & 0xFFFFFF
+        if not self.lost(flow):
+            self.under_way.append(lambda at_ns: self._answer(reply.nak, qpn, psn, at_ns))
+        return 64
+
+    def invalid(self, receiver: Receiver, psn: int) -> int:
+        """No request of these tests is without sense."""
+        raise AssertionError(f"{receiver.pair.flow.name} got nonsense at {psn}")
+
+    def notify(self, receiver: Receiver) -> int:
+        """Nothing marks packets here."""
+        raise AssertionError(f"{receiver.pair.flow.name} was marked")
+
+    def _data(self, qpn: int, arriving: Arriving, at_ns: int) -> None:
+        self.strangers += not self.carrier.on_data(qpn, arriving, at_ns)
+
+    def _answer(self, nak: bool, qpn: int, psn: int, at_ns: int) -> None:
+        hear = self.carrier.on_nak if nak else self.carrier.on_ack
+        hear(qpn, psn, at_ns)
+
+    def _completed(self, sender: Sender, completion: Completion) -> None:
+        self.bytes_completed[sender.pair.flow.id] += completion.request.size_bytes
+
+    def _timed(self, rank: int, ended: Sequence[Timed]) -> None:
+        self.spans += [(rank, each) for each in ended]
+
+
+def _packets(run: Run, words: np.ndarray[tuple[int], np.dtype[np.uint64]], path_mtu: int) -> Packets:
+    whole = -(-run.request.size_bytes // path_mtu)
+    indexes = range(run.first, run.first + run.count)
+    opcodes = [_opcode(index, whole) for index in indexes]
+    sizes = [min(path_mtu, run.request.size_bytes - index * path_mtu) for index in indexes]
+    return Packets(
+        bytes(opcodes),
+        sizes,
+        np.array(words, np.uint64),
+        [run.request.address] * run.count,
+        [run.request.immediate or 0] * run.count,
+    )
+
+
+def _opcode(index: int, whole: int) -> Opcode:
+    if whole == 1:
+        return Opcode.WRITE_ONLY_IMMEDIATE
+    if index == whole - 1:
+        return Opcode.WRITE_LAST_IMMEDIATE
+    return Opcode.WRITE_FIRST if index == 0 else Opcode.WRITE_MIDDLE

@@ -228,13 +228,13 @@ CLAIMS = (
         "training",
         "training is faster than on DCN+",
         "+14.9 %",
-        "iterations run here, but what share of one is communication decides, and the paper does not tell its own",
+        "iterations run here, but the share of communication decides, and the paper does not tell its own",
     ),
     Claim(
         "cross-segment",
         "two planes speed cross-segment traffic up",
         "up to +71.6 %",
-        "16 GPUs in a ring with DCQCN are as fast in a Clos: one queue pair a NIC meets no other; no larger job was tried",
+        "a ring of 16 GPUs with DCQCN is as fast in a Clos: its queue pairs do not meet; no larger job was tried",
     ),
     Claim(
         "allreduce",

@@ -90,19 +90,21 @@ class Outlet(Generic[S]):
 
     def charge(self, wire_bytes: int, now_ns: int) -> None:
         """Something else leaves by this port at once: acknowledgements, which do not wait behind data."""
-        self._free_ns = max(self._free_ns, now_ns) + wire_bytes * self._ns_per_byte
+        self._begin(now_ns)
+        self._free_ns += wire_bytes * self._ns_per_byte
 
     def serve(self, now_ns: int, until_ns: int) -> Iterator[tuple[S, list[Run]]]:
         """What is sent now so that the wire is busy until ``until_ns``, each queue pair in its turn."""
-        most_late_ns = 0 if self._was_idle else CATCH_UP_NS
-        self._free_ns = max(self._free_ns, now_ns - most_late_ns)
+        self._begin(now_ns)
         # Nobody saves up what others took of the wire: only what the worker was late by, and a tick, is made up for.
         since_ns = now_ns - max(until_ns - now_ns, round(now_ns - self._free_ns))
+        # The same for all, or who comes first had most; what is left over is had by another each time.
+        quantum = max(1, int(self._room(until_ns) // max(len(self._waiting), 1)))
         passed = 0
         while self._waiting and self._free_ns < until_ns and passed < len(self._waiting):
             sender = self._waiting.popleft()
             sender.next_ns = max(sender.next_ns, since_ns)
-            runs = self._turn(sender, now_ns, until_ns)
+            runs = self._turn(sender, quantum, now_ns, until_ns)
             if sender.sendable:
                 self._waiting.append(sender)
             else:
@@ -112,13 +114,20 @@ class Outlet(Generic[S]):
                 yield sender, runs
         self._was_idle = not self._waiting
 
-    def _turn(self, sender: S, now_ns: int, until_ns: int) -> list[Run]:
-        """Its share of what is left, as far as its own rate allows."""
+    def _begin(self, now_ns: int) -> None:
+        """What the wire has not carried until now is lost, but for what a late worker makes up for."""
+        most_late_ns = 0 if self._was_idle else CATCH_UP_NS
+        self._free_ns = max(self._free_ns, now_ns - most_late_ns)
+
+    def _room(self, until_ns: int) -> float:
+        """Packets that the wire has the time for before ``until_ns``; the last of them in part."""
+        return -(-(until_ns - self._free_ns) // (self._packet_bytes * self._ns_per_byte))
+
+    def _turn(self, sender: S, quantum: int, now_ns: int, until_ns: int) -> list[Run]:
+        """Its share, as far as its own rate and the wire allow."""
         gap_ns = self._packet_bytes * 8e9 / max(sender.rate_bps, 1.0)
         own = -(-(until_ns - sender.next_ns) // gap_ns)
-        left = -(-(until_ns - self._free_ns) // (self._packet_bytes * self._ns_per_byte))
-        share = -(-left // (len(self._waiting) + 1))
-        runs = sender.take(int(min(own, share)), now_ns) if own > 0 else []
+        runs = sender.take(int(min(own, quantum, self._room(until_ns))), now_ns) if own > 0 else []
         sent = sum(run_bytes(run, self._path_mtu) for run in runs)
         self._free_ns += sent * self._ns_per_byte
         sender.next_ns += round(sent * 8e9 / max(sender.rate_bps, 1.0))

@@ -1,0 +1,192 @@
+"""A port is handed what it carries, queue pairs take turns, and each keeps to its own rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from traffic.rc.requester import Run
+from traffic.rc.work import WorkRequest
+from traffic.rdma.egress import CATCH_UP_NS, Outlet, run_bytes
+
+US, MS = 1_000, 1_000_000
+MTU = 4096
+RATE_BPS = 200_000_000
+TICK_NS = 500 * US
+FULL_BYTES = MTU + 14 + 28 + 12 + 4
+LARGEST_BYTES = FULL_BYTES + 16 + 4  # an address, an immediate
+
+
+@dataclass
+class Backlog:
+    """A queue pair with so many packets to send; each message has 8."""
+
+    packets: int
+    rate_bps: float = RATE_BPS
+    next_ns: int = 0
+    sent: list[tuple[int, int]] = field(default_factory=list)  # when, bytes
+    taken: int = 0
+
+    @property
+    def sendable(self) -> bool:
+        return self.taken < self.packets
+
+    def take(self, most_packets: int, now_ns: int) -> list[Run]:
+        assert most_packets > 0
+        runs = []
+        most = min(most_packets, self.packets - self.taken)
+        while most > 0:
+            first = self.taken % 8
+            count = min(8 - first, most)
+            runs.append(Run(WorkRequest(self.taken // 8, 8 * MTU, 0, 1), first, count, self.taken, again=False))
+            self.taken += count
+            most -= count
+        self.sent += [(now_ns, run_bytes(run, MTU)) for run in runs]
+        return runs
+
+    @property
+    def bytes_(self) -> int:
+        return sum(size for _, size in self.sent)
+
+
+def served(
+    outlet: Outlet[Backlog], begin_ns: int, end_ns: int, late_ns: list[int] | None = None, charged: int = 0
+) -> list[tuple[int, int]]:
+    """Tick from begin to end, each tick as late as is said, some bytes of replies in each: when, bytes handed over."""
+    handed: list[tuple[int, int]] = []
+    late = iter(late_ns or ())
+    now = begin_ns
+    while now < end_ns:
+        if charged:
+            outlet.charge(charged, now)
+            handed.append((now, charged))
+        for _, runs in outlet.serve(now, now + TICK_NS):
+            handed += [(now, run_bytes(run, MTU)) for run in runs]
+        now += TICK_NS + next(late, 0)
+    return handed
+
+
+def most_debt(handed: list[tuple[int, int]], rate_bps: float) -> float:
+    """The most that was handed over beyond what the rate lets through meanwhile, in bytes."""
+    debt = most = 0.0
+    last_ns = 0
+    for at, size in handed:
+        debt = max(0.0, debt - (at - last_ns) * rate_bps / 8e9) + size
+        last_ns, most = at, max(most, debt)
+    return most
+
+
+def bytes_in(ns: float, rate_bps: float = RATE_BPS) -> float:
+    return ns * rate_bps / 8e9
+
+
+LATE = st.lists(st.integers(0, 30 * MS), max_size=20)
+RATES = st.lists(st.floats(1e5, RATE_BPS), min_size=1, max_size=5)
+
+
+@given(RATES, LATE, st.integers(0, 3000))
+@settings(max_examples=60)
+def test_a_port_is_never_handed_more_than_it_carries_beyond_a_tick_and_what_a_late_worker_makes_up_for(
+    rates: list[float], late: list[int], charged: int
+) -> None:
+    outlet = Outlet[Backlog](RATE_BPS, MTU)
+    for rate in rates:
+        outlet.add(Backlog(10_000, rate), MS)
+    handed = served(outlet, MS, 100 * MS, late, charged)
+    assert most_debt(handed, RATE_BPS) <= bytes_in(TICK_NS + CATCH_UP_NS) + LARGEST_BYTES + charged + 1
+
+
+@given(RATES, LATE)
+@settings(max_examples=60)
+def test_each_queue_pair_keeps_to_the_rate_of_its_congestion_control(rates: list[float], late: list[int]) -> None:
+    """In any stretch of time, but for a tick, a packet and what a late worker makes up for."""
+    outlet = Outlet[Backlog](RATE_BPS, MTU)
+    senders = [Backlog(10_000, rate) for rate in rates]
+    for sender in senders:
+        outlet.add(sender, MS)
+    served(outlet, MS, 100 * MS, late)
+    for sender in senders:
+        allowed = bytes_in(TICK_NS + CATCH_UP_NS, sender.rate_bps) + LARGEST_BYTES + 1
+        assert most_debt(sender.sent, sender.rate_bps) <= allowed
+
+
+@given(st.lists(st.floats(1e6, 40e6), min_size=1, max_size=4))
+@settings(max_examples=30)
+def test_a_port_that_is_not_full_lets_every_queue_pair_have_its_rate(rates: list[float]) -> None:
+    outlet = Outlet[Backlog](RATE_BPS, MTU)
+    senders = [Backlog(10_000, rate) for rate in rates]
+    for sender in senders:
+        outlet.add(sender, MS)
+    served(outlet, MS, 501 * MS)
+    for sender in senders:
+        assert sender.bytes_ == pytest.approx(bytes_in(500 * MS, sender.rate_bps), abs=2 * LARGEST_BYTES)
+
+
+@given(st.integers(2, 9))
+def test_queue_pairs_share_a_full_port_alike(count: int) -> None:
+    outlet = Outlet[Backlog](RATE_BPS, MTU)
+    senders = [Backlog(10_000) for _ in range(count)]
+    for sender in senders:
+        outlet.add(sender, MS)
+    served(outlet, MS, 301 * MS)
+    sent = [sender.bytes_ for sender in senders]
+    assert sum(sent) == pytest.approx(bytes_in(300 * MS), rel=0.01)
+    assert max(sent) - min(sent) <= 4 * LARGEST_BYTES
+
+
+@pytest.mark.parametrize("charged", [0, 1500])
+def test_a_late_worker_makes_up_for_what_it_was_late_by(charged: int) -> None:
+    """Also where replies leave by the port as well, which are charged before data has its turn."""
+    outlet = Outlet[Backlog](RATE_BPS, MTU)
+    outlet.add(Backlog(10_000), MS)
+    handed = served(outlet, MS, 301 * MS, [0, 3 * MS] * 300, charged)
+    begun = [size for at, size in handed if at > 10 * MS]
+    lasted_ns = handed[-1][0] - 10 * MS
+    assert sum(begun) == pytest.approx(bytes_in(lasted_ns), rel=0.03)
+
+
+def test_what_was_idle_has_nothing_to_make_up_for() -> None:
+    outlet = Outlet[Backlog](RATE_BPS, MTU)
+    outlet.add(Backlog(3), MS)
+    served(outlet, MS, 5 * MS)
+    outlet.add(Backlog(1000), 100 * MS)
+    handed = served(outlet, 100 * MS, 100 * MS + 1)
+    assert sum(size for _, size in handed) <= bytes_in(TICK_NS) + LARGEST_BYTES
+
+
+def test_replies_take_their_time_of_the_port() -> None:
+    outlet = Outlet[Backlog](RATE_BPS, MTU)
+    sender = Backlog(10_000)
+    outlet.add(sender, MS)
+    charged = round(bytes_in(TICK_NS)) // 2
+    served(outlet, MS, 101 * MS, charged=charged)
+    assert sender.bytes_ == pytest.approx(bytes_in(100 * MS) / 2, rel=0.01)
+
+
+def test_whoever_waits_already_is_not_put_in_twice_and_leaves_when_asked() -> None:
+    outlet = Outlet[Backlog](RATE_BPS, MTU)
+    sender = Backlog(10)
+    outlet.add(sender, MS)
+    outlet.add(sender, MS)
+    assert outlet.busy
+    assert outlet.remove(sender)
+    assert not outlet.remove(sender)
+    assert not outlet.busy
+    assert served(outlet, MS, 5 * MS) == []
+
+
+@pytest.mark.parametrize(
+    ("run", "bytes_"),
+    [
+        (Run(WorkRequest(0, 1, 0, None), 0, 1, 0, again=False), 14 + 28 + 12 + 16 + 1 + 4),
+        (Run(WorkRequest(0, 1, 0, 7), 0, 1, 0, again=False), 14 + 28 + 12 + 16 + 4 + 1 + 4),
+        (Run(WorkRequest(0, 2 * MTU + 5, 0, 7), 0, 2, 0, again=False), 2 * FULL_BYTES + 16),
+        (Run(WorkRequest(0, 2 * MTU + 5, 0, 7), 1, 2, 1, again=False), FULL_BYTES + FULL_BYTES - MTU + 5 + 4),
+        (Run(WorkRequest(0, 3 * MTU, 0, None), 1, 2, 1, again=False), 2 * FULL_BYTES),
+    ],
+)
+def test_a_run_is_counted_as_a_port_counts_it(run: Run, bytes_: int) -> None:
+    assert run_bytes(run, MTU) == bytes_

@@ -116,7 +116,9 @@ class Carrier:
 
     def set_ports(self, ports: Mapping[int, int], now_ns: int) -> None:
         """Queue pairs leave by other ports of their NICs: 2 x flow for data, 2 x flow + 1 for acknowledgements."""
-        waiting = [sender for sender in self.senders if self._outlet(sender).remove(sender)]
+        moving = {at // 2 for at, port in ports.items() if at % 2 == 0 and self._ports.get(at, 0) != port}
+        senders = [sender for sender in self.senders if sender.pair.flow.id in moving] if moving else []
+        waiting = [sender for sender in senders if self._outlet(sender).remove(sender)]
         self._ports.update(ports)
         for sender in waiting:
             self._outlet(sender).add(sender, now_ns)

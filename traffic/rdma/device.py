@@ -30,6 +30,7 @@ from traffic.wire import PSN_MASK, SYNDROME_ACK, SYNDROME_NAK_PSN
 
 SYNDROME_NAK_INVALID = 0x61
 """NAK, invalid request (IBTA vol. 1, 9.7.5.2.8)."""
+NO_ROOM = "no room to send"
 _BATCH = 1024
 _ROOM = 2048
 _ACK_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES
@@ -93,9 +94,7 @@ class Device:
         """Send a run of data packets."""
         words, path = sender.words(run), self._data_paths[sender.pair.flow.id]
         at = 0
-        while at < run.count:
-            if not self._outgoing.room:
-                self.flush()
+        while at < run.count and self._has_room(run.count - at):
             stop = min(run.count, at + self._outgoing.room)
             self._outgoing.add(path, _part(run, at, stop), words[at:stop], now_ns)
             at = stop
@@ -110,13 +109,18 @@ class Device:
 
     def notify(self, receiver: Receiver) -> int:
         """Send a congestion notification."""
-        self._make_room()
-        self._outgoing.add_cnp(self._ack_paths[receiver.pair.flow.id])
+        if self._has_room(1):
+            self._outgoing.add_cnp(self._ack_paths[receiver.pair.flow.id])
         return _CNP_WIRE_BYTES
 
     def flush(self) -> None:
         """Hand everything to the kernel; what it refuses is lost, what it has no room for stays and goes first."""
         self._outgoing.send()
+
+    @property
+    def holds(self) -> bool:
+        """The kernel had no room for packets; ``flush`` tries again."""
+        return self._outgoing.room < _ROOM
 
     def arrivals(self) -> Iterator[Arrivals]:
         """What has arrived at any NIC, batch by batch."""
@@ -165,15 +169,19 @@ class Device:
         yield found
 
     def _reply(self, receiver: Receiver, psn: int, syndrome: int) -> int:
-        self._make_room()
-        self._outgoing.add_ack(
-            self._ack_paths[receiver.pair.flow.id], psn & PSN_MASK, syndrome, receiver.msn & PSN_MASK
-        )
+        if self._has_room(1):
+            path = self._ack_paths[receiver.pair.flow.id]
+            self._outgoing.add_ack(path, psn & PSN_MASK, syndrome, receiver.msn & PSN_MASK)
         return _ACK_WIRE_BYTES
 
-    def _make_room(self) -> None:
+    def _has_room(self, packets: int) -> bool:
+        """Whether more may be added. Where the kernel takes nothing, ``packets`` are lost: who waits for it, spins."""
         if not self._outgoing.room:
             self.flush()
+        if self._outgoing.room:
+            return True
+        self.socket_errors[NO_ROOM] += packets
+        return False
 
 
 def _part(run: Run, start: int, stop: int) -> Run:

@@ -168,7 +168,7 @@ class Worker:
         if now >= self._next_progress_ns:
             self._next_progress_ns = now + _PROGRESS_NS
             self._say(self._progress(now))
-        self._sleep(now, busy=self._carrier.busy or self._device.packets > packets)
+        self._sleep(now, busy=self._carrier.busy or self._device.holds or self._device.packets > packets)
 
     def _receive(self, now: int) -> None:
         for arrivals in self._device.arrivals():

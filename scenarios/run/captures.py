@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from scenarios.drill.capture import links_of, windows_of
@@ -66,25 +67,28 @@ class CaptureProcess:
         ]
         order = Order(taps, windows, self._drill.captures.snap_bytes, f"hpn {versions.HPN}")
         stdin = piped(self._process.stdin)
-        stdin.write(order.line())
-        stdin.flush()
+        with suppress(BrokenPipeError):  # it is gone, which ``end`` says
+            stdin.write(order.line())
+            stdin.flush()
 
     async def end(self) -> None:
         """Have it write what it has and wait for its end. MachineError when it did not do its work."""
         process, self._process = self._process, None
         if process is None:
             return
-        piped(process.stdin).close()
+        with suppress(BrokenPipeError):
+            piped(process.stdin).close()
         try:
             await asyncio.to_thread(process.wait, _CLOSING_S)
         except subprocess.TimeoutExpired:
             process.kill()
         log = self._folder / "stderr"
         said = log.read_text(errors="replace").strip()
-        if said or not (self._folder / "captures.json").stat().st_size:
+        if not (self._folder / "captures.json").stat().st_size:  # written last; its exit code may be reaped by others
             last = said.splitlines()[-1] if said else f"not done {_CLOSING_S:g} s after the run; capture fewer links"
             raise MachineError(f"the capture ended early: {last}")
-        log.unlink()
+        if not said:
+            log.unlink()
 
     def kill(self) -> None:
         """End it whatever it does, when the run ends without it."""

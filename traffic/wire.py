@@ -10,6 +10,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from socket import inet_aton, inet_ntoa
 
 import numpy as np
@@ -75,6 +76,7 @@ def icrc(src: str, dst: str, sport: int, ip_id: int, body: bytes) -> int:
     return zlib.crc32(pseudo_header(src, dst, sport, ip_id, len(body)) + masked)
 
 
+@lru_cache(maxsize=4096)  # there are few paths and few sizes
 def pseudo_header(src: str, dst: str, sport: int, ip_id: int, body_bytes: int) -> bytes:
     """What the ICRC covers in front of the BTH, for a ``body_bytes`` from there to the last byte before the ICRC."""
     udp_length = 8 + body_bytes + ICRC_BYTES

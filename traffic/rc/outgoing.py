@@ -37,8 +37,8 @@ class Outgoing:
         self._writer = FrameWriter(self._rows, path_mtu)
         self._sockets: list[int] = []  # of the paths
         self._entries: dict[int, list[Entry]] = {}  # by socket
-        self._added = 0  # packets of them
         self._held: list[tuple[int, int, int]] = []  # socket, its rows; from row 0 on
+        self._room = capacity
 
     def open_path(self, fd: int, envelope: Envelope, ack_every: int = 1) -> int:
         """Send in this envelope through the raw socket ``fd``; the path's number.
@@ -57,7 +57,7 @@ class Outgoing:
     @property
     def room(self) -> int:
         """How many packets may still be added."""
-        return self._rows.capacity - self._added - sum(end - first for _, first, end in self._held)
+        return self._room
 
     def held(self, fd: int) -> int:
         """How many packets wait because the kernel had no room for them at the last ``send``."""
@@ -78,9 +78,10 @@ class Outgoing:
         self._add(path, ready_entry(path, to, pack_cnp(to), self._path_mtu))
 
     def _add(self, path: int, entry: Entry) -> None:
-        if entry.count > self.room or entry.count != len(entry.words):
-            raise ValueError(f"{entry.count} packets with {len(entry.words)} words, and room for {self.room}")
-        self._added += entry.count
+        count = entry.count
+        if count > self._room or count != len(entry.words):
+            raise ValueError(f"{count} packets with {len(entry.words)} words, and room for {self._room}")
+        self._room -= count
         self._entries[self._sockets[path]].append(entry)
 
     def send(self) -> int:
@@ -112,7 +113,6 @@ class Outgoing:
                 at = end
         if entries:
             self._writer.write(first, entries)
-        self._added = 0
         return segments
 
     def _hand_over(self, fd: int, first: int, end: int) -> int:
@@ -146,3 +146,4 @@ class Outgoing:
             self._rows.bring_forward(first, end, at)
             self._held.append((fd, at, at + end - first))
             at += end - first
+        self._room = self._rows.capacity - at

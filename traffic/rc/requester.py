@@ -101,7 +101,7 @@ class Requester:
     def take(self, most_packets: int, now_ns: int) -> list[Run]:
         """What is sent now, ``most_packets`` at most: first what is missing there, then what is new."""
         runs: list[Run] = []
-        while most_packets > 0 and self._again:
+        while self._again and most_packets > 0:
             start, stop = self._again.first
             runs.append(self._run(start, min(stop, start + most_packets), now_ns, again=True))
             most_packets -= runs[-1].count
@@ -111,7 +111,7 @@ class Requester:
         while self._sent < limit:
             runs.append(self._run(self._sent, limit, now_ns, again=False))
             self._sent += runs[-1].count
-        self._packets += sum(run.count for run in runs)
+        self._packets += sum([run.count for run in runs])
         return runs
 
     def on_ack(self, psn24: int, now_ns: int) -> list[Completion]:

@@ -82,7 +82,6 @@ class Carrier:
         self._timers: list[tuple[int, int, Sender | Receiver]] = []  # heap; an entry may be too early, never too late
         self._armed: dict[int, int] = {}  # by identity: the earliest entry of each
         self._entries = 0
-        self._now_ns = 0
 
     @property
     def busy(self) -> bool:
@@ -91,7 +90,6 @@ class Carrier:
 
     def begin(self, now_ns: int) -> None:
         """Start the job."""
-        self._now_ns = now_ns
         self.ranks.start(now_ns)
 
     def stop(self) -> None:
@@ -128,7 +126,6 @@ class Carrier:
         receiver = self.receiver_of.get(qpn)
         if receiver is None:
             return False
-        self._now_ns = now_ns
         answer = receiver.on_run(arriving, now_ns)
         for reply in answer.replies:
             self._charge(receiver, self._wire.reply(receiver, reply), now_ns)
@@ -143,7 +140,9 @@ class Carrier:
 
     def on_ack(self, qpn: int, psn24: int, now_ns: int) -> None:
         """An acknowledgement for a requester here."""
-        self._heard(qpn, lambda sender: sender.on_ack(psn24, now_ns), now_ns)
+        sender = self._by_qpn.get(qpn)
+        if sender is not None:
+            self._ended(sender, sender.on_ack(psn24, now_ns), now_ns)
 
     def on_nak(self, qpn: int, psn24: int, now_ns: int) -> None:
         """A NAK: ``psn24`` is missing."""
@@ -162,7 +161,6 @@ class Carrier:
 
     def tick(self, now_ns: int, until_ns: int) -> None:
         """Let time pass, then send what keeps the wires busy until ``until_ns``."""
-        self._now_ns = now_ns
         self._fire(now_ns)
         self.ranks.on_timer(now_ns)
         if self._stopped:
@@ -197,7 +195,6 @@ class Carrier:
     def _heard(self, qpn: int, hear: Callable[[Sender], list[tuple[Part, Completion]]], now_ns: int) -> None:
         sender = self._by_qpn.get(qpn)
         if sender is not None:
-            self._now_ns = now_ns
             self._ended(sender, hear(sender), now_ns)
 
     def _ended(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:

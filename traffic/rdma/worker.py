@@ -61,6 +61,7 @@ from traffic.rdma.setup import (
     Restarted,
 )
 from traffic.recordfile import RecordFile
+from traffic.sockets import raise_file_limit
 from traffic.wire import SYNDROME_ACK
 
 _PROGRESS_NS = 100_000_000
@@ -72,6 +73,7 @@ class Worker:
     def __init__(self, setup: JobSetup, control: socket.socket) -> None:
         self._setup = setup
         self._control = control
+        raise_file_limit(2 * len(setup.nics))
         namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
         self._device = Device(setup.nics, namespaces, setup.transport.path_mtu, setup.transport.ack_every)
         self._spans = RecordFile(Path(setup.out, f"spans-{setup.index}.bin"), SPAN)

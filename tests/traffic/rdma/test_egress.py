@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -123,6 +124,34 @@ def test_a_port_that_is_not_full_lets_every_queue_pair_have_its_rate(rates: list
     served(outlet, MS, 501 * MS)
     for sender in senders:
         assert sender.bytes_ == pytest.approx(bytes_in(500 * MS, sender.rate_bps), abs=2 * LARGEST_BYTES)
+
+
+def stretches(handed: list[tuple[int, int]], first_ns: int, end_ns: int) -> list[int]:
+    """Bytes in every 100 ms that begin with a tick."""
+    at = np.array([(when - first_ns) // TICK_NS for when, _ in handed])
+    ticks = np.bincount(at, [size for _, size in handed], (end_ns - first_ns) // TICK_NS)
+    found: list[int] = np.convolve(ticks, np.ones(100 * MS // TICK_NS), "valid").tolist()
+    return found
+
+
+def test_1024_queue_pairs_of_a_port_fill_every_100_ms_of_it_to_a_hundredth() -> None:
+    outlet = Outlet[Backlog](RATE_BPS, MTU)
+    for _ in range(1024):
+        outlet.add(Backlog(100), MS)
+    handed = served(outlet, MS, 1001 * MS)
+    assert stretches(handed, MS, 1001 * MS) == pytest.approx([bytes_in(100 * MS)] * 1801, rel=0.01)
+
+
+def test_a_queue_pair_that_is_held_back_keeps_its_rate_in_every_100_ms_to_a_hundredth() -> None:
+    rate_bps = 10 * RATE_BPS
+    outlet = Outlet[Backlog](rate_bps, MTU)
+    senders = [Backlog(10_000, rate_bps / 20) for _ in range(16)]
+    for sender in senders:
+        outlet.add(sender, MS)
+    served(outlet, MS, 1001 * MS)
+    for sender in senders:
+        expected = bytes_in(100 * MS, sender.rate_bps)
+        assert stretches(sender.sent, MS, 1001 * MS) == pytest.approx([expected] * 1801, rel=0.01)
 
 
 @given(st.integers(2, 9))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
+from failover.analysis.job import Death, Iteration, JobEdge, JobMetrics, MessageTimes
 from failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
 from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports
 from results.run.folder import RunFolder, create
@@ -293,6 +295,49 @@ def test_a_minute_is_judged_by_nccls_own_timers_and_the_factor_is_called_fitted(
     assert _found("single-tor-1-min", drills | {"outage-60s": lives}).agrees
     assert _answer("single-tor-2-min", outage_120s=dies, outage_120s_patient=lives)
     assert not _answer("single-tor-2-min", outage_120s=lives, outage_120s_patient=dies)
+
+
+def _job(*iterations_ms: float, died: bool = False, after: float = 2.0) -> DrillMetrics:
+    """A job of iterations one after the other, the first of them before any fault."""
+    ends = list(accumulate(iterations_ms))
+    iterations = [
+        Iteration(at, round((end - ms) * 1e6), round(end * 1e6), 0)
+        for at, (ms, end) in enumerate(zip(iterations_ms, ends, strict=True))
+    ]
+    death = (Death(10**9, "a>b#0", 0, None, 0),) if died else ()
+    edges = (JobEdge(2.0, after, after, max(iterations_ms), False, 0.0),)
+    times = MessageTimes(1, 1, 1.0, 1.0, 1.0)
+    job = JobMetrics(
+        2, 2, 1.0, tuple(iterations), iterations_ms[0], (), times, edges, 10, 0, death, 0, {}, wrong=0, open_ms=0.0
+    )
+    return replace(metrics((), ()), job=job)
+
+
+def test_a_minute_of_a_job_is_judged_by_what_becomes_of_the_job() -> None:
+    lives, dies, stands = _job(400, 30_500, 400), _job(400, died=True, after=0), _job(400, after=0)
+    found = _found("single-tor-1-min-job", {"job-outage-60s": dies, "job-outage-25s": lives})
+    assert found.agrees is False
+    assert found.ours == "dead; repaired after 25 s: goes on, its longest iteration 30.5 s"
+    assert _answer("single-tor-1-min-job", job_outage_60s=lives, job_outage_25s=lives)
+    assert not _answer("single-tor-1-min-job", job_outage_60s=stands, job_outage_25s=lives)
+    assert _answer("single-tor-2-min-job", job_outage_120s=dies)
+    assert not _answer("single-tor-2-min-job", job_outage_120s=lives)
+
+
+def test_the_halt_of_a_job_is_what_a_flap_adds_to_an_iteration() -> None:
+    assert _found("single-tor-flap-job", {"job-flap-single-tor": _job(435, 9023, 435)}).agrees is False
+    assert _answer("single-tor-flap-job", job_flap_single_tor=_job(435, 9500, 435))
+    assert _found("single-tor-flap-job", {"job-flap-single-tor": _job(435, 9435.4, 435)}).agrees is None, (
+        "within a tick"
+    )
+    assert _answer("single-tor-flap-job", job_flap_single_tor=_job(435, died=True, after=0))
+
+
+def test_what_a_job_loses_is_told_in_iterations() -> None:
+    assert _answer("dual-tor-link-down-job", job_link_down_full_load=_job(500, after=1.9))
+    found = _found("dual-tor-link-down-job", {"job-link-down-full-load": _job(500, after=1.0)})
+    assert (found.agrees, found.ours) == (False, "50.00% of iterations (1/s, 2/s before)")
+    assert _answer("dual-tor-link-down-job", job_link_down_full_load=_job(500, after=2.0)) is False, "nothing is not it"
 
 
 def _halted(lost_ms: int) -> DrillMetrics:

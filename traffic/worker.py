@@ -6,31 +6,25 @@ into two record files. It dies with its parent.
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import select
-import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from testbed.errors import MachineError
 from testbed.events import now_ns
 from testbed.kernel.ns import NetNs
-from testbed.kernel.sandbox import die_with_parent
 from testbed.kernel.timerfd import Ticker
 from traffic.flow import requester_qpn
 from traffic.gaps import send_gaps
 from traffic.messages import (
     Begin,
     Decoder,
-    Failed,
     Finish,
     Message,
     Move,
@@ -53,6 +47,7 @@ from traffic.receiver import Receiver
 from traffic.recordfile import RecordFile
 from traffic.records import RECEIVED, SENT
 from traffic.sender import Sender
+from traffic.served import serve
 from traffic.sockets import raise_file_limit
 from traffic.wire import SYNDROME_ACK, Ack
 
@@ -269,46 +264,5 @@ def _be_realtime() -> bool:
     return True
 
 
-def _read_setup(control: socket.socket) -> Setup | None:
-    """The first message; None when the engine went away."""
-    decoder = Decoder()
-    while True:
-        data = control.recv(1 << 16)
-        if not data:
-            return None
-        for message in decoder.feed(data):
-            if not isinstance(message, Setup):
-                raise TypeError(f"the first message must be Setup, not {message!r}")
-            return message
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Serve the engine behind the descriptor in ``arguments``; the exit code."""
-    die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which ends us in order
-    control = socket.socket(fileno=int(arguments[0]))
-    setup = _read_setup(control)
-    if setup is None:
-        return 0
-    try:
-        try:
-            worker = Worker(setup, control)
-        except OSError as error:
-            raise MachineError(error.strerror or str(error)) from error
-        worker.run()
-    except (BrokenPipeError, ConnectionResetError):
-        return 0  # the engine is gone
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        full = f"worker {setup.index} cannot write its records ({error.strerror}); free some space where they lie"
-        control.sendall(encode(Failed(full)))
-        return MachineError.exit_code
-    except MachineError as error:
-        control.sendall(encode(Failed(str(error))))
-        return MachineError.exit_code
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(serve(sys.argv[1:], Setup, Worker))

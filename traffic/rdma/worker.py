@@ -6,10 +6,8 @@ tick: it sleeps until something arrives or is due. It dies with its parent.
 
 from __future__ import annotations
 
-import errno
 import gc
 import select
-import signal
 import socket
 import sys
 import time
@@ -19,16 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from testbed.errors import MachineError
 from testbed.events import now_ns
 from testbed.kernel.ns import NetNs
-from testbed.kernel.sandbox import die_with_parent
 from testbed.kernel.timerfd import Ticker
 from traffic.collectives.rank import Timed
 from traffic.messages import (
     Begin,
     Decoder,
-    Failed,
     Finish,
     Message,
     Move,
@@ -61,6 +56,7 @@ from traffic.rdma.setup import (
     Restarted,
 )
 from traffic.recordfile import RecordFile
+from traffic.served import serve
 from traffic.sockets import raise_file_limit
 from traffic.wire import SYNDROME_ACK
 
@@ -274,46 +270,5 @@ class Worker:
         self._control.sendall(encode(message))
 
 
-def _read_setup(control: socket.socket) -> JobSetup | None:
-    """The first message; None when the engine went away."""
-    decoder = Decoder()
-    while True:
-        data = control.recv(1 << 16)
-        if not data:
-            return None
-        for message in decoder.feed(data):
-            if not isinstance(message, JobSetup):
-                raise TypeError(f"the first message must be JobSetup, not {message!r}")
-            return message
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Serve the engine behind the descriptor in ``arguments``; the exit code."""
-    die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor, which ends us in order
-    control = socket.socket(fileno=int(arguments[0]))
-    setup = _read_setup(control)
-    if setup is None:
-        return 0
-    try:
-        try:
-            worker = Worker(setup, control)
-        except OSError as error:
-            raise MachineError(error.strerror or str(error)) from error
-        worker.run()
-    except (BrokenPipeError, ConnectionResetError):
-        return 0  # the engine is gone
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        full = f"worker {setup.index} cannot write its records ({error.strerror}); free some space where they lie"
-        control.sendall(encode(Failed(full)))
-        return MachineError.exit_code
-    except MachineError as error:
-        control.sendall(encode(Failed(str(error))))
-        return MachineError.exit_code
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(serve(sys.argv[1:], JobSetup, Worker))

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from results.text.figure import Figure
-from scenarios.bench.jobs import virtual_packet
+from scenarios.bench.jobs import virtual_packet, virtual_ring
 from scenarios.drill.load import load_drill
 from scenarios.run.calibrate import packets_per_s
 from scenarios.run.engines import run_in_guest
@@ -40,6 +40,7 @@ def guests(runs: int) -> Iterator[Figure]:
         if spec.virtual_time:
             yield virtual_second(spec)
             yield virtual_packet(spec)
+            yield virtual_ring(spec)
     built = kernel_cache.newest()
     if built is not None:
         yield Figure("UML kernel: build", built.build_s, "s", 600, note=f"{built.release}, when it was built")

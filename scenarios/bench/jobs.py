@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from failover.analysis.job import JobMetrics
 from results.text.figure import Figure
 from scenarios.bench.elephants import Measured, spec
+from scenarios.drill.catalogue import load
 from scenarios.drill.job import Job, plan_of
 from scenarios.drill.load import load_drill
+from scenarios.drill.model import Drill
 from scenarios.run.engines import run_in_guest
 from scenarios.run.job_on_lab import LabJob
 from scenarios.run.order import Order
@@ -24,9 +27,11 @@ from testbed.lab.lab import Lab
 from testbed.vm.engines import EngineSpec
 from traffic import iperf
 from traffic.framing import data_bytes, wire_bytes
+from traffic.job.collective import CollectiveWork
 from traffic.job.messages import MessageWork
 
 _DRILL, _IDLE = (Path(__file__).parent / name for name in ("job.yaml", "job-idle.yaml"))
+_RING = "link-down-allreduce"
 _PATH_MTU = 4096
 _MESSAGE_BYTES, _MESSAGES = 4_000_000, 4  # an iteration; many on their way, so that the wire is never idle
 _LEAD_NS = 200_000_000
@@ -38,26 +43,43 @@ _NOT_BUSY = (3, 4, 7)  # fields of /proc/stat: idle, iowait, steal
 class _Cost:
     """One drill in a guest."""
 
-    packets: int
+    job: JobMetrics
     cpu_s: float
+
+
+def virtual_ring(engine: EngineSpec) -> Figure:
+    """How much longer a ring AllReduce takes than its bound, 2(n-1)/n x size / rate x frame / payload."""
+    drill = load(_RING)
+    if drill.job is None or not isinstance(drill.job.work, CollectiveWork):
+        raise MachineError(f"the drill {_RING} has no collective")
+    job, size = _cost(engine, drill).job, drill.job.work.size_bytes
+    bound_ms = _ring_ms(job.ranks, size, build(drill.topology).nics[0].links[0].rate_bps, drill.job.path_mtu)
+    note = f"{job.mean_ms:.2f} ms, bound {bound_ms:.2f}: {job.ranks} ranks, {size / 1e6:g} MB"
+    over = (job.mean_ms / bound_ms - 1) * 100
+    return Figure(f"{engine.name}: ring AllReduce beyond its bound", over, "%", 1, note=note)
+
+
+def _ring_ms(ranks: int, size_bytes: int, rate_bps: int, path_mtu: int) -> float:
+    """Each rank sends all but its own share of the data twice, a packet's headers with every path MTU of it."""
+    return 2 * (ranks - 1) / ranks * size_bytes * 8 / rate_bps * wire_bytes(path_mtu) / path_mtu * 1e3
 
 
 def virtual_packet(engine: EngineSpec) -> Figure:
     """CPU of guest kernel, workers and supervisor for a packet, beyond what the same drill takes without packets."""
-    busy, idle = _cost(engine, _DRILL), _cost(engine, _IDLE)
-    packets, cpu_s = busy.packets - idle.packets, busy.cpu_s - idle.cpu_s
+    busy, idle = _cost(engine, load_drill(_DRILL)), _cost(engine, load_drill(_IDLE))
+    packets, cpu_s = busy.job.packets - idle.job.packets, busy.cpu_s - idle.cpu_s
     note = f"{packets:,} packets, {busy.cpu_s:.1f} CPU s with {idle.cpu_s:.1f} for boot and lab"
     return Figure(f"{engine.name}: CPU for a packet of a job", cpu_s / packets * 1e6, "us", 15, note=note)
 
 
-def _cost(engine: EngineSpec, path: Path) -> _Cost:
+def _cost(engine: EngineSpec, drill: Drill) -> _Cost:
     before_s = _of_children()
     with tempfile.TemporaryDirectory() as out:
-        run = run_in_guest(Order(load_drill(path), Path(out) / "run", ("bench",)), engine, lambda _line: None)
+        run = run_in_guest(Order(drill, Path(out) / "run", ("bench",)), engine, lambda _line: None)
         job = run.metrics().job
     if job is None:
-        raise MachineError(f"the drill {path.name} ran no job")
-    return _Cost(job.packets, _of_children() - before_s)
+        raise MachineError(f"the drill {drill.name} ran no job")
+    return _Cost(job, _of_children() - before_s)
 
 
 def _of_children() -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -117,18 +117,59 @@ class _LinkDisjoint(_InTurn):
 
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
         crossed = self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter())
-        port = turn % self.router.ports(flow.src_nic)
         best, inner, least = flow.sport, list[_Direction](), (_SEARCH, float("inf"))
-        candidates = _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
-        for _, sport in zip(range(_MOST_CANDIDATES), candidates, strict=False):
-            between = _directions(self.router.links(flow.src_nic, flow.dst_nic, sport))[1:-1]
+        for _, sport in zip(range(_MOST_CANDIDATES), self.candidates(flow, turn, used), strict=False):
+            links = self.router.links(flow.src_nic, flow.dst_nic, sport)
+            between = _directions(links)[1:-1]
             cost = (sum(crossed[way] for way in between), _heaviest(between, flow, self.router, self.load))
+            if not links:
+                continue
             if cost < least:
                 best, inner, least = sport, between, cost
             if not any(self.load[way] for way in between):
                 break
         crossed.update(inner)
         return best
+
+    def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
+        """Source ports to look at, in this order."""
+        port = turn % self.router.ports(flow.src_nic)
+        return _leading_to(port, flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
+
+
+class _Anew(_LinkDisjoint):
+    """The same once more for queue pairs that have a path: the port they leave by is not up for choice."""
+
+    def __init__(self, router: Router, staying: Sequence[FlowSpec]) -> None:
+        super().__init__(router)
+        for flow in staying:
+            self._put(flow)
+
+    def fits(self, flow: FlowSpec, sport: int) -> bool:
+        """Whether it can be there with no link between switches shared; then it is."""
+        links = self.router.links(flow.src_nic, flow.dst_nic, sport)
+        free = sport not in self._taken.setdefault(flow.src_nic, set())
+        fits = free and bool(links) and self._port(flow, sport) == self._port(flow, flow.sport)
+        if not fits or any(self.load[way] for way in _directions(links)[1:-1]):
+            return False
+        self._put(replace(flow, sport=sport))
+        return True
+
+    def again(self, flow: FlowSpec) -> FlowSpec:
+        """The flow with the source port that is best now."""
+        return self._sent(flow)
+
+    def candidates(self, flow: FlowSpec, turn: int, used: set[int]) -> Iterator[int]:
+        return _leading_to(self._port(flow, flow.sport), flow.src_nic, flow.dst_ip, flow.sport, self.router, used)
+
+    def _put(self, flow: FlowSpec) -> None:
+        self._taken.setdefault(flow.src_nic, set()).add(flow.sport)
+        self._weigh(flow, 1)
+        ways = _directions(self.router.links(flow.src_nic, flow.dst_nic, flow.sport))[1:-1]
+        self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter()).update(ways)
+
+    def _port(self, flow: FlowSpec, sport: int) -> int:
+        return self.router.port_for(flow.src_nic, flow.dst_ip, sport, ROCE_PORT)
 
 
 class _Hashed(_InTurn):
@@ -186,6 +227,24 @@ def link_disjoint(flows: Sequence[FlowSpec], router: Router, later: Sequence[Seq
     return _chosen(_LinkDisjoint(router), flows, later)
 
 
+def link_disjoint_anew(
+    staying: Sequence[FlowSpec], moving: Sequence[FlowSpec], homes: Mapping[int, int], router: Router
+) -> Iterator[FlowSpec]:
+    """``moving``, in any order, as they are best off now.
+
+    Who is alone on the path of its home (source ports by flow) goes there, who is on the one it has stays, and the
+    others choose. ``router`` knows of no links where a packet does not arrive. None leaves by another port of its NIC.
+    """
+    choosing, left = _Anew(router, staying), list(moving)
+    for sports in (homes, {flow.id: flow.sport for flow in moving}):
+        for flow in tuple(left):
+            if choosing.fits(flow, sports[flow.id]):
+                left.remove(flow)
+                yield replace(flow, sport=sports[flow.id])
+    for flow in left:
+        yield choosing.again(flow)
+
+
 def drawn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = (), seed: int = 0) -> Spread:
     """Source ports drawn by ``seed``, one by one: each queue pair brings entropy of its own, and hashes do the rest.
 
@@ -206,6 +265,7 @@ class SourcePorts:
 
     name: str
     choose: Choose
+    follows_ecmp: bool  # chosen anew for a job's queue pairs when ECMP groups of their ToR change
     keeps_links_free: bool  # a link that it loads beyond its rate is a mistake of the drill, not what is to be shown
 
 
@@ -218,11 +278,11 @@ CHOICES: Registry[SourcePorts] = Registry(
     "choice of source ports",
     lambda choice: choice.name,
     (
-        SourcePorts("disjoint", _seedless(spread), True),
-        SourcePorts("link-disjoint", _seedless(link_disjoint), True),
-        SourcePorts("in-turn", _seedless(in_turn), False),
-        SourcePorts("hash", _seedless(hashed), False),
-        SourcePorts("drawn", drawn, False),
+        SourcePorts("disjoint", _seedless(spread), False, True),
+        SourcePorts("link-disjoint", _seedless(link_disjoint), True, True),
+        SourcePorts("in-turn", _seedless(in_turn), False, False),
+        SourcePorts("hash", _seedless(hashed), False, False),
+        SourcePorts("drawn", drawn, False, False),
     ),
     of=SourcePorts,
 )

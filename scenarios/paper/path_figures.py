@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from scenarios.run.queue_pairs_on_lab import LabRouter
+from scenarios.run.lab_router import LabRouter
 from testbed.errors import HpnError, error_for
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric

@@ -10,11 +10,14 @@ from pathlib import Path
 
 from failover.analysis.job import DeathFact, JobFacts, SpanFact
 from failover.analysis.placement import Placement, Way, spreads
-from scenarios.run.queue_pairs_on_lab import LabQueuePairs, LabRouter
+from scenarios.run.lab_router import LabRouter
+from scenarios.run.queue_pairs_on_lab import LabQueuePairs
+from scenarios.run.rechoosing import Rechooser
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.lab.lab import Lab
 from testbed.routing.pathcontrol.actions import Move
+from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
 from traffic.flow import ROCE_PORT, FlowSpec
 from traffic.paths import CHOICES
@@ -57,12 +60,16 @@ class LabJob(LabQueuePairs):
         self._told: dict[int, int] = {}  # by connection: the port that the workers were told last
         self._nic_of_lag = {(nic.host, nic.lag): nic.name for nic in lab.fabric.nics}
         self._placements: list[Placement] = []
+        follows = CHOICES[source_ports].follows_ecmp
+        self._rechooser = Rechooser(lab, self.flows, self._sports, self._rehome) if follows else None
 
     async def start(self) -> None:
         """Start the engine and put every queue pair under path control."""
         await super().start()
         self._quiet = self._lab.subscribe(self._heard)
         self._tell_ports(self.flows)
+        if self._rechooser is not None:
+            self._rechooser.start()
 
     async def take_over(self, dead: Collection[str]) -> None:
         """Refused where drills are loaded: a job has no spares yet. MachineError."""
@@ -105,6 +112,8 @@ class LabJob(LabQueuePairs):
 
     async def finish(self) -> JobReport:
         """Stop sending, drain, and give the queue pairs up."""
+        if self._rechooser is not None:
+            self._rechooser.stop()
         report = await self.engine.finish()
         self._quiet()
         self._given_up()
@@ -122,6 +131,16 @@ class LabJob(LabQueuePairs):
         if is_ack:
             self._ack_sports[flow] = move.sport
         self._tell_ports([self.flows[flow]])
+
+    def _rehome(self, number: int, sport: int) -> None:
+        """Give a queue pair's data another source port, which path control takes for its home from now on."""
+        flow, nic = self.flows[number], self._lab.nics[self.flows[number].src_nic]
+        self._sports[number] = sport
+        self.engine.move(number, sport)
+        connection = Connection(2 * number, flow.dst_ip, ROCE_PORT, sport)
+        nic.disconnect([connection.id])
+        nic.connect([connection])  # which may move it at once, where the destination is gone that way
+        self._tell_ports([flow])
 
     def _tell_ports(self, flows: Sequence[FlowSpec]) -> None:
         """Tell the workers what has changed; of a LAG without an active port they keep what they know."""

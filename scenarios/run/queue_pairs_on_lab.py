@@ -12,13 +12,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from scenarios.drill.spares import Roster
-from testbed.errors import MachineError
 from testbed.events import now_ns
 from testbed.kernel.ns import NetNs
 from testbed.lab.lab import Lab
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.host_agent import Connection
-from testbed.routing.trace import Flow
 from traffic.flow import ROCE_PORT, FlowSpec
 from traffic.messages import Progress, TrafficReport
 from traffic.paths import Spread
@@ -26,32 +24,6 @@ from traffic.pool import WorkerPool
 from traffic.rdma.setup import JobReport
 
 Report = TrafficReport | JobReport
-
-
-class LabRouter:
-    """``traffic.paths.Router`` answered by the lab's own LAGs and kernels."""
-
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
-
-    def ports(self, nic: str) -> int:
-        """Member ports of a NIC's LAG."""
-        return len(self._lab.fabric.nic(nic).links)
-
-    def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
-        """Index of the member port the LAG picks. MachineError while the LAG has no active port."""
-        port = self._lab.nics[nic].port_for(dst_ip, sport, dport)
-        if port is None:
-            raise MachineError(f"{nic}: no active port in its LAG")
-        return port
-
-    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
-        """Names of the links on the path."""
-        return self._lab.path(Flow(src_nic, dst_nic, sport)).links
-
-    def rate_bps(self, link: str) -> int:
-        """The emulated rate of a link."""
-        return self._lab.fabric.link(link).rate_bps
 
 
 class LabQueuePairs(ABC):

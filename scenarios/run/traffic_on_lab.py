@@ -7,7 +7,8 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from scenarios.run.queue_pairs_on_lab import LabQueuePairs, LabRouter
+from scenarios.run.lab_router import LabRouter
+from scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from testbed.lab.lab import Lab
 from traffic.engine import TrafficEngine
 from traffic.flow import FlowSpec

@@ -53,6 +53,7 @@ class Lab:
     stacks: Stacks
     impairments: Impairments
     move_listeners: list[Callable[[Move], None]]
+    route_listeners: list[Callable[[str], None]]
     _timeline: Timeline
     _convergence: Convergence
     _closing: ExitStack
@@ -96,6 +97,7 @@ class Lab:
                 stacks=stacks,
                 impairments=Impairments(fabric, spaces, grips.requests, marking),
                 move_listeners=reactions.move_listeners,
+                route_listeners=reactions.route_listeners,
                 _timeline=timeline,
                 _convergence=Convergence(grips),
                 _closing=closing.pop_all(),

@@ -29,6 +29,7 @@ class Reactions:
         self._nics = nics
         self._tors = tors
         self.move_listeners: list[Callable[[Move], None]] = []
+        self.route_listeners: list[Callable[[str], None]] = []
 
     @property
     def listeners(self) -> Listeners:
@@ -62,8 +63,10 @@ class Reactions:
             if any(link.lower.name == event.name for link in nic.links):
                 self._nics[nic.name].carrier(event.name, event.up and event.carrier)
 
-    def _on_route(self, _node: str) -> None:
+    def _on_route(self, node: str) -> None:
         self._timeline.touch()
+        for listener in self.route_listeners:
+            listener(node)
 
     def _on_resync(self, node: str) -> None:
         tor = self._tors.get(node)

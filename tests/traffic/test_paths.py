@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from traffic.flow import FlowSpec
-from traffic.paths import CHOICES, drawn, hashed, in_turn, link_disjoint, spread
+from traffic.paths import CHOICES, drawn, hashed, in_turn, link_disjoint, link_disjoint_anew, spread
 
 AGGS = 4
 RATE = 100_000_000
@@ -132,3 +132,46 @@ def test_drawn_ports_repeat_with_their_seed_and_queue_pairs_have_nothing_in_comm
     assert all(f.sport != f.ack_sport for f in found.flows)
     planes = Counter(f.sport % 2 for f in found.flows)
     assert 20 <= planes[0] <= 44  # three standard deviations of 64 tosses
+
+
+class Broken(Fabric):
+    """One Agg of plane 0 is gone: what took its links takes the next Agg's, but for port 0xC002, which is lost."""
+
+    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+        if sport == 0xC002:
+            return ()
+        found = super().links(src_nic, dst_nic, sport)
+        return [link.replace("-a0.0", "-a0.1") for link in found]
+
+
+def anew(flows: Sequence[FlowSpec], homes: Sequence[FlowSpec], router: Fabric, staying: int = 0) -> list[FlowSpec]:
+    chosen = link_disjoint_anew(flows[:staying], flows[staying:], {f.id: f.sport for f in homes}, router)
+    return sorted([*flows[:staying], *chosen], key=lambda each: each.id)
+
+
+def test_paths_chosen_anew_share_no_link_and_nobody_moves_without_need_or_to_another_port() -> None:
+    homes = link_disjoint([flow(number, "x", "y") for number in range(6)], Fabric()).flows
+    lost = [f for f in homes if f.sport % 2 == 0 and f.sport // 2 % AGGS == 0]
+    assert len(lost) == 1
+    found = anew(homes, homes, Broken())
+    links = [link for f in found for link in Broken().links("x", "y", f.sport)[1:-1]]
+    assert len(links) == len(set(links)) == 12
+    moved = [now.id for now, home in zip(found, homes, strict=True) if now.sport != home.sport]
+    assert len(moved) == 1, "two share an Agg now: one of them moves"
+    assert [f.sport % 2 for f in found] == [f.sport % 2 for f in homes]
+    assert 0xC002 not in {f.sport for f in found}
+
+
+def test_when_the_link_is_back_all_go_home() -> None:
+    homes = link_disjoint([flow(number, "x", "y") for number in range(6)], Fabric()).flows
+    away = anew(homes, homes, Broken())
+    assert away != list(homes)
+    assert anew(away, homes, Fabric()) == list(homes)
+
+
+def test_those_who_stay_are_gone_round() -> None:
+    homes = link_disjoint([flow(number, "x", "y") for number in range(6)], Fabric()).flows
+    clash = [*homes[:5], replace(homes[5], sport=homes[3].sport)]
+    found = anew(clash, clash, Fabric(), staying=5)
+    assert found[5].sport != clash[5].sport
+    assert len(set(fabric_links(found))) == 12

@@ -1,0 +1,35 @@
+"""Where packets of a running lab go, as its own LAGs and kernels say: what paths are chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from testbed.errors import MachineError
+from testbed.lab.lab import Lab
+from testbed.routing.trace import Flow
+
+
+class LabRouter:
+    """``traffic.paths.Router`` answered by the lab's own LAGs and kernels."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def ports(self, nic: str) -> int:
+        """Member ports of a NIC's LAG."""
+        return len(self._lab.fabric.nic(nic).links)
+
+    def port_for(self, nic: str, dst_ip: str, sport: int, dport: int) -> int:
+        """Index of the member port the LAG picks. MachineError while the LAG has no active port."""
+        port = self._lab.nics[nic].port_for(dst_ip, sport, dport)
+        if port is None:
+            raise MachineError(f"{nic}: no active port in its LAG")
+        return port
+
+    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+        """Names of the links on the path."""
+        return self._lab.path(Flow(src_nic, dst_nic, sport)).links
+
+    def rate_bps(self, link: str) -> int:
+        """The emulated rate of a link."""
+        return self._lab.fabric.link(link).rate_bps

@@ -60,7 +60,8 @@ class LabJob(LabQueuePairs):
         self._told: dict[int, int] = {}  # by connection: the port that the workers were told last
         self._nic_of_lag = {(nic.host, nic.lag): nic.name for nic in lab.fabric.nics}
         self._placements: list[Placement] = []
-        follows = CHOICES[source_ports].follows_ecmp
+        tells = lab.fabric.spec.path_control.chosen.agent is not None  # else ToRs tell hosts nothing
+        follows = CHOICES[source_ports].follows_ecmp and tells
         self._rechooser = Rechooser(lab, self.flows, self._sports, self._rehome) if follows else None
 
     async def start(self) -> None:

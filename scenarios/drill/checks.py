@@ -21,7 +21,7 @@ from scenarios.drill.checks_sample import expectation_problem, period_problem
 from scenarios.drill.checks_scope import scope_problem
 from scenarios.drill.checks_transfers import expectation_problems, workload_problems
 from scenarios.drill.course import course
-from scenarios.drill.job import Job
+from scenarios.drill.job import JOB_HEADERS, Job
 from scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
 from scenarios.drill.targets import settling_problem, target_problem
 from scenarios.drill.workload import mtu_needed, packet_period_ns
@@ -182,9 +182,10 @@ def _path_mtu(parts: Parts) -> Found:
     section, traffic = ("workload", parts.workload) if parts.job is None else ("job", parts.job)
     if parts.fabric is None or traffic is None:
         return
-    needed = mtu_needed(traffic.path_mtu)
+    more = 0 if parts.job is None else JOB_HEADERS  # than a stream's packet of that path MTU
+    needed = mtu_needed(traffic.path_mtu) + more
     if parts.fabric.spec.mtu < needed:
-        smaller = [size for size in PATH_MTUS if mtu_needed(size) <= parts.fabric.spec.mtu]
+        smaller = [size for size in PATH_MTUS if mtu_needed(size) + more <= parts.fabric.spec.mtu]
         way_out = f"write path_mtu: {smaller[-1]} or mtu: {needed}" if smaller else f"write mtu: {needed} or more"
         text = f"{section}.path_mtu {traffic.path_mtu} needs an mtu of {needed}"
         yield (section, "path_mtu"), f"{text}, the topology has {parts.fabric.spec.mtu}; {way_out}"
@@ -192,6 +193,8 @@ def _path_mtu(parts: Parts) -> Found:
 
 def _traffic(parts: Parts) -> Found:
     """What a job is asked that only streams can tell, and the other way round; hosts of a job are not replaced."""
+    if parts.job is None and parts.workload is None:
+        return  # a job that could not be read
     wrong, runs, instead = (
         (Traffic.JOB, "a workload of streams", "job:") if parts.job is None else (Traffic.STREAMS, "a job", "workload:")
     )

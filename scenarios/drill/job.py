@@ -5,7 +5,7 @@ Changes when a drill can say something more of its job. What a job is, is in ``t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from testbed.errors import InputError
@@ -16,7 +16,7 @@ from traffic.congestion.control import Parameters
 from traffic.congestion.scale import Scale
 from traffic.congestion.sets import LINE_RATE
 from traffic.flow import MAX_FLOWS, FlowSpec, default_sports
-from traffic.framing import wire_bytes
+from traffic.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
 from traffic.job.collective import CollectiveWork
 from traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
 from traffic.job.job import Job as LaidOut
@@ -34,6 +34,8 @@ from traffic.rdma.setup import QueuePair
 
 MAX_QUEUE_PAIRS = 8
 """Of a connection."""
+JOB_HEADERS = RETH_BYTES + IMMEDIATE_BYTES
+"""What a message's only packet has beyond a stream's: an address, and an immediate."""
 _ACK_PACKETS = 16
 _ACK_DELAY_NS = 2_000_000
 
@@ -133,13 +135,15 @@ def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
 def plan_of(job: Job, fabric: Fabric) -> JobPlan:
     """The job on a fabric. InputError when it does not fit."""
     laid_out = _laid_out(job, fabric)
+    queue_pairs = tuple(_queue_pairs(job, laid_out, fabric))
+    _check_timer(job, queue_pairs)
     return JobPlan(
         programs=laid_out.programs,
         nics=tuple(laid_out.places[program.rank].nic for program in laid_out.programs),
         background=laid_out.background,
-        queue_pairs=tuple(_queue_pairs(job, laid_out, fabric)),
+        queue_pairs=queue_pairs,
         transport=job.transport,
-        acks=AckPolicy(_ACK_PACKETS, min(_ACK_DELAY_NS, job.transport.timer.wait_ns(0) // 4)),
+        acks=AckPolicy(_ACK_PACKETS, ack_delay_ns(job)),
         control=job.congestion,
         scale=_scale(job, fabric),
         slower=job.slower,
@@ -155,6 +159,32 @@ def _scale(job: Job, fabric: Fabric) -> Scale:
     """What becomes of the parameters of congestion control, which are written for real links."""
     slower = fabric.spec.scale * job.slower
     return Scale(slower, slower if job.stretch is None else job.stretch * job.slower)
+
+
+def _check_timer(job: Job, queue_pairs: Sequence[QueuePair]) -> None:
+    """InputError when a retry timer runs out before any acknowledgement can come: all would be sent again.
+
+    Timers are real ones and the lab's links are slower: there 4 KB take longer to a host than the 2 ms that an adapter
+    waits first.
+    """
+    if not queue_pairs:
+        raise InputError("no rank sends anything over the network; take more hosts, or what ranks of two hosts share")
+    slowest_pps = min(pair.flow.rate_pps for pair in queue_pairs)
+    round_ns = round(2e9 / slowest_pps) + job.tick_ns  # by one ToR, at least
+    timer = job.transport.timer
+    wait_ns = timer.wait_ns(0)
+    if wait_ns - ack_delay_ns(job) < round_ns:
+        fits = next(t for t in range(1, 32) if (wait := RETRY_TIMERS["ib"].make(t).wait_ns(0)) - wait // 4 >= round_ns)
+        raise InputError(
+            f"the retry timer waits {wait_ns / 1e6:.3g} ms at first, and at the lab's rates an acknowledgement takes"
+            f" {(round_ns + ack_delay_ns(job)) / 1e6:.3g} ms or more, so"
+            f" all would be sent again; write retry_timer: ib with ib_timeout: {fits} or more, or less path_mtu or tick"
+        )
+
+
+def ack_delay_ns(job: Job) -> int:
+    """How long a receiver keeps an acknowledgement back that nobody asks for."""
+    return min(_ACK_DELAY_NS, job.transport.timer.wait_ns(0) // 4)
 
 
 def _laid_out(job: Job, fabric: Fabric) -> LaidOut:

@@ -160,13 +160,13 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
     section = None if data is None else mistakes.check(JobSection, data, ("job",))
     if "workload" in mistakes.document.data:
         mistakes.add(("job",), "a drill runs a job or the streams of a workload, not both; leave one out")
-    if section is None:
+    if not isinstance(data, dict):
         return None
-    given = data if isinstance(data, dict) else {}
+    given = data
     work, saving = _work(mistakes, given, base), _saving(mistakes, given.get("checkpoints"))
     restart = _restart(mistakes, given.get("restart"))
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
-    if work is None or chosen is None or (saving is None and section.checkpoints is not None):
+    if section is None or work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
     return Job(
         work=work,

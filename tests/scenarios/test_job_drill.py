@@ -17,7 +17,7 @@ from scenarios.expect.figure import Figure
 from scenarios.expect.job import METRICS
 from scenarios.run import space
 from scenarios.run.calibrate import Calibration, check
-from testbed.errors import MachineError
+from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
 from testbed.files.document import parse
 from tests.scenarios.measured import metrics
@@ -81,6 +81,62 @@ def test_the_manifest_says_how_a_job_was_connected() -> None:
     assert (said["congestion_slower"], said["congestion_longer"]) == (JOB.topology.scale, 20)
     assert (said["queue_pairs"], said["queue_pair_choice"], said["split"]) == (4, "in-turn", True)
     assert told(job.slowed(10), build(JOB.topology))["congestion_slower"] == 10 * JOB.topology.scale
+
+
+COLLECTIVE = "collective: {kind: all-reduce, size: 1 MB}"
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        (COLLECTIVE + ", hosts: 1, gpus: 1", "needs at least two different ranks"),
+        (COLLECTIVE + ", hosts: 1", "no rank sends anything over the network"),
+        (COLLECTIVE + ", hosts: 5", "the job asks for 5 hosts and the fabric has 4 active ones"),
+        (COLLECTIVE + ", gpus: 3", "asks for 3 GPUs on p0.s0.h0, which has 2"),
+        (COLLECTIVE + ", segments: 9", "over 9 segments; the fabric has 2 segments"),
+        (
+            "collective: {kind: all-reduce, size: 1 MB, algorithm: hierarchical, ways: 3}",
+            "needs the same rails at every",
+        ),
+        ("collective: {kind: all-reduce, size: 1 MB, among: rail, ways: 4}", "needs at least two different ranks"),
+        ("messages: {pattern: cross-rail, size: 1 MB}, gpus: 1", "needs two rails; raise gpus"),
+        ("messages: {pattern: incast, size: 1 MB, fan_in: 7}", "an incast of 7 to 1 does not fit a rail of 4 GPUs"),
+        ("training: {compute: 10 ms, data: 3, data_size: 1 MB}", "is 3 ranks; the job has 8 GPUs"),
+        ("training: {compute: 10 ms, data: 8, data_size: 0 B}", "gradients need data_size of at least 1 B"),
+        ("training: {compute: 10 ms, data: 8, data_size: 1 MB, expert: 3, expert_size: 1 B}", "does not divide data 8"),
+        (COLLECTIVE + ", checkpoints: {size: 1 MB, every: 1 s, storage: [nobody]}", "no node 'nobody' in this fabric"),
+        (COLLECTIVE + ", checkpoints: {size: 1 MB, every: 1 s, storage: [p0.s0.t0.0]}", "p0.s0.t0.0 is no host"),
+        (COLLECTIVE + ", ib_timeout: 8", "write retry_timer: ib with ib_timeout: 9 or more"),
+        (COLLECTIVE + ", retry_timer: adaptive, tick: 5 ms", "waits 2 ms at first, and at the lab's rates"),
+    ],
+)
+def test_a_job_that_does_not_fit_is_told_with_its_line_and_nothing_else(section: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        _job(f"{{{section}}}")
+    (problem,) = caught.value.problems
+    assert problem.startswith("d.yaml:4: job: ")
+    assert words in problem
+
+
+@pytest.mark.parametrize("size", ["1 B", "4095 B", "4096 B", "4097 B", "2 GiB"])
+def test_messages_of_any_size_are_good_input(size: str) -> None:
+    assert _job(f"{{messages: {{pattern: same-rail, size: {size}}}, gpus: 1}}").job is not None
+
+
+@pytest.mark.parametrize("hosts", [3, 5, 7])
+def test_ranks_of_any_number_are_good_input(hosts: int) -> None:
+    text = f"{HEAD}job: {{{COLLECTIVE}, hosts: {hosts}, gpus: 1}}\n{EXPECT}job_survives: yes\n"
+    text = text.replace("topology: tiny", "topology: {preset: tiny, hosts: 4}")
+    drill = drill_from(parse(text, "d.yaml"), Path())
+    assert len(queue_pairs_of(drill, build(drill.topology))) == hosts
+
+
+def test_timers_that_a_slower_kernel_outruns_are_told_before_anything_runs() -> None:
+    drill = _job(f"{{{COLLECTIVE}, retry_timer: adaptive}}")
+    fabric = build(drill.topology)
+    assert queue_pairs_of(drill, fabric)
+    with pytest.raises(InputError, match="all would be sent again"):
+        queue_pairs_of(drill.slowed(10), fabric)
 
 
 def _figure(key: str, job: JobMetrics) -> Figure:

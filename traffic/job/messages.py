@@ -56,7 +56,7 @@ def _same_rail(asked: Asked) -> Pairs:
 def _cross_rail(asked: Asked) -> Pairs:
     rails = asked.rails
     if len(rails) < 2:
-        raise InputError("the pattern 'cross-rail' needs two rails; raise rails")
+        raise InputError("the pattern 'cross-rail' needs two rails; raise gpus")
     shifted = [rail[1:] + rail[:1] for rail in rails[1:] + rails[:1]]
     if any(len(rail) != len(rails[0]) for rail in rails):
         raise InputError("the pattern 'cross-rail' needs equally many GPUs on each rail")

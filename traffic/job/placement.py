@@ -83,6 +83,9 @@ def place(
 def place_of(fabric: Fabric, host: str, rail: int = 0) -> Place:
     """The place on ``rail`` of a host by name. InputError when there is none."""
     node = fabric.node(host)
+    if node not in fabric.hosts:
+        hosts = ", ".join(each.name for each in fabric.hosts[:3])
+        raise InputError(f"{host} is no host; write one of {hosts}, ...")
     number = next((at for at, segment in enumerate(_all(fabric)) if node in segment), 0)
     return _places(fabric, node, number, rail + 1)[rail]
 

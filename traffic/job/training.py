@@ -224,7 +224,7 @@ def _check(training: Training, places: Sequence[Place]) -> None:
     if training.pipeline > 1 and training.pipeline_bytes < 1:
         problems.append("a pipeline needs pipeline_bytes of at least 1")
     if training.data > 1 and training.data_bytes < training.buckets:
-        problems.append(f"gradients need data_bytes of at least 1 for each of {training.buckets} buckets")
+        problems.append(f"gradients need data_size of at least 1 B for each of {training.buckets} buckets")
     problems += [
         f"straggler {straggler.rank} is none of the ranks 0 to {len(places) - 1}"
         for straggler in training.stragglers

@@ -11,13 +11,12 @@ from socket import inet_ntoa
 import numpy as np
 
 from traffic import wire
-from traffic.framing import BTH_BYTES, ICRC_BYTES
+from traffic.framing import BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES
 from traffic.rc.arrivals import Arrivals, ArrivedRun
 from traffic.rc.inbox import Packets
 from traffic.rc.packets import (
     CE,
     ECN_MASK,
-    IMMEDIATE_BYTES,
     PAD_MASK,
     PAD_SHIFT,
     WITH_IMMEDIATE,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traffic import wire
-from traffic.framing import BTH_BYTES, ICRC_BYTES
+from traffic.framing import BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
 from traffic.rc.arrivals import Arrivals, ArrivedRun
 from traffic.rc.fewread import FewReader
 from traffic.rc.icrc import EXTENSIONS, WriteIcrc
@@ -16,11 +16,9 @@ from traffic.rc.inbox import Packets
 from traffic.rc.packets import (
     CE,
     ECN_MASK,
-    IMMEDIATE_BYTES,
     PAD_MASK,
     PAD_SHIFT,
     PAYLOAD_HEAD_BYTES,
-    RETH_BYTES,
     WRITES,
     Packet,
     extension_bytes,

@@ -12,9 +12,9 @@ from collections import Counter
 
 from testbed.errors import MachineError
 from traffic import wire
-from traffic.framing import ip_bytes
+from traffic.framing import RETH_BYTES, ip_bytes
 from traffic.rc.entries import U64, Entry, ready_entry, run_entry
-from traffic.rc.packets import RETH_BYTES, Envelope, pack_ack, pack_cnp
+from traffic.rc.packets import Envelope, pack_ack, pack_cnp
 from traffic.rc.requester import Run
 from traffic.rc.writer import FrameWriter
 from traffic.sendmmsg import PacketRows

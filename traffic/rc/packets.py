@@ -13,9 +13,9 @@ from socket import inet_aton, inet_ntoa
 
 from traffic import wire
 from traffic.flow import ROCE_PORT
-from traffic.framing import AETH_BYTES, BTH_BYTES, ICRC_BYTES
+from traffic.framing import AETH_BYTES, BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
 
-RETH_BYTES, IMMEDIATE_BYTES, CNP_BYTES = 16, 4, 16
+CNP_BYTES = 16
 PAYLOAD_HEAD_BYTES = 16
 """What a payload begins with: the word of its packet (8 bytes) and its send time (8)."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traffic import wire
-from traffic.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, ip_bytes
+from traffic.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, RETH_BYTES, ip_bytes
 from traffic.mmsg import SOCKADDR_BYTES
 from traffic.rc.entries import Entry
 from traffic.rc.fewwrite import FewWriter
@@ -18,7 +18,6 @@ from traffic.rc.icrc import EXTENSIONS, WriteIcrc
 from traffic.rc.packets import (
     PAYLOAD_HEAD_BYTES,
     R_KEY,
-    RETH_BYTES,
     WITH_RETH,
     WRITES,
     Envelope,

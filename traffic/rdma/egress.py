@@ -11,8 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-from traffic.framing import BTH_BYTES, ETHERNET_BYTES, ICRC_BYTES, IP_UDP_BYTES
-from traffic.rc.packets import IMMEDIATE_BYTES, RETH_BYTES
+from traffic.framing import BTH_BYTES, ETHERNET_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, IP_UDP_BYTES, RETH_BYTES
 from traffic.rc.requester import Run
 
 CATCH_UP_NS = 10_000_000

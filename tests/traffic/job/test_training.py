@@ -233,7 +233,7 @@ def test_activations_are_timed_at_their_sender() -> None:
         (Training(1, data=8, expert=3, data_bytes=9), 1, "expert 3 does not divide data 8"),
         (Training(1, tensor=2, data=4, data_bytes=9), 1, "tensor 2 reaches beyond a host"),
         (Training(1, data=4, pipeline=2, data_bytes=9), 1, "a pipeline needs pipeline_bytes"),
-        (Training(1, data=8), 1, "gradients need data_bytes of at least 1 for each of 4 buckets"),
+        (Training(1, data=8), 1, "gradients need data_size of at least 1 B for each of 4 buckets"),
         (Training(0, data=8, data_bytes=9), 1, "compute are at least 1"),
         (
             Training(1, data=8, data_bytes=9, stragglers=(Straggler(8, 1),)),

@@ -181,7 +181,8 @@ def test_what_was_idle_has_nothing_to_make_up_for() -> None:
     outlet = Outlet[Backlog](RATE_BPS, MTU)
     outlet.add(Backlog(3), MS)
     served(outlet, MS, 5 * MS)
-    outlet.add(Backlog(1000), 100 * MS)
+    for _ in range(5):
+        outlet.add(Backlog(1000), 100 * MS)
     handed = served(outlet, 100 * MS, 100 * MS + 1)
     assert sum(size for _, size in handed) <= bytes_in(TICK_NS) + LARGEST_BYTES
 

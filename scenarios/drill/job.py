@@ -200,11 +200,12 @@ def _laid_out(job: Job, fabric: Fabric) -> LaidOut:
         nvlink_bps * smaller,
         CrossRail.FABRIC if fabric.rails_meet else CrossRail.NVLINK,
     )
+    work = replace(job.work, seed=seed) if isinstance(job.work, MessageWork) else job.work
     saving = job.checkpoints
     if saving is None:
-        return build(job.work, site)
+        return build(work, site)
     storage = tuple(place_of(fabric, host) for host in saving.storage)
-    return build(job.work, site, Checkpoints(saving.size_bytes, saving.every_ns, storage))
+    return build(work, site, Checkpoints(saving.size_bytes, saving.every_ns, storage))
 
 
 def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueuePair]:

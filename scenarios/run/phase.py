@@ -64,6 +64,7 @@ def in_phase(drill: Drill, number: int) -> Drill:
         drill,
         topology=drill.topology.model_copy(update={"seed": phase.seed}),
         workload=replace(drill.workload, seed=drill.topology.seed),
+        job=None if drill.job is None else replace(drill.job, seed=drill.topology.seed),
         timeline=_shifted(drill.timeline, phase.shift_ns),
     )
 

@@ -17,6 +17,7 @@ from scenarios.expect.figure import Figure
 from scenarios.expect.job import METRICS
 from scenarios.run import space
 from scenarios.run.calibrate import Calibration, check
+from scenarios.run.phase import in_phase
 from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
 from testbed.files.document import parse
@@ -129,6 +130,17 @@ def test_ranks_of_any_number_are_good_input(hosts: int) -> None:
     text = text.replace("topology: tiny", "topology: {preset: tiny, hosts: 4}")
     drill = drill_from(parse(text, "d.yaml"), Path())
     assert len(queue_pairs_of(drill, build(drill.topology))) == hosts
+
+
+def _pairs(drill: Drill) -> list[tuple[str, str]]:
+    return [(pair.src_nic, pair.dst_nic) for pair in queue_pairs_of(drill, build(drill.topology))]
+
+
+def test_who_sends_to_whom_is_drawn_by_the_topology_s_seed_and_is_the_same_in_every_repeat() -> None:
+    drill = _job("{messages: {pattern: permutation, size: 1 KB}, order: random}")
+    others = [replace(drill, topology=drill.topology.model_copy(update={"seed": seed})) for seed in range(2, 12)]
+    assert any(_pairs(other) != _pairs(drill) for other in others)
+    assert all(_pairs(in_phase(drill, number)) == _pairs(drill) for number in range(2, 12))
 
 
 def test_timers_that_a_slower_kernel_outruns_are_told_before_anything_runs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 
@@ -113,6 +114,21 @@ def test_patterns_of_messages_go_on_and_on(work: str) -> None:
     net.run(lambda: len(net.completed) >= 20)
     net.quiet()
     told_right(net, 1)
+
+
+def test_a_message_of_two_gibibytes_begins_and_has_not_ended() -> None:
+    """It takes a word for each packet and no more: 4 MB."""
+    tracemalloc.start()
+    try:
+        net = Network(planned("{messages: {pattern: same-rail, size: 2 GiB}, gpus: 1, ib_timeout: 18}"))
+        net.begin()
+        net.pass_(20 * MS)
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+    assert net.completed == []
+    assert {sender.requester.outstanding_bytes for sender in net.senders} == {1 << 31}
+    assert all(receiver.inbox.bytes_ > 300_000 for receiver in net.receivers.values())
 
 
 def test_a_ring_is_as_fast_as_its_ports() -> None:

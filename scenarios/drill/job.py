@@ -82,6 +82,7 @@ class Job:
     stretch: float | None = None  # congestion control's times, against real ones; None: as much as rates are slower
     nvlink_bps: float = NVLINK_BPS
     tick_ns: int = 500_000
+    port_failover: bool = False
     restart: RestartPolicy | None = None  # None: dead is dead
     samples: int = 0  # that an iteration trains on; 0: not said
     slower: int = 1  # a slow kernel gets a so-many-th of the rates and of the sizes
@@ -126,6 +127,7 @@ def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
         "queue_pairs": job.queue_pairs,
         "queue_pair_choice": job.choice,
         "split": job.split,
+        "port_failover": job.port_failover,
         "source_ports": job.source_ports,
         "sizes": "real" if job.real_sizes else "lab",
         "rates_slower": job.slower,
@@ -150,6 +152,7 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
         choice=job.choice,
         split=job.split,
         tick_ns=job.tick_ns,
+        failover=job.port_failover,
         restart=job.restart,
         samples=job.samples,
     )

@@ -52,6 +52,7 @@ class JobSection(Strict):
     messages: dict[str, object] | None = None
     trace: str | None = Field(default=None, min_length=1, max_length=4096, examples=["trace.json"])
     checkpoints: dict[str, object] | None = None
+    port_failover: bool = _JOB.port_failover
     restart: dict[str, object] | None = None
     samples: int = Field(default=_JOB.samples, ge=0)
     sizes: Literal["lab", "real"] = "lab"
@@ -165,6 +166,9 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
     given = data
     work, saving = _work(mistakes, given, base), _saving(mistakes, given.get("checkpoints"))
     restart = _restart(mistakes, given.get("restart"))
+    if section is not None and section.port_failover and section.queue_pairs < 2:
+        text = "job.port_failover needs another queue pair to go on with; write queue_pairs: 2 or more"
+        mistakes.add(("job", "port_failover"), text)
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
     if section is None or work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
@@ -191,6 +195,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
         stretch=section.stretch,
         nvlink_bps=section.nvlink_rate,
         tick_ns=section.tick,
+        port_failover=section.port_failover,
         restart=restart,
         samples=section.samples,
     )

@@ -8,6 +8,7 @@ import pytest
 
 from results.run.folder import load
 from scenarios.drill.catalogue import load as drill
+from testbed.events import EventKind
 from tests.product.hpn import Hpn, skip_without_virtual_time
 from traffic.framing import wire_bytes
 
@@ -55,3 +56,17 @@ def test_a_job_that_died_comes_back_from_its_last_checkpoint(tmp_path: Path) -> 
     assert after[0].number > before[-1].number + 1, "that of the iteration that the death ended"
     assert after[0].ms == pytest.approx(job.mean_ms, rel=0.01)
     assert job.wrong == 0
+
+
+def test_a_connection_goes_on_over_its_other_port_if_nccl_is_asked_to(tmp_path: Path) -> None:
+    skip_without_virtual_time()
+    hpn = Hpn(tmp_path)
+    hpn.run("drill", "run", "port-failover", "--engine", "uml", "--virtual-time", "--out", "run")
+    folder = load(tmp_path / "run" / "port-failover")
+    told = [event for event in folder.events() if event.kind is EventKind.JOB]
+    assert {event.what for event in told} == {"failed-over"}
+    assert len(told) == 2, "one to the NIC that cannot be reached, one from it"
+    job = folder.metrics().job
+    assert job is not None
+    assert sum(of["req_transport_retries_exceeded"] for of in job.counters.values()) == 2
+    assert (job.deaths, job.wrong) == ((), 0)

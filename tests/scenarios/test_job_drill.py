@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from failover.analysis.job import Iteration, JobMetrics, MessageTimes
+from failover.analysis.job import Death, Iteration, JobMetrics, MessageTimes
 from scenarios.drill.job import Job, told
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Drill
@@ -24,6 +25,7 @@ from testbed.files.document import parse
 from tests.scenarios.measured import metrics
 from traffic.congestion.sets import PARAMETERS
 from traffic.job.collective import CollectiveWork
+from traffic.job.restart import RestartPolicy
 
 MS = 10**6
 HEAD = "drill: d\nsummary: s\ntopology: tiny\n"
@@ -168,3 +170,38 @@ def test_an_iteration_that_never_ends_is_the_longest_of_the_run() -> None:
     assert _figure("iteration_time", _measured(50.0)).value == 100
     stuck = _figure("iteration_time", _measured(2000.0))
     assert (stuck.value, stuck.open_ended) == (2000, True)
+
+
+_WORK = "collective: {kind: all-reduce, size: 1 MB}"
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        (f"{{{_WORK}, port_failover: yes}}", "d.yaml:4: job.port_failover needs another queue pair"),
+        (f"{{{_WORK}, restart: {{after: 0 s}}}}", "d.yaml:4: job.restart.after"),
+        (f"{{{_WORK}, restart: {{after: 2 s, checkpoint_every: 0}}}}", "d.yaml:4: job.restart.checkpoint_every"),
+        (f"{{{_WORK}, restart: {{checkpoint_every: 2}}}}", "d.yaml:4: 'after' is missing in job.restart"),
+        (f"{{{_WORK}, samples: -1}}", "d.yaml:4: job.samples"),
+    ],
+)
+def test_what_makes_no_sense_of_a_job_s_life_is_told_with_its_place(section: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        _job(section)
+
+
+def test_what_follows_a_death_is_read() -> None:
+    job = _job(f"{{{_WORK}, restart: {{after: 2 s, checkpoint_every: 5}}, queue_pairs: 2, port_failover: yes}}").job
+    assert job is not None
+    assert (job.restart, job.port_failover) == (RestartPolicy(2 * 10**9, 5), True)
+
+
+def _died(restarted_at_ns: int | None) -> JobMetrics:
+    return replace(_measured(0.0), deaths=(Death(150 * MS, "a>b#0", 100 * MS, restarted_at_ns, 1),))
+
+
+def test_a_death_is_counted_with_its_new_start() -> None:
+    once = _job("{collective: {kind: all-reduce, size: 1 MB}}", "job_restarts: {at_least: 1}").expectations[0]
+    for at_ns, count in ((None, 0), (300 * MS, 1)):
+        seen = Evidence(replace(metrics((), ()), job=_died(at_ns)), RunFacts())
+        assert once.metric.measure(once, seen).value == count

@@ -13,7 +13,6 @@ from typing import Protocol
 from traffic.collectives.rank import Post, Timed
 from traffic.flow import requester_qpn, responder_qpn
 from traffic.messages import QpError
-from traffic.qp import QpState
 from traffic.rc.requester import Run
 from traffic.rc.responder import Reply
 from traffic.rc.work import Completion, Status
@@ -23,7 +22,7 @@ from traffic.rdma.egress import Outlet
 from traffic.rdma.ranks import Ranks
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Part, Sender
-from traffic.rdma.setup import FIRST_LIFE, JobSetup, Life
+from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Life
 
 
 class Wire(Protocol):
@@ -54,7 +53,7 @@ class Carrier:
         wire: Wire,
         completed: Callable[[Sender, Completion], None],
         timed: Callable[[int, Sequence[Timed]], None],
-        died: Callable[[QpError], None],
+        died: Callable[[QpError | FailedOver], None],
         life: Life = FIRST_LIFE,
     ) -> None:
         self._wire = wire
@@ -184,7 +183,7 @@ class Carrier:
     def _leave(self, number: int, rank: int, post: Post, now_ns: int) -> int:
         """Post a message of a rank to the connection it belongs to."""
         connection = self._connections[rank, post.peer, post.rail]
-        if any(sender.requester.state is not QpState.READY for sender in connection.senders):
+        if not connection.usable:
             return 1  # the job is dead or dying; it is never acknowledged
         used = connection.post(number, post.tag, post.size_bytes, post.words, now_ns)
         for sender in used:
@@ -204,11 +203,24 @@ class Carrier:
                 self._completed(sender, completion)
                 self.ranks.acknowledged(part.post, now_ns)
         if sender.died_at_ns == now_ns and done and done[0][1].status is not Status.SUCCESS:
-            left = sum(completion.request.size_bytes for _, completion in done)
-            self._died(QpError(sender.pair.flow.id, now_ns, sender.requester.progress(), left))
+            self._gave_up(sender, done, now_ns)
         if sender.sendable:
             self._outlet(sender).add(sender, now_ns)
         self._arm(sender)
+
+    def _gave_up(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
+        """A queue pair is dead: the others of its connection take over, or the job dies."""
+        pair = sender.pair
+        connection = self._connections[pair.source, pair.target, pair.rail]
+        if connection.usable and done[0][1].status is Status.RETRY_EXCEEDED:
+            self._died(FailedOver(pair.flow.id, now_ns, len(done)))
+            for part, completion in done:
+                other = connection.take_over(part, completion.request, now_ns)
+                if other.sendable:
+                    self._outlet(other).add(other, now_ns)
+        else:
+            left = sum(completion.request.size_bytes for _, completion in done)
+            self._died(QpError(pair.flow.id, now_ns, sender.requester.progress(), left))
 
     def _fire(self, now_ns: int) -> None:
         while self._timers and self._timers[0][0] <= now_ns:
@@ -261,4 +273,5 @@ def _connections(
     for sender in senders:
         of.setdefault((sender.pair.source, sender.pair.target, sender.pair.rail), []).append(sender)
     for key, queue_pairs in of.items():
-        yield key, Connection(queue_pairs, MESSAGE_CHOICES[setup.choice], setup.split, setup.transport.path_mtu)
+        choice = MESSAGE_CHOICES[setup.choice]
+        yield key, Connection(queue_pairs, choice, setup.split, setup.transport.path_mtu, failover=setup.failover)

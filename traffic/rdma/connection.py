@@ -2,6 +2,10 @@
 
 HPN's library sends each message by the queue pair with the fewest bytes outstanding (paper section 6.2); NCCL goes
 round its queue pairs, or cuts every message in equal parts over all of them (NCCL_IB_SPLIT_DATA_ON_QPS).
+
+Port failover (NCCL_IB_RESILIENCY_PORT_FAILOVER, NCCL 2.30, off by default): the queue pairs that are left take over
+what a dead one had. NCCL asks the receiver first what has arrived; here all that was not acknowledged is posted again,
+and the receiver takes each byte once. A dead queue pair stays dead (NCCL_IB_RESILIENCY_PORT_RECOVERY is not there).
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from traffic.qp import QpState
+from traffic.rc.work import WorkRequest
 from traffic.rdma.choices import MessageChoice
 from traffic.rdma.sender import Part, Sender, Words
 
@@ -36,18 +42,35 @@ def slices(size_bytes: int, queue_pairs: int, path_mtu: int) -> list[Slice]:
 class Connection:
     """The queue pairs from one rank to another by one NIC of the sender's host."""
 
-    def __init__(self, senders: Sequence[Sender], choice: MessageChoice, split: bool, path_mtu: int) -> None:
+    def __init__(
+        self, senders: Sequence[Sender], choice: MessageChoice, split: bool, path_mtu: int, *, failover: bool
+    ) -> None:
         self.senders = tuple(senders)
         self._choice = choice
         self._split = split
         self._path_mtu = path_mtu
+        self._failover = failover
         self._messages = 0
 
+    @property
+    def usable(self) -> bool:
+        """It has a queue pair that can be posted to and, without failover, all of them."""
+        return bool(self._live()) if self._failover else len(self._live()) == len(self.senders)
+
+    def take_over(self, part: Part, request: WorkRequest, now_ns: int) -> Sender:
+        """Post what another of its queue pairs could not bring to an end; the queue pair that does it now."""
+        sender = min(self._live(), key=lambda each: each.requester.outstanding_bytes)
+        sender.post(part, request.size_bytes, request.address, request.immediate, now_ns)
+        return sender
+
+    def _live(self) -> list[Sender]:
+        return [sender for sender in self.senders if sender.requester.state is QpState.READY]
+
     def post(self, post: int, tag: int, size_bytes: int, words: Words, now_ns: int) -> list[Sender]:
-        """Hand a message to queue pairs; those that have work by it. ValueError when one of them is dead."""
-        used = []
-        for part in self._slices(size_bytes):
-            sender = self.senders[part.queue_pair]
+        """Hand a message to queue pairs; those that have work by it. ValueError when it is not ``usable``."""
+        used, live = [], self._live()
+        for part in self._slices(size_bytes, live):
+            sender = live[part.queue_pair]
             first = part.offset // self._path_mtu
             count = -(-part.size_bytes // self._path_mtu)
             address = tag << TAG_SHIFT | part.offset
@@ -56,8 +79,8 @@ class Connection:
         self._messages += 1
         return used
 
-    def _slices(self, size_bytes: int) -> list[Slice]:
+    def _slices(self, size_bytes: int, live: Sequence[Sender]) -> list[Slice]:
         if self._split:
-            return slices(size_bytes, len(self.senders), self._path_mtu)
-        outstanding = [sender.requester.outstanding_bytes for sender in self.senders]
+            return slices(size_bytes, len(live), self._path_mtu)
+        outstanding = [sender.requester.outstanding_bytes for sender in live]
         return [Slice(self._choice.choose(outstanding, self._messages), 0, size_bytes)]

@@ -22,6 +22,7 @@ from traffic.rc.work import Transport
 from traffic.rdma.setup import (
     Abort,
     Aborted,
+    FailedOver,
     JobReport,
     JobSetup,
     JobWorkerReport,
@@ -54,6 +55,7 @@ class JobPlan:
     choice: str
     split: bool
     tick_ns: int
+    failover: bool = False
     restart: RestartPolicy | None = None  # None: dead is dead
     samples: int = 0  # that an iteration trains on; 0: not said
 
@@ -155,6 +157,7 @@ class JobEngine(WorkerPool):
                 scale=plan.scale,
                 choice=plan.choice,
                 split=plan.split,
+                failover=plan.failover,
                 port_rate_bps={
                     nic.name: tuple(rate // plan.slower for rate in self._port_rate_bps[nic.name])
                     for nic in self._nics(index)
@@ -166,6 +169,11 @@ class JobEngine(WorkerPool):
         ]
 
     def _heard(self, worker: int, message: Message) -> None:
+        if isinstance(message, FailedOver):
+            name = self._flows[message.flow].name
+            detail = {"flow": message.flow, "posted_again": message.requests}
+            self._sink(Event(message.at_ns, EventKind.JOB, "job", name, "failed-over", detail))
+            return
         super()._heard(worker, message)
         if isinstance(message, QpError) and self._alive:
             self._alive = False

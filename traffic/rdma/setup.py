@@ -40,6 +40,7 @@ class JobSetup(Assignment):
     scale: Scale  # of the lab against those
     choice: str  # key of MESSAGE_CHOICES
     split: bool  # every message in parts over all queue pairs of its connection
+    failover: bool  # a connection goes on with the queue pairs that it has left
     port_rate_bps: Mapping[str, tuple[int, ...]]  # of each NIC here: what its ports may carry of the job
     tick_ns: int
     offset_ns: int  # of the tick against the other workers'
@@ -57,6 +58,15 @@ class Abort(Message):
     """A queue pair of the job has died, and with it the job: its queue pairs are gone. Answer Aborted."""
 
     at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedOver(Message):
+    """A queue pair of the job has died, and others of its connection have taken over what it had."""
+
+    flow: int
+    at_ns: int
+    requests: int  # posted again
 
 
 @dataclass(frozen=True, slots=True)

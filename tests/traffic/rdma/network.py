@@ -31,7 +31,7 @@ from traffic.rdma.egress import run_bytes
 from traffic.rdma.engine import JobPlan
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Sender
-from traffic.rdma.setup import JobSetup
+from traffic.rdma.setup import FailedOver, JobSetup
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
 LATENCY_NS = 50 * US
@@ -70,6 +70,7 @@ def setups(plan: JobPlan, workers: int = 2) -> list[JobSetup]:
             scale=plan.scale,
             choice=plan.choice,
             split=plan.split,
+            failover=plan.failover,
             port_rate_bps={nic: (RATE_BPS, RATE_BPS) for nic in {*nics} if hosts[_host(nic)] == index},
             tick_ns=TICK_NS,
             offset_ns=0,
@@ -144,7 +145,7 @@ class Network:
         self.transport = plan.transport
         self.now_ns = S
         self.dead: set[str] = set()
-        self.errors: list[QpError] = []
+        self.errors: list[QpError | FailedOver] = []
         self.completed: list[tuple[int, Completion]] = []
         self.timed: dict[int, list[Timed]] = {}
         self.packets = Counter[str]()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from scenarios.drill.job import Job
 from tests.traffic.rdma.wires import MS, Wires, setup_of
 from traffic.flow import MAX_FLOWS, requester_qpn, responder_qpn
 from traffic.job.collective import CollectiveWork
 from traffic.job.training import Training
-from traffic.rdma.setup import Life
+from traffic.messages import QpError
+from traffic.rdma.setup import FailedOver, Life
 
 JOB = Job(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=10, retry_count=3)  # dead after 17 ms
 COMPUTES = replace(JOB, work=Training(compute_ns=20 * MS, data=4, data_bytes=200_001))
@@ -61,6 +64,42 @@ def test_nothing_is_computed_in_a_dead_job() -> None:
     assert wires.carrier.abort(wires.now_ns) == 0
     wires.run(100 * MS)
     assert not wires.spans
+
+
+def _failing(job: Job, flows: set[int]) -> Wires:
+    """A job that runs for a while, then loses all packets of these queue pairs."""
+    _, setup = setup_of(job)
+    wires = Wires(setup)
+    wires.run(100 * MS)
+    assert not wires.deaths
+    wires.lost = lambda flow: flow in flows
+    wires.run(200 * MS)
+    return wires
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_a_connection_goes_on_with_the_queue_pair_that_it_has_left(split: bool) -> None:
+    wires = _failing(replace(JOB, queue_pairs=2, port_failover=True, split=split), {0})
+    (lost,) = wires.deaths
+    assert isinstance(lost, FailedOver)
+    assert lost.flow == 0
+    assert lost.requests > 0
+    before = wires.ended()
+    wires.run(200 * MS)
+    assert len(wires.ended()) > len(before) + 1
+    assert wires.ended() == set(range(len(wires.ended()))), "none was left out"
+    assert not any(span.wrong for _, span in wires.spans)
+    assert len(wires.deaths) == 1
+
+
+def test_a_job_dies_with_the_last_queue_pair_of_a_connection() -> None:
+    wires = _failing(replace(JOB, queue_pairs=2, port_failover=True), {0, 1})
+    assert [type(each) for each in wires.deaths] == [FailedOver, QpError]
+
+
+def test_without_failover_the_first_dead_queue_pair_kills_the_job() -> None:
+    wires = _failing(replace(JOB, queue_pairs=2), {0})
+    assert [type(each) for each in wires.deaths] == [QpError]
 
 
 def test_queue_pairs_of_every_life_have_numbers_of_their_own() -> None:

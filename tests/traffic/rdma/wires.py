@@ -22,7 +22,7 @@ from traffic.rdma.carrier import Carrier
 from traffic.rdma.engine import JobPlan
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Sender
-from traffic.rdma.setup import FIRST_LIFE, JobSetup, Life
+from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Life
 
 MS = 1_000_000
 TICK_NS = MS // 2
@@ -49,6 +49,7 @@ def setup_of(job: Job) -> tuple[JobPlan, JobSetup]:
         scale=plan.scale,
         choice=plan.choice,
         split=plan.split,
+        failover=plan.failover,
         port_rate_bps=nics,
         tick_ns=TICK_NS,
         offset_ns=0,
@@ -62,7 +63,7 @@ class Wires:
         self.setup = setup
         self.now_ns = 0
         self.lost: Callable[[int], bool] = lambda flow: False
-        self.deaths: list[QpError] = []
+        self.deaths: list[QpError | FailedOver] = []
         self.spans: list[tuple[int, Timed]] = []
         self.bytes_completed: Counter[int] = Counter()
         self.strangers = 0  # packets for queue pairs that are not there

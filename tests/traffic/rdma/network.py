@@ -178,8 +178,8 @@ class Network:
         """Let the job go on until something holds. AssertionError when that takes too long."""
         limit_ns += self.now_ns
         while not until():
+            assert self._step(), "nothing will ever happen"
             assert self.now_ns < limit_ns, "it never ends"
-            self._step()
 
     def iterations(self, count: int) -> None:
         """Begin, unless that was done, and go on until every rank has ended so many iterations; then end in order."""
@@ -201,7 +201,9 @@ class Network:
     def pass_(self, ns: int) -> None:
         """Let time pass."""
         until_ns = self.now_ns + ns
-        self.run(lambda: self.now_ns >= until_ns)
+        while self.now_ns < until_ns:
+            if not self._step():
+                self.now_ns = until_ns
 
     def data_packet(self, nic: str, packet: _UnderWay, now_ns: int) -> None:
         number = self.packets["data"]
@@ -219,12 +221,14 @@ class Network:
             self._serial += 1
             heapq.heappush(self._events, (now_ns + LATENCY_NS + late_ns, self._serial, packet))
 
-    def _step(self) -> None:
-        """One tick of all workers, the next at which anything is to be done."""
+    def _step(self) -> bool:
+        """One tick of all workers, the next at which anything is to be done; False when nothing ever is."""
         due = [self._events[0][0]] if self._events else []
         due += [at for carrier in self.carriers if (at := carrier.next_ns()) is not None]
         busy = any(carrier.busy for carrier in self.carriers)
-        skipped = 1 if busy or not due else max(1, -(-(min(due) - self.now_ns) // TICK_NS))
+        if not busy and not due:
+            return False
+        skipped = 1 if busy else max(1, -(-(min(due) - self.now_ns) // TICK_NS))
         self.now_ns += skipped * TICK_NS
         arrived: list[list[_UnderWay]] = [[] for _ in self.carriers]
         while self._events and self._events[0][0] <= self.now_ns:
@@ -234,6 +238,7 @@ class Network:
             port.now_ns = self.now_ns
             self._receive(carrier, packets)
             carrier.tick(self.now_ns, self.now_ns + TICK_NS)
+        return True
 
     def _receive(self, carrier: Carrier, packets: Sequence[_UnderWay]) -> None:
         """Data first and replies then, as the worker does."""

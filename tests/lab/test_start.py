@@ -15,6 +15,7 @@ from testbed.kernel.ns import NetNs
 from testbed.lab import lab as module
 from testbed.lab.host_nic import HostNic
 from testbed.lab.lab import Lab
+from testbed.lab.markers import MarkerKind
 from testbed.lab.stack import Stacks
 from testbed.lab.tor import Tor
 from testbed.lab.watch import Watcher
@@ -38,8 +39,8 @@ async def test_a_start_that_fails_closes_what_stands_in_order(monkeypatch: pytes
     closed: list[str] = []
     start_bird = BgpDaemon.start
 
-    def keep(fabric: Fabric, kind: LagKind) -> Wiring:
-        wired.append(wire(fabric, kind))
+    def keep(fabric: Fabric, kind: LagKind, marking: MarkerKind | None) -> Wiring:
+        wired.append(wire(fabric, kind, marking))
         return wired[0]
 
     def refuse(bird: BgpDaemon) -> None:

@@ -42,7 +42,8 @@ def _with_frr(topology: str) -> str:
     changed: dict[str, object] = {"preset": given} if isinstance(given, str) else dict(given)
     bgp = changed.get("bgp")
     changed["bgp"] = {**(bgp if isinstance(bgp, dict) else {}), "daemon": "frr"}
-    if PRESETS[str(changed["preset"])].spec.cores:
+    cores = PRESETS[str(changed["preset"])].spec.cores if "preset" in changed else changed.get("cores", 0)
+    if cores:
         changed["core_ports"] = "hash"
     return json.dumps(changed)
 

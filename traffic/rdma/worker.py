@@ -234,7 +234,7 @@ class Worker:
         self._say(report)
 
     def _drain(self, finish: Finish) -> None:
-        """Go on until nothing has come for a while: what is posted is retransmitted and acknowledged."""
+        """Take and answer what is still on its way, until nothing has come for a while; nothing more is sent."""
         begun = arrived = now_ns()
         packets = self._device.packets
         self._ticker.start(begun, self._setup.tick_ns)

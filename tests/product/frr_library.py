@@ -15,7 +15,7 @@ import yaml
 from scenarios.drill import catalogue
 from testbed.fabric.presets import PRESETS
 
-_TOPOLOGY = re.compile(r"^topology: (.*)$", re.MULTILINE)
+_TOPOLOGY = re.compile(r"^topology:( .*|(?:\n .*)+)$", re.MULTILINE)
 _SUITE = """\
 suite: frr
 summary: every drill of the library with FRR in the place of BIRD
@@ -33,8 +33,13 @@ def names() -> tuple[str, ...]:
 def write(name: str, folder: Path) -> Path:
     """The drill of that name with FRR, as a file of its own."""
     path = folder / f"{name}.yaml"
-    path.write_text(_TOPOLOGY.sub(lambda found: f"topology: {_with_frr(found[1])}", catalogue.find(name).read_text()))
+    path.write_text(_TOPOLOGY.sub(_changed, catalogue.find(name).read_text()))
     return path
+
+
+def _changed(found: re.Match[str]) -> str:
+    """The topology on as many lines: what stands below keeps its line."""
+    return f"topology: {_with_frr(found[1])}" + "\n" * found[1].count("\n")
 
 
 def _with_frr(topology: str) -> str:

@@ -46,7 +46,7 @@ class JobFacts:
     packets: int
     packets_again: int
     counters: Mapping[str, Mapping[str, int]]
-    late_ns: int = 0  # ticks that the worker which was held up most was late by, all together
+    late_ns: int = 0  # that the worker which was held up most stood still, in stalls of 5 ms and more
     placements: tuple[Placement, ...] = ()
     deaths: tuple[DeathFact, ...] = ()
     checkpoint_every: int = 0  # iterations; 0: the job had none, and stays dead
@@ -174,7 +174,7 @@ class JobMetrics:
     counters: Mapping[str, Mapping[str, int]]  # by NIC, then by name of ``rdma statistic show``
     wrong: int  # blocks of results that were not what they must be, in all ranks, also where an iteration did not end
     open_ms: float  # from the end of the last iteration, or the begin of the run, to the run's end
-    late_pct: float = 0.0  # of the run's time, by which the worker that was held up most was late to its ticks
+    late_pct: float = 0.0  # of the run's time, in which the worker that was held up most stood still (5 ms and more)
     placements: tuple[Placement, ...] = ()  # at the start, and where the queue pairs had settled after each edge
 
     @property
@@ -185,7 +185,7 @@ class JobMetrics:
             found.append("no message of the job was completed: nothing was measured")
         if self.late_pct > MOST_LATE_PCT:
             found.append(
-                f"a worker of the job was late to its ticks by {self.late_pct:.3g} % of the time, more than"
+                f"a worker of the job stood still for {self.late_pct:.3g} % of the time, more than"
                 f" {MOST_LATE_PCT:g} %: the machine held the job up"
             )
         return tuple(found)

@@ -101,5 +101,5 @@ def _lines(job: JobMetrics) -> Iterator[str]:
     shown = ", ".join(f"{name} {count}" for name, count in summed.items() if count)
     if shown:
         yield f"counters of all NICs: {shown}"
-    late = f"; the worker held up most was late to them by {job.late_pct:.2g} % of the time" if job.late_pct else ""
+    late = f"; the worker held up most stood still for {job.late_pct:.2g} % of the time" if job.late_pct else ""
     yield f"times of a job are stamped at its workers' ticks, every {job.tick_ms:g} ms{late}"

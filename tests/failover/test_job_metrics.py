@@ -173,6 +173,6 @@ def test_a_job_of_which_no_message_arrived_says_nothing() -> None:
 
 def test_a_job_that_the_machine_held_up_says_nothing() -> None:
     assert replace(told(every(100, 1000)), late_pct=2.1).doubts == (
-        "a worker of the job was late to its ticks by 2.1 % of the time, more than 2 %: the machine held the job up",
+        "a worker of the job stood still for 2.1 % of the time, more than 2 %: the machine held the job up",
     )
     assert replace(told(every(100, 1000)), late_pct=1.9).doubts == ()

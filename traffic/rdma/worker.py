@@ -61,6 +61,8 @@ from traffic.sockets import raise_file_limit
 from traffic.wire import SYNDROME_ACK
 
 _PROGRESS_NS = 100_000_000
+_STALL_NS = 5_000_000
+"""A worker that wakes later than that was kept from its work; what it is late by less is in its ports' queues still."""
 
 
 class Worker:
@@ -85,6 +87,7 @@ class Worker:
         self._begin_ns: int | None = None
         self._ticking = False
         self._late_ticks = 0
+        self._stalled_ticks = _STALL_NS // setup.tick_ns
         self._next_progress_ns = 0
 
     def run(self) -> None:
@@ -103,7 +106,7 @@ class Worker:
             for fd, _ in self._poll.poll():
                 if fd == self._ticker.fileno():
                     ticks = self._ticker.take()
-                    self._late_ticks += max(ticks - 1, 0) if self._ticking else 0
+                    self._late_ticks += ticks - 1 if self._ticking and ticks > self._stalled_ticks else 0
                 elif fd == self._control.fileno() and not self._serve(decoder):
                     return
             self._tick()

@@ -177,37 +177,28 @@ def flows_for(
     chosen = PATTERNS[pattern].demand(asked)
     if not chosen:
         raise InputError(f"the pattern {pattern!r} finds nobody to send here; take another, or another topology")
-    if len(chosen) * queue_pairs > MAX_FLOWS:
-        raise InputError(f"{len(chosen) * queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
+    check_number(len(chosen) * queue_pairs)
     destinations: dict[str, int] = {}
     for each in chosen:
         destinations[each.src.name] = destinations.get(each.src.name, 0) + 1
-    ports = SourcePortsInUse()
-    flows: list[FlowSpec] = []
-    for each in chosen:
-        src, dst = each.src, each.dst
-        pps = rate_pps(src, load, queue_pairs * destinations[src.name], path_mtu)
-        for k in range(queue_pairs):
-            flow = len(flows)
-            sport, ack_sport = default_sports(flow)
-            flows.append(
-                FlowSpec(
-                    id=flow,
-                    name=f"{src.name}>{dst.name}#{k}",
-                    src_nic=src.name,
-                    dst_nic=dst.name,
-                    src_ip=src.ip,
-                    dst_ip=dst.ip,
-                    sport=ports.take(src.name, sport),
-                    ack_sport=ports.take(dst.name, ack_sport),
-                    rate_pps=pps,
-                    path_mtu=path_mtu,
-                    ib_timeout=ib_timeout,
-                    retry_count=retry_count,
-                    transfers=_transfers(each, path_mtu),
-                )
-            )
-    return flows
+    flows = NewFlows(path_mtu, ib_timeout, retry_count)
+    return [
+        flows.between(
+            each.src,
+            each.dst,
+            k,
+            rate_pps(each.src, load, queue_pairs * destinations[each.src.name], path_mtu),
+            _transfers(each, path_mtu),
+        )
+        for each in chosen
+        for k in range(queue_pairs)
+    ]
+
+
+def check_number(queue_pairs: int) -> None:
+    """InputError when so many queue pairs have no numbers."""
+    if queue_pairs > MAX_FLOWS:
+        raise InputError(f"{queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
 
 
 def _transfers(each: Stream | Transfer, path_mtu: int) -> Transfers | None:
@@ -216,7 +207,36 @@ def _transfers(each: Stream | Transfer, path_mtu: int) -> Transfers | None:
     return Transfers(max(1, -(-each.size_bytes // path_mtu)), each.every_ns)
 
 
-class SourcePortsInUse:
+class NewFlows:
+    """Queue pairs as they are made: numbered in order, with the source ports that a RoCE stack picks for them."""
+
+    def __init__(self, path_mtu: int, ib_timeout: int, retry_count: int) -> None:
+        self._path_mtu, self._ib_timeout, self._retry_count = path_mtu, ib_timeout, retry_count
+        self._ports = _SourcePortsInUse()
+        self._made = 0
+
+    def between(self, src: Nic, dst: Nic, k: int, rate_pps: float, transfers: Transfers | None = None) -> FlowSpec:
+        """The ``k``-th queue pair from one NIC to another. InputError when a NIC has no source port left."""
+        number, self._made = self._made, self._made + 1
+        sport, ack_sport = default_sports(number)
+        return FlowSpec(
+            id=number,
+            name=f"{src.name}>{dst.name}#{k}",
+            src_nic=src.name,
+            dst_nic=dst.name,
+            src_ip=src.ip,
+            dst_ip=dst.ip,
+            sport=self._ports.take(src.name, sport),
+            ack_sport=self._ports.take(dst.name, ack_sport),
+            rate_pps=rate_pps,
+            path_mtu=self._path_mtu,
+            ib_timeout=self._ib_timeout,
+            retry_count=self._retry_count,
+            transfers=transfers,
+        )
+
+
+class _SourcePortsInUse:
     """Source ports in use, per NIC."""
 
     def __init__(self) -> None:

@@ -15,7 +15,6 @@ from traffic.collectives.program import Send
 from traffic.congestion.control import Parameters
 from traffic.congestion.scale import Scale
 from traffic.congestion.sets import LINE_RATE
-from traffic.flow import MAX_FLOWS, FlowSpec, default_sports
 from traffic.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
 from traffic.job.collective import CollectiveWork
 from traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
@@ -25,7 +24,7 @@ from traffic.job.placement import place, place_of
 from traffic.job.restart import RestartPolicy
 from traffic.job.trace import TraceWork
 from traffic.job.training import Training
-from traffic.patterns import SourcePortsInUse
+from traffic.patterns import NewFlows, check_number
 from traffic.qp import AckPolicy
 from traffic.rc.timers import RETRY_TIMERS
 from traffic.rc.work import Recovery, Transport
@@ -221,26 +220,10 @@ def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueueP
         for op in program.ops
         if isinstance(op, Send) and op.rail is not None
     )
-    if len(wanted) * job.queue_pairs > MAX_FLOWS:
-        raise InputError(f"{len(wanted) * job.queue_pairs} queue pairs; at most {MAX_FLOWS} fit: lower queue_pairs")
-    ports, number = SourcePortsInUse(), 0
+    check_number(len(wanted) * job.queue_pairs)
+    flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count)
     for source, target, rail in wanted:
         src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)
+        pps = max(link.rate_bps for link in src.links) / job.slower / (8 * wire_bytes(job.path_mtu))
         for k in range(job.queue_pairs):
-            sport, ack_sport = default_sports(number)
-            flow = FlowSpec(
-                id=number,
-                name=f"{src.name}>{dst.name}#{k}",
-                src_nic=src.name,
-                dst_nic=dst.name,
-                src_ip=src.ip,
-                dst_ip=dst.ip,
-                sport=ports.take(src.name, sport),
-                ack_sport=ports.take(dst.name, ack_sport),
-                rate_pps=max(link.rate_bps for link in src.links) / job.slower / (8 * wire_bytes(job.path_mtu)),
-                path_mtu=job.path_mtu,
-                ib_timeout=job.ib_timeout,
-                retry_count=job.retry_count,
-            )
-            yield QueuePair(flow, source, target, rail)
-            number += 1
+            yield QueuePair(flows.between(src, dst, k, pps), source, target, rail)

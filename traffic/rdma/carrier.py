@@ -59,7 +59,6 @@ class Carrier:
         self._wire = wire
         self._completed = completed
         self._died = died
-        self._transport = setup.transport
         self.senders = [
             Sender(pair, setup.transport, setup.control.control(_rate(setup, pair.flow.src_nic), setup.scale))
             for pair in setup.senders

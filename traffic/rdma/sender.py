@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,17 +85,11 @@ class Sender:
 
     def on_ack(self, psn24: int, now_ns: int) -> list[tuple[Part, Completion]]:
         """Everything up to ``psn24`` has arrived."""
-        before = self.requester.progress()
-        done = self.requester.on_ack(psn24, now_ns)
-        self._acknowledged(before, now_ns)
-        return self._ended(done, now_ns)
+        return self._heard(self.requester.on_ack, psn24, now_ns)
 
     def on_nak(self, psn24: int, now_ns: int) -> list[tuple[Part, Completion]]:
         """``psn24`` is missing there."""
-        before = self.requester.progress()
-        done = self.requester.on_nak(psn24, now_ns)
-        self._acknowledged(before, now_ns)
-        return self._ended(done, now_ns)
+        return self._heard(self.requester.on_nak, psn24, now_ns)
 
     def on_invalid_request(self, now_ns: int) -> list[tuple[Part, Completion]]:
         """The other end cannot make sense of what it got."""
@@ -131,6 +126,14 @@ class Sender:
         return QueuePairReport(
             self.pair.flow.id, counted.packets, counted.packets_again, self._bytes_acknowledged, self.died_at_ns
         )
+
+    def _heard(
+        self, hear: Callable[[int, int], list[Completion]], psn24: int, now_ns: int
+    ) -> list[tuple[Part, Completion]]:
+        before = self.requester.progress()
+        done = hear(psn24, now_ns)
+        self._acknowledged(before, now_ns)
+        return self._ended(done, now_ns)
 
     def _acknowledged(self, before: int, now_ns: int) -> None:
         packets = self.requester.progress() - before

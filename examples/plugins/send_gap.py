@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from failover.analysis.model import DrillMetrics
+from scenarios.expect.asked import Asked
 from scenarios.expect.choose import chosen_flows, nothing
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
 from scenarios.expect.metrics import METRICS
 
 
-def _worst(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _worst(expectation: Asked, metrics: DrillMetrics) -> Figure:
     chosen = list(chosen_flows(expectation, metrics))
     if not chosen:
         return nothing(expectation)

@@ -25,7 +25,8 @@ from scenarios.drill.job import JOB_HEADERS, Job
 from scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
 from scenarios.drill.targets import settling_problem, target_problem
 from scenarios.drill.workload import mtu_needed, packet_period_ns
-from scenarios.expect.expectation import At, Expectation, Flows
+from scenarios.expect.asked import At, Flows
+from scenarios.expect.expectation import Expectation
 from scenarios.expect.metric import Traffic
 from testbed.fabric.model import Fabric
 from testbed.files.check import Mistakes, did_you_mean, dotted

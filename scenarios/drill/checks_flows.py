@@ -10,8 +10,9 @@ from failover.faults.moments import Moment
 from scenarios.drill.checks_scope import may_have
 from scenarios.drill.course import Step
 from scenarios.drill.spares import ends
-from scenarios.expect.choose import RELATIONS, is_about_whole_record
-from scenarios.expect.expectation import At, Expectation, Flows
+from scenarios.expect.asked import At, Flows
+from scenarios.expect.choose import RELATIONS
+from scenarios.expect.expectation import Expectation
 from testbed.files.check import dotted
 from testbed.files.document import Where
 from traffic.flow import FlowSpec
@@ -58,7 +59,7 @@ def _is_about_any(expectation: Expectation, stands: Sequence[tuple[Moment, Mappi
     wanted = RELATIONS[expectation.flows]
     if expectation.flows is not Flows.OTHERS:
         return any(how in wanted for at in chosen for how in stands[at][1].values())
-    upto = len(stands) if is_about_whole_record(expectation) else min(chosen, default=0) + 1
+    upto = len(stands) if expectation.over_record else min(chosen, default=0) + 1
     return any(all(stand[flow] in wanted for _, stand in stands[:upto]) for flow in stands[0][1])
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from failover.faults import PlannedFault
 from failover.faults.moments import moments
 from scenarios.drill.model import Timeline, Workload
-from scenarios.expect.expectation import At, Expectation
+from scenarios.expect.asked import At
+from scenarios.expect.expectation import Expectation
 from scenarios.expect.metric import Pauses
 from testbed.files.check import dotted
 from testbed.files.document import Where

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from failover.analysis.marks import Mark
 from results.repeats.statistic import Statistic
 from scenarios.drill.schema import OrderExpectation, UntouchedExpectation, expectation_model
-from scenarios.expect.expectation import At, Bound, Expectation, Flows
+from scenarios.expect.asked import At, Bound, Flows
+from scenarios.expect.expectation import Expectation
 from scenarios.expect.metric import Metric, Shape
 from scenarios.expect.metrics import METRICS
 from scenarios.expect.scope import Scope

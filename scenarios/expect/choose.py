@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from failover.analysis.budget import Interval
 from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
-from scenarios.expect.expectation import At, Expectation, Flows
+from scenarios.expect.asked import Asked, Flows
 from scenarios.expect.figure import Figure, edges_of
 
 RELATIONS: Mapping[Flows, frozenset[Relation]] = {
@@ -69,7 +69,7 @@ class FlowAt:
         return f"{self.result.name} at {self.edge.edge.label}"
 
 
-def chosen_flows(expectation: Expectation, metrics: DrillMetrics) -> Iterator[FlowAt]:
+def chosen_flows(expectation: Asked, metrics: DrillMetrics) -> Iterator[FlowAt]:
     """Every flow at every edge that it is about."""
     edges = edges_of(expectation, metrics)
     indexes = [metrics.edges.index(edge) for edge in edges]
@@ -85,15 +85,9 @@ def _belongs(result: FlowEdgeResult, flows: Flows) -> bool:
     return result.control if flows is Flows.OTHERS else result.relation in RELATIONS[flows]
 
 
-def is_about_whole_record(expectation: Expectation) -> bool:
-    """Whether flows are counted over the whole run, so that a flow which an edge touches is none of the others."""
-    anywhere = not expectation.scope.planes  # a flow changes planes in the course of a run
-    return expectation.metric.over_record and expectation.edge is At.ANY and expectation.fault is None and anywhere
-
-
-def whole_record(expectation: Expectation, metrics: DrillMetrics) -> list[FlowResult] | None:
+def whole_record(expectation: Asked, metrics: DrillMetrics) -> list[FlowResult] | None:
     """The flows, when the expectation is about the whole record rather than single edges; None otherwise."""
-    if not is_about_whole_record(expectation):
+    if not expectation.over_record:
         return None
     wanted = RELATIONS[expectation.flows]
     inside = [flow for flow in metrics.flows if expectation.scope.has_flow(flow.src_nic, flow.dst_nic, None)]
@@ -104,14 +98,14 @@ def whole_record(expectation: Expectation, metrics: DrillMetrics) -> list[FlowRe
     return [flow for flow in inside if any(edge.relation in wanted for edge in flow.edges)]
 
 
-def nothing(expectation: Expectation) -> Figure:
+def nothing(expectation: Asked) -> Figure:
     """Return no figure: there is no such flow."""
     where = f" in {', '.join(expectation.scope.words)}" if expectation.scope else ""
     which = "" if expectation.flows is Flows.ALL else f"{expectation.flows} "
     return Figure(None, f"the run has no {which}flow{where} at such an edge")
 
 
-def flows_by_edge(expectation: Expectation, metrics: DrillMetrics) -> dict[str, list[FlowAt]]:
+def flows_by_edge(expectation: Asked, metrics: DrillMetrics) -> dict[str, list[FlowAt]]:
     """Flows that may have an outage: one whose queue pair had died before has none, neither short nor long."""
     found: dict[str, list[FlowAt]] = {}
     for at in chosen_flows(expectation, metrics):
@@ -120,7 +114,7 @@ def flows_by_edge(expectation: Expectation, metrics: DrillMetrics) -> dict[str, 
     return found
 
 
-def no_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def no_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Return no figure: there is no such flow, or none that could lose anything."""
     died = len({at.flow.name for at in chosen_flows(expectation, metrics)})
     return Figure(None, f"all {died} queue pairs had died before") if died else nothing(expectation)

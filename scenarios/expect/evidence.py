@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from failover.analysis.model import DrillMetrics
-from scenarios.expect.expectation import Expectation
+from scenarios.expect.asked import Asked
 from scenarios.expect.figure import Figure
 
 
@@ -31,7 +31,7 @@ class Evidence(NamedTuple):
 
 
 def from_metrics(
-    measure: Callable[[Expectation, DrillMetrics], Figure],
-) -> Callable[[Expectation, Evidence], Figure]:
+    measure: Callable[[Asked, DrillMetrics], Figure],
+) -> Callable[[Asked, Evidence], Figure]:
     """Measure by a function that reads the metrics alone."""
     return lambda expectation, evidence: measure(expectation, evidence.metrics)

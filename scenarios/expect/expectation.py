@@ -4,57 +4,49 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 from failover.analysis.marks import Mark
 from results.repeats.statistic import Statistic
+from scenarios.expect.asked import At, Bound, Flows
 from scenarios.expect.metric import Metric, Slowed, Unit
+from scenarios.expect.metrics import METRICS
 from scenarios.expect.scope import EVERYWHERE, Scope
 from testbed.files.units import format_duration, format_percent
+
+if TYPE_CHECKING:
+    from pydantic_core.core_schema import CoreSchema
 
 VERY_SLOW = 20
 """From here on a slow kernel is an emulated one."""
 STRETCH = 4
 
 
-class Flows(StrEnum):
-    """Which flows an expectation is about, by their relation to the fault."""
+class _InFiles:
+    """How a metric is written in the files of a run: as its key."""
 
-    ALL = "all"
-    HIT = "hit"  # an end of the flow is a NIC that lost a port
-    SENDER = "sender"  # its source is: direction up, the LAG decides
-    RECEIVER = "receiver"  # its destination is: direction down, routes and path control decide
-    TRANSIT = "transit"  # a path it may take is hit, its NICs are not
-    OTHERS = "others"  # the control group
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+        from pydantic_core import core_schema
 
-
-class At(StrEnum):
-    """Which edges of the faults an expectation is about."""
-
-    FAILURE = "failure"
-    REPAIR = "repair"
-    ANY = "any"
+        return core_schema.no_info_plain_validator_function(
+            _found, serialization=core_schema.plain_serializer_function_ser_schema(lambda metric: metric.key)
+        )
 
 
-class Bound(StrEnum):
-    """How the limit is meant; the value is the key in a drill file."""
-
-    BELOW = "below"
-    AT_MOST = "at_most"
-    ABOVE = "above"
-    AT_LEAST = "at_least"
-
-    @property
-    def is_upper(self) -> bool:
-        """Whether a larger figure is a worse one."""
-        return self in {Bound.BELOW, Bound.AT_MOST}
+def _found(key: object) -> Metric:
+    """The metric of that key, or itself. ValueError for an unknown one."""
+    if isinstance(key, Metric):
+        return key
+    if not isinstance(key, str) or key not in METRICS:
+        raise ValueError(f"{key!r} is no metric")
+    return METRICS[key]
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """One limit on one metric. ``limit`` is in ns, a count, a share (1.0 = 100 %), a ratio, or 1/0."""
 
-    metric: Metric
+    metric: Annotated[Metric, _InFiles()]
     bound: Bound
     limit: float
     flows: Flows = Flows.ALL
@@ -98,6 +90,12 @@ class Expectation:
             case Slowed.NOT:
                 limit = self.limit
         return self if limit == self.limit else replace(self, limit=limit, written=self.limit)
+
+    @property
+    def over_record(self) -> bool:
+        """Whether flows are counted over the whole record: one that an edge touches is then none of the others."""
+        anywhere = not self.scope.planes  # a flow changes planes in the course of a run
+        return self.metric.over_record and self.edge is At.ANY and self.fault is None and anywhere
 
     @property
     def when(self) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from failover.analysis.budget import Interval, of_statistic
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
-from scenarios.expect.expectation import At, Expectation
+from scenarios.expect.asked import Asked, At
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Figure:
     never: bool = False  # what was expected did not happen at all: no limit is kept
 
 
-def edges_of(expectation: Expectation, metrics: DrillMetrics) -> list[EdgeResult]:
+def edges_of(expectation: Asked, metrics: DrillMetrics) -> list[EdgeResult]:
     """The edges an expectation is about."""
     kinds = {At.FAILURE: {EdgeKind.FAILURE}, At.REPAIR: {EdgeKind.REPAIR}, At.ANY: set(EdgeKind)}[expectation.edge]
     return [e for e in metrics.edges if e.edge.kind in kinds and expectation.fault in {None, *e.edge.faults}]

@@ -8,9 +8,9 @@ from functools import partial
 
 from failover.analysis.budget import around
 from failover.analysis.model import DrillMetrics, Relation, settled_window_ns
+from scenarios.expect.asked import Asked
 from scenarios.expect.choose import FlowAt, chosen_flows, nothing
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
 from scenarios.expect.scope import Scope
@@ -23,7 +23,7 @@ class _Part(Enum):
     AFTER = auto()  # the last part
 
 
-def _goodput(part: _Part, expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _goodput(part: _Part, expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Goodput in percent of that before the first fault, of the NIC and direction that fares worst by the limit."""
     groups: dict[tuple[str, str, str], list[FlowAt]] = {}
     for at in chosen_flows(expectation, metrics):

@@ -8,29 +8,29 @@ from failover.analysis.budget import around
 from failover.analysis.job import Death, JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeResult
 from failover.analysis.placement import Placement
+from scenarios.expect.asked import Asked, At
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.expectation import At, Expectation
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
 from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 
 _NO_JOB = Figure(None, "the run had no job")
-Measure = Callable[[Expectation, DrillMetrics, JobMetrics], Figure]
+Measure = Callable[[Asked, DrillMetrics, JobMetrics], Figure]
 
 
-def _of_job(measure: Measure) -> Callable[[Expectation, DrillMetrics], Figure]:
+def _of_job(measure: Measure) -> Callable[[Asked, DrillMetrics], Figure]:
     return lambda expectation, metrics: _NO_JOB if metrics.job is None else measure(expectation, metrics, metrics.job)
 
 
-def _edges(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> list[tuple[EdgeResult, JobEdge]]:
+def _edges(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> list[tuple[EdgeResult, JobEdge]]:
     chosen = edges_of(expectation, metrics)
     return [(edge, cost) for edge, cost in zip(metrics.edges, job.edges, strict=True) if edge in chosen]
 
 
-def _whole_run(expectation: Expectation) -> bool:
+def _whole_run(expectation: Asked) -> bool:
     return expectation.edge is At.ANY and expectation.fault is None
 
 
-def _iteration_time(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _iteration_time(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """The longest iteration: of the run, or of those under way after the edges chosen."""
     if _whole_run(expectation):
         if not job.iterations:
@@ -50,7 +50,7 @@ def _iteration_time(expectation: Expectation, metrics: DrillMetrics, job: JobMet
     return Figure(cost.longest_ms, said, *around(cost.longest_ms, job.tick_ms), open_ended=cost.unfinished)
 
 
-def _rate(part: Callable[[JobEdge], float], expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _rate(part: Callable[[JobEdge], float], expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """A rate of iterations as a share of that before the edge, %, at the edge where it is least."""
     found = [(edge, cost) for edge, cost in _edges(expectation, metrics, job) if cost.rate_before > 0]
     if not found:
@@ -60,15 +60,15 @@ def _rate(part: Callable[[JobEdge], float], expectation: Expectation, metrics: D
     return Figure(part(cost) / cost.rate_before * 100, said)
 
 
-def _rate_during(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _rate_during(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     return _rate(lambda cost: cost.rate_during, expectation, metrics, job)
 
 
-def _rate_after(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _rate_after(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     return _rate(lambda cost: cost.rate_after, expectation, metrics, job)
 
 
-def _lost_iterations(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _lost_iterations(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """Iterations that the rate before the edges promised and that were not done; those under way do not count."""
     found = _edges(expectation, metrics, job)
     if not found:
@@ -77,7 +77,7 @@ def _lost_iterations(expectation: Expectation, metrics: DrillMetrics, job: JobMe
     return Figure(int(lost), f"{lost:.2f} of them, {found[0][1].rate_before:.4g} iterations/s before")
 
 
-def _lost_samples(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _lost_samples(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """The same in samples."""
     found = _edges(expectation, metrics, job)
     if not job.samples:
@@ -88,19 +88,19 @@ def _lost_samples(expectation: Expectation, metrics: DrillMetrics, job: JobMetri
     return Figure(int(lost * job.samples), f"{lost:.2f} iterations of {job.samples}")
 
 
-def _survives(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _survives(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     if not job.deaths:
         return Figure(1.0, f"{job.queue_pairs} queue pairs, {len(job.iterations)} iterations")
     return Figure(0.0, f"queue pair {job.deaths[0].queue_pair} was given up, and the job with it")
 
 
-def _restarts(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _restarts(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     count = sum(death.restarted_at_ns is not None for death in job.deaths)
     undone = sum(death.undone for death in job.deaths)
     return Figure(count, f"{len(job.deaths)} deaths, {undone} iterations undone")
 
 
-def job_stood_still(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def job_stood_still(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """The longest time from the end of the last iteration before a death to the job's new start, ms.
 
     Of the deaths in the windows of the edges chosen. Without a new start the job stood still to the run's end at least.
@@ -122,17 +122,17 @@ def _stood_still(edge: EdgeResult, death: Death, job: JobMetrics) -> Figure:
     return Figure(figure_ms, said, *around(figure_ms, job.tick_ms))
 
 
-def _wrong(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _wrong(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     return Figure(job.wrong, f"{len(job.iterations)} iterations of {job.ranks} ranks")
 
 
-def _fct_p99(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _fct_p99(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     if not job.messages.count:
         return Figure(None, "no message was completed")
     return Figure(job.messages.p99_ms, f"{job.messages.count} messages", *around(job.messages.p99_ms, job.tick_ms))
 
 
-def _busbw(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _busbw(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """The least bus bandwidth of any collective, by the mean of its times; each time is good to a tick at each end."""
     counted = [span for span in job.spans if span.busbw_bps]
     if not counted:
@@ -143,11 +143,11 @@ def _busbw(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -
     return Figure(worst.busbw_bps, f"{worst.label}: {worst.mean_ms:.5g} ms, {worst.count} times", low, high)
 
 
-def _retransmitted(_expectation: Expectation, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _retransmitted(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     return Figure(job.packets_again, f"of {job.packets} packets")
 
 
-def _placements(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> list[Placement]:
+def _placements(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> list[Placement]:
     """Those that settled after the edges chosen; without any, that of the healthy job: the last before an edge."""
     if _whole_run(expectation):
         return [each for each in job.placements if not each.edges][-1:]
@@ -156,7 +156,7 @@ def _placements(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics
     return [each for each in job.placements if each.edges in numbers]
 
 
-def _link_imbalance(expectation: Expectation, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+def _link_imbalance(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """The largest imbalance of any tier and moment."""
     found = _placements(expectation, metrics, job)
     if not found:
@@ -180,7 +180,7 @@ def _metric(
     measure: Measure,
     *,
     fault: bool = False,
-    sentence: Callable[[Expectation], str] | None = None,
+    sentence: Callable[[Asked], str] | None = None,
 ) -> Metric:
     shape = Shape.YES_NO if unit is Unit.YES else Shape.LIMITS
     needs = Needs(Traffic.JOB, fault=fault)

@@ -10,15 +10,15 @@ from failover.analysis.downtime import Downtime
 from failover.analysis.intervals import between_events, downtime_interval
 from failover.analysis.marks import Mark, Marked
 from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Relation
+from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
 from scenarios.expect.job import job_stood_still
 from scenarios.expect.metric import Metric, Needs, Pauses, Shape, Slowed, Takes, Traffic, Unit
 from scenarios.expect.scope import Scope
 
 
-def _untouched(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _untouched(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Flows with an end or plane in the scope that lost packets, got them late, or died; a pause alone is doubtful."""
     indexes = [metrics.edges.index(edge) for edge in edges_of(expectation, metrics)]
     if not indexes:
@@ -61,7 +61,7 @@ def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:
     return f"{flow.late} packets late" if flow.late and flow.send_gap_ms <= claimed_ms else ""
 
 
-def _job_downtime(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _job_downtime(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Death of a host to the moment at which all its stand-ins were at work, ms, at the takeover where it took longest.
 
     When that moment did not come, the job stood still to the end of the window at least. Of a job of ranks: as that
@@ -84,7 +84,7 @@ def _stood_still(edge: EdgeResult, downtime: Downtime, metrics: DrillMetrics) ->
     return Figure(least_ms, f"{edge.edge.label}: {downtime.reason}", open_ended=True)
 
 
-def _ordered(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _ordered(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """The smallest time between the first events of two kinds that must follow each other, ms; negative when inverted.
 
     All events are heard by one process, so an order that is kept is the one it heard; an inversion shorter than that
@@ -110,11 +110,11 @@ def _order(events: Sequence[Mark], edge: EdgeResult) -> Figure:
     return Figure(gap_ns / 1e6, f"{label}: {', '.join(times)}")
 
 
-def _untouched_text(expectation: Expectation) -> str:
+def _untouched_text(expectation: Asked) -> str:
     return " ".join([", ".join(expectation.scope.words), "untouched", *expectation.when])
 
 
-def _order_text(expectation: Expectation) -> str:
+def _order_text(expectation: Asked) -> str:
     return " ".join(["order", ", ".join(expectation.events), *expectation.when])
 
 

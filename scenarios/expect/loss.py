@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from failover.analysis.model import DrillMetrics
+from scenarios.expect.asked import Asked
 from scenarios.expect.choose import FlowAt, chosen_flows, nothing, whole_record
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.impaired import packets_impaired
 from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
 
 
-def _packets_lost(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _packets_lost(expectation: Asked, metrics: DrillMetrics) -> Figure:
     flows = whole_record(expectation, metrics)
     if flows is not None:
         return _count({flow.name: flow.lost + flow.corrupted for flow in flows}, expectation)
     return _count(_sums(expectation, metrics, lambda at: at.lost), expectation)
 
 
-def _packets_impaired(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _packets_impaired(expectation: Asked, metrics: DrillMetrics) -> Figure:
     flows = whole_record(expectation, metrics)
     if flows is not None:
         counted = _count({flow.name: flow.lost + flow.corrupted + flow.late for flow in flows}, expectation)
@@ -30,36 +30,36 @@ def _packets_impaired(expectation: Expectation, metrics: DrillMetrics) -> Figure
     return packets_impaired(counted, [at.result for at in chosen])
 
 
-def _flows_with_loss(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _flows_with_loss(expectation: Asked, metrics: DrillMetrics) -> Figure:
     flows = whole_record(expectation, metrics)
     if flows is not None:
         return _count({flow.name: int(flow.lost + flow.corrupted > 0) for flow in flows}, expectation)
     return _count(_any(expectation, metrics, lambda at: at.lost > 0), expectation)
 
 
-def _flows_unrecovered(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _flows_unrecovered(expectation: Asked, metrics: DrillMetrics) -> Figure:
     return _count(_any(expectation, metrics, lambda at: at.dead or not at.result.recovered_in_window), expectation)
 
 
-def _queue_pair_deaths(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _queue_pair_deaths(expectation: Asked, metrics: DrillMetrics) -> Figure:
     flows = whole_record(expectation, metrics)
     if flows is not None:
         return _count({flow.name: int(flow.stopped_at_ns is not None) for flow in flows}, expectation)
     return _count(_any(expectation, metrics, lambda at: at.result.stopped_by_error), expectation)
 
 
-def _sums(expectation: Expectation, metrics: DrillMetrics, count: Callable[[FlowAt], int]) -> dict[str, int]:
+def _sums(expectation: Asked, metrics: DrillMetrics, count: Callable[[FlowAt], int]) -> dict[str, int]:
     found: dict[str, int] = {}
     for at in chosen_flows(expectation, metrics):
         found[at.result.name] = found.get(at.result.name, 0) + count(at)
     return found
 
 
-def _any(expectation: Expectation, metrics: DrillMetrics, holds: Callable[[FlowAt], bool]) -> dict[str, int]:
+def _any(expectation: Asked, metrics: DrillMetrics, holds: Callable[[FlowAt], bool]) -> dict[str, int]:
     return {name: int(n > 0) for name, n in _sums(expectation, metrics, lambda at: int(holds(at))).items()}
 
 
-def _count(by_flow: Mapping[str, int], expectation: Expectation) -> Figure:
+def _count(by_flow: Mapping[str, int], expectation: Asked) -> Figure:
     if not by_flow:
         return nothing(expectation)
     worst = max(by_flow, key=lambda name: by_flow[name])
@@ -75,7 +75,7 @@ def _counted(
     key: str,
     summary: str,
     slowed: Slowed,
-    measure: Callable[[Expectation, DrillMetrics], Figure],
+    measure: Callable[[Asked, DrillMetrics], Figure],
     needs: Needs = _NOTHING,
     *,
     over_record: bool = True,

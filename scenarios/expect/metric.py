@@ -8,14 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from pydantic_core.core_schema import CoreSchema
-
-    from scenarios.expect.evidence import Evidence
-    from scenarios.expect.expectation import Expectation
-    from scenarios.expect.figure import Figure
+from scenarios.expect.asked import Asked
+from scenarios.expect.evidence import Evidence
+from scenarios.expect.figure import Figure
 
 
 class Unit(StrEnum):
@@ -98,9 +94,9 @@ class Metric:
     slowed: Slowed
     needs: Needs
     summary: str  # for docs/drills.md; '' where the name says all
-    measure: Callable[[Expectation, Evidence], Figure]
+    measure: Callable[[Asked, Evidence], Figure]
     shape: Shape = Shape.LIMITS
-    sentence: Callable[[Expectation], str] | None = None  # None: name, flows, scope, edge, limit
+    sentence: Callable[[Asked], str] | None = None  # None: name, flows, scope, edge, limit
     over_record: bool = False  # without edge and fault it counts the whole record, not the sum of the edges
 
     @property
@@ -112,23 +108,3 @@ class Metric:
     def by_flow(self) -> bool:
         """Whether it takes ``flows``."""
         return self.takes is Takes.FLOWS
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> CoreSchema:
-        """Write a metric in files as its key."""
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_plain_validator_function(
-            _found, serialization=core_schema.plain_serializer_function_ser_schema(lambda metric: metric.key)
-        )
-
-
-def _found(key: object) -> Metric:
-    """The metric of that key, or itself. ValueError for an unknown one."""
-    from scenarios.expect.metrics import METRICS
-
-    if isinstance(key, Metric):
-        return key
-    if not isinstance(key, str) or key not in METRICS:
-        raise ValueError(f"{key!r} is no metric")
-    return METRICS[key]

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from failover.analysis.budget import of_statistic
 from failover.analysis.model import DrillMetrics
+from scenarios.expect.asked import Asked
 from scenarios.expect.choose import FlowAt, flows_by_edge, no_outage
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.impaired import AtEdge, impaired, receive_gap
 from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
 from scenarios.expect.scope import Scope
 
 
-def _worst_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _worst_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
     if not metrics.edges:
         return _healthy_outage(expectation.scope, metrics)
     chosen = [at for found in flows_by_edge(expectation, metrics).values() for at in found]
@@ -47,7 +47,7 @@ def _outage_evidence(at: FlowAt) -> str:
     return f"{at.label}: {at.lost} packets, by timestamps {at.result.outage_tbm_ms:.3g} ms{back}"
 
 
-def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _outage_p95(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """The 95th percentile at the edge where it is worst; flows that never came back are longer than all others."""
     by_edge = flows_by_edge(expectation, metrics)
     if not by_edge:
@@ -55,7 +55,7 @@ def _outage_p95(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return _of_worst_edge(by_edge, _p95)
 
 
-def _median_outage(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _median_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
     by_edge = flows_by_edge(expectation, metrics)
     if not by_edge:
         return no_outage(expectation, metrics)
@@ -88,10 +88,10 @@ def _of_worst_edge(
     return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", low, high, open_ended)
 
 
-def _longest(measure: Callable[[Sequence[AtEdge], float], Figure]) -> Callable[[Expectation, DrillMetrics], Figure]:
+def _longest(measure: Callable[[Sequence[AtEdge], float], Figure]) -> Callable[[Asked, DrillMetrics], Figure]:
     """A figure of the flow that fares worst, of those that may have an outage."""
 
-    def found(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+    def found(expectation: Asked, metrics: DrillMetrics) -> Figure:
         chosen = [at for flows in flows_by_edge(expectation, metrics).values() for at in flows]
         if not chosen:
             return no_outage(expectation, metrics)
@@ -105,9 +105,7 @@ _PERIOD = Needs(period=True, pauses=Pauses.BLIND)
 _LATE = Needs(fault=True, period=True, pauses=Pauses.BLIND)
 
 
-def _outage(
-    key: str, summary: str, measure: Callable[[Expectation, DrillMetrics], Figure], needs: Needs = _PERIOD
-) -> Metric:
+def _outage(key: str, summary: str, measure: Callable[[Asked, DrillMetrics], Figure], needs: Needs = _PERIOD) -> Metric:
     return Metric(key, Unit.MS, Takes.FLOWS, Slowed.STRETCHED, needs, summary, from_metrics(measure))
 
 

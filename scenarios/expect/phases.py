@@ -9,13 +9,13 @@ from failover.analysis import phases
 from failover.analysis.budget import of_statistic
 from failover.analysis.intervals import phase_interval
 from failover.analysis.model import DrillMetrics, EdgeResult, Phase
+from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
 from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Traffic, Unit
 
 
-def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Asked, metrics: DrillMetrics) -> Figure:
     """A phase of the edge where it took longest, ms; a fault that nobody noticed took longer than any that was.
 
     ``unseen``: whether a phase that did not happen at an edge took longer than can be told, rather than was not due.
@@ -45,7 +45,7 @@ def _never(_edge: EdgeResult) -> bool:
     return False
 
 
-def _recover(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _recover(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Recovery, which has an end only when every flow came back, and is none when no flow lost anything."""
     edges = edges_of(expectation, metrics)
     lost = [edge for edge in edges if edge.flows_unrecovered or edge.flows_died]
@@ -59,7 +59,7 @@ def _recover(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return _phase("recover", _never, expectation, metrics)
 
 
-def _lab_converged(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _lab_converged(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Injection to the last change of a protocol's state anywhere in the lab, ms, at the edge where it took longest.
 
     Without the validation time of quiet after it the lab had not converged: it took longer than the window.
@@ -80,7 +80,7 @@ def _converged(edge: EdgeResult, metrics: DrillMetrics) -> Figure:
 def _timed(
     key: str,
     summary: str,
-    measure: Callable[[Expectation, DrillMetrics], Figure],
+    measure: Callable[[Asked, DrillMetrics], Figure],
     *,
     time: str = "",
     pauses: Pauses = Pauses.RIGHT,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from failover.analysis.budget import around
 from failover.analysis.model import DrillMetrics
 from failover.analysis.ports import NicBalance
+from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Traffic, Unit
 
 _NO_SAMPLES = Figure(None, "no port was sampled")
 
 
-def _queue_p99(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _queue_p99(_expectation: Asked, metrics: DrillMetrics) -> Figure:
     """The 99th percentile of the readings of a port's queue, ms at its rate, at the port where it is longest."""
     if metrics.ports is None or not metrics.ports.ports:
         return _NO_SAMPLES
@@ -22,7 +22,7 @@ def _queue_p99(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return Figure(worst.queue_p99_ms, f"{worst.port}: {worst.readings} readings", *within)
 
 
-def _queue_worst(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _queue_worst(_expectation: Asked, metrics: DrillMetrics) -> Figure:
     """The longest queue that was read, ms at its port's rate; between two readings it may have been longer.
 
     A queue drains by 1 ms in 1 ms: what it was before a reading is less than the reading and the time up to it.
@@ -35,7 +35,7 @@ def _queue_worst(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return Figure(worst.queue_max_ms, evidence, worst.queue_max_ms, worst.queue_max_ms + metrics.ports.longest_pause_ms)
 
 
-def _port_imbalance(_expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _port_imbalance(_expectation: Asked, metrics: DrillMetrics) -> Figure:
     """The busiest port towards a NIC over the least busy one, for the NIC where they differ most."""
     balance = metrics.ports.balance if metrics.ports is not None else ()
     if not balance:

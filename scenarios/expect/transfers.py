@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from failover.analysis.budget import of_statistic
 from failover.analysis.model import DrillMetrics
 from failover.analysis.transfers import Fate, Transfer, interval_of
+from scenarios.expect.asked import Asked
 from scenarios.expect.choose import chosen_flows, nothing, whole_record
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
 
@@ -34,7 +34,7 @@ class _Chosen:
         return f"{self.label} lacks {found.packets - found.received} of {found.packets} packets"
 
 
-def _chosen(expectation: Expectation, metrics: DrillMetrics) -> Iterator[_Chosen]:
+def _chosen(expectation: Asked, metrics: DrillMetrics) -> Iterator[_Chosen]:
     """Those of the flows chosen; over the whole record, or those that count for the edges chosen."""
     if metrics.transfers is None:
         return
@@ -49,7 +49,7 @@ def _chosen(expectation: Expectation, metrics: DrillMetrics) -> Iterator[_Chosen
             yield _Chosen(wanted[transfer.flow, transfer.edge], transfer)
 
 
-def _transfer_time(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _transfer_time(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """The longest; one that lacks a packet has no end, as nothing is sent again."""
     ended = [each for each in _chosen(expectation, metrics) if each.transfer.fate is not Fate.UNFINISHED]
     if not ended:
@@ -64,7 +64,7 @@ def _transfer_time(expectation: Expectation, metrics: DrillMetrics) -> Figure:
     return Figure(longest_ms, f"{longest.label}, of {len(ended)}", *of_statistic(intervals, max))
 
 
-def _incomplete(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _incomplete(expectation: Asked, metrics: DrillMetrics) -> Figure:
     ended = [each for each in _chosen(expectation, metrics) if each.transfer.fate is not Fate.UNFINISHED]
     if not ended:
         return nothing(expectation)
@@ -78,7 +78,7 @@ def _of_transfers(
     unit: Unit,
     slowed: Slowed,
     summary: str,
-    measure: Callable[[Expectation, DrillMetrics], Figure],
+    measure: Callable[[Asked, DrillMetrics], Figure],
 ) -> Metric:
     needs = Needs(transfers=True, sending=unit is Unit.MS)
     return Metric(key, unit, Takes.FLOWS, slowed, needs, summary, from_metrics(measure), over_record=True)

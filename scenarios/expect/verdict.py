@@ -13,8 +13,9 @@ from typing import Protocol
 
 from failover.analysis.model import DrillMetrics
 from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
+from scenarios.expect.asked import Bound, Flows
 from scenarios.expect.evidence import Evidence, RunFacts
-from scenarios.expect.expectation import Bound, Expectation, Flows
+from scenarios.expect.expectation import Expectation
 from scenarios.expect.job import WRONG_RESULTS
 from scenarios.expect.loss import PACKETS_LOST
 from scenarios.expect.metric import Shape, Unit

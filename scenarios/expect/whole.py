@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failover.analysis.model import DrillMetrics
+from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import Evidence, from_metrics
-from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 
 
-def _noise_floor(expectation: Expectation, metrics: DrillMetrics) -> Figure:
+def _noise_floor(expectation: Asked, metrics: DrillMetrics) -> Figure:
     noise = metrics.noise
     return Figure(
         noise.noise_floor_ms, f"{noise.window_s:.3g} s of traffic, sender gaps up to {noise.send_gap_max_ms:.3g} ms"
     )
 
 
-def _state_restored(_expectation: Expectation, evidence: Evidence) -> Figure:
+def _state_restored(_expectation: Asked, evidence: Evidence) -> Figure:
     differences = evidence.facts.state_differences
     if differences is None:
         return Figure(None, "the state before and after was not compared")
@@ -30,7 +30,7 @@ def first_of(found: Sequence[str]) -> str:
     return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else found[0]
 
 
-def _restored_text(expectation: Expectation) -> str:
+def _restored_text(expectation: Asked) -> str:
     return "state restored" if expectation.limit else "state not restored"
 
 

@@ -16,9 +16,10 @@ from failover.analysis.job import JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
 from failover.analysis.ports import PortMetrics, PortResult
 from results.verdict import Check, Outcome, at_least, at_most
+from scenarios.expect.asked import At, Bound
 from scenarios.expect.evidence import Evidence as Run
 from scenarios.expect.evidence import RunFacts
-from scenarios.expect.expectation import At, Bound, Expectation
+from scenarios.expect.expectation import Expectation
 from scenarios.expect.outage import WORST_OUTAGE
 from scenarios.expect.verdict import judge_expectation
 from scenarios.paper.path_figures import PathFigures

@@ -32,7 +32,7 @@ from scenarios.drill.schema import (
     WorkloadSection,
     expectation_model,
 )
-from scenarios.expect.expectation import At, Bound, Flows
+from scenarios.expect.asked import At, Bound, Flows
 from scenarios.expect.metric import Metric, Shape, Takes, Unit
 from scenarios.expect.metrics import METRICS
 from testbed.files.document import parse

@@ -30,7 +30,7 @@ from failover.faults import (
 from scenarios.drill import catalogue
 from scenarios.drill.load import drill_from, load_drill
 from scenarios.drill.model import Drill, Profile
-from scenarios.expect.expectation import At, Bound, Flows
+from scenarios.expect.asked import At, Bound, Flows
 from scenarios.expect.outage import WORST_OUTAGE
 from testbed.errors import InputError
 from testbed.files.document import parse

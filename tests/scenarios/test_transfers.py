@@ -10,8 +10,9 @@ from failover.analysis.model import DrillMetrics
 from scenarios.drill.catalogue import load
 from scenarios.drill.model import Workload
 from scenarios.drill.workload import flows_of
+from scenarios.expect.asked import At, Bound, Flows
 from scenarios.expect.evidence import Evidence, RunFacts
-from scenarios.expect.expectation import At, Bound, Expectation, Flows
+from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure
 from scenarios.expect.metric import Pauses
 from scenarios.expect.metrics import METRICS

@@ -1,7 +1,8 @@
 """One RoCEv2 packet of a reliable connection at a time: RDMA WRITE, acknowledgement, CNP, as bytes and back.
 
 Layouts: IBTA vol. 1, 9.2 (BTH), 9.3.3 (RETH), 9.3.5 (AETH), 9.3.6 (ImmDt), annex A17 (RoCEv2, with A17.9.3 CNP).
-``traffic.rc.frames`` does the same for whole batches; this module is plain, and what the other is held against.
+``traffic.rc.outgoing`` and ``traffic.rc.incoming`` do the same for whole batches; this module is plain, and what they
+are held against.
 """
 
 from __future__ import annotations

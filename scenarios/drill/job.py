@@ -5,11 +5,11 @@ Changes when a drill can say something more of its job. What a job is, is in ``t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from testbed.errors import InputError
-from testbed.fabric.model import Fabric
+from testbed.fabric.model import Fabric, Nic
 from traffic.collectives.places import CrossRail
 from traffic.collectives.program import Send
 from traffic.congestion.control import Parameters
@@ -211,7 +211,7 @@ def _laid_out(job: Job, fabric: Fabric) -> LaidOut:
 
 
 def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueuePair]:
-    """Those of every pair of ranks that talk over the network, ``queue_pairs`` for each."""
+    """Those of every pair of ranks that talk over the network, ``queue_pairs`` for each; then as many for grants."""
     nics = {(nic.host, nic.rail): nic for nic in fabric.nics}
     places = laid_out.places
     wanted = dict.fromkeys(
@@ -220,10 +220,27 @@ def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueueP
         for op in program.ops
         if isinstance(op, Send) and op.rail is not None
     )
-    check_number(len(wanted) * job.queue_pairs)
+    granted = _granted(wanted) if job.congestion.admission(_scale(job, fabric), job.path_mtu) is not None else {}
+    check_number((len(wanted) + len(granted)) * job.queue_pairs)
     flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count)
     for source, target, rail in wanted:
         src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)
-        pps = max(link.rate_bps for link in src.links) / job.slower / (8 * wire_bytes(job.path_mtu))
         for k in range(job.queue_pairs):
-            yield QueuePair(flows.between(src, dst, k, pps), source, target, rail)
+            yield QueuePair(flows.between(src, dst, k, _pps(job, src)), source, target, rail)
+    for (source, target), rail in granted.items():
+        src, dst = fabric.nic(places[target].nic), nics[places[source].host, rail]
+        for k in range(job.queue_pairs, 2 * job.queue_pairs):
+            yield QueuePair(flows.between(src, dst, k, _pps(job, src)), target, source, src.rail, grants=True)
+
+
+def _granted(wanted: Iterable[tuple[int, int, int]]) -> dict[tuple[int, int], int]:
+    """The pairs of ranks, source and target, and the first of the rails that messages leave by."""
+    rails: dict[tuple[int, int], int] = {}
+    for source, target, rail in wanted:
+        rails.setdefault((source, target), rail)
+    return rails
+
+
+def _pps(job: Job, nic: Nic) -> float:
+    """Packets per second that the fastest port of a NIC carries."""
+    return max(link.rate_bps for link in nic.links) / job.slower / (8 * wire_bytes(job.path_mtu))

@@ -59,6 +59,7 @@ class LabJob(LabQueuePairs):
         self._ack_sports = {flow.id: flow.ack_sport for flow in self.flows}
         self._told: dict[int, int] = {}  # by connection: the port that the workers were told last
         self._nic_of_lag = {(nic.host, nic.lag): nic.name for nic in lab.fabric.nics}
+        self._carrying = [flow for flow, pair in zip(self.flows, plan.queue_pairs, strict=True) if not pair.grants]
         self._placements: list[Placement] = []
         tells = lab.fabric.spec.path_control.chosen.agent is not None  # else ToRs tell hosts nothing
         follows = CHOICES[source_ports].follows_ecmp and tells
@@ -104,7 +105,7 @@ class LabJob(LabQueuePairs):
     async def look(self, when: str, edges: int) -> None:
         """Note which links each queue pair crosses now, by the true paths; asks kernels, sends nothing."""
         at_ns, ways = now_ns(), []
-        for flow in self.flows:
+        for flow in self._carrying:
             path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, self._sports[flow.id]))
             ways.append(Way(flow.id, flow.name, path.links, path.dropped))
             await asyncio.sleep(0)  # the control plane gets its turn

@@ -7,6 +7,7 @@ a message that is not awaited yet, also of later iterations, is kept until it is
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -31,6 +32,9 @@ __all__ = ["Post", "RankMachine", "Timed"]
 
 _NEVER = -1
 
+Wanted = Callable[[int, int, int, tuple[int, int], int], None]
+"""A receive has a place for its message: peer, tag as on the wire, bytes, iteration and operation, now."""
+
 
 @dataclass(frozen=True, slots=True)
 class Post:
@@ -50,9 +54,10 @@ class Post:
 class RankMachine:
     """One rank: its buffers, what of its program is done, and what has arrived."""
 
-    def __init__(self, program: Program, first: int = 0) -> None:
-        """``first``: the iteration that it will begin with, or a later one."""
+    def __init__(self, program: Program, first: int = 0, wanted: Wanted | None = None) -> None:
+        """``first``: the iteration that it will begin with, or a later one. ``wanted`` is told of every receive."""
         self.program = program
+        self._wanted = wanted
         self.iteration = first  # that runs or, when idle, that ran last
         self.idle = True
         self._timed: list[Timed] = []
@@ -160,6 +165,7 @@ class RankMachine:
                 posts.append(self._post(op))
             elif isinstance(op, Receive):
                 self._awaited.add(op.id)
+                self._want(op, now_ns)
                 message = self._inbox.get((self.iteration, op.peer, op.tag))
                 if message is not None and not message.missing:
                     self._take(op)
@@ -173,6 +179,11 @@ class RankMachine:
     def _post(self, op: Send) -> Post:
         tag = wire_tag(self.iteration, op.tag, self.program.tags)
         return Post(op.id, op.peer, tag, op.piece.size_bytes, op.rail, self._content(op.piece))
+
+    def _want(self, op: Receive, now_ns: int) -> None:
+        if self._wanted is not None:
+            tag = wire_tag(self.iteration, op.tag, self.program.tags)
+            self._wanted(op.peer, tag, op.piece.size_bytes, (self.iteration, op.id), now_ns)
 
     def _spend(self, op: Spend, now_ns: int) -> None:
         end = max(now_ns, self._stream_free.get(op.stream, now_ns)) + op.ns

@@ -4,32 +4,34 @@ As Meta runs with DCQCN off (Gangidi et al., RDMA over Ethernet for Distributed 
 2024, section 5): NCCL's receiver sends a clear-to-send for each buffer that it has free, the sender writes only into
 those. What is on its way to a receiver at any time is at most its buffers, and so is what can queue for it anywhere.
 
-Both ends know their messages (a collective's tags), so nothing asks: a receiver grants what it expects. All that has
-to be carried is ``Grant``, from receiver to sender: the message's tag and how many more of its bytes may be sent.
-Each must arrive once, in any order: an RDMA WRITE with immediate on a reliable connection does that. A message larger
-than a slice is granted slice by slice, messages in turn. Grants go ahead of data in Meta's network; here they share
-the way back with ACKs. What a peer was granted and never sends stays granted: its queue pair has failed, and the job
-with it.
+Both ends know their messages (a collective's tags), so nothing asks: a receiver grants what it waits for. All that has
+to be carried is ``Grant``, from receiver to sender: the message's tag and how many of its bytes may have been sent. As
+that is a sum, grants may come in any order and twice, but each must come: an RDMA WRITE with immediate on a reliable
+connection does that. A message larger than a slice is granted slice by slice, messages in turn. Grants go ahead of data
+in Meta's network; here they share the way back with ACKs. What a peer was granted and never sends stays granted: its
+queue pair has failed, and the job with it.
+
+A peer may have been granted what it cannot send yet, because it waits for others that wait for grants. So one slice is
+kept for the message that comes first in the order in which operations could be done one by one: all before it is done,
+so nothing holds it up but a grant, and as that is so of the first message of the whole job, the job always goes on.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
-from traffic.congestion.constant import Constant
-from traffic.congestion.control import Parameters
-from traffic.congestion.scale import Scale
+from traffic.rc.ranges import Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A clear-to-send: ``peer`` may send ``size_bytes`` more of the message ``tag``."""
+    """A clear-to-send: ``peer`` may have sent the message ``tag`` up to that byte."""
 
     peer: int
     tag: int
-    size_bytes: int
+    up_to: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,71 +44,78 @@ class Part:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionParameters(Parameters):
-    """``limit_bytes``: granted by one receiver and not yet arrived, at most; ``slice_bytes``: of one grant, at most."""
-
-    limit_bytes: int
-    slice_bytes: int
-
-    def control(self, line_rate_bps: float, scale: Scale) -> Constant:
-        """What may be sent is sent at line rate."""
-        return Constant(line_rate_bps)
-
-    def receiver(self, scale: Scale) -> AdmissionReceiver:
-        """What admits at one receiving NIC."""
-        return AdmissionReceiver(max(scale.bytes_(self.limit_bytes), 1), max(scale.bytes_(self.slice_bytes), 1))
-
-    def problems(self, real_rate_bps: float) -> Iterator[tuple[str, str]]:
-        """Nothing admitted, or more with one grant than all together."""
-        if self.limit_bytes <= 0:
-            yield "limit_bytes", f"{self.limit_bytes} bytes admit nothing; write more, such as 4 MB"
-        if self.slice_bytes <= 0:
-            yield "slice_bytes", f"{self.slice_bytes} bytes grant nothing; write more, such as 512 KB"
-        elif self.slice_bytes > self.limit_bytes > 0:
-            yield "slice_bytes", f"{self.slice_bytes} bytes are above the limit of {self.limit_bytes}; write less"
+Place = tuple[int, int]
+"""Of a message among all that a receiver ever waits for: its iteration, and its operation in there."""
 
 
 class _Expected:
-    __slots__ = ("granted", "peer", "size_bytes", "tag")
+    __slots__ = ("arrived", "granted", "peer", "received_bytes", "size_bytes", "tag")
 
     def __init__(self, peer: int, tag: int, size_bytes: int) -> None:
-        self.peer, self.tag, self.size_bytes, self.granted = peer, tag, size_bytes, 0
+        self.peer, self.tag, self.size_bytes = peer, tag, size_bytes
+        self.granted = self.received_bytes = 0
+        self.arrived = Ranges()
 
 
 class AdmissionReceiver:
-    """Who may send to one NIC, and how much."""
+    """Who may send to one rank, and how much."""
 
     def __init__(self, limit_bytes: int, slice_bytes: int) -> None:
-        self._free_bytes = limit_bytes
-        self._slice_bytes = min(slice_bytes, limit_bytes)
-        self._waiting: deque[_Expected] = deque()
+        """``slice_bytes`` at most ``limit_bytes``."""
+        self._slice_bytes = slice_bytes
+        self._free_bytes = limit_bytes - slice_bytes  # for whose turn it is; a slice is kept for the first message
+        self._turns: deque[_Expected] = deque()  # not granted whole
+        self._expected: dict[tuple[int, int], _Expected] = {}  # not there whole; by peer and tag
+        self._order: list[tuple[Place, int, int]] = []  # heap: place, peer, tag; those that are there too
 
-    def expect(self, peer: int, tag: int, size_bytes: int) -> None:
+    def expect(self, peer: int, tag: int, size_bytes: int, place: Place) -> None:
         """A message of that size is wanted from ``peer``; its buffer is there. ``tag`` is unique at that peer."""
-        self._waiting.append(_Expected(peer, tag, size_bytes))
+        message = self._expected[peer, tag] = _Expected(peer, tag, size_bytes)
+        self._turns.append(message)
+        heappush(self._order, (place, peer, tag))
 
-    def on_received(self, bytes_: int) -> None:
-        """That many granted bytes arrived, each counted once, whatever their message: room for others."""
-        self._free_bytes += bytes_
+    def on_received(self, peer: int, tag: int, offset: int, size_bytes: int) -> None:
+        """Bytes of a message arrived: room for others. What was there before changes nothing."""
+        message = self._expected.get((peer, tag))
+        if message is None:
+            return
+        new = sum(stop - start for start, stop in message.arrived.add(offset, offset + size_bytes))
+        message.received_bytes += new
+        self._free_bytes += new
+        if message.received_bytes == message.size_bytes:
+            del self._expected[peer, tag]
 
     def next_grant(self) -> Grant | None:
         """The grant to send now, None when there is no room for one; call until then after either of the above.
 
         A slice is granted whole, so that no grant is of a few bytes.
         """
-        if not self._waiting:
+        first = self._first()
+        if first is not None and first.granted == first.received_bytes < first.size_bytes:
+            self._turns.remove(first)
+            return self._grant(first, self._slice_of(first))
+        if not self._turns or (size := self._slice_of(self._turns[0])) > self._free_bytes:
             return None
-        message = self._waiting[0]
-        size = min(self._slice_bytes, message.size_bytes - message.granted)
-        if size > self._free_bytes:
-            return None
-        self._waiting.popleft()
-        self._free_bytes -= size
-        message.granted += size
+        return self._grant(self._turns.popleft(), size)
+
+    def _slice_of(self, message: _Expected) -> int:
+        return min(self._slice_bytes, message.size_bytes - message.granted)
+
+    def _grant(self, message: _Expected, size_bytes: int) -> Grant:
+        self._free_bytes -= size_bytes
+        message.granted += size_bytes
         if message.granted < message.size_bytes:
-            self._waiting.append(message)
-        return Grant(message.peer, message.tag, size)
+            self._turns.append(message)
+        return Grant(message.peer, message.tag, message.granted)
+
+    def _first(self) -> _Expected | None:
+        """Of those that are not there whole, the one before all others."""
+        while self._order:
+            _, peer, tag = self._order[0]
+            if (peer, tag) in self._expected:
+                return self._expected[peer, tag]
+            heappop(self._order)
+        return None
 
 
 class _Message:
@@ -129,10 +138,10 @@ class AdmissionSender:
         message.size_bytes = size_bytes
         return self._take(peer, tag, message)
 
-    def on_grant(self, peer: int, tag: int, size_bytes: int) -> Part | None:
-        """``peer`` granted that much more of a message; what may be sent now because of it."""
+    def on_grant(self, peer: int, tag: int, up_to: int) -> Part | None:
+        """``peer`` granted a message up to that byte; what may be sent now because of it."""
         message = self._messages.setdefault((peer, tag), _Message())
-        message.granted += size_bytes
+        message.granted = max(message.granted, up_to)
         return self._take(peer, tag, message)
 
     def _take(self, peer: int, tag: int, message: _Message) -> Part | None:

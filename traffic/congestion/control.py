@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from traffic.congestion.admission import AdmissionReceiver
 from traffic.congestion.notifier import Notifier
 from traffic.congestion.scale import Scale
 
@@ -52,6 +53,10 @@ class Parameters(ABC):
 
     def notifier(self, scale: Scale) -> Notifier | None:
         """The receiving end's part for one queue pair; None: it sends no CNPs."""
+        return None
+
+    def admission(self, scale: Scale, path_mtu: int) -> AdmissionReceiver | None:
+        """What admits at one receiving rank, in whole packets; None: whoever has something to send sends it."""
         return None
 
     def problems(self, real_rate_bps: float) -> Iterator[tuple[str, str]]:

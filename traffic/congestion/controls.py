@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from testbed.entries import Registry
-from traffic.congestion.admission import AdmissionParameters
 from traffic.congestion.constant import ConstantParameters
 from traffic.congestion.control import CongestionControl, Parameters
 from traffic.congestion.dcqcn import DcqcnParameters
+from traffic.congestion.granted import AdmissionParameters
 from traffic.congestion.scale import Scale
 from traffic.congestion.sets import LINE_RATE, NCCL_4MB, SIMAI_200G, SWIFT_2020, ParameterSet
 from traffic.congestion.swift import SwiftParameters
@@ -23,7 +23,6 @@ class ControlKind:
     parameters: type[Parameters]
     usual: ParameterSet
     marked: bool  # it does nothing unless switches mark
-    granted: bool = False  # receivers send grants, which the engine of jobs does not carry
 
     def make(self, line_rate_bps: float, scale: Scale, parameters: Parameters) -> CongestionControl:
         """The control of one queue pair behind a lab's port of ``line_rate_bps``; ``parameters`` are real links'."""
@@ -38,12 +37,7 @@ CONTROLS = Registry(
         ControlKind("dcqcn", "marks become CNPs, which cut the rate (SIGCOMM 2015)", DcqcnParameters, SIMAI_200G, True),
         ControlKind("swift", "the delay is held at a target (SIGCOMM 2020)", SwiftParameters, SWIFT_2020, False),
         ControlKind(
-            "receiver-driven",
-            "receivers grant what may be on its way (Meta)",
-            AdmissionParameters,
-            NCCL_4MB,
-            False,
-            True,
+            "receiver-driven", "receivers grant what may be on its way (Meta)", AdmissionParameters, NCCL_4MB, False
         ),
     ],
     of=ControlKind,

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from testbed.entries import Registry
 from testbed.fabric.marking import Marker
-from traffic.congestion.admission import AdmissionParameters
 from traffic.congestion.constant import ConstantParameters
 from traffic.congestion.control import Parameters
 from traffic.congestion.dcqcn import DcqcnParameters
+from traffic.congestion.granted import AdmissionParameters
 from traffic.congestion.scale import Scale
 from traffic.congestion.swift import SwiftParameters
 

@@ -58,9 +58,6 @@ def written(given: Plain, real_rate_bps: float, marker: Marker | None) -> tuple[
     values, problems = _changed(base.values, {word: value for word, value in wanted.items() if word != _USE})
     kind = CONTROLS[base.control]
     found = [*problems, *_wrong(values, real_rate_bps)] if not problems else list(problems)
-    if kind.granted:
-        carried = ", ".join(one.name for one in CONTROLS.values() if not one.granted)
-        found.append(((), f"{base.name} needs grants, which jobs do not carry; write one of {carried}"))
     if kind.marked and marker is None:
         found.append(((), f"{base.name} waits for marks and no switch marks; write {_ecn(base)} in the topology"))
     return Chosen(kind, base, values, tuple(word for word in wanted if word != _USE)), tuple(found)

@@ -6,23 +6,25 @@ Changes when something more follows from what arrives, from time that passes or 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from heapq import heappop, heappush
 from typing import Protocol
 
 from traffic.collectives.rank import Post, Timed
 from traffic.flow import requester_qpn, responder_qpn
 from traffic.messages import QpError
+from traffic.rc.inbox import Written
 from traffic.rc.requester import Run
 from traffic.rc.responder import Reply
 from traffic.rc.work import Completion, Status
-from traffic.rdma.choices import MESSAGE_CHOICES
-from traffic.rdma.connection import TAG_SHIFT, Connection
+from traffic.rdma.connection import TAG_SHIFT, Connection, connections, key
 from traffic.rdma.egress import Outlet
+from traffic.rdma.granting import Granting
 from traffic.rdma.ranks import Ranks
 from traffic.rdma.receiver import Arriving, Receiver
-from traffic.rdma.sender import Part, Sender
-from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Life
+from traffic.rdma.sender import Part, Sender, Words
+from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Life, QueuePair
 
 
 class Wire(Protocol):
@@ -68,8 +70,10 @@ class Carrier:
         ]
         self._by_qpn = {requester_qpn(sender.pair.flow.id, life.number): sender for sender in self.senders}
         self.receiver_of = {responder_qpn(each.pair.flow.id, life.number): each for each in self.receivers}
-        self.ranks = Ranks(setup.programs, self._leave, timed, life.iteration)
-        self._connections = dict(_connections(setup, self.senders))
+        self._connections = connections(setup, self.senders)
+        self._granting = self._admits(setup)
+        wanted = None if self._granting is None else self._granting.wanted
+        self.ranks = Ranks(setup.programs, self._leave, timed, life.iteration, wanted)
         self._outlets = {
             nic: tuple(Outlet[Sender](rate, setup.transport.path_mtu) for rate in rates)
             for nic, rates in setup.port_rate_bps.items()
@@ -130,10 +134,8 @@ class Carrier:
         if answer.invalid is not None:
             self._charge(receiver, self._wire.invalid(receiver, answer.invalid), now_ns)
         self._arm(receiver)
-        pair = receiver.pair
         for written in answer.written:
-            tag, offset = written.address >> TAG_SHIFT, written.address & ((1 << TAG_SHIFT) - 1)
-            self.ranks.arrived(pair.target, pair.source, tag, offset, written.words, now_ns)
+            self._written(receiver.pair, written, now_ns)
         return True
 
     def on_ack(self, qpn: int, psn24: int, now_ns: int) -> None:
@@ -181,14 +183,44 @@ class Carrier:
 
     def _leave(self, number: int, rank: int, post: Post, now_ns: int) -> int:
         """Post a message of a rank to the connection it belongs to."""
-        connection = self._connections[rank, post.peer, post.rail]
-        if not connection.usable:
+        hand = partial(self._post, self._connections[rank, post.peer, post.rail, False])
+        if self._granting is None:
+            return hand(number, post.tag, post.size_bytes, post.words, now_ns, 0)
+        self._granting.leave(number, rank, post, hand, now_ns)
+        return 1
+
+    def _post(
+        self, to: Connection, number: int, tag: int, size_bytes: int, words: Words, now_ns: int, start: int
+    ) -> int:
+        """So much of a message, from byte ``start`` on; how many work requests it is."""
+        if not to.usable:
             return 1  # the job is dead or dying; it is never acknowledged
-        used = connection.post(number, post.tag, post.size_bytes, post.words, now_ns)
+        used = to.post(number, tag, size_bytes, words, now_ns, start)
         for sender in used:
             if sender.sendable:
                 self._outlet(sender).add(sender, now_ns)
         return len(used)
+
+    def _admits(self, setup: JobSetup) -> Granting | None:
+        """Clear-to-sends, where the job's receivers admit what comes."""
+        if setup.control.admission(setup.scale, setup.transport.path_mtu) is None:
+            return None
+        grants = {
+            (target, source): partial(self._post, connection)
+            for (source, target, _, grants), connection in self._connections.items()
+            if grants
+        }
+        return Granting(setup, grants)
+
+    def _written(self, pair: QueuePair, written: Written, now_ns: int) -> None:
+        """Packets are in memory here: of a message, or a grant."""
+        tag, offset = written.address >> TAG_SHIFT, written.address & ((1 << TAG_SHIFT) - 1)
+        if pair.grants and self._granting is not None:
+            self._granting.granted((pair.target, pair.source), tag, written.words, now_ns)
+            return
+        self.ranks.arrived(pair.target, pair.source, tag, offset, written.words, now_ns)
+        if self._granting is not None:
+            self._granting.arrived((pair.source, pair.target), tag, offset, written.size_bytes, now_ns)
 
     def _heard(self, qpn: int, hear: Callable[[Sender], list[tuple[Part, Completion]]], now_ns: int) -> None:
         sender = self._by_qpn.get(qpn)
@@ -199,8 +231,11 @@ class Carrier:
         """Work requests ended; more may be sent now."""
         for part, completion in done:
             if completion.status is Status.SUCCESS:
-                self._completed(sender, completion)
-                self.ranks.acknowledged(part.post, now_ns)
+                granting = self._granting
+                whole = completion if granting is None else granting.acknowledged(part.post, completion)
+                if whole is not None:
+                    self._completed(sender, whole)
+                    self.ranks.acknowledged(part.post, now_ns)
         if sender.died_at_ns == now_ns and done and done[0][1].status is not Status.SUCCESS:
             self._gave_up(sender, done, now_ns)
         if sender.sendable:
@@ -210,7 +245,7 @@ class Carrier:
     def _gave_up(self, sender: Sender, done: Sequence[tuple[Part, Completion]], now_ns: int) -> None:
         """A queue pair is dead: the others of its connection take over, or the job dies."""
         pair = sender.pair
-        connection = self._connections[pair.source, pair.target, pair.rail]
+        connection = self._connections[key(pair)]
         if connection.usable and done[0][1].status is Status.RETRY_EXCEEDED:
             self._died(FailedOver(pair.flow.id, now_ns, len(done)))
             for part, completion in done:
@@ -262,15 +297,3 @@ class Carrier:
 def _rate(setup: JobSetup, nic: str) -> int:
     """What a queue pair of that NIC can send at most: the rate of one port."""
     return max(setup.port_rate_bps[nic])
-
-
-def _connections(
-    setup: JobSetup, senders: Sequence[Sender]
-) -> Iterator[tuple[tuple[int, int, int | None], Connection]]:
-    """By source, target and rail of the NIC that it leaves by."""
-    of: dict[tuple[int, int, int | None], list[Sender]] = {}
-    for sender in senders:
-        of.setdefault((sender.pair.source, sender.pair.target, sender.pair.rail), []).append(sender)
-    for key, queue_pairs in of.items():
-        choice = MESSAGE_CHOICES[setup.choice]
-        yield key, Connection(queue_pairs, choice, setup.split, setup.transport.path_mtu, failover=setup.failover)

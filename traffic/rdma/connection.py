@@ -10,13 +10,14 @@ and the receiver takes each byte once. A dead queue pair stays dead (NCCL_IB_RES
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from traffic.qp import QpState
 from traffic.rc.work import WorkRequest
-from traffic.rdma.choices import MessageChoice
+from traffic.rdma.choices import MESSAGE_CHOICES, MessageChoice
 from traffic.rdma.sender import Part, Sender, Words
+from traffic.rdma.setup import JobSetup, QueuePair
 
 TAG_SHIFT = 32
 """A message lies at its tag in the receiver's memory: address = tag << 32 | offset."""
@@ -66,14 +67,18 @@ class Connection:
     def _live(self) -> list[Sender]:
         return [sender for sender in self.senders if sender.requester.state is QpState.READY]
 
-    def post(self, post: int, tag: int, size_bytes: int, words: Words, now_ns: int) -> list[Sender]:
-        """Hand a message to queue pairs; those that have work by it. ValueError when it is not ``usable``."""
+    def post(self, post: int, tag: int, size_bytes: int, words: Words, now_ns: int, start: int) -> list[Sender]:
+        """Hand a message, or that much of it from byte ``start`` on, to queue pairs; those that have work by it.
+
+        ``start`` is at the begin of a packet, and ``words`` are those from there on. ValueError when it is not
+        ``usable``.
+        """
         used, live = [], self._live()
         for part in self._slices(size_bytes, live):
             sender = live[part.queue_pair]
             first = part.offset // self._path_mtu
             count = -(-part.size_bytes // self._path_mtu)
-            address = tag << TAG_SHIFT | part.offset
+            address = tag << TAG_SHIFT | start + part.offset
             sender.post(Part(post, words[first : first + count]), part.size_bytes, address, tag, now_ns)
             used.append(sender)
         self._messages += 1
@@ -84,3 +89,20 @@ class Connection:
             return slices(size_bytes, len(live), self._path_mtu)
         outstanding = [sender.requester.outstanding_bytes for sender in live]
         return [Slice(self._choice.choose(outstanding, self._messages), 0, size_bytes)]
+
+
+Key = tuple[int, int, int | None, bool]
+
+
+def key(pair: QueuePair) -> Key:
+    """Of its connection: source, target, rail of the NIC that it leaves by, and whether grants go by it."""
+    return pair.source, pair.target, pair.rail, pair.grants
+
+
+def connections(setup: JobSetup, senders: Sequence[Sender]) -> Mapping[Key, Connection]:
+    """All of a worker."""
+    of: dict[Key, list[Sender]] = {}
+    for sender in senders:
+        of.setdefault(key(sender.pair), []).append(sender)
+    choice, path_mtu = MESSAGE_CHOICES[setup.choice], setup.transport.path_mtu
+    return {at: Connection(some, choice, setup.split, path_mtu, failover=setup.failover) for at, some in of.items()}

@@ -137,10 +137,7 @@ class JobEngine(WorkerPool):
 
     def _setups(self) -> list[JobSetup]:
         plan = self._plan
-        pairs = [
-            QueuePair(flow, pair.source, pair.target, pair.rail)
-            for flow, pair in zip(self._flows.values(), plan.queue_pairs, strict=True)
-        ]
+        pairs = [replace(pair, flow=flow) for flow, pair in zip(self._flows.values(), plan.queue_pairs, strict=True)]
         used = sorted({*self._place.values()})
         programs = tuple(zip(plan.programs, plan.nics, strict=True))
         return [

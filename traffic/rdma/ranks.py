@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from traffic.collectives.program import Program
 from traffic.collectives.rank import Post, RankMachine, Timed
@@ -16,6 +17,10 @@ from traffic.rdma.sender import Words
 
 Leave = Callable[[int, int, Post, int], int]
 """Post a message of a rank: number of the post, rank, what, now; how many work requests it became."""
+
+
+RankWanted = Callable[[int, int, int, int, tuple[int, int], int], None]
+"""A rank has a place for a message: rank, and as ``traffic.collectives.rank.Wanted``."""
 
 
 @dataclass(slots=True)
@@ -36,9 +41,13 @@ class Ranks:
         leave: Leave,
         timed: Callable[[int, Sequence[Timed]], None],
         first: int = 0,
+        wanted: RankWanted | None = None,
     ) -> None:
-        """``first``: the iteration that all ranks begin with."""
-        self._machines = {program.rank: RankMachine(program, first) for program in programs}
+        """``first``: the iteration that all ranks begin with. ``wanted``: told of what ranks wait for."""
+        self._machines = {
+            program.rank: RankMachine(program, first, None if wanted is None else partial(wanted, program.rank))
+            for program in programs
+        }
         self._leave = leave
         self._timed = timed
         self._posted: dict[int, _Posted] = {}

@@ -25,6 +25,7 @@ class QueuePair:
     source: int  # rank
     target: int
     rail: int | None  # of the NIC that it leaves by
+    grants: bool = False  # it carries grants of ``source`` for what ``target`` sends to it, and no message
 
 
 @dataclass(frozen=True, slots=True)

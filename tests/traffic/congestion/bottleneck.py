@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -96,6 +97,7 @@ class _Run:
         self._receiver: AdmissionReceiver | None = None
         self._senders = [AdmissionSender() for _ in controls]
         self._credit: list[float] | None = None  # bytes granted and not sent; None: all may be
+        self._under_way = [deque[tuple[int, int]]() for _ in controls]  # granted: tag and offset of each frame
         self._idle: list[bool] = []
         self._frame_ns = self._grid(net.frame_bytes * 8e9 / net.rate_bps)
 
@@ -111,7 +113,7 @@ class _Run:
         self._receiver = receiver
         for tag in range(MESSAGES):
             for i, sender in enumerate(self._senders):
-                receiver.expect(i, tag, MESSAGE_BYTES)
+                receiver.expect(i, tag, MESSAGE_BYTES, (tag, i))
                 sender.post(0, tag, MESSAGE_BYTES)
         self._credit = [0.0] * len(self._controls)
         self._idle = [False] * len(self._controls)
@@ -120,13 +122,15 @@ class _Run:
 
     def _grant(self, now: int) -> None:
         while self._receiver is not None and (grant := self._receiver.next_grant()) is not None:
-            self._at(now + self._net.delay_ns, self._granted, grant.peer, grant.tag, grant.size_bytes)
+            self._at(now + self._net.delay_ns, self._granted, grant.peer, grant.tag, grant.up_to)
 
-    def _granted(self, now: int, i: int, tag: int, size: int) -> None:
-        part = self._senders[i].on_grant(0, tag, size)
+    def _granted(self, now: int, i: int, tag: int, up_to: int) -> None:
+        part = self._senders[i].on_grant(0, tag, up_to)
         assert part is not None
         assert self._credit is not None
         self._credit[i] += part.size_bytes
+        stop = part.offset + part.size_bytes
+        self._under_way[i] += [(tag, at) for at in range(part.offset, stop, round(self._net.frame_bytes))]
         if self._idle[i]:
             self._idle[i] = False
             self._send(now, i)
@@ -171,7 +175,8 @@ class _Run:
             if due is not None:
                 self._at(max(due, now), self._notify, i)
         if self._receiver is not None:
-            self._receiver.on_received(round(self._net.frame_bytes))
+            tag, offset = self._under_way[i].popleft()
+            self._receiver.on_received(i, tag, offset, round(self._net.frame_bytes))
             self._grant(now)
         self._at(now + self._net.delay_ns, self._acked, i, sent_ns)
 

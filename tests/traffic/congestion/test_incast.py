@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.traffic.congestion.bottleneck import Bottleneck, Outcome, dcqcn
-from traffic.congestion.admission import AdmissionParameters
 from traffic.congestion.constant import ConstantParameters
 from traffic.congestion.control import Parameters
+from traffic.congestion.granted import AdmissionParameters
 from traffic.congestion.scale import Scale
 from traffic.congestion.sets import PARAMETERS
 from traffic.congestion.swift import SwiftParameters
@@ -51,7 +51,7 @@ def test_receivers_that_grant_keep_the_queue_below_what_they_granted_without_mar
     assert isinstance(values, AdmissionParameters)
     net = Bottleneck(chosen.real_rate_bps, _LIMIT, None, _DELAY_NS, 4096)
     controls = [values.control(chosen.real_rate_bps, Scale()) for _ in range(_SENDERS)]
-    out = net.run(controls, [None] * _SENDERS, _MS * 10**6, _MS * 10**6 // 2, values.receiver(Scale()))
+    out = net.run(controls, [None] * _SENDERS, _MS * 10**6, _MS * 10**6 // 2, values.admission(Scale(), 4096))
     assert out.drops == 0
     assert values.slice_bytes < out.queue_at(1) <= values.limit_bytes
     assert sum(out.delivered_late) * 4096 * 8 / (_MS / 2 / 1000) >= 0.95 * chosen.real_rate_bps

@@ -21,10 +21,7 @@ def _problems(given: Plain, marker: Marker | None = MARKER) -> tuple[Problem, ..
     return written(given, LINE, marker)[1]
 
 
-CARRIED = [name for name in (*CONTROLS, *PARAMETERS) if name not in ("receiver-driven", "nccl-4mb")]
-
-
-@pytest.mark.parametrize("name", CARRIED)
+@pytest.mark.parametrize("name", [*CONTROLS, *PARAMETERS])
 def test_a_control_or_a_parameter_set_is_asked_for_by_its_name(name: str) -> None:
     chosen, problems = written(name, LINE, MARKER)
     assert problems == ()
@@ -66,11 +63,8 @@ def test_values_of_a_set_are_changed_by_words_with_units() -> None:
         ({"use": "dcqcn", "clamp_target": 1}, ("clamp_target",), "clamp_target: 1 is neither; write yes or no"),
         ({"use": "dcqcn", "fast_recovery": 2.5}, ("fast_recovery",), "2.5 is no whole number; write one such as 1"),
         ({"use": "constant", "share": "half"}, ("share",), "share: 'half' is no number; write one such as 1"),
-        (
-            "nccl-4mb",
-            (),
-            "nccl-4mb needs grants, which jobs do not carry; write one of constant, dcqcn",
-        ),
+        ({"use": "nccl-4mb", "limit": "0 B"}, ("limit",), "limit: 0 bytes admit nothing; write more, such as 4 MB"),
+        ({"use": "nccl-4mb", "slice": "5 MB"}, ("slice",), "slice: 5000000 bytes are above the limit"),
     ],
 )
 def test_a_mistake_is_told_with_its_place_and_the_way_out(given: Plain, where: tuple[str, ...], text: str) -> None:

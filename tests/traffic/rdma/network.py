@@ -126,7 +126,8 @@ class Port:
     def _reply(self, receiver: Receiver, psn: int, kind: str) -> int:
         flow = receiver.pair.flow
         self.handed.append((self.now_ns, flow.dst_nic, REPLY_BYTES))
-        self.net.reply(_UnderWay(requester_qpn(flow.id), psn=psn & PSN_MASK, kind=kind), self.now_ns)
+        if flow.id not in self.net.deaf:
+            self.net.reply(_UnderWay(requester_qpn(flow.id), psn=psn & PSN_MASK, kind=kind), self.now_ns)
         return REPLY_BYTES
 
 
@@ -145,6 +146,7 @@ class Network:
         self.transport = plan.transport
         self.now_ns = S
         self.dead: set[str] = set()
+        self.deaf: set[int] = set()  # flows whose requesters hear nothing
         self.errors: list[QpError | FailedOver] = []
         self.completed: list[tuple[int, Completion]] = []
         self.timed: dict[int, list[Timed]] = {}

@@ -114,7 +114,12 @@ def test_messages_inside_a_host_need_no_grant() -> None:
 
 def test_a_message_is_told_of_once_from_its_posting_on() -> None:
     net = Network(granted("messages: {pattern: incast, size: 50 KB}"))
-    net.iterations(1)
+    net.begin()
+    net.run(lambda: bool(net.completed))
+    acknowledged = {sender.pair.flow.id: sender.report().bytes_acknowledged for sender in net.senders}
+    assert all(acknowledged[flow] >= 50_000 for flow, _ in net.completed)
+    net.run(lambda: len(net.completed) >= 3)
+    net.quiet()
     whole = [completion for _, completion in net.completed]
     assert {completion.request.size_bytes for completion in whole} == {50_000}
     first = min(completion.posted_ns for completion in whole)

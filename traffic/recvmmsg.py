@@ -30,6 +30,9 @@ _CONTROL = np.dtype(
 """The one control message of a datagram: SO_TIMESTAMPNS, or IP_RECVTOS."""
 
 
+Index = npt.NDArray[np.intp]
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Datagrams as views into the receiver's memory: valid until its next ``receive``."""
@@ -50,7 +53,8 @@ class BatchReceiver:
 
     def __init__(self, capacity: int, payload_bytes: int, *, tos: bool = False) -> None:
         stride = -(-(payload_bytes + _SHIFT) // 64) * 64
-        self._capacity = capacity
+        self.capacity = capacity
+        self._payload_bytes = payload_bytes
         self._memory = np.zeros((capacity, stride), np.uint8)
         self._rows = self._memory[:, _SHIFT : _SHIFT + payload_bytes]
         self._names = np.zeros((capacity, SOCKADDR_BYTES), np.uint8)
@@ -64,7 +68,7 @@ class BatchReceiver:
         self._headers["iov"] = self._iovecs.ctypes.data + index * np.uint64(IOVEC.itemsize)
         self._headers["iov_count"] = 1
         self._headers["control"] = self._controls.ctypes.data + index * np.uint64(_CONTROL.itemsize)
-        self._address = self._headers.ctypes.data
+        self.headers_at = self._headers.ctypes.data  # address of the structures that the kernel is shown
         self._clock = ClockOffset()
         self._written = capacity  # rows whose headers the kernel has changed
         self._used = 0
@@ -75,11 +79,9 @@ class BatchReceiver:
 
     def receive(self, fd: int, owner: int) -> int:
         """Take what waits in the socket ``fd``, as much as there is room for; how many. OSError on failure."""
-        if not self._used and self._written:
-            written = self._headers[: self._written]
-            written["name_bytes"], written["control_bytes"] = SOCKADDR_BYTES, _CONTROL.itemsize
-            self._written = 0
-        first = self._address + self._used * MMSGHDR.itemsize
+        if not self._used:
+            self.clear()
+        first = self.headers_at + self._used * MMSGHDR.itemsize
         count = libc.recvmmsg(fd, ctypes.c_void_p(first), self.room, MSG_DONTWAIT, None)
         if count < 0:
             code = ctypes.get_errno()
@@ -90,10 +92,17 @@ class BatchReceiver:
         self._shares.append((owner, count))
         return int(count)
 
+    def clear(self) -> None:
+        """Make the structures that the kernel has written to what it wants to find."""
+        if self._written:
+            written = self._headers[: self._written]
+            written["name_bytes"], written["control_bytes"] = SOCKADDR_BYTES, _CONTROL.itemsize
+            self._written = 0
+
     @property
     def room(self) -> int:
         """Datagrams that still fit before ``take``."""
-        return self._capacity - self._used
+        return self.capacity - self._used
 
     def take(self) -> Batch | None:
         """Everything received since the last time; None when that is nothing."""
@@ -111,6 +120,19 @@ class BatchReceiver:
             np.repeat(np.array(owners, np.intp), counts),
             self._no_tos[:count] if self._tos_bytes is None else self._tos(count, self._tos_bytes),
         )
+
+    def chosen(
+        self, rows: npt.NDArray[np.intp], lengths: npt.NDArray[np.uint32], owners: npt.NDArray[np.intp]
+    ) -> Batch:
+        """At least one datagram that came into ``rows`` (rising) without ``receive``; receive stamps are not told."""
+        count = len(rows)
+        self._written = max(self._written, int(rows[-1]) + 1)
+        which = slice(count) if rows[-1] == count - 1 else rows
+        memory, names = self._memory[which], self._names[which]
+        told = self._headers["control_bytes"][which] == _TOS_BYTES
+        tos = self._no_tos[:count] if self._tos_bytes is None else self._tos_bytes[which] * told
+        datagrams = memory[:, _SHIFT : _SHIFT + self._payload_bytes]
+        return Batch(datagrams, lengths, names[:, 2:8], self._no_stamps[:count], owners, tos)
 
     def _stamps(self, count: int) -> npt.NDArray[np.int64]:
         offset = self._clock.sample()

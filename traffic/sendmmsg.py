@@ -51,14 +51,14 @@ class PacketRows:
         self._headers["name_bytes"] = SOCKADDR_BYTES
         self._headers["iov"] = self._pieces.ctypes.data + index * np.uint64(3 * IOVEC.itemsize)
         self._headers["iov_count"] = 3
-        self._address = self._headers.ctypes.data
+        self.headers_at = self._headers.ctypes.data  # address of the structures that the kernel is shown
 
     def hand_over(self, fd: int, first: int, end: int) -> tuple[int, int]:
         """Send the rows from ``first`` to before ``end`` by one call: how many were taken, and errno where it is none.
 
         The kernel takes 1,024 a call at most, and stops in front of a packet that it refuses.
         """
-        at = ctypes.c_void_p(self._address + first * MMSGHDR.itemsize)
+        at = ctypes.c_void_p(self.headers_at + first * MMSGHDR.itemsize)
         taken = libc.sendmmsg(fd, at, end - first, MSG_DONTWAIT)
         return (int(taken), 0) if taken >= 0 else (0, ctypes.get_errno())
 

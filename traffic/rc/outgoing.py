@@ -1,4 +1,6 @@
-"""The packets that a worker sends in a tick: written together, handed over with one sendmmsg for each socket.
+"""The packets that a worker sends in a tick: written together, handed over with one system call.
+
+That is an io_uring's; where there is none, it is one sendmmsg for each socket, as it is for what the kernel refuses.
 
 A packet is three pieces in memory: its headers with the 16 bytes of payload that vary, the fill that all packets
 share, and pad and ICRC. So no payload is copied, and nothing but odd sizes and replies costs Python for each packet.
@@ -17,7 +19,9 @@ from traffic.rc.entries import U64, Entry, ready_entry, run_entry
 from traffic.rc.packets import Envelope, pack_ack, pack_cnp
 from traffic.rc.requester import Run
 from traffic.rc.writer import FrameWriter
+from traffic.ringmsg import RingSender
 from traffic.sendmmsg import PacketRows
+from traffic.uring import Ring
 
 _AGAIN, _INTERRUPTED = errno.EAGAIN, errno.EINTR
 _BUG = frozenset({errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK})
@@ -30,11 +34,13 @@ class Outgoing:
     had no room for is ``held`` and goes first at the next ``send``; packets of one socket stay in order.
     """
 
-    def __init__(self, capacity: int, path_mtu: int) -> None:
+    def __init__(self, capacity: int, path_mtu: int, ring: Ring | None = None) -> None:
+        """With a ``ring`` one system call hands over what is for all sockets."""
         self.refused: dict[int, Counter[str]] = {}  # by socket: packets by the name of the error
         self._path_mtu = path_mtu
         self._rows = PacketRows(capacity, bytes([wire.FILL]) * path_mtu)
         self._writer = FrameWriter(self._rows, path_mtu)
+        self._all_at_once = None if ring is None else RingSender(ring, self._rows)
         self._sockets: list[int] = []  # of the paths
         self._entries: dict[int, list[Entry]] = {}  # by socket
         self._held: list[tuple[int, int, int]] = []  # socket, its rows; from row 0 on
@@ -91,8 +97,12 @@ class Outgoing:
         MachineError when the path MTU does not fit through an interface.
         """
         held: list[tuple[int, int, int]] = []
+        segments = [*self._held, *self._write()]
         done = 0
-        for fd, first, end in [*self._held, *self._write()]:
+        if self._all_at_once is not None and segments and not self._held:
+            done = self._all_at_once.hand_over(segments)
+            segments = [(fd, max(first, done), end) for fd, first, end in segments if end > done]
+        for fd, first, end in segments:
             at = first if any(fd == blocked for blocked, _, _ in held) else self._hand_over(fd, first, end)
             done += at - first
             if at < end:

@@ -24,8 +24,10 @@ from traffic.rc.responder import Reply
 from traffic.rdma.receiver import Receiver
 from traffic.rdma.sender import Sender
 from traffic.rdma.setup import QueuePair
-from traffic.recvmmsg import BatchReceiver
+from traffic.recvmmsg import Batch, BatchReceiver
+from traffic.ringmsg import RingReceiver
 from traffic.sockets import drops, open_raw_sender, open_receiver
+from traffic.uring import Ring
 from traffic.wire import PSN_MASK, SYNDROME_ACK, SYNDROME_NAK_PSN
 
 SYNDROME_NAK_INVALID = 0x61
@@ -33,6 +35,8 @@ SYNDROME_NAK_INVALID = 0x61
 NO_ROOM = "no room to send"
 _BATCH = 1024
 _ROOM = 2048
+_FEW_NICS = 16
+"""Up to so many are asked at every tick; of more those that have something, which takes another system call."""
 _ACK_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES
 _CNP_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + 12 + CNP_BYTES + 4
 
@@ -40,13 +44,21 @@ _CNP_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + 12 + CNP_BYTES + 4
 class Device:
     """All NICs of a worker; ``traffic.rdma.carrier.Wire``. OSError when a socket cannot be had."""
 
-    def __init__(self, nics: Sequence[NicSpec], namespaces: Mapping[str, NetNs], path_mtu: int, ack_every: int) -> None:
+    def __init__(
+        self,
+        nics: Sequence[NicSpec],
+        namespaces: Mapping[str, NetNs],
+        path_mtu: int,
+        ack_every: int,
+        ring: Ring | None = None,
+    ) -> None:
+        """With a ``ring`` one system call serves all NICs."""
         self.socket_errors: Counter[str] = Counter()
         self.packets = self.damaged = self.foreign = 0
         self._ack_every = ack_every
         self._reader = FrameReader(path_mtu, [nic.ip for nic in nics])
         self._batch = BatchReceiver(_BATCH, self._reader.row_bytes, tos=True)
-        self._outgoing = Outgoing(_ROOM, path_mtu)
+        self._outgoing = Outgoing(_ROOM, path_mtu, ring)
         self._senders = {nic.name: open_raw_sender(namespaces[nic.name]) for nic in nics}
         self._receivers: dict[int, tuple[socket.socket, int]] = {}
         self._poll = select.epoll()
@@ -54,6 +66,9 @@ class Device:
             sock = open_receiver(namespaces[nic.name], nic.ip, tos=True)
             self._receivers[sock.fileno()] = (sock, index)
             self._poll.register(sock.fileno(), select.EPOLLIN)
+        self._all_at_once: RingReceiver | None = None
+        if ring is not None and len(nics) <= _FEW_NICS:
+            self._all_at_once = RingReceiver(ring, self._batch, list(self._receivers), self.socket_errors)
         self._data_paths: dict[int, int] = {}  # by flow
         self._ack_paths: dict[int, int] = {}
         self._sports: dict[tuple[int, bool], int] = {}  # by flow, of data and of acknowledgements: where they moved to
@@ -124,6 +139,16 @@ class Device:
 
     def arrivals(self) -> Iterator[Arrivals]:
         """What has arrived at any NIC, batch by batch."""
+        if self._all_at_once is None:
+            yield from self._one_by_one()
+            return
+        more = True
+        while more:
+            batch, more = self._all_at_once.receive()
+            if batch is not None:
+                yield self._read(batch)
+
+    def _one_by_one(self) -> Iterator[Arrivals]:
         for fd, _ in self._poll.poll(0):
             sock, index = self._receivers[fd]
             taken = _BATCH
@@ -160,13 +185,15 @@ class Device:
 
     def _take(self) -> Iterator[Arrivals]:
         batch = self._batch.take()
-        if batch is None:
-            return
+        if batch is not None:
+            yield self._read(batch)
+
+    def _read(self, batch: Batch) -> Arrivals:
         found = self._reader.read(batch)
         self.packets += len(batch.lengths)
         self.damaged += found.damaged
         self.foreign += found.foreign
-        yield found
+        return found
 
     def _reply(self, receiver: Receiver, psn: int, syndrome: int) -> int:
         if self._has_room(1):

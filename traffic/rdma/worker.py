@@ -56,11 +56,14 @@ from traffic.rdma.setup import (
     Restarted,
 )
 from traffic.recordfile import RecordFile
+from traffic.ringmsg import Sleeper
 from traffic.served import serve
 from traffic.sockets import raise_file_limit
+from traffic.uring import open_ring
 from traffic.wire import SYNDROME_ACK
 
 _PROGRESS_NS = 100_000_000
+_RING_ENTRIES = 4096  # what is sent or received at once is less
 _STALL_NS = 5_000_000
 """A worker that wakes later than that was kept from its work; what it is late by less is in its ports' queues still."""
 
@@ -73,7 +76,9 @@ class Worker:
         self._control = control
         raise_file_limit(2 * len(setup.nics))
         namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
-        self._device = Device(setup.nics, namespaces, setup.transport.path_mtu, setup.transport.ack_every)
+        transport, ring = setup.transport, open_ring(_RING_ENTRIES)
+        self._device = Device(setup.nics, namespaces, transport.path_mtu, transport.ack_every, ring)
+        self._sleeper = None if ring is None else Sleeper(control.fileno())
         self._spans = RecordFile(Path(setup.out, f"spans-{setup.index}.bin"), SPAN)
         self._messages = RecordFile(Path(setup.out, f"messages-{setup.index}.bin"), MESSAGE)
         self._carrier = self._start_life(FIRST_LIFE)
@@ -86,6 +91,7 @@ class Worker:
         self._ticker = Ticker()
         self._begin_ns: int | None = None
         self._ticking = False
+        self._next_tick_ns = 0  # while it ticks by the sleeper
         self._late_ticks = 0
         self._stalled_ticks = _STALL_NS // setup.tick_ns
         self._next_progress_ns = 0
@@ -103,13 +109,25 @@ class Worker:
         gc.freeze()
         gc.disable()
         while True:
-            for fd, _ in self._poll.poll():
+            for fd, _ in self._wait():
                 if fd == self._ticker.fileno():
-                    ticks = self._ticker.take()
-                    self._late_ticks += ticks - 1 if self._ticking and ticks > self._stalled_ticks else 0
+                    self._note_late(self._ticker.take())
                 elif fd == self._control.fileno() and not self._serve(decoder):
                     return
             self._tick()
+
+    def _wait(self) -> list[tuple[int, int]]:
+        """Sleep until the next tick or until something happens; what did."""
+        if not self._ticking or self._sleeper is None:
+            return self._poll.poll()
+        while self._sleeper.until(self._next_tick_ns):
+            if events := self._poll.poll(0):
+                return events
+        return []
+
+    def _note_late(self, ticks: int) -> None:
+        """So many ticks have passed since the last one that was seen."""
+        self._late_ticks += ticks - 1 if self._ticking and ticks > self._stalled_ticks else 0
 
     def _serve(self, decoder: Decoder) -> bool:
         """Take what the engine says; False when it was the last word."""
@@ -160,6 +178,10 @@ class Worker:
         """Take what has arrived, let time pass, send; then sleep until the next tick, or until something happens."""
         now = now_ns()
         packets = self._device.packets
+        if self._ticking and self._sleeper is not None and now >= self._next_tick_ns:
+            ticks = (now - self._next_tick_ns) // self._setup.tick_ns + 1
+            self._next_tick_ns += ticks * self._setup.tick_ns
+            self._note_late(ticks)
         if self._begin_ns is not None and now >= self._begin_ns:
             self._begin_ns = None
             self._carrier.begin(now)
@@ -196,10 +218,12 @@ class Worker:
         """Tick while packets come and go, deaf in between; else wake for what arrives and what is due."""
         if busy != self._ticking:
             self._ticking = busy
-            self._poll.modify(self._device.fileno(), 0 if busy else select.EPOLLIN)
-            if busy:
-                tick = self._setup.tick_ns
-                self._ticker.start((now // tick + 1) * tick + self._setup.offset_ns, tick)
+            tick = self._setup.tick_ns
+            self._next_tick_ns = (now // tick + 1) * tick + self._setup.offset_ns
+            if self._sleeper is None:
+                self._poll.modify(self._device.fileno(), 0 if busy else select.EPOLLIN)
+                if busy:
+                    self._ticker.start(self._next_tick_ns, tick)
         if not busy:
             due = [at for at in (self._carrier.next_ns(), self._begin_ns, self._next_progress_ns) if at is not None]
             self._ticker.start(max(min(due), now + 1), 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import select
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from traffic.rc.work import WorkRequest
 from traffic.recvmmsg import Batch, BatchReceiver
 from traffic.sendmmsg import PacketRows
 from traffic.sockets import open_raw_sender, open_receiver
+from traffic.uring import Ring, open_ring
 
 MTU = 4096
 DSCP = 26 << 2
@@ -37,6 +38,16 @@ def _message(packets: int, psn: int = 0, tail_bytes: int = MTU) -> Run:
 
 def _words(run: Run) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     return np.arange(run.psn, run.psn + run.count, dtype=np.uint64) << np.uint64(32)
+
+
+@pytest.fixture(params=["sendmmsg", "ring"])
+def ring(request: pytest.FixtureRequest) -> Callable[[], Ring | None]:
+    """Both ways to the kernel, the second where it has it; made where it is used, as it belongs to a process."""
+    if request.param == "sendmmsg":
+        return lambda: None
+    if open_ring(4) is None:
+        pytest.skip("no io_uring with what is needed here")
+    return lambda: Ring(256)
 
 
 class Far:
@@ -61,12 +72,12 @@ class Far:
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("marking", [True, False])
-def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool) -> None:
+def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, ring: Callable[[], Ring | None]) -> None:
     net = nets.chain(routers=1)
     if marking:
         ruleset = "table ip t { chain c { type filter hook forward priority 0; ip ecn set ce; }; }"
         Nft(net.routers[0]).run(ruleset)
-    far, outgoing = Far(net), Outgoing(256, MTU)
+    far, outgoing = Far(net), Outgoing(256, MTU, ring())
     with open_raw_sender(net.a) as sender:
         path = outgoing.open_path(sender.fileno(), TO, ack_every=16)
         runs = [_message(40), _message(1, 40), _message(3, 41, tail_bytes=1001), _message(1, 44, tail_bytes=3)]
@@ -92,10 +103,10 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool) -
 
 
 @pytest.mark.kernel
-def test_what_the_kernel_has_no_room_for_is_held_and_goes_first_next_time() -> None:
+def test_what_the_kernel_has_no_room_for_is_held_and_goes_first_next_time(ring: Callable[[], Ring | None]) -> None:
     net = nets.chain()
     Netlink(net.a).run([rtnl.add_tbf(nets.A_IF, 200_000_000, 10_000, 4_000_000)])
-    far, outgoing = Far(net), Outgoing(128, MTU)
+    far, outgoing = Far(net), Outgoing(128, MTU, ring())
     done = 0
     with open_raw_sender(net.a) as sender:
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 50_000)
@@ -121,10 +132,24 @@ def test_what_the_kernel_has_no_room_for_is_held_and_goes_first_next_time() -> N
 
 
 @pytest.mark.kernel
-def test_one_socket_that_is_full_holds_nobody_else_up() -> None:
+def test_each_send_hears_of_its_own_end_only(ring: Callable[[], Ring | None]) -> None:
+    net, by = nets.chain(), ring()
+    far, outgoing = Far(net), Outgoing(64, MTU, by)
+    with open_raw_sender(net.a) as sender:
+        path = outgoing.open_path(sender.fileno(), TO)
+        for psn, packets in ((0, 3), (3, 6), (9, 2)):
+            run = _message(packets, psn)
+            outgoing.add(path, run, _words(run), 0)
+            assert outgoing.send() == packets
+            assert by is None or not len(by.enter(0))
+    assert [len(run.packets) for _, found in far.batches() for run in found.runs] == [11]
+
+
+@pytest.mark.kernel
+def test_one_socket_that_is_full_holds_nobody_else_up(ring: Callable[[], Ring | None]) -> None:
     net = nets.chain()
     Netlink(net.a).run([rtnl.add_tbf(nets.A_IF, 1_000_000, 10_000, 4_000_000)])
-    outgoing = Outgoing(128, MTU)
+    outgoing = Outgoing(128, MTU, ring())
     with open_raw_sender(net.a) as full, open_raw_sender(net.b) as free:
         full.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20_000)
         there = outgoing.open_path(full.fileno(), TO)
@@ -159,9 +184,9 @@ def test_a_socket_that_drains_while_it_is_held_keeps_its_order(monkeypatch: pyte
 
 
 @pytest.mark.kernel
-def test_packets_on_a_dead_link_are_lost_and_counted_not_an_error() -> None:
+def test_packets_on_a_dead_link_are_lost_and_counted_not_an_error(ring: Callable[[], Ring | None]) -> None:
     net = nets.chain()
-    outgoing, run = Outgoing(64, MTU), _message(5)
+    outgoing, run = Outgoing(64, MTU, ring()), _message(5)
     with open_raw_sender(net.a) as sender:
         path = outgoing.open_path(sender.fileno(), TO)
         Netlink(net.a).run([rtnl.set_link(nets.A_IF, up=False)])

@@ -97,13 +97,17 @@ class _Layout:
             self._reduce(ranks, made)
 
     def _compute(self, ranks: Sequence[int], task: _Task, part: int, parts: int) -> Mapping[int, int]:
-        """One of the equal parts of a pass at each rank; the operations that end it."""
+        """One part of a pass at each rank; the operations that end it. All of a rank's are its compute time, to the ns."""
         training = self._training
-        share = (_FORWARD if task.forward else 1 - _FORWARD) / training.micro_batches / parts
+        whole_ns = self._site.scale.ns(training.compute_ns)
+        forward_ns = round(_FORWARD * whole_ns)
+        pass_ns = _share(
+            forward_ns if task.forward else whole_ns - forward_ns, task.micro_batch, training.micro_batches
+        )
         label = _name(task) if parts == 1 else f"{_name(task)}.{part}"
         ends = {}
         for rank in ranks:
-            ns = self._site.scale.ns(training.compute_ns * share)
+            ns = _share(pass_ns, part, parts)
             if task == _Task(forward=True, micro_batch=0):
                 ns += self._extra.get(rank, 0)
             arrived = self._arrived.get((rank, task))

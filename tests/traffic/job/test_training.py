@@ -209,6 +209,13 @@ def test_any_iteration_ends_and_ends_right(
     assert all(each.time_ns >= 1000 for each in done)
 
 
+@pytest.mark.parametrize(("micro_batches", "buckets"), [(1, 2), (3, 1), (3, 3), (4, 2)])
+def test_the_parts_of_a_computation_are_all_of_it(micro_batches: int, buckets: int) -> None:
+    job = build(Training(compute_ns=1000, micro_batches=micro_batches, buckets=buckets), _site(1))
+    (times,) = _times(job, timed(job.programs, RATE_BPS))
+    assert sum(t.end_ns - t.begin_ns for span, t in times.spans() if span.kind == "compute") == 1000
+
+
 def test_sizes_and_times_are_scaled_to_the_lab() -> None:
     training = Training(compute_ns=9 * MS, data=2, data_bytes=8_000_000, overlap=False)
     job = build(training, _site(2, scale=Scale(slower=1000, longer=2)))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from failover.analysis.placement import Placement
+from traffic.job.standby import Replaced
 
 MOST_LATE_PCT = 2.0
 """Half of what a drill of the library allows a job to lose."""
@@ -34,6 +35,7 @@ class DeathFact:
     queue_pair: str
     restarted_at_ns: int | None = None
     iteration: int = 0
+    replaced: tuple[Replaced, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Death:
     since_ns: int
     restarted_at_ns: int | None
     undone: int
+    replaced: tuple[Replaced, ...] = ()  # hosts by spares, before it was started again
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ def _death(death: Death) -> str:
     said = f"the job died: queue pair {death.queue_pair} used its retries up"
     if death.undone:
         said += f"; {death.undone} iterations since the last checkpoint are lost"
+    for each in death.replaced:
+        said += f"; {each.host} answered nobody, {each.by} has its ranks now ({', '.join(map(str, each.ranks))})"
     if death.restarted_at_ns is None:
         return said
     still_ms = (death.restarted_at_ns - death.since_ns) / 1e6

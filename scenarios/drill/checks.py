@@ -193,7 +193,7 @@ def _path_mtu(parts: Parts) -> Found:
 
 
 def _traffic(parts: Parts) -> Found:
-    """What a job is asked that only streams can tell, and the other way round; hosts of a job are not replaced."""
+    """What a job is asked that only streams can tell, and the other way round; no fault replaces a host of a job."""
     if parts.job is None and parts.workload is None:
         return  # a job that could not be read
     wrong, runs, instead = (
@@ -205,7 +205,20 @@ def _traffic(parts: Parts) -> Found:
             yield where[:3], f"{text}; remove it, or write {instead}"
     for planned, where in parts.faults if parts.job is not None else ():
         if planned.fault.REPLACES_HOST:
-            yield where, f"{dotted(where)}: no spare can take over from a host of a job yet; write workload:"
+            text = f"{dotted(where)}: a job finds out by itself which hosts it has lost"
+            yield where, f"{text}; write fault: host-down, and spares: 1 in job.restart"
+
+
+def _spares(parts: Parts) -> Found:
+    """A job takes only spare hosts that there are."""
+    policy = parts.job.restart if parts.job is not None else None
+    if parts.fabric is None or policy is None:
+        return
+    there = sum(host.spare for host in parts.fabric.hosts)
+    if policy.spares > there:
+        text = f"job.restart.spares is {policy.spares} and the fabric has {there} spare hosts"
+        way_out = "write fewer, or raise spare_hosts in the topology" if there else "write spare_hosts: 1 in it"
+        yield ("job", "restart", "spares"), f"{text}; {way_out}"
 
 
 def _known_faults(parts: Parts) -> Found:
@@ -296,6 +309,7 @@ _CHECKS = (
     _overlaps,
     _path_mtu,
     _traffic,
+    _spares,
     _known_faults,
     _edges,
     _resolution,

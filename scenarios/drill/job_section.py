@@ -15,7 +15,7 @@ from testbed.fabric.marking import marker_of
 from testbed.fabric.spec import FabricSpec, Rate, Strict
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Plain, Where, shorten
-from testbed.files.units import Duration, duration, format_size, size
+from testbed.files.units import Duration, duration, format_duration, format_size, size
 from testbed.files.words import OneOf
 from traffic.collectives.registry import COLLECTIVES, KINDS
 from traffic.congestion.written import Chosen, written
@@ -36,6 +36,8 @@ _TRAINING = Training(1)
 _JOB = Job(_COLLECTIVE)
 
 MOST_TRACE_BYTES = 8 << 20
+FINDING_NS = 1_000_000_000
+"""Spares: asking all hosts takes half of it, starting elsewhere the rest at most."""
 
 Size = Annotated[int, size("1 B", "2 GiB")]
 Sizes = Annotated[int, size("0 B", "1000 GB")]  # of a real network, perhaps
@@ -138,6 +140,7 @@ class RestartSection(Strict):
 
     after: Annotated[int, duration("100 ms", "30 min")] = Field(examples=["2 s"])
     checkpoint_every: int = Field(default=1, ge=1, le=1_000_000)
+    spares: int = Field(default=0, ge=0, le=1000)
 
 
 class CheckpointsSection(Strict):
@@ -302,7 +305,10 @@ def _is_algorithm(mistakes: Mistakes, where: Where, kind: str, algorithm: str | 
 
 def _restart(mistakes: Mistakes, data: Plain) -> RestartPolicy | None:
     found = None if data is None else mistakes.check(RestartSection, data, ("job", "restart"))
-    return None if found is None else RestartPolicy(found.after, found.checkpoint_every)
+    if found is not None and found.spares and found.after < FINDING_NS:
+        text = f"job.restart.after is {format_duration(found.after)}, and to find out which hosts are lost takes longer"
+        mistakes.add(("job", "restart", "after"), f"{text}; write {format_duration(FINDING_NS)} or more")
+    return None if found is None else RestartPolicy(found.after, found.checkpoint_every, found.spares)
 
 
 def _saving(mistakes: Mistakes, data: Plain) -> Saving | None:

@@ -157,21 +157,23 @@ def ends(flow: FlowSpec) -> set[str]:
     return {place_of(flow.src_nic)[0], place_of(flow.dst_nic)[0]}
 
 
-def _stand_in(fabric: Fabric, flow: FlowSpec, number: int, spares: Mapping[str, str]) -> FlowSpec:
+def with_ends(fabric: Fabric, flow: FlowSpec, spares: Mapping[str, str]) -> FlowSpec:
+    """The flow between the NICs that do its work once these spares have taken over; itself where they are the same."""
     src, dst = (_nic_after(fabric, nic, spares) for nic in (flow.src_nic, flow.dst_nic))
-    sport, ack_sport = default_sports(number)
     return replace(
         flow,
-        id=number,
         name=f"{src.name}>{dst.name}#{flow.name.rpartition('#')[2]}",
         src_nic=src.name,
         dst_nic=dst.name,
         src_ip=src.ip,
         dst_ip=dst.ip,
-        sport=sport,
-        ack_sport=ack_sport,
-        replaces=flow.id,
     )
+
+
+def _stand_in(fabric: Fabric, flow: FlowSpec, number: int, spares: Mapping[str, str]) -> FlowSpec:
+    sport, ack_sport = default_sports(number)
+    moved = with_ends(fabric, flow, spares)
+    return replace(moved, id=number, sport=sport, ack_sport=ack_sport, replaces=flow.id)
 
 
 def _nic_after(fabric: Fabric, name: str, spares: Mapping[str, str]) -> Nic:

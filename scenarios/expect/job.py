@@ -100,6 +100,12 @@ def _restarts(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> F
     return Figure(count, f"{len(job.deaths)} deaths, {undone} iterations undone")
 
 
+def _hosts_replaced(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    found = [each for death in job.deaths for each in death.replaced]
+    said = ", ".join(f"{each.host} by {each.by}" for each in found)
+    return Figure(len(found), said or f"{len(job.deaths)} deaths")
+
+
 def job_stood_still(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """The longest time from the end of the last iteration before a death to the job's new start, ms.
 
@@ -276,6 +282,14 @@ METRICS = (
         Slowed.NOT,
         "how often the job was started again after its death",
         _restarts,
+    ),
+    _metric(
+        "hosts_replaced",
+        Unit.COUNT,
+        Takes.NOTHING,
+        Slowed.NOT,
+        "hosts whose ranks a spare has taken over, in all of the job's lives",
+        _hosts_replaced,
     ),
     _metric(
         "job_survives",

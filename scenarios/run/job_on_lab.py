@@ -10,9 +10,11 @@ from pathlib import Path
 
 from failover.analysis.job import DeathFact, JobFacts, SpanFact
 from failover.analysis.placement import Placement, Way, spreads
+from scenarios.drill.spares import Roster
 from scenarios.run.lab_router import LabRouter
 from scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from scenarios.run.rechoosing import Rechooser
+from scenarios.run.standby_on_lab import Standby
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.lab.lab import Lab
@@ -21,7 +23,7 @@ from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
 from traffic.flow import ROCE_PORT, FlowSpec
 from traffic.paths import CHOICES
-from traffic.rdma.engine import JobEngine, JobPlan
+from traffic.rdma.engine import JobEngine, JobPlan, Layout
 from traffic.rdma.setup import JobReport
 
 _WORKER_PPS = 20_000
@@ -43,6 +45,8 @@ class LabJob(LabQueuePairs):
         rates = {name: tuple(link.rate_bps for link in nic.links) for name, nic in nics.items()}
         most_pps = sum(max((flow.rate_pps for flow in of), default=0.0) for of in _by_nic(self.flows))
         hosts = {nics[name].host for name in plan.nics}
+        wanted = plan.restart is not None and plan.restart.spares
+        self._standby = Standby(lab, plan, CHOICES[source_ports]) if wanted else None
         workers = max(1, min(os.cpu_count() or 1, len(hosts), math.ceil(most_pps / _WORKER_PPS)))
         self.engine = JobEngine(
             plan,
@@ -53,6 +57,8 @@ class LabJob(LabQueuePairs):
             out,
             workers,
             lab.emit,
+            spares=self._standby.addresses if self._standby is not None else None,
+            scheduler=self if self._standby is not None else None,
             progress=self._progress,
         )
         self._plan = plan
@@ -62,20 +68,52 @@ class LabJob(LabQueuePairs):
         self._carrying = [flow for flow, pair in zip(self.flows, plan.queue_pairs, strict=True) if not pair.grants]
         self._placements: list[Placement] = []
         tells = lab.fabric.spec.path_control.chosen.agent is not None  # else ToRs tell hosts nothing
-        follows = CHOICES[source_ports].follows_ecmp and tells
-        self._rechooser = Rechooser(lab, self.flows, self._sports, self._rehome) if follows else None
+        self._follows = CHOICES[source_ports].follows_ecmp and tells
+        self._rechooser: Rechooser | None = None
 
     async def start(self) -> None:
         """Start the engine and put every queue pair under path control."""
         await super().start()
         self._quiet = self._lab.subscribe(self._heard)
         self._tell_ports(self.flows)
-        if self._rechooser is not None:
-            self._rechooser.start()
+        self._follow()
 
     async def take_over(self, dead: Collection[str]) -> None:
-        """Refused where drills are loaded: a job has no spares yet. MachineError."""
-        raise MachineError(f"no spare can take over from {', '.join(dead)} in a job")
+        """Refused where drills are loaded: a job takes spares when it is started again. MachineError."""
+        raise MachineError(f"no spare can take over from {', '.join(dead)} while a job runs")
+
+    async def layout(self) -> Layout | None:
+        """After a death: put spares in the place of hosts that answer nobody; ``traffic.rdma.engine.Scheduler``."""
+        moved = await self._standby.replace_lost(self.flows) if self._standby is not None else None
+        if moved is None:
+            return None
+        for each in moved.replaced:
+            detail: dict[str, str | int | float] = {"by": each.by, "ranks": ",".join(map(str, each.ranks))}
+            self._lab.emit(Event(now_ns(), EventKind.JOB, "job", each.host, "replaced", detail))
+        return Layout(moved.replaced, moved.nics, tuple(moved.flows.get(flow.id, flow) for flow in self.flows))
+
+    def laid_out(self, layout: Layout) -> None:
+        """The workers have it: queue pairs with new ends come under path control, as all did when the job began."""
+        before = {flow.id: flow for flow in self.flows}
+        begun = [flow for flow in layout.flows if flow != before[flow.id]]
+        self._disconnect([before[flow.id] for flow in begun])
+        self.flows = layout.flows
+        self._roster = Roster(self.flows)
+        self._sports.update((flow.id, flow.sport) for flow in begun)
+        self._ack_sports.update((flow.id, flow.ack_sport) for flow in begun)
+        for connection in (number for flow in begun for number in (2 * flow.id, 2 * flow.id + 1)):
+            self._told.pop(connection, None)
+        self._connect(begun)
+        self._tell_ports(begun)
+        if self._rechooser is not None:
+            self._rechooser.stop()
+            self._follow()
+
+    def _follow(self) -> None:
+        """Choose paths anew from now on when ECMP groups change, where source ports are chosen so."""
+        if self._follows:
+            self._rechooser = Rechooser(self._lab, self.flows, self._sports, self._rehome)
+            self._rechooser.start()
 
     def facts(self, report: JobReport) -> JobFacts:
         """What it was, for the analysis."""
@@ -95,7 +133,7 @@ class LabJob(LabQueuePairs):
             late_ns=max((worker.late_ticks for worker in report.workers), default=0) * self._plan.tick_ns,
             placements=tuple(self._placements),
             deaths=tuple(
-                DeathFact(death.at_ns, self.flows[death.flow].name, death.restarted_at_ns, death.first)
+                DeathFact(death.at_ns, death.queue_pair, death.restarted_at_ns, death.first, death.replaced)
                 for death in self.engine.deaths
             ),
             checkpoint_every=restart.checkpoint_every if restart is not None else 0,

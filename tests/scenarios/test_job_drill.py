@@ -26,6 +26,7 @@ from tests.scenarios.measured import metrics
 from traffic.congestion.sets import PARAMETERS
 from traffic.job.collective import CollectiveWork
 from traffic.job.restart import RestartPolicy
+from traffic.job.standby import Replaced
 
 MS = 10**6
 HEAD = "drill: d\nsummary: s\ntopology: tiny\n"
@@ -182,6 +183,12 @@ _WORK = "collective: {kind: all-reduce, size: 1 MB}"
         (f"{{{_WORK}, restart: {{after: 0 s}}}}", "d.yaml:4: job.restart.after"),
         (f"{{{_WORK}, restart: {{after: 2 s, checkpoint_every: 0}}}}", "d.yaml:4: job.restart.checkpoint_every"),
         (f"{{{_WORK}, restart: {{checkpoint_every: 2}}}}", "d.yaml:4: 'after' is missing in job.restart"),
+        (f"{{{_WORK}, restart: {{after: 2 s, spares: -1}}}}", "d.yaml:4: job.restart.spares is -1"),
+        (
+            f"{{{_WORK}, restart: {{after: 900 ms, spares: 1}}}}",
+            "d.yaml:4: job.restart.after is 900 ms, and to",
+        ),
+        (f"{{{_WORK}, restart: {{after: 2 s, spares: 1}}}}", "d.yaml:4: job.restart.spares is 1 and the fabric has 0"),
         (f"{{{_WORK}, samples: -1}}", "d.yaml:4: job.samples"),
     ],
 )
@@ -196,8 +203,23 @@ def test_what_follows_a_death_is_read() -> None:
     assert (job.restart, job.port_failover) == (RestartPolicy(2 * 10**9, 5), True)
 
 
+def test_a_fault_does_not_say_which_spare_a_job_takes() -> None:
+    fault = "{id: power, fault: host-replaced, target: p0.s0.h0, at: 2 s, after: 2 s}"
+    text = f"{HEAD.replace('tiny', 'tiny-spare')}job: {{{_WORK}}}\n{EXPECT}job_survives: no\n"
+    with pytest.raises(InputError, match=r"d.yaml:5: timeline.faults\[0\]: a job finds out by itself which hosts"):
+        drill_from(parse(text.replace("2 s}", f"2 s, settle: 2 s, faults: [{fault}]}}", 1), "d.yaml"), Path())
+
+
 def _died(restarted_at_ns: int | None) -> JobMetrics:
     return replace(_measured(0.0), deaths=(Death(150 * MS, "a>b#0", 100 * MS, restarted_at_ns, 1),))
+
+
+def test_hosts_that_spares_took_over_from_are_counted() -> None:
+    asked = _job("{collective: {kind: all-reduce, size: 1 MB}}", "hosts_replaced: {at_least: 1}").expectations[0]
+    moved = Death(150 * MS, "a>b#0", 100 * MS, 300 * MS, 1, (Replaced("a", "c", (0,)), Replaced("b", "d", (1, 2))))
+    for deaths, count in (((), 0), ((moved,), 2), ((moved, replace(moved, replaced=())), 2)):
+        seen = Evidence(replace(metrics((), ()), job=replace(_measured(0.0), deaths=deaths)), RunFacts())
+        assert asked.metric.measure(asked, seen).value == count
 
 
 def test_a_death_is_counted_with_its_new_start() -> None:

@@ -97,7 +97,7 @@ class _Layout:
             self._reduce(ranks, made)
 
     def _compute(self, ranks: Sequence[int], task: _Task, part: int, parts: int) -> Mapping[int, int]:
-        """One part of a pass at each rank; the operations that end it. All of a rank's are its compute time, to the ns."""
+        """One part of a pass at each rank; the operations that end it. A rank's parts add up to its compute time."""
         training = self._training
         whole_ns = self._site.scale.ns(training.compute_ns)
         forward_ns = round(_FORWARD * whole_ns)

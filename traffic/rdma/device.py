@@ -72,18 +72,21 @@ class Device:
         self._data_paths: dict[int, int] = {}  # by flow
         self._ack_paths: dict[int, int] = {}
         self._sports: dict[tuple[int, bool], int] = {}  # by flow, of data and of acknowledgements: where they moved to
+        self._ends: dict[tuple[int, bool], tuple[str, str]] = {}  # likewise: the NICs that the path was opened for
         self._life = 0
 
     def open_sender(self, pair: QueuePair) -> None:
         """Get ready to send a queue pair's data."""
         f = pair.flow
-        envelope = Envelope(f.src_ip, f.dst_ip, f.sport, responder_qpn(f.id))
+        self._ends[f.id, False] = (f.src_nic, f.dst_nic)
+        envelope = Envelope(f.src_ip, f.dst_ip, f.sport, responder_qpn(f.id, self._life))
         self._data_paths[f.id] = self._outgoing.open_path(self._fd(f.src_nic), envelope, self._ack_every)
 
     def open_receiver(self, pair: QueuePair) -> None:
         """Get ready to send a queue pair's acknowledgements."""
         f = pair.flow
-        envelope = Envelope(f.dst_ip, f.src_ip, f.ack_sport, requester_qpn(f.id))
+        self._ends[f.id, True] = (f.src_nic, f.dst_nic)
+        envelope = Envelope(f.dst_ip, f.src_ip, f.ack_sport, requester_qpn(f.id, self._life))
         self._ack_paths[f.id] = self._outgoing.open_path(self._fd(f.dst_nic), envelope)
 
     def move(self, pair: QueuePair, sport: int, ack: bool) -> None:
@@ -98,12 +101,26 @@ class Device:
             self._outgoing.move_path(self._data_paths[f.id], envelope)
 
     def renew(self, senders: Iterable[QueuePair], receivers: Iterable[QueuePair], life: int) -> None:
-        """Send to the queue pairs of another life of the job, from the same source ports."""
+        """Send to the queue pairs of another life of the job; from the same source ports between the same NICs."""
         self._life = life
         for pair in senders:
-            self.move(pair, self._sports.get((pair.flow.id, False), pair.flow.sport), ack=False)
+            if self._is_open(pair, ack=False):
+                self.move(pair, self._sports.get((pair.flow.id, False), pair.flow.sport), ack=False)
+            else:
+                self.open_sender(pair)
         for pair in receivers:
-            self.move(pair, self._sports.get((pair.flow.id, True), pair.flow.ack_sport), ack=True)
+            if self._is_open(pair, ack=True):
+                self.move(pair, self._sports.get((pair.flow.id, True), pair.flow.ack_sport), ack=True)
+            else:
+                self.open_receiver(pair)
+
+    def _is_open(self, pair: QueuePair, ack: bool) -> bool:
+        """Its path is there; one between other NICs is forgotten, and where it had moved to."""
+        key = (pair.flow.id, ack)
+        same = self._ends.get(key) == (pair.flow.src_nic, pair.flow.dst_nic)
+        if not same:
+            self._sports.pop(key, None)
+        return same
 
     def data(self, sender: Sender, run: Run, now_ns: int) -> None:
         """Send a run of data packets."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from testbed.errors import HpnError
 from testbed.events import Event, EventKind, EventSink, now_ns
@@ -15,7 +16,8 @@ from traffic.congestion.control import Parameters
 from traffic.congestion.scale import Scale
 from traffic.flow import FlowSpec
 from traffic.job.restart import RestartPolicy
-from traffic.messages import Begin, Message, Progress, QpError
+from traffic.job.standby import Replaced
+from traffic.messages import Begin, Message, NicSpec, Progress, QpError
 from traffic.pool import WorkerPool
 from traffic.qp import AckPolicy
 from traffic.rc.work import Transport
@@ -27,6 +29,7 @@ from traffic.rdma.setup import (
     JobSetup,
     JobWorkerReport,
     Life,
+    Part,
     Ports,
     QueuePair,
     Restart,
@@ -66,13 +69,33 @@ class JobPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a job is in its next life: hosts that were replaced, and what follows from it."""
+
+    replaced: tuple[Replaced, ...]
+    nics: tuple[str, ...]  # as those of the plan
+    flows: tuple[FlowSpec, ...]  # all, in the plan's order, with their source ports
+
+
+@dataclass(frozen=True, slots=True)
 class Death:
     """A job's death, and its next life if there was one."""
 
     at_ns: int
-    flow: int  # whose retries were used up first
+    queue_pair: str  # whose retries were used up first
     restarted_at_ns: int | None = None  # None: the run ended before
     first: int = 0  # its iteration that it began with
+    replaced: tuple[Replaced, ...] = ()  # before it began
+
+
+class Scheduler(Protocol):
+    """Finds hosts for a job that has died."""
+
+    async def layout(self) -> Layout | None:
+        """Where it goes on; None: where it was."""
+
+    def laid_out(self, layout: Layout) -> None:
+        """Its workers are ready there."""
 
 
 class JobEngine(WorkerPool):
@@ -97,13 +120,21 @@ class JobEngine(WorkerPool):
         workers: int,
         sink: EventSink,
         *,
+        spares: Mapping[str, str] | None = None,
+        scheduler: Scheduler | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        """``flows`` are the plan's with their chosen source ports, in its order."""
-        nics = dict.fromkeys((*plan.nics, *(nic for flow in flows for nic in (flow.src_nic, flow.dst_nic))))
+        """``flows`` are the plan's with their chosen source ports, in its order.
+
+        ``spares``: addresses of NICs that ranks may move to, by name; ``scheduler`` says after a death whether they do.
+        """
+        self._spares = spares or {}
+        used = (nic for flow in flows for nic in (flow.src_nic, flow.dst_nic))
+        nics = dict.fromkeys((*plan.nics, *used, *self._spares))
         hosts = {host: at % workers for at, host in enumerate(dict.fromkeys(nic_hosts[nic] for nic in nics))}
         super().__init__(flows, {nic: hosts[nic_hosts[nic]] for nic in nics}, namespaces, out, sink, progress)
         self._plan = plan
+        self._scheduler = scheduler
         self._port_rate_bps = port_rate_bps
         self.deaths: list[Death] = []
         self._alive = True
@@ -135,19 +166,34 @@ class JobEngine(WorkerPool):
         self._stay_dead()
         await super().close()
 
-    def _setups(self) -> list[JobSetup]:
+    def _nics(self, worker: int) -> tuple[NicSpec, ...]:
+        spares = (
+            NicSpec(nic, ip, self._namespaces[nic].fd) for nic, ip in self._spares.items() if self._place[nic] == worker
+        )
+        return (*super()._nics(worker), *spares)
+
+    def _part(self, worker: int, nics: Sequence[str]) -> Part:
+        """What is a worker's, when ranks are at these NICs and queue pairs where the flows are."""
         plan = self._plan
         pairs = [replace(pair, flow=flow) for flow, pair in zip(self._flows.values(), plan.queue_pairs, strict=True)]
+        return Part(
+            tuple(program for program, nic in zip(plan.programs, nics, strict=True) if self._place[nic] == worker),
+            tuple(pair for pair in pairs if self._place[pair.flow.src_nic] == worker),
+            tuple(pair for pair in pairs if self._place[pair.flow.dst_nic] == worker),
+        )
+
+    def _setups(self) -> list[JobSetup]:
+        plan = self._plan
         used = sorted({*self._place.values()})
-        programs = tuple(zip(plan.programs, plan.nics, strict=True))
+        parts = {index: self._part(index, plan.nics) for index in used}
         return [
             JobSetup(
                 index=index,
                 out=str(self._out),
                 nics=self._nics(index),
-                programs=tuple(program for program, nic in programs if self._place[nic] == index),
-                senders=tuple(pair for pair in pairs if self._place[pair.flow.src_nic] == index),
-                receivers=tuple(pair for pair in pairs if self._place[pair.flow.dst_nic] == index),
+                programs=parts[index].programs,
+                senders=parts[index].senders,
+                receivers=parts[index].receivers,
                 transport=plan.transport,
                 acks=plan.acks,
                 control=plan.control,
@@ -174,7 +220,7 @@ class JobEngine(WorkerPool):
         super()._heard(worker, message)
         if isinstance(message, QpError) and self._alive:
             self._alive = False
-            self.deaths.append(Death(message.at_ns, message.flow))
+            self.deaths.append(Death(message.at_ns, self._flows[message.flow].name))
             self._news(message.at_ns, "died", {"flow": message.flow})
             self._ask(Abort(message.at_ns), Aborted)
             if self._plan.restart is not None:
@@ -184,11 +230,13 @@ class JobEngine(WorkerPool):
         """Let the job live again when its time has come; what fails is the engine's failure."""
         try:
             aborted = await self._all(Aborted, _ANSWER_S)
+            life = Life(len(self.deaths), max(answer.iteration for answer in aborted) + 1)
+            moved = self._scheduler is not None and await self._move_to_spares(self._scheduler, life)
             wait_ns = self.deaths[-1].at_ns + policy.after_ns - 2 * _LEAD_NS - now_ns()
             await asyncio.wait({self.failed}, timeout=max(wait_ns, 0) / 1e9)
-            life = Life(len(self.deaths), max(answer.iteration for answer in aborted) + 1)
-            self._ask(Restart(life), Restarted)
-            await self._all(Restarted, _ANSWER_S)
+            if not moved:
+                self._ask(Restart(life), Restarted)
+                await self._all(Restarted, _ANSWER_S)
         except HpnError as error:
             self.give_up(error)
             return
@@ -198,11 +246,29 @@ class JobEngine(WorkerPool):
         self._tell_all(Begin(at_ns))
         self._news(at_ns, "restarted", {"iteration": life.iteration})
 
+    async def _move_to_spares(self, scheduler: Scheduler, life: Life) -> bool:
+        """Have the workers make new queue pairs and ranks on other hosts, where there are such; whether there are."""
+        layout = await scheduler.layout()
+        if layout is None:
+            return False
+        self.deaths[-1] = replace(self.deaths[-1], replaced=layout.replaced)
+        self._flows = {flow.id: flow for flow in layout.flows}
+        self._forget(Restarted)
+        for index, worker in self._workers.items():
+            await worker.send_all(Restart(life, self._part(index, layout.nics)))
+        await self._all(Restarted, _ANSWER_S)
+        scheduler.laid_out(layout)
+        return True
+
     def _ask(self, question: Message, answer: type[Message]) -> None:
         """Tell all workers something that they answer, and not for the first time."""
+        self._forget(answer)
+        self._tell_all(question)
+
+    def _forget(self, answer: type[Message]) -> None:
+        """What workers answered before is no answer to what comes."""
         for index in self._workers:
             self._answers.pop((answer, index), None)
-        self._tell_all(question)
 
     def _stay_dead(self) -> None:
         if self._return is not None:

@@ -92,10 +92,23 @@ FIRST_LIFE = Life(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What of a job is one worker's: ranks, and ends of queue pairs."""
+
+    programs: tuple[Program, ...]
+    senders: tuple[QueuePair, ...]  # whose requester is here
+    receivers: tuple[QueuePair, ...]  # whose responder is here
+
+
+@dataclass(frozen=True, slots=True)
 class Restart(Message):
-    """Make new queue pairs and ranks for another life, which Begin begins. Answer Restarted."""
+    """Make new queue pairs and ranks for another life, which Begin begins. Answer Restarted.
+
+    ``part``: what the worker has now, where hosts were replaced; None: what it had.
+    """
 
     life: Life
+    part: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)

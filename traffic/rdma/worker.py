@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,7 @@ from traffic.rdma.setup import (
     JobSetup,
     JobWorkerReport,
     Life,
+    Part,
     Ports,
     Restart,
     Restarted,
@@ -152,8 +154,8 @@ class Worker:
                 self._carrier.set_ports(ports, now_ns())
             case Abort():
                 self._say(Aborted(self._carrier.abort(now_ns())))
-            case Restart(life):
-                self._restart(life)
+            case Restart(life, part):
+                self._restart(life, part)
                 self._say(Restarted())
             case Stop():
                 self._carrier.stop()
@@ -162,9 +164,12 @@ class Worker:
     def _start_life(self, life: Life) -> Carrier:
         return Carrier(self._setup, self._device, self._completed, self._timed, self._say, life)
 
-    def _restart(self, life: Life) -> None:
-        """Everything anew but the paths, which are the network's affair."""
+    def _restart(self, life: Life, part: Part | None) -> None:
+        """Everything anew but the paths, which are the network's affair; ``part``: ranks have moved."""
         ports = self._carrier.ports
+        if part is not None:
+            self._setup = replace(self._setup, programs=part.programs, senders=part.senders, receivers=part.receivers)
+            self._pairs = {pair.flow.id: pair for pair in (*part.senders, *part.receivers)}
         self._carrier = self._start_life(life)
         self._carrier.set_ports(ports, now_ns())
         self._carriers.append(self._carrier)

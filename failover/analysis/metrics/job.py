@@ -104,7 +104,7 @@ def _deaths(facts: JobFacts, iterations: Sequence[Iteration], times_ns: tuple[in
         done = kept + len(here)
         kept = done if policy is None else policy.kept(done)
         since_ns = max((each.end_ns for each in here), default=start_ns)
-        yield Death(fact.at_ns, fact.queue_pair, since_ns, fact.restarted_at_ns, done - kept)
+        yield Death(fact.at_ns, fact.queue_pair, since_ns, fact.restarted_at_ns, done - kept, fact.replaced)
         if fact.restarted_at_ns is not None:
             first, start_ns = fact.iteration, fact.restarted_at_ns
 

@@ -114,6 +114,10 @@ class Drill:
         """How often whoever sends looks at what is due."""
         return self.workload.tick_ns if self.job is None else self.job.tick_ns
 
+    def seeded(self, seed: int) -> Drill:
+        """Return the drill with another seed of its topology: other hashes, and other draws where it leaves any."""
+        return replace(self, topology=self.topology.model_copy(update={"seed": seed}))
+
     def slowed(self, times: int) -> Drill:
         """Return the drill for a slow kernel: the traffic it can carry, and what can be expected of that.
 

@@ -1,76 +1,23 @@
 """The claims of the HPN paper that a testbed can speak to, and what each is held against. Pure.
 
-Alibaba HPN, SIGCOMM 2024, doi 10.1145/3651890.3672265. A new claim is one entry of ``CLAIMS``; every figure of ours is
-taken from evidence by ``scenarios.paper.judges``, none is written down here. A claim that a run can speak to names
-networks ``without`` what the paper gives the credit to: there the same judge must not find that it holds.
+Alibaba HPN, SIGCOMM 2024, doi 10.1145/3651890.3672265. A new claim is one entry of ``CLAIMS``; those about jobs are
+in ``job_claims``. Every figure of ours is taken from evidence by the judge of an entry, none is written down here. A
+claim that a run can speak to names networks ``without`` what the paper gives the credit to: there the same judge must
+not find that it holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-
-from scenarios.paper import judges as judges
-from scenarios.paper.judges import Evidence, Finding
-
-
-class Answer(StrEnum):
-    """How a claim fared."""
-
-    AGREES = "agrees"  # a run says the same; a figure may differ, for the reason given
-    COMPUTED = "agrees, computed"  # arithmetic does: no packet was sent
-    DIFFERS = "differs"
-    NOT_SHOWN = "not shown"  # it agrees, but so does a network without what the paper gives the credit to
-    NOT_TOLD = "not told"  # the interval of a figure has its limit within, or there is no figure
-    NO_EVIDENCE = "no evidence"  # a drill failed its own expectations: it did not measure what it was made for
-    NOT_REPRODUCED = "not reproduced"  # nothing here speaks to it yet
-    NOT_RUN = "not run"  # this machine could not, or the run was too noisy
-
-
-@dataclass(frozen=True, slots=True)
-class Without:
-    """A network without what a claim is about, and the runs on it that take the place of the claim's own.
-
-    ``instead``: of the claim's drills, those that are replaced. ``pod``: the preset that is counted instead of ``pod``.
-    """
-
-    what: str
-    instead: Mapping[str, str] = field(default_factory=dict)
-    pod: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One claim. Without ``judge`` nothing here speaks to it, and ``why`` says what is missing.
-
-    ``shortfall`` says why it is known to differ here; a claim that differs without one is news.
-    """
-
-    key: str
-    claim: str
-    paper: str
-    why: str  # ours differs from the paper's
-    drills: tuple[str, ...] = ()
-    judge: Callable[[Evidence], Finding] | None = None
-    by: str = ""  # what speaks to it, when it is no drill
-    paths: bool = False  # path figures are a second opinion
-    without: tuple[Without, ...] = ()
-    shortfall: str = ""
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """Every drill that is needed, each once: those of the claim, then those on networks without its feature."""
-        others = (name for each in self.without for name in each.instead.values())
-        return tuple(dict.fromkeys((*self.drills, *others)))
-
+from scenarios.paper import judges
+from scenarios.paper.claim import Claim, Without
+from scenarios.paper.job_claims import JOB_CLAIMS
 
 _STEADY = "steady streams instead of a job"
 _PORT_LOAD = ("port-load-clos", "port-load-hpn")
 _ONE_PLANE = Without("two planes", {"port-load-hpn": "port-load-clos"})
 _DCN_PLUS = Without("rails and planes (a DCN+ pod)", pod="dcn-plus-pod")
 
-CLAIMS = (
+_STREAMS = (
     Claim(
         "dual-tor-link-down",
         "dual-ToR: with one NIC-ToR link down a job loses little",
@@ -130,45 +77,6 @@ CLAIMS = (
         judges.flap_single_tor,
         without=(Without("only one ToR (HPN)", {"link-flap-single-tor": "link-flap"}),),
         shortfall="the paper does not say how long its link flapped; streams go on as soon as there is a way",
-    ),
-    Claim(
-        "dual-tor-link-down-job",
-        "dual-ToR: with one NIC-ToR link down a job loses few iterations",
-        "-6.25 %",
-        "nearly the whole iteration is communication at full ports; the paper does not tell how much of its is",
-        ("job-link-down-full-load",),
-        judges.link_down_job,
-        without=(Without("a second ToR", {"job-link-down-full-load": "job-link-down-full-load-single-tor"}),),
-        shortfall="a sum waits for its slowest NIC, which lost half; 6.25 % is a job that sums for 1/15 of its time",
-    ),
-    Claim(
-        "single-tor-1-min-job",
-        "single-ToR: repaired within 1 min, a job with NCCL's timers goes on",
-        "goes on",
-        "timeout 20 and 7 retries, each as long as told; a job of four GPUs",
-        ("job-outage-60s", "job-outage-25s"),
-        judges.short_outage_job,
-        without=(Without("a repair within 1 min (after 2)", {"job-outage-60s": "job-outage-120s"}),),
-        shortfall="the last retry leaves after 30.1 s, and after 34.4 s the queue pair is dead",
-    ),
-    Claim(
-        "single-tor-2-min-job",
-        "single-ToR: repaired after 2 min, a job with NCCL's timers is dead",
-        "dead",
-        "timeout 20 and 7 retries, each as long as told; a job of four GPUs",
-        ("job-outage-120s",),
-        judges.long_outage_job,
-        without=(Without("only one ToR (HPN)", {"job-outage-120s": "job-outage-120s-hpn"}),),
-    ),
-    Claim(
-        "single-tor-flap-job",
-        "single-ToR: a flapping link halts a job with NCCL's timers",
-        "> 9 s",
-        "the flap is ours, three times 400 ms away; a halt is what it adds to an iteration",
-        ("job-flap-single-tor",),
-        judges.flap_job,
-        without=(Without("only one ToR (HPN)", {"job-flap-single-tor": "job-flap-hpn"}),),
-        shortfall="two waits of NCCL's retry timer, 4.29 s each; the paper does not say how long its link flapped",
     ),
     Claim(
         "dual-tor-flap",
@@ -263,30 +171,7 @@ CLAIMS = (
         by="hpn plan pod",
         without=(_DCN_PLUS,),
     ),
-    Claim(
-        "training",
-        "training is faster than on DCN+",
-        "+14.9 %",
-        "iterations run here, but the share of communication decides, and the paper does not tell its own",
-    ),
-    Claim(
-        "cross-segment",
-        "two planes speed cross-segment traffic up",
-        "up to +71.6 %",
-        "a ring of 16 GPUs with DCQCN is as fast in a Clos: its queue pairs do not meet; no larger job was tried",
-    ),
-    Claim(
-        "allreduce",
-        "AllReduce is faster than on DCN+",
-        "up to +59.3 %",
-        "16 GPUs with DCQCN, one draw of hashes: 0 % on hosts in order, +121 % on hosts at random; too few draws",
-    ),
-    Claim(
-        "multi-allreduce",
-        "concurrent AllReduces are faster",
-        "up to +158.2 %",
-        "four rings of 4 GPUs at once, one draw of hashes: no difference; too few draws, too small",
-    ),
-    Claim("segments", "a job spans fewer segments", "19 to 3, traffic -37 %", "no scheduler places jobs here"),
     Claim("failure-rates", "how often links and ToRs fail", "0.057 %, 0.051 % a month", "an observation of a fleet"),
 )
+
+CLAIMS = (*_STREAMS, *JOB_CLAIMS)

@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from failover.analysis.budget import around
 from failover.analysis.intervals import RECOVER, phase_interval
-from failover.analysis.job import JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
 from failover.analysis.ports import PortMetrics, PortResult
-from results.verdict import Check, Outcome, at_least, at_most
+from results.verdict import Check, Outcome, at_most
 from scenarios.expect.asked import At, Bound
 from scenarios.expect.evidence import Evidence as Run
 from scenarios.expect.evidence import RunFacts
@@ -43,12 +41,16 @@ _IDLE = 0.01  # of a port's rate: control frames and acknowledgements
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was measured and computed: drills by name, path figures by architecture, the whole pod's inventory."""
+    """What was measured and computed: runs by name, path figures by architecture, the whole pod's inventory.
+
+    A run is a drill, or a drill with another seed: ``DRILL@SEED`` (``scenarios.paper.claim.drawn``).
+    """
 
     drills: Mapping[str, DrillMetrics]
     events: Mapping[str, Sequence[Event]]  # by the same names
     paths: Mapping[str, PathFigures]
     pod: Inventory
+    preset: str = "pod"  # that ``pod`` was counted of
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,58 +175,6 @@ def flap_single_tor(found: Evidence) -> Finding:
     return Finding(text, every(worst.outcome))
 
 
-def _job(metrics: DrillMetrics) -> JobMetrics:
-    """What a job did. MachineError for a drill that ran none."""
-    if metrics.job is None:
-        raise MachineError("the claim is about a job, and the drill ran none")
-    return metrics.job
-
-
-def _goes_on(job: JobMetrics) -> bool:
-    return not job.deaths and job.edges[-1].rate_after > 0
-
-
-def _went_on(job: JobMetrics) -> str:
-    """What became of a job, for people."""
-    if job.deaths:
-        return "dead"
-    if not _goes_on(job):
-        return "stands still"
-    return f"goes on, its longest iteration {max(each.ms for each in job.iterations) / 1000:.1f} s"
-
-
-def short_outage_job(found: Evidence) -> Finding:
-    """Single-ToR, repaired within a minute: a job with NCCL's own timers."""
-    told, short = _job(found.drills["job-outage-60s"]), _job(found.drills["job-outage-25s"])
-    text = f"{_went_on(told)}; repaired after 25 s: {_went_on(short)}"
-    return Finding(text, _goes_on(told))
-
-
-def long_outage_job(found: Evidence) -> Finding:
-    """Single-ToR, repaired after two minutes: a job with NCCL's own timers."""
-    told = _job(found.drills["job-outage-120s"])
-    return Finding(_went_on(told), bool(told.deaths))
-
-
-def flap_job(found: Evidence) -> Finding:
-    """What a flapping link without another port adds to the iteration that it hits."""
-    job = _job(found.drills["job-flap-single-tor"])
-    if not _goes_on(job):
-        return Finding(_went_on(job), True)
-    halt_ms = max(each.ms for each in job.iterations) - job.mean_ms
-    low, high = around(halt_ms, job.tick_ms)
-    told = at_least("", halt_ms, HALT_MS, low=low, high=high, strict=True)
-    return Finding(f"halted {halt_ms:.0f} ms: an iteration takes {job.mean_ms + halt_ms:.0f} ms", every(told.outcome))
-
-
-def link_down_job(found: Evidence) -> Finding:
-    """What a job that fills all ports of its hosts loses with one of 16, in iterations."""
-    cost = _job(found.drills["job-link-down-full-load"]).edges[0]
-    lost = 1 - cost.rate_after / cost.rate_before
-    text = f"{lost:.2%} of iterations ({cost.rate_after:.3g}/s, {cost.rate_before:.3g}/s before)"
-    return Finding(text, 0.03 <= lost <= 0.08)
-
-
 def flap_dual_tor(found: Evidence) -> Finding:
     """A flapping link with another port."""
     names = ("link-flap", "link-flap-clos")
@@ -279,8 +229,9 @@ def _unused(metrics: DrillMetrics) -> tuple[int, int, int]:
 
 def queues(found: Evidence) -> Finding:
     """Queues of the ports towards NICs, the mean over ports and time."""
-    clos, hpn = (_towards_nics(found.drills[f"port-load-{name}"]) for name in ("clos", "hpn"))
-    mean_clos, mean_hpn = (fmean(port.queue_mean_ms for port in ports) for ports in (clos, hpn))
+    runs = [found.drills[f"port-load-{name}"] for name in ("clos", "hpn")]
+    clos, hpn = (_towards_nics(run) for run in runs)
+    mean_clos, mean_hpn = (mean_queue_ms(run) for run in runs)
     worst = [max(port.queue_p99_ms for port in ports) for ports in (clos, hpn)]
     shrinks = 1 - mean_hpn / mean_clos if mean_clos else 0.0
     text = (
@@ -323,6 +274,11 @@ def _worst_links(_clos: PathFigures, hpn: PathFigures) -> str:
 def ratios(metrics: DrillMetrics) -> list[float]:
     """Of every receiving NIC, the load of its busier port over that of the other; infinite when that one idles."""
     return [nic.ratio or float("inf") for nic in _sampled(metrics).balance]
+
+
+def mean_queue_ms(metrics: DrillMetrics) -> float:
+    """Of the ports towards NICs, over ports and time."""
+    return fmean(port.queue_mean_ms for port in _towards_nics(metrics))
 
 
 def _towards_nics(metrics: DrillMetrics) -> list[PortResult]:

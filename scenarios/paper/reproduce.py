@@ -7,6 +7,7 @@ claim that also holds in a network without what it is about is not shown, and a 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,7 +19,8 @@ from results.text.tables import table
 from results.verdict import Outcome
 from scenarios.drill import catalogue
 from scenarios.drill.load import load_drill
-from scenarios.paper.claims import CLAIMS, Answer, Claim, Without
+from scenarios.paper.claim import Answer, Claim, Without, drill_of
+from scenarios.paper.claims import CLAIMS
 from scenarios.paper.judges import Evidence, Finding
 from scenarios.paper.path_figures import PathFigures, measure
 from scenarios.run import engines
@@ -110,7 +112,7 @@ def drill_file(name: str) -> Path:
 def reproduce(
     claims: Sequence[Claim], engine: str, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]
 ) -> tuple[Row, ...]:
-    """Run what the claims need on ``engine``, one drill after the other into OUT/DRILL, and judge every claim.
+    """Run what the claims need on ``engine``, one after the other into OUT/DRILL or OUT/DRILL@SEED, and judge them.
 
     A drill that this machine cannot run leaves its claims unanswered. JSON and Markdown are written to ``out``.
     """
@@ -132,7 +134,9 @@ def reproduce(
 
 def _run(name: str, engine: str, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]) -> Ran:
     on_line(f"{name}: on {engine}")
-    order = Order(load_drill(drill_file(name)), out, command)
+    base, seed = drill_of(name)
+    drill = load_drill(drill_file(base))
+    order = Order(drill if seed is None else drill.seeded(seed), out, command)
     try:
         run = engines.run_on(named(engine), order, engines.unwatched, lambda _line: None)
     except (MachineError, NoisyError) as error:
@@ -160,7 +164,7 @@ def judge(claims: Iterable[Claim], ran: Mapping[str, Ran], paths: Mapping[str, P
 
 
 def _row(claim: Claim, evidence: Evidence, ran: Mapping[str, Ran]) -> Row:
-    by = ", ".join(claim.drills) or claim.by or "nothing yet"
+    by = _by(claim.drills) or claim.by or "nothing yet"
     why = f"{claim.shortfall}; {claim.why}" if claim.shortfall else claim.why
     if claim.judge is None:
         return Row(claim.key, claim.claim, claim.paper, "-", Answer.NOT_REPRODUCED, by, why)
@@ -190,7 +194,7 @@ def _without(
 ) -> WithoutRow:
     """The claim's own judge on evidence in which runs, or the pod, are those of a network without the feature."""
     names = tuple(without.instead.get(name, name) for name in claim.drills)
-    by = ", ".join(without.instead.values()) or f"hpn plan {without.pod}"
+    by = _by(without.instead.values()) or f"hpn plan {without.pod}"
     others = {name: other for name, other in without.instead.items() if other in evidence.drills}
     swapped = replace(
         evidence,
@@ -198,8 +202,15 @@ def _without(
         events={**evidence.events, **{name: evidence.events[other] for name, other in others.items()}},
         paths={},
         pod=inventory(load_fabric(without.pod)) if without.pod else evidence.pod,
+        preset=without.pod or evidence.preset,
     )
     return WithoutRow(without.what, *_answer(claim, judge, swapped, ran, names), by)
+
+
+def _by(runs: Iterable[str]) -> str:
+    """The drills of runs, each once, with the number of its draws when there are several."""
+    draws = Counter(drill_of(run)[0] for run in dict.fromkeys(runs))
+    return ", ".join(drill if count == 1 else f"{drill} ({count} draws)" for drill, count in draws.items())
 
 
 def _answer(

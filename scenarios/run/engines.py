@@ -77,7 +77,7 @@ def run_on(spec: EngineSpec, order: Order, watch: Watch, on_line: Callable[[str]
 class RunBody:
     """What a guest is told of a run: the drill as its file, the folder is the one that it is called in.
 
-    The rest as in ``Order``, but that ``slow`` is decided.
+    The rest as in ``Order``, but that ``slow`` is decided. ``seed``: the topology's in the place of the file's.
     """
 
     file: str
@@ -86,6 +86,7 @@ class RunBody:
     phase: int
     slow: int
     keep_records: bool
+    seed: int | None = None
 
     def as_json(self) -> JsonValue:
         """As the body of a job."""
@@ -94,8 +95,9 @@ class RunBody:
 
     def order(self, spec: EngineSpec) -> Order:
         """The order, in the guest. InputError for a file that is gone or has mistakes."""
+        drill = catalogue.load(self.file)
         return Order(
-            catalogue.load(self.file).slowed(self.slow),
+            drill.seeded(drill.topology.seed if self.seed is None else self.seed).slowed(self.slow),
             Path(),
             self.command,
             self.repeat,
@@ -129,6 +131,7 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
         phase=order.phase,
         slow=engine.slowness if order.slow is None else order.slow,
         keep_records=order.keep_records,
+        seed=order.drill.topology.seed,
     )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS
     job = Job("run", spec.name, body.as_json())

@@ -31,6 +31,8 @@ def test_the_order_in_a_guest_is_that_of_the_user_on_the_engine_that_it_is_for()
     assert (order.engine, order.command, order.repeat, order.phase) == ("uml", BODY.command, 2, 3)
     assert (order.out, order.keep_records) == (Path(), True)
     assert order.drill == catalogue.load("link-down").slowed(10)
+    seeded = replace(BODY, file=str(catalogue.find("link-down")), seed=5).order(named("uml"))
+    assert seeded.drill == catalogue.load("link-down").seeded(5).slowed(10)
 
 
 @pytest.mark.parametrize("kind", KINDS)

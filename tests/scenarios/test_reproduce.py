@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports
 from results.run.folder import RunFolder, create
 from results.verdict import Check, Outcome, Verdict
 from scenarios.drill.load import load_drill
-from scenarios.paper.claims import CLAIMS, Answer, Claim
+from scenarios.paper.claim import Answer, Claim, drill_of
+from scenarios.paper.claims import CLAIMS
 from scenarios.paper.judges import Evidence, Finding
 from scenarios.paper.path_figures import QUEUE_PAIRS, SPEC, PathFigures, figures
 from scenarios.paper.reproduce import (
@@ -36,12 +38,12 @@ from scenarios.run.order import Order
 from testbed.errors import InputError, NoisyError
 from testbed.events import Event, EventKind
 from testbed.fabric.build import build
-from testbed.fabric.inventory import inventory
+from testbed.fabric.inventory import Inventory, inventory
 from testbed.fabric.load import load_fabric
 from tests.results.shown import as_text
 from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, flow, link_down, metrics, stalled
 
-DRILLS = sorted({name for claim in CLAIMS for name in claim.runs})
+DRILLS = sorted({drill_of(name)[0] for claim in CLAIMS for name in claim.runs})
 PATHS = (
     PathFigures("hpn", 16, (1.0, 1.0), 1.6, 1.2, 1.0),
     PathFigures("dual-tor-clos", 16, (1.0, 3.0), 1.6, 1.6, 1.0),
@@ -105,7 +107,12 @@ def _found(
     (claim,) = choose([key])
     assert claim.judge is not None
     by_name = {each.architecture: each for each in paths}
-    return claim.judge(Evidence(drills, events or {}, by_name, inventory(load_fabric("pod"))))
+    return claim.judge(Evidence(drills, events or {}, by_name, _pod()))
+
+
+@cache
+def _pod() -> Inventory:
+    return inventory(load_fabric("pod"))
 
 
 def test_what_could_not_run_is_not_answered() -> None:
@@ -193,7 +200,7 @@ def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, m
 
 
 def test_what_nothing_speaks_to_says_so() -> None:
-    (row,) = _rows(["training"], {})
+    (row,) = _rows(["failure-rates"], {})
     assert (row.answer, row.by, row.ours) == (Answer.NOT_REPRODUCED, "nothing yet", "-")
 
 
@@ -440,7 +447,7 @@ def test_path_figures_tell_a_second_hash_from_none() -> None:
 
 
 def test_the_tables_name_every_claim() -> None:
-    rows = _rows(["pod-size", "training"], {})
+    rows = _rows(["pod-size", "failure-rates"], {})
     assert exit_code(rows) == 0
     assert exit_code([replace(rows[0], answer=Answer.NOT_RUN)]) == 4
     assert exit_code([replace(rows[0], answer=Answer.DIFFERS), *rows]) == 1

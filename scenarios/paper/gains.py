@@ -1,0 +1,145 @@
+"""Two networks that do the same work, draw by draw: how much faster the better one is. Pure.
+
+The paper's figures are ratios of one network's pace to another's. Here a ratio is taken for every draw, which is a seed
+of the topology: how switches and LAGs hash, and in which order hosts stand where that is drawn. Their mean is held
+against the paper's figure, and their spread is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from failover.analysis.job import JobMetrics
+from failover.analysis.model import DrillMetrics
+from scenarios.paper.job_judges import job_of
+from scenarios.paper.judges import Evidence, Finding, mean_queue_ms
+
+FACTOR = 2.0
+"""Ours: a mean gain within this factor of the paper's says the same. The paper's are the most that it saw ('up to'),
+on networks 50 times as large."""
+
+WARM_UP_NS = 10**9
+"""Iterations that end this soon are not counted, as nccl-tests leaves out its first ones: more than five increase
+timers of congestion control in the drills compared here."""
+
+_UNTOLD = Finding("too little was measured to tell", None)
+_FEWEST = 3  # iterations counted: below, an end that comes late by a step tells too much
+
+
+def period_ms(job: JobMetrics) -> float | None:
+    """Mean time from the end of an iteration of all ranks to that of the next, once warm; None for too few of them.
+
+    Where groups of ranks do not wait for each other it is that of the slowest.
+    """
+    ends = [each.end_ns for each in job.iterations]
+    warm = [end for end in ends if end - job.iterations[0].begin_ns > WARM_UP_NS]
+    if len(warm) < _FEWEST:
+        return None
+    return (max(warm) - min(warm)) / (len(warm) - 1) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Runs of the network that is to be the better one, and of the other: one for each draw, or one for all draws."""
+
+    better: tuple[str, ...]
+    other: tuple[str, ...]
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.better, *self.other)
+
+    def of(self, found: Evidence, figure: Callable[[DrillMetrics], float | None]) -> list[tuple[float, float]] | None:
+        """A figure of both networks, draw by draw; None when a run has none."""
+        draws = max(len(self.better), len(self.other))
+        both = [
+            (figure(found.drills[_at(self.better, draw)]), figure(found.drills[_at(self.other, draw)]))
+            for draw in range(draws)
+        ]
+        told = [(one, two) for one, two in both if one is not None and two is not None]
+        return told if len(told) == draws else None
+
+
+def _at(runs: Sequence[str], draw: int) -> str:
+    return runs[draw % len(runs)]
+
+
+def _period(metrics: DrillMetrics) -> float | None:
+    return period_ms(job_of(metrics))
+
+
+@dataclass(frozen=True, slots=True)
+class Faster:
+    """A judge: in every draw the better network is faster, and in the mean by about as much as the paper says."""
+
+    pair: Pair
+    paper: float  # gain, as a share
+    what: str = "iteration"
+
+    def __call__(self, found: Evidence) -> Finding:
+        """Our gains."""
+        periods = self.pair.of(found, _period)
+        if periods is None:
+            return _UNTOLD
+        gains = [other / better - 1 for better, other in periods]
+        better, other = fmean(pair[0] for pair in periods), fmean(pair[1] for pair in periods)
+        text = f"{spread(gains)}; an {self.what} takes {better:.0f} ms, else {other:.0f} ms"
+        return Finding(text, says_the_same(gains, self.paper))
+
+
+def says_the_same(gains: Sequence[float], paper: float) -> bool:
+    """Whether every draw gains, and their mean is within ``FACTOR`` of the paper's."""
+    return min(gains) > 0 and paper / FACTOR <= fmean(gains) <= paper * FACTOR
+
+
+def spread(gains: Sequence[float]) -> str:
+    """'+46.2% (3 draws: +38.0 to +51.7%)'."""
+    return f"{fmean(gains):+.1%} ({len(gains)} draws: {min(gains) * 100:+.1f} to {max(gains):+.1%})"
+
+
+@dataclass(frozen=True, slots=True)
+class ShorterQueues:
+    """A judge: the queues of ports towards NICs are shorter in the better network, in every draw by more than half."""
+
+    pair: Pair
+
+    def __call__(self, found: Evidence) -> Finding:
+        """Our queues: the mean over ports and time, then over draws."""
+        queues = self.pair.of(found, mean_queue_ms)
+        if queues is None:
+            return _UNTOLD
+        shrinks = [better / other - 1 if other else 0.0 for better, other in queues]
+        better, other = fmean(pair[0] for pair in queues), fmean(pair[1] for pair in queues)
+        text = f"{spread(shrinks)}: {better:.2f} ms on the mean of ports towards NICs, else {other:.2f} ms"
+        return Finding(text, max(shrinks) < -0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class FasterTraining:
+    """A judge: as ``Faster``, and what share of an iteration must be sums for the paper's gain."""
+
+    pair: Pair
+    paper: float
+
+    def __call__(self, found: Evidence) -> Finding:
+        """Our gains; a share of an iteration is that of what is not compute, on the better network."""
+        told = Faster(self.pair, self.paper)(found)
+        periods, computes = self.pair.of(found, _period), self.pair.of(found, _compute_ms)
+        if periods is None or computes is None:
+            return told
+        compute = fmean(one for one, _ in computes)
+        better, other = (fmean(pair[at] for pair in periods) - compute for at in (0, 1))
+        needed = (other - better) / self.paper - better  # (needed + other) / (needed + better) = 1 + paper
+        share = f"; sums are {better / (better + compute):.1%} of an iteration"
+        if needed > 0:
+            share += f", for {self.paper:+.1%} they would be {better / (needed + better):.1%}"
+        return Finding(told.ours + share, told.agrees)
+
+
+def _compute_ms(metrics: DrillMetrics) -> float | None:
+    """Of an iteration, by the spans of its passes."""
+    spans = [span.mean_ms for span in job_of(metrics).spans if span.kind == "compute"]
+    return sum(spans) if spans else None

@@ -1,0 +1,146 @@
+"""The claims of the HPN paper that are about jobs. Pure; an entry each, as in ``scenarios.paper.claims``.
+
+What was compared in the paper (sections 6.1, 9.1, 9.2): AllReduce and Multi-AllReduce by 448 GPUs on 56 hosts, in one
+segment of HPN or in three and a half of DCN+; AllReduce of 4 GB across segments by 32 to 256 GPUs, above two planes or
+one; four AllReduces at once over 512 GPUs, with and without path selection; a job of some 2,300 GPUs before and after
+it moved from DCN+ to HPN. Every network here is some 50 times smaller, with as much capacity above its ToRs as below.
+"""
+
+from __future__ import annotations
+
+from scenarios.paper import job_judges
+from scenarios.paper.claim import Claim, Without, drawn
+from scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues
+from scenarios.paper.segments import segments
+
+_PLANES = Pair(drawn("job-cross-segment-hpn"), drawn("job-cross-segment-clos"))
+_PATHS = Pair(drawn("job-paths-chosen"), drawn("job-paths-in-turn"))
+_ALLREDUCE = Pair(("job-allreduce-hpn",), drawn("job-allreduce-dcn-plus"))
+_MULTI = Pair(("job-multi-allreduce-hpn",), drawn("job-multi-allreduce-dcn-plus"))
+_TRAINING = Pair(drawn("job-training-hpn"), drawn("job-training-dcn-plus"))
+
+
+def _instead(runs: tuple[str, ...], *others: str) -> dict[str, str]:
+    """Each run's replacement: the one of the same draw, or the same one for all."""
+    return {run: others[at % len(others)] for at, run in enumerate(runs)}
+
+
+_ONE_SEGMENT = "a job larger than a segment of DCN+"
+_DRAWS = "three draws of hashes"
+
+JOB_CLAIMS = (
+    Claim(
+        "dual-tor-link-down-job",
+        "dual-ToR: with one NIC-ToR link down a job loses few iterations",
+        "-6.25 %",
+        "nearly the whole iteration is communication at full ports; the paper does not tell how much of its is",
+        ("job-link-down-full-load",),
+        job_judges.link_down_job,
+        without=(Without("a second ToR", {"job-link-down-full-load": "job-link-down-full-load-single-tor"}),),
+        shortfall="a sum waits for its slowest NIC, which lost half; 6.25 % is a job that sums for 1/15 of its time",
+    ),
+    Claim(
+        "single-tor-1-min-job",
+        "single-ToR: repaired within 1 min, a job with NCCL's timers goes on",
+        "goes on",
+        "timeout 20 and 7 retries, each as long as told; a job of four GPUs",
+        ("job-outage-60s", "job-outage-25s"),
+        job_judges.short_outage_job,
+        without=(Without("a repair within 1 min (after 2)", {"job-outage-60s": "job-outage-120s"}),),
+        shortfall="the last retry leaves after 30.1 s, and after 34.4 s the queue pair is dead",
+    ),
+    Claim(
+        "single-tor-2-min-job",
+        "single-ToR: repaired after 2 min, a job with NCCL's timers is dead",
+        "dead",
+        "timeout 20 and 7 retries, each as long as told; a job of four GPUs",
+        ("job-outage-120s",),
+        job_judges.long_outage_job,
+        without=(Without("only one ToR (HPN)", {"job-outage-120s": "job-outage-120s-hpn"}),),
+    ),
+    Claim(
+        "single-tor-flap-job",
+        "single-ToR: a flapping link halts a job with NCCL's timers",
+        "> 9 s",
+        "the flap is ours, three times 400 ms away; a halt is what it adds to an iteration",
+        ("job-flap-single-tor",),
+        job_judges.flap_job,
+        without=(Without("only one ToR (HPN)", {"job-flap-single-tor": "job-flap-hpn"}),),
+        shortfall="two waits of NCCL's retry timer, 4.29 s each; the paper does not say how long its link flapped",
+    ),
+    Claim(
+        "cross-segment",
+        "two planes speed traffic between segments up",
+        "up to +71.6 %",
+        f"8 GPUs, {_DRAWS}; 8 queue pairs to a neighbour, the most a job has, where the paper has tens: fewer of them"
+        " meet worse",
+        _PLANES.runs,
+        Faster(_PLANES, 0.716, "AllReduce"),
+        without=(
+            Without("two planes", _instead(_PLANES.better, *_PLANES.other)),
+            Without("traffic between segments", _instead(_PLANES.other, "job-cross-segment-local")),
+        ),
+    ),
+    Claim(
+        "tor-queue-job",
+        "two planes shorten the ToR's queue towards the NIC in a job with congestion control",
+        "-91.8 %",
+        "DCQCN with SimAI's values for 200G; the paper tells 267 and 3 KB of a NIC's two ports, 20 KB with two planes",
+        _PLANES.runs,
+        ShorterQueues(_PLANES),
+        without=(
+            Without("two planes", _instead(_PLANES.better, *_PLANES.other)),
+            Without("traffic between segments", _instead(_PLANES.other, "job-cross-segment-local")),
+        ),
+    ),
+    Claim(
+        "path-selection-job",
+        "choosing paths speeds four AllReduces at once up",
+        "up to +34.7 %",
+        f"8 GPUs, {_DRAWS}, ToRs full; against ports and messages in turn: the paper does not tell its baseline",
+        _PATHS.runs,
+        Faster(_PATHS, 0.347, "AllReduce"),
+        without=(
+            Without("chosen paths", _instead(_PATHS.better, *_PATHS.other)),
+            Without("paths to choose (one segment)", _instead(_PATHS.other, "job-paths-local")),
+        ),
+    ),
+    Claim(
+        "allreduce",
+        "AllReduce is faster than on DCN+",
+        "up to +59.3 %",
+        f"16 GPUs on 8 hosts, {_DRAWS} and orders of hosts; NVLink as in the paper's hosts, modelled",
+        _ALLREDUCE.runs,
+        Faster(_ALLREDUCE, 0.593, "AllReduce"),
+        without=(Without(_ONE_SEGMENT, _instead(_ALLREDUCE.other, "job-allreduce-local")),),
+    ),
+    Claim(
+        "multi-allreduce",
+        "concurrent AllReduces are faster than on DCN+",
+        "up to +158.2 %",
+        f"16 GPUs on 8 hosts, two AllReduces at once, {_DRAWS} and orders of hosts",
+        _MULTI.runs,
+        Faster(_MULTI, 1.582, "AllReduce"),
+        without=(Without(_ONE_SEGMENT, _instead(_MULTI.other, "job-multi-allreduce-local")),),
+    ),
+    Claim(
+        "training",
+        "training is faster than on DCN+",
+        "+14.9 %",
+        f"16 GPUs on 8 hosts, {_DRAWS}; compute and sums as GPT-3 175B has them on 2,304 GPUs; the paper does not tell"
+        " its model",
+        _TRAINING.runs,
+        FasterTraining(_TRAINING, 0.149),
+        without=(Without(_ONE_SEGMENT, _instead(_TRAINING.other, "job-training-local")),),
+        shortfall="the paper's job must spend more of its time on sums",
+    ),
+    Claim(
+        "segments",
+        "a job of some 2,300 GPUs spans fewer segments than on DCN+",
+        "19 to 3, traffic -37 %",
+        "as few segments as hold it; which hosts talk to which is not told, so both ends of what a ring can do",
+        judge=segments,
+        by="placement",
+        without=(Without("rails and planes (DCN+)", pod="dcn-plus-pod"),),
+    ),
+)

@@ -1,0 +1,65 @@
+"""What the runs of jobs say to the paper's claims about one link: halts, deaths, lost iterations. Pure.
+
+Two networks that do the same work are compared in ``scenarios.paper.gains``.
+"""
+
+from __future__ import annotations
+
+from failover.analysis.budget import around
+from failover.analysis.job import JobMetrics
+from failover.analysis.model import DrillMetrics
+from results.verdict import at_least
+from scenarios.paper.judges import HALT_MS, Evidence, Finding, every
+from testbed.errors import MachineError
+
+
+def job_of(metrics: DrillMetrics) -> JobMetrics:
+    """What a job did. MachineError for a drill that ran none."""
+    if metrics.job is None:
+        raise MachineError("the claim is about a job, and the drill ran none")
+    return metrics.job
+
+
+def _goes_on(job: JobMetrics) -> bool:
+    return not job.deaths and job.edges[-1].rate_after > 0
+
+
+def _went_on(job: JobMetrics) -> str:
+    """What became of a job, for people."""
+    if job.deaths:
+        return "dead"
+    if not _goes_on(job):
+        return "stands still"
+    return f"goes on, its longest iteration {max(each.ms for each in job.iterations) / 1000:.1f} s"
+
+
+def short_outage_job(found: Evidence) -> Finding:
+    """Single-ToR, repaired within a minute: a job with NCCL's own timers."""
+    told, short = job_of(found.drills["job-outage-60s"]), job_of(found.drills["job-outage-25s"])
+    text = f"{_went_on(told)}; repaired after 25 s: {_went_on(short)}"
+    return Finding(text, _goes_on(told))
+
+
+def long_outage_job(found: Evidence) -> Finding:
+    """Single-ToR, repaired after two minutes: a job with NCCL's own timers."""
+    told = job_of(found.drills["job-outage-120s"])
+    return Finding(_went_on(told), bool(told.deaths))
+
+
+def flap_job(found: Evidence) -> Finding:
+    """What a flapping link without another port adds to the iteration that it hits."""
+    job = job_of(found.drills["job-flap-single-tor"])
+    if not _goes_on(job):
+        return Finding(_went_on(job), True)
+    halt_ms = max(each.ms for each in job.iterations) - job.mean_ms
+    low, high = around(halt_ms, job.tick_ms)
+    told = at_least("", halt_ms, HALT_MS, low=low, high=high, strict=True)
+    return Finding(f"halted {halt_ms:.0f} ms: an iteration takes {job.mean_ms + halt_ms:.0f} ms", every(told.outcome))
+
+
+def link_down_job(found: Evidence) -> Finding:
+    """What a job that fills all ports of its hosts loses with one of 16, in iterations."""
+    cost = job_of(found.drills["job-link-down-full-load"]).edges[0]
+    lost = 1 - cost.rate_after / cost.rate_before
+    text = f"{lost:.2%} of iterations ({cost.rate_after:.3g}/s, {cost.rate_before:.3g}/s before)"
+    return Finding(text, 0.03 <= lost <= 0.08)

@@ -1,0 +1,165 @@
+"""Two networks that do the same work, draw by draw: what is held against the paper's ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+import pytest
+
+from failover.analysis.job import Iteration, JobMetrics, MessageTimes, SpanResult
+from failover.analysis.model import DrillMetrics
+from failover.analysis.ports import PortMetrics, PortResult, Ports
+from scenarios.drill.load import load_drill
+from scenarios.paper.claim import drawn, drill_of
+from scenarios.paper.claims import CLAIMS
+from scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues, period_ms
+from scenarios.paper.job_claims import JOB_CLAIMS
+from scenarios.paper.judges import Evidence, Finding
+from scenarios.paper.reproduce import choose, drill_file
+from scenarios.paper.segments import segments, span_of
+from testbed.errors import MachineError
+from testbed.fabric.inventory import inventory
+from testbed.fabric.load import load_fabric
+from testbed.fabric.presets import PRESETS
+from tests.scenarios.measured import metrics
+
+DRAWN = sorted({drill_of(run)[0] for claim in JOB_CLAIMS for run in claim.runs if "@" in run})
+
+
+def _run(ms: float, times: int = 10, *, first_ms: float = 1500.0, compute_ms: float = 0.0) -> DrillMetrics:
+    """A job whose iterations end every so many ms, after a first one that is its warm-up."""
+    ends = list(accumulate([first_ms, *[ms] * times]))
+    found = tuple(Iteration(at, 0, round(end * 1e6), 0) for at, end in enumerate(ends))
+    span = SpanResult("forward 0", "compute", 0, 4, 9, compute_ms, compute_ms, compute_ms, 0, 0, 0)
+    spans = (replace(span, label="data 0", kind="all-reduce", mean_ms=9e9), *([span] if compute_ms else []))
+    times_of = MessageTimes(1, 1, 1.0, 1.0, 1.0)
+    job = JobMetrics(4, 4, 1.0, found, ms, spans, times_of, (), 1, 0, (), 0, {}, wrong=0, open_ms=0.0)
+    return replace(metrics((), ()), job=job)
+
+
+def _found(better: Sequence[DrillMetrics], other: Sequence[DrillMetrics]) -> tuple[Evidence, Pair]:
+    runs = {f"a@{at}": run for at, run in enumerate(better, 1)} | {f"b@{at}": run for at, run in enumerate(other, 1)}
+    evidence = Evidence(runs, {}, {}, inventory(load_fabric("tiny")))
+    return evidence, Pair(*(tuple(name for name in runs if name[0] == which) for which in "ab"))
+
+
+def _faster(better: Sequence[float], other: Sequence[float], paper: float = 0.5) -> Finding:
+    evidence, pair = _found([_run(ms) for ms in better], [_run(ms) for ms in other])
+    return Faster(pair, paper)(evidence)
+
+
+def test_the_first_second_of_a_job_is_its_warm_up() -> None:
+    slow_at_first = _run(200.0, 6, first_ms=900.0).job
+    assert slow_at_first is not None
+    assert period_ms(slow_at_first) == pytest.approx(200.0)
+    early = Iteration(0, 0, 10**8, 0)
+    assert period_ms(replace(slow_at_first, iterations=(early, *slow_at_first.iterations))) == pytest.approx(200.0)
+    few = _run(300.0, 1).job
+    assert few is not None
+    assert period_ms(few) is None
+
+
+def test_a_gain_is_taken_draw_by_draw_and_shown_with_its_spread() -> None:
+    found = _faster([200.0, 100.0], [240.0, 200.0])
+    assert found.agrees
+    assert found.ours == "+60.0% (2 draws: +20.0 to +100.0%); an iteration takes 150 ms, else 220 ms"
+
+
+def test_one_run_of_a_network_without_draws_is_held_against_every_draw_of_the_other() -> None:
+    found = _faster([100.0], [140.0, 150.0, 160.0])
+    assert found.ours.startswith("+50.0% (3 draws: +40.0 to +60.0%)")
+
+
+@pytest.mark.parametrize(
+    ("other", "agrees"),
+    [((149.0,), True), ((126.0,), True), ((124.0,), False), ((199.0,), True), ((201.0,), False), ((100.0,), False)],
+)
+def test_a_gain_says_the_same_within_a_factor_of_two_of_the_papers(other: tuple[float, ...], agrees: bool) -> None:
+    assert _faster([100.0], other).agrees is agrees
+
+
+def test_a_draw_without_a_gain_is_none_of_the_papers() -> None:
+    assert _faster([100.0], [99.0, 201.0]).agrees is False
+    assert _faster([100.0], [101.0, 201.0]).agrees
+
+
+def test_too_few_iterations_tell_nothing() -> None:
+    evidence, pair = _found([_run(100.0)], [_run(150.0), _run(150.0, 1)])
+    assert Faster(pair, 0.5)(evidence).agrees is None
+    with pytest.raises(MachineError, match="the drill ran none"):
+        Faster(pair, 0.5)(replace(evidence, drills=dict.fromkeys(evidence.drills, metrics((), ()))))
+
+
+def test_the_share_of_sums_that_the_papers_gain_takes_is_computed() -> None:
+    """80 ms of compute and 20 or 40 ms of sums: 20 %; for half as much again compute would be 20 ms."""
+    evidence, pair = _found([_run(100.0, compute_ms=80.0)], [_run(120.0, compute_ms=80.0)])
+    found = FasterTraining(pair, 0.5)(evidence)
+    assert found.agrees is False
+    assert found.ours.endswith("; sums are 20.0% of an iteration, for +50.0% they would be 50.0%")
+    assert "they would be" not in FasterTraining(pair, 2.0)(evidence).ours, "sums twice as slow cannot make it"
+
+
+def _queued(ms: float) -> DrillMetrics:
+    port = PortResult("t:p", "l", "tor down", "n", 10**8, 100, 0.5, 1, 1, 0, 1.0, 1, 1, ms, 19.0, 20.0, 0.1)
+    above = replace(port, tier="tor up", nic=None, queue_mean_ms=1000.0)
+    return replace(metrics((), ()), ports=PortMetrics(2.0, Ports.TOR_DOWN, 3.0, 0.0, (port, above), ()))
+
+
+@pytest.mark.parametrize(("better", "agrees"), [((0.1, 0.4), True), ((0.1, 0.6), False), ((1.0, 1.0), False)])
+def test_queues_are_shorter_by_more_than_half_in_every_draw(better: tuple[float, ...], agrees: bool) -> None:
+    evidence, pair = _found([_queued(ms) for ms in better], [_queued(1.0), _queued(1.0)])
+    assert ShorterQueues(pair)(evidence).agrees is agrees
+
+
+def test_queues_that_nobody_has_are_not_shorter() -> None:
+    evidence, pair = _found([_queued(0.0)], [_queued(0.0)])
+    assert ShorterQueues(pair)(evidence).agrees is False
+
+
+@pytest.mark.parametrize(
+    ("preset", "hosts", "fewest"),
+    [("pod", 128, 1), ("pod", 129, 2), ("pod", 288, 3), ("dcn-plus-pod", 288, 18), ("dcn-plus-pod", 289, 19)],
+)
+def test_a_job_spans_as_few_segments_as_hold_it(preset: str, hosts: int, fewest: int) -> None:
+    span = span_of(PRESETS[preset].spec, hosts)
+    assert span.segments == fewest
+    assert span.in_order == pytest.approx(fewest / hosts if fewest > 1 else 0.0)
+    assert span.by_lot == pytest.approx((1 - 1 / fewest) * hosts / (hosts - 1), abs=0.03)
+
+
+def test_nineteen_segments_of_dcn_plus_are_three_of_hpn() -> None:
+    evidence = Evidence({}, {}, {}, inventory(load_fabric("tiny")))
+    found = segments(evidence)
+    assert found.agrees
+    assert found.ours.startswith("18-19 to 3 for 288 to 299 hosts of 8")
+    assert segments(replace(evidence, preset="dcn-plus-pod")).agrees is False
+
+
+def test_draws_of_a_drill_are_its_topologys_seeds() -> None:
+    assert drawn("x", (1, 5)) == ("x@1", "x@5")
+    assert [drill_of(run) for run in ("x", "x@5")] == [("x", None), ("x", 5)]
+    (claim,) = choose(["cross-segment"])
+    assert len(claim.drills) == len(set(claim.drills)) == 6
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_another_seed_changes_hashes_and_drawn_orders_and_nothing_else(name: str) -> None:
+    drill = load_drill(drill_file(name))
+    other = drill.seeded(7)
+    assert other.topology.seed == 7
+    assert replace(other, topology=drill.topology) == drill
+    assert drill.job is not None
+    assert drill.job.seed is None, "a draw would not reach the order of hosts"
+
+
+@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if isinstance(claim.judge, Faster | FasterTraining)])
+def test_networks_that_are_compared_do_the_same_work(claim: object) -> None:
+    """All but what the comparison is about: the network, where hosts stand, how paths and queue pairs are chosen."""
+    (found,) = [each for each in CLAIMS if each is claim]
+    drills = [load_drill(drill_file(name)) for name in {drill_of(run)[0] for run in found.runs}]
+    works = {(d.job.work, d.job.congestion, d.job.stretch, d.job.queue_pairs, d.tick_ns) for d in drills if d.job}
+    assert len(works) == 1
+    marks = {(d.topology.scale, d.topology.ecn, d.topology.queue_ms, d.topology.nic_port_rate) for d in drills}
+    assert len(marks) == 1

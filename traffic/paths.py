@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
 from testbed.entries import Registry
@@ -243,6 +244,12 @@ def link_disjoint_anew(
                 yield replace(flow, sport=sports[flow.id])
     for flow in left:
         yield choosing.again(flow)
+
+
+def drawn_again(flow: FlowSpec, fits: Callable[[int], bool], seed: int, again: int) -> int | None:
+    """Another source port that ``fits``, drawn by ``seed`` for the ``again``-th time (from 1); None: none was found."""
+    draw = random.Random(f"{seed} {flow.id} {flow.src_nic} {flow.dst_nic} again {again}")
+    return next(filter(fits, islice(_drawn(draw), _SEARCH)), None)
 
 
 def drawn(flows: Sequence[FlowSpec], router: Router, later: Sequence[Sequence[FlowSpec]] = (), seed: int = 0) -> Spread:

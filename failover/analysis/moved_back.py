@@ -83,6 +83,10 @@ def _follow(event: Event, known: _Known, connections: Connections, doubt_ns: int
         known.held_until[about] = event.at_ns
     elif event.what == "held":
         known.held_until[about] = event.at_ns + int(float(event.detail["ms"]) * _MS)
+    elif event.what == "rehomed":
+        number = int(event.subject) if event.subject.isdecimal() else -1
+        known.home[number] = int(event.detail["sport"])
+        known.now.pop(number, None)
     elif event.what == "moved" and _flow_of(event) in connections.flows:
         yield from _moved(event, known, connections, doubt_ns)
 

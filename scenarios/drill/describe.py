@@ -18,6 +18,7 @@ from testbed.files.units import format_duration, format_percent, format_size
 from testbed.routing.pathcontrol.policies import DEFAULT
 from traffic.flow import FlowSpec
 from traffic.job.restart import RestartPolicy
+from traffic.rdma.rehash import RehashPolicy
 
 
 def describe(drill: Drill) -> list[str]:
@@ -69,8 +70,18 @@ def _job(job: Job, fabric: Fabric) -> list[str]:
         f" congestion control {job.congestion_name}, source ports {job.source_ports}",
         f"a queue pair dies after {patience_s:.3g} s without an acknowledgement (timer {job.retry_timer},"
         f" timeout {job.ib_timeout}, {job.retry_count} retries), and the job with it",
+        *_rehash(job.rehash),
         *_restart(job.restart),
     ]
+
+
+def _rehash(policy: RehashPolicy | None) -> Iterator[str]:
+    if policy is not None:
+        idle = f", or after {policy.idle_rounds} when it is idle" if policy.idle_rounds else ""
+        yield (
+            f"a queue pair draws another source port after {policy.rounds} rounds in a row with"
+            f" {format_percent(policy.share)} of the packets marked{idle}, and after a retry timeout"
+        )
 
 
 def _restart(policy: RestartPolicy | None) -> Iterator[str]:

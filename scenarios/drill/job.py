@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from scenarios.drill.path_choice import check_choice
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Nic
 from traffic.collectives.places import CrossRail
@@ -29,6 +30,7 @@ from traffic.qp import AckPolicy
 from traffic.rc.timers import RETRY_TIMERS
 from traffic.rc.work import Recovery, Transport
 from traffic.rdma.engine import JobPlan
+from traffic.rdma.rehash import RehashPolicy
 from traffic.rdma.setup import QueuePair
 
 MAX_QUEUE_PAIRS = 8
@@ -83,6 +85,7 @@ class Job:
     tick_ns: int = 500_000
     port_failover: bool = False
     restart: RestartPolicy | None = None  # None: dead is dead
+    rehash: RehashPolicy | None = None  # None: queue pairs stay on their paths
     samples: int = 0  # that an iteration trains on; 0: not said
     slower: int = 1  # a slow kernel gets a so-many-th of the rates and of the sizes
 
@@ -128,9 +131,17 @@ def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
         "split": job.split,
         "port_failover": job.port_failover,
         "source_ports": job.source_ports,
+        **_told_rehash(job.rehash),
         "sizes": "real" if job.real_sizes else "lab",
         "rates_slower": job.slower,
     }
+
+
+def _told_rehash(policy: RehashPolicy | None) -> dict[str, float]:
+    if policy is None:
+        return {}
+    rounds = {"rehash_rounds": policy.rounds, "rehash_idle_rounds": policy.idle_rounds}
+    return {**rounds, "rehash_share": policy.share, "rehash_suspend_ms": policy.suspend_ns / 1e6}
 
 
 def plan_of(job: Job, fabric: Fabric) -> JobPlan:
@@ -138,6 +149,8 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
     laid_out = _laid_out(job, fabric)
     queue_pairs = tuple(_queue_pairs(job, laid_out, fabric))
     _check_timer(job, queue_pairs)
+    if job.rehash is not None:
+        check_choice(fabric, (pair.flow for pair in queue_pairs), "rehash")
     return JobPlan(
         programs=laid_out.programs,
         nics=tuple(laid_out.places[program.rank].nic for program in laid_out.programs),
@@ -153,6 +166,7 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
         tick_ns=job.tick_ns,
         failover=job.port_failover,
         restart=job.restart,
+        rehash=None if job.rehash is None else replace(job.rehash, seed=fabric.spec.seed),
         samples=job.samples,
     )
 

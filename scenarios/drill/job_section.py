@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from scenarios.drill.job import MAX_QUEUE_PAIRS, Job, Saving, Work
 from scenarios.drill.model import PATH_MTUS
+from scenarios.drill.path_sections import rehash_of
 from testbed.errors import InputError
 from testbed.fabric.marking import marker_of
 from testbed.fabric.spec import FabricSpec, Rate, Strict
@@ -56,6 +57,7 @@ class JobSection(Strict):
     checkpoints: dict[str, object] | None = None
     port_failover: bool = _JOB.port_failover
     restart: dict[str, object] | None = None
+    rehash: dict[str, object] | None = None
     samples: int = Field(default=_JOB.samples, ge=0)
     sizes: Literal["lab", "real"] = "lab"
     hosts: int | None = Field(default=None, ge=1)
@@ -172,6 +174,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
     if section is not None and section.port_failover and section.queue_pairs < 2:
         text = "job.port_failover needs another queue pair to go on with; write queue_pairs: 2 or more"
         mistakes.add(("job", "port_failover"), text)
+    rehash = rehash_of(mistakes, given.get("rehash"), spec, str(given.get("source_ports", _JOB.source_ports)))
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
     if section is None or work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
@@ -200,6 +203,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
         tick_ns=section.tick,
         port_failover=section.port_failover,
         restart=restart,
+        rehash=rehash,
         samples=section.samples,
     )
 

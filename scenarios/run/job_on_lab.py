@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -22,9 +23,10 @@ from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
 from traffic.flow import ROCE_PORT, FlowSpec
-from traffic.paths import CHOICES
+from traffic.paths import CHOICES, drawn_again
 from traffic.rdma.engine import JobEngine, JobPlan, Layout
-from traffic.rdma.setup import JobReport
+from traffic.rdma.rehash import Cause
+from traffic.rdma.setup import JobReport, Leaves
 
 _WORKER_PPS = 20_000
 """What one worker carries with ease when every queue pair's port is full."""
@@ -60,9 +62,12 @@ class LabJob(LabQueuePairs):
             spares=self._standby.addresses if self._standby is not None else None,
             scheduler=self if self._standby is not None else None,
             progress=self._progress,
+            leaves=self._leave,
         )
         self._plan = plan
         self._ack_sports = {flow.id: flow.ack_sport for flow in self.flows}
+        self._homes = dict(self._sports)
+        self._draws: Counter[int] = Counter()  # by flow
         self._told: dict[int, int] = {}  # by connection: the port that the workers were told last
         self._nic_of_lag = {(nic.host, nic.lag): nic.name for nic in lab.fabric.nics}
         self._carrying = [flow for flow, pair in zip(self.flows, plan.queue_pairs, strict=True) if not pair.grants]
@@ -100,6 +105,7 @@ class LabJob(LabQueuePairs):
         self.flows = layout.flows
         self._roster = Roster(self.flows)
         self._sports.update((flow.id, flow.sport) for flow in begun)
+        self._homes.update((flow.id, flow.sport) for flow in begun)
         self._ack_sports.update((flow.id, flow.ack_sport) for flow in begun)
         for connection in (number for flow in begun for number in (2 * flow.id, 2 * flow.id + 1)):
             self._told.pop(connection, None)
@@ -172,10 +178,33 @@ class LabJob(LabQueuePairs):
             self._ack_sports[flow] = move.sport
         self._tell_ports([self.flows[flow]])
 
-    def _rehome(self, number: int, sport: int) -> None:
+    def _leave(self, leaves: Leaves) -> None:
+        """Draw another source port for a queue pair; one that path control holds elsewhere stays there.
+
+        Marks are of the network, and the port of the NIC is the adapter's choice: only a timeout can mean that port.
+        """
+        flow, nic = self.flows[leaves.flow], self._lab.nics[self.flows[leaves.flow].src_nic]
+        if self._sports[flow.id] != self._homes[flow.id]:
+            return
+        self._draws[flow.id] += 1
+        taken = {self._sports[other.id] for other in self.flows if other.src_nic == flow.src_nic}
+        port = nic.port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)
+
+        def fits(sport: int) -> bool:
+            anywhere = leaves.cause is Cause.TIMEOUT
+            return sport not in taken and (anywhere or nic.port_for(flow.dst_ip, sport, ROCE_PORT) == port)
+
+        sport = drawn_again(flow, fits, self._lab.fabric.spec.seed, self._draws[flow.id])
+        if sport is not None:
+            self._rehome(flow.id, sport, leaves.cause)
+
+    def _rehome(self, number: int, sport: int, why: str) -> None:
         """Give a queue pair's data another source port, which path control takes for its home from now on."""
         flow, nic = self.flows[number], self._lab.nics[self.flows[number].src_nic]
-        self._sports[number] = sport
+        nic_host = self._lab.fabric.nic(flow.src_nic).host
+        detail: dict[str, str | int | float] = {"old_sport": self._sports[number], "sport": sport, "why": why}
+        self._lab.emit(Event(now_ns(), EventKind.PATH, nic_host, str(2 * number), "rehomed", detail))
+        self._sports[number] = self._homes[number] = sport
         self.engine.move(number, sport)
         connection = Connection(2 * number, flow.dst_ip, ROCE_PORT, sport)
         nic.disconnect([connection.id])

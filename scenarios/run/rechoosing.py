@@ -35,10 +35,13 @@ class LivingRouter(LabRouter):
 
 
 class Rechooser:
-    """Watches ToRs from ``start`` to ``stop``. ``sports``: by flow, where each is now; ``move`` gives one another."""
+    """Watches ToRs from ``start`` to ``stop``. ``sports``: by flow, where each is now; ``move`` gives it another.
+
+    It is told the flow, the source port and why.
+    """
 
     def __init__(
-        self, lab: Lab, flows: Sequence[FlowSpec], sports: Mapping[int, int], move: Callable[[int, int], None]
+        self, lab: Lab, flows: Sequence[FlowSpec], sports: Mapping[int, int], move: Callable[[int, int, str], None]
     ) -> None:
         self._lab = lab
         self._flows = flows
@@ -99,7 +102,7 @@ class Rechooser:
             before = self._last[chosen.id]
             if chosen.sport != before and self._sports[chosen.id] == before:
                 self._last[chosen.id] = chosen.sport
-                self._move(chosen.id, chosen.sport)
+                self._move(chosen.id, chosen.sport, "rechosen")
                 moved += 1
             await asyncio.sleep(0)  # the control plane gets its turn
         return moved

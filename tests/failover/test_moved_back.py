@@ -56,6 +56,15 @@ def test_home_is_one_source_port_and_none_other() -> None:
     assert strays([*AWAY, HOME[0], moved(2000, 2, 9, port="r0p1")], KNOWN, END) != ()
 
 
+def test_another_home_is_where_it_returns_to_from_then_on() -> None:
+    """Path choice gives a queue pair that is at home another one."""
+    new = Event(3000 * MS, EventKind.PATH, "ha", "0", "rehomed", {"old_sport": 1, "sport": 5, "why": "marked"})
+    lost, back = said(4000, "unreachable", port="r0p0"), said(4100, "reachable", port="r0p0")
+    again = [lost, moved(4000, 5, 6), back]
+    assert strays([*AWAY, *HOME, new, *again, moved(4100, 6, 5, port="r0p1")], KNOWN, END) == ()
+    assert strays([*AWAY, *HOME, new, *again, moved(4100, 6, 1, port="r0p1")], KNOWN, END) != ()
+
+
 def test_a_lag_that_changed_excuses_its_own_nic_for_three_refresh_times() -> None:
     back_and_forth = [moved(1100, 1, 2), moved(1300, 2, 1)]
     assert strays([lag(1000), *back_and_forth], KNOWN, END) == ()

@@ -21,6 +21,7 @@ from scenarios.drill.job_section import (
 )
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Workload
+from scenarios.drill.path_sections import RehashSection
 from scenarios.drill.schema import (
     CaptureSection,
     DrillFile,
@@ -130,7 +131,15 @@ def test_a_job_is_explained_and_its_example_is_one() -> None:
         line.removeprefix("    ") for line in example.splitlines()
     )
     assert drill_from(parse(f"{drill}\nexpect: [job_survives: yes]", "docs/drills.md"), Path()).job is not None
-    models = (JobSection, CollectiveSection, MessagesSection, TrainingSection, CheckpointsSection, RestartSection)
+    models = (
+        JobSection,
+        CollectiveSection,
+        MessagesSection,
+        TrainingSection,
+        CheckpointsSection,
+        RestartSection,
+        RehashSection,
+    )
     for model in models:
         for key in (field.alias or name for name, field in model.model_fields.items()):
             assert f"`{key}`" in TEXT, f"docs/drills.md does not explain {key} of a job"

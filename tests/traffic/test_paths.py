@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from traffic.flow import FlowSpec
-from traffic.paths import CHOICES, drawn, hashed, in_turn, link_disjoint, link_disjoint_anew, spread
+from traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
+from traffic.paths import CHOICES, drawn, drawn_again, hashed, in_turn, link_disjoint, link_disjoint_anew, spread
 
 AGGS = 4
 RATE = 100_000_000
@@ -175,3 +175,13 @@ def test_those_who_stay_are_gone_round() -> None:
     found = anew(clash, clash, Fabric(), staying=5)
     assert found[5].sport != clash[5].sport
     assert len(set(fabric_links(found))) == 12
+
+
+def test_a_source_port_drawn_again_fits_and_is_the_same_for_the_same_seed_only() -> None:
+    moving = flow(3, "x", "y")
+    ports = [drawn_again(moving, lambda sport: sport % 2 == 0, 7, again) for again in range(1, 20)]
+    assert all(port is not None and SPORT_MIN <= port <= SPORT_MAX and port % 2 == 0 for port in ports)
+    assert len(set(ports)) == 19
+    assert ports == [drawn_again(moving, lambda sport: sport % 2 == 0, 7, again) for again in range(1, 20)]
+    assert ports[0] != drawn_again(moving, lambda sport: sport % 2 == 0, 8, 1)
+    assert drawn_again(moving, lambda _sport: False, 7, 1) is None

@@ -73,10 +73,13 @@ class Outgoing:
         """Send ``run``, each packet with its word, all said to leave at ``sent_ns``. ValueError without room."""
         self._add(path, run_entry(path, run, words, sent_ns, self._path_mtu))
 
-    def add_ack(self, path: int, psn: int, syndrome: int, msn: int) -> None:
-        """Send an acknowledgement or NAK of ``psn`` with the messages completed so far. ValueError without room."""
+    def add_ack(self, path: int, psn: int, syndrome: int, msn: int, *, becn: bool = False) -> None:
+        """Send an acknowledgement or NAK of ``psn`` with the messages completed so far. ValueError without room.
+
+        ``becn``: what it acknowledges came with congestion marks.
+        """
         to = self._writer.envelopes[path]
-        self._add(path, ready_entry(path, to, pack_ack(to, psn, syndrome, msn), self._path_mtu))
+        self._add(path, ready_entry(path, to, pack_ack(to, psn, syndrome, msn, becn=becn), self._path_mtu))
 
     def add_cnp(self, path: int) -> None:
         """Send a congestion notification. ValueError without room."""

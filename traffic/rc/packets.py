@@ -102,6 +102,7 @@ class Packet:
     immediate: int | None
     aeth: Aeth | None
     intact: bool  # the ICRC is right; if not, nothing else here can be relied on
+    becn: bool = False  # what its sender got came with congestion marks
 
 
 def opcode_of(index: int, total: int, immediate: int | None) -> Opcode:
@@ -152,9 +153,12 @@ def pack_write(
     return _closed(to, body + payload + bytes(pad))
 
 
-def pack_ack(to: Envelope, psn: int, syndrome: int, msn: int) -> bytes:
-    """UDP payload of an acknowledgement or NAK (``syndrome``) of ``psn``, with the messages completed so far."""
-    body = _bth(Opcode.ACKNOWLEDGE, to.qpn, psn)
+def pack_ack(to: Envelope, psn: int, syndrome: int, msn: int, *, becn: bool = False) -> bytes:
+    """UDP payload of an acknowledgement or NAK (``syndrome``) of ``psn``, with the messages completed so far.
+
+    ``becn``: what it acknowledges came with congestion marks.
+    """
+    body = _bth(Opcode.ACKNOWLEDGE, to.qpn, psn, marks=becn * _BECN)
     return _closed(to, body + _WORD.pack(syndrome << 24 | msn & wire.PSN_MASK))
 
 
@@ -200,6 +204,7 @@ def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
         _WORD.unpack_from(udp_payload, begin - IMMEDIATE_BYTES)[0] if opcode in WITH_IMMEDIATE else None,
         _read_aeth(udp_payload) if opcode is Opcode.ACKNOWLEDGE else None,
         _is_intact(udp_payload, source, dst_ip),
+        bool(qpn & _BECN),
     )
 
 

@@ -22,9 +22,9 @@ from traffic.rdma.connection import TAG_SHIFT, Connection, connections, key
 from traffic.rdma.egress import Outlet
 from traffic.rdma.granting import Granting
 from traffic.rdma.ranks import Ranks
-from traffic.rdma.receiver import Arriving, Receiver
-from traffic.rdma.sender import Part, Sender, Words
-from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Life, QueuePair
+from traffic.rdma.receiver import Arriving, Receiver, receiving_end
+from traffic.rdma.sender import Part, Sender, Words, sending_end
+from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair
 
 
 class Wire(Protocol):
@@ -46,7 +46,8 @@ class Wire(Protocol):
 class Carrier:
     """Everything of a worker but its sockets and its clock, for one life of the job.
 
-    ``completed`` is told of work requests that ended well, ``timed`` of spans of a rank, ``died`` of a dead queue pair.
+    ``completed`` is told of work requests that ended well, ``timed`` of spans of a rank, ``say`` of a queue
+    pair that died, or is to take another path.
     """
 
     def __init__(
@@ -55,19 +56,14 @@ class Carrier:
         wire: Wire,
         completed: Callable[[Sender, Completion], None],
         timed: Callable[[int, Sequence[Timed]], None],
-        died: Callable[[QpError | FailedOver], None],
+        say: Callable[[QpError | FailedOver | Leaves], None],
         life: Life = FIRST_LIFE,
     ) -> None:
         self._wire = wire
         self._completed = completed
-        self._died = died
-        self.senders = [
-            Sender(pair, setup.transport, setup.control.control(_rate(setup, pair.flow.src_nic), setup.scale))
-            for pair in setup.senders
-        ]
-        self.receivers = [
-            Receiver(pair, setup.transport, setup.acks, setup.control.notifier(setup.scale)) for pair in setup.receivers
-        ]
+        self._say = say
+        self.senders = [sending_end(setup, pair, life) for pair in setup.senders]
+        self.receivers = [receiving_end(setup, pair) for pair in setup.receivers]
         self._by_qpn = {requester_qpn(sender.pair.flow.id, life.number): sender for sender in self.senders}
         self.receiver_of = {responder_qpn(each.pair.flow.id, life.number): each for each in self.receivers}
         self._connections = connections(setup, self.senders)
@@ -138,11 +134,11 @@ class Carrier:
             self._written(receiver.pair, written, now_ns)
         return True
 
-    def on_ack(self, qpn: int, psn24: int, now_ns: int) -> None:
-        """An acknowledgement for a requester here."""
+    def on_ack(self, qpn: int, psn24: int, now_ns: int, becn: bool = False) -> None:
+        """An acknowledgement for a requester here; ``becn``: of what came with congestion marks."""
         sender = self._by_qpn.get(qpn)
         if sender is not None:
-            self._ended(sender, sender.on_ack(psn24, now_ns), now_ns)
+            self._ended(sender, sender.on_ack(psn24, now_ns, becn), now_ns)
 
     def on_nak(self, qpn: int, psn24: int, now_ns: int) -> None:
         """A NAK: ``psn24`` is missing."""
@@ -238,6 +234,9 @@ class Carrier:
                     self.ranks.acknowledged(part.post, now_ns)
         if sender.died_at_ns == now_ns and done and done[0][1].status is not Status.SUCCESS:
             self._gave_up(sender, done, now_ns)
+        if sender.leaves is not None:
+            self._say(Leaves(sender.pair.flow.id, now_ns, sender.leaves))
+            sender.leaves = None
         if sender.sendable:
             self._outlet(sender).add(sender, now_ns)
         self._arm(sender)
@@ -247,14 +246,14 @@ class Carrier:
         pair = sender.pair
         connection = self._connections[key(pair)]
         if connection.usable and done[0][1].status is Status.RETRY_EXCEEDED:
-            self._died(FailedOver(pair.flow.id, now_ns, len(done)))
+            self._say(FailedOver(pair.flow.id, now_ns, len(done)))
             for part, completion in done:
                 other = connection.take_over(part, completion.request, now_ns)
                 if other.sendable:
                     self._outlet(other).add(other, now_ns)
         else:
             left = sum(completion.request.size_bytes for _, completion in done)
-            self._died(QpError(pair.flow.id, now_ns, sender.requester.progress(), left))
+            self._say(QpError(pair.flow.id, now_ns, sender.requester.progress(), left))
 
     def _fire(self, now_ns: int) -> None:
         while self._timers and self._timers[0][0] <= now_ns:
@@ -292,8 +291,3 @@ class Carrier:
     def _charge(self, receiver: Receiver, wire_bytes: int, now_ns: int) -> None:
         flow = receiver.pair.flow
         self._outlets[flow.dst_nic][self._ports.get(2 * flow.id + 1, 0)].charge(wire_bytes, now_ns)
-
-
-def _rate(setup: JobSetup, nic: str) -> int:
-    """What a queue pair of that NIC can send at most: the rate of one port."""
-    return max(setup.port_rate_bps[nic])

@@ -133,7 +133,9 @@ class Device:
 
     def reply(self, receiver: Receiver, reply: Reply) -> int:
         """Send an acknowledgement, or a NAK."""
-        return self._reply(receiver, reply.psn, SYNDROME_NAK_PSN if reply.nak else SYNDROME_ACK)
+        if reply.nak:
+            return self._reply(receiver, reply.psn, SYNDROME_NAK_PSN)
+        return self._reply(receiver, reply.psn, SYNDROME_ACK, becn=receiver.echo())
 
     def invalid(self, receiver: Receiver, psn: int) -> int:
         """Send a NAK that says that a request makes no sense."""
@@ -212,10 +214,10 @@ class Device:
         self.foreign += found.foreign
         return found
 
-    def _reply(self, receiver: Receiver, psn: int, syndrome: int) -> int:
+    def _reply(self, receiver: Receiver, psn: int, syndrome: int, *, becn: bool = False) -> int:
         if self._has_room(1):
             path = self._ack_paths[receiver.pair.flow.id]
-            self._outgoing.add_ack(path, psn & PSN_MASK, syndrome, receiver.msn & PSN_MASK)
+            self._outgoing.add_ack(path, psn & PSN_MASK, syndrome, receiver.msn & PSN_MASK, becn=becn)
         return _ACK_WIRE_BYTES
 
     def _has_room(self, packets: int) -> bool:

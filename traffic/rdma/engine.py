@@ -21,6 +21,7 @@ from traffic.messages import Begin, Message, NicSpec, Progress, QpError
 from traffic.pool import WorkerPool
 from traffic.qp import AckPolicy
 from traffic.rc.work import Transport
+from traffic.rdma.rehash import RehashPolicy
 from traffic.rdma.setup import (
     Abort,
     Aborted,
@@ -28,6 +29,7 @@ from traffic.rdma.setup import (
     JobReport,
     JobSetup,
     JobWorkerReport,
+    Leaves,
     Life,
     Part,
     Ports,
@@ -59,6 +61,7 @@ class JobPlan:
     split: bool
     tick_ns: int
     failover: bool = False
+    rehash: RehashPolicy | None = None  # when a queue pair leaves its path; None: never
     restart: RestartPolicy | None = None  # None: dead is dead
     samples: int = 0  # that an iteration trains on; 0: not said
 
@@ -123,10 +126,12 @@ class JobEngine(WorkerPool):
         spares: Mapping[str, str] | None = None,
         scheduler: Scheduler | None = None,
         progress: Callable[[Progress], None] | None = None,
+        leaves: Callable[[Leaves], None] | None = None,
     ) -> None:
         """``flows`` are the plan's with their chosen source ports, in its order.
 
-        ``spares``: addresses of NICs that ranks may move to, by name; ``scheduler`` says after a death whether they do.
+        ``spares``: addresses of NICs that ranks may move to, by name; ``scheduler`` says after a death whether they do;
+        ``leaves`` gives a queue pair another path when it is to leave the one it has.
         """
         self._spares = spares or {}
         used = (nic for flow in flows for nic in (flow.src_nic, flow.dst_nic))
@@ -136,6 +141,7 @@ class JobEngine(WorkerPool):
         self._plan = plan
         self._scheduler = scheduler
         self._port_rate_bps = port_rate_bps
+        self._leaves = leaves
         self.deaths: list[Death] = []
         self._alive = True
         self._return: asyncio.Task[None] | None = None
@@ -201,6 +207,7 @@ class JobEngine(WorkerPool):
                 choice=plan.choice,
                 split=plan.split,
                 failover=plan.failover,
+                rehash=plan.rehash,
                 port_rate_bps={
                     nic.name: tuple(rate // plan.slower for rate in self._port_rate_bps[nic.name])
                     for nic in self._nics(index)
@@ -216,6 +223,10 @@ class JobEngine(WorkerPool):
             name = self._flows[message.flow].name
             detail = {"flow": message.flow, "posted_again": message.requests}
             self._sink(Event(message.at_ns, EventKind.JOB, "job", name, "failed-over", detail))
+            return
+        if isinstance(message, Leaves):
+            if self._leaves is not None:
+                self._leaves(message)
             return
         super()._heard(worker, message)
         if isinstance(message, QpError) and self._alive:

@@ -10,8 +10,9 @@ from traffic.qp import AckPolicy
 from traffic.rc.inbox import Inbox, Packets, Written
 from traffic.rc.responder import Reply, Responder
 from traffic.rc.work import Transport
+from traffic.rdma.rehash import ECHO_SHARE
 from traffic.rdma.sender import earlier
-from traffic.rdma.setup import QueuePair
+from traffic.rdma.setup import JobSetup, QueuePair
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,24 @@ class Answer:
 class Receiver:
     """One responder."""
 
-    def __init__(self, pair: QueuePair, transport: Transport, acks: AckPolicy, notifier: Notifier | None) -> None:
+    def __init__(
+        self,
+        pair: QueuePair,
+        transport: Transport,
+        acks: AckPolicy,
+        notifier: Notifier | None,
+        *,
+        echoes: bool = False,
+    ) -> None:
+        """``echoes``: acknowledgements say what came marked."""
         self.pair = pair
         self.responder = Responder(transport, acks)
         self.inbox = Inbox(transport.path_mtu)
         self.marked = 0  # packets that came with a congestion mark
         self.notices = 0  # congestion notifications sent
         self._notifier = notifier
+        self._echoes = echoes
+        self._since = self._marked_since = 0  # packets since the last acknowledgement, and of them marked
 
     @property
     def msn(self) -> int:
@@ -51,7 +63,9 @@ class Receiver:
 
     def on_run(self, arriving: Arriving, now_ns: int) -> Answer:
         """Take packets. Nothing is kept once one made no sense: the other end gives up when it hears of it."""
+        self._since += len(arriving.packets)
         if arriving.marked:
+            self._marked_since += arriving.marked
             self.marked += arriving.marked
             if self._notifier is not None:
                 self._notifier.on_marked(now_ns)
@@ -62,6 +76,12 @@ class Receiver:
             self.inbox.keep(taken.first_psn + offset, arriving.packets.part(offset, offset + count))
         delivery = self.inbox.deliver(taken.expected)
         return Answer(taken.replies, delivery.written, taken.first_psn if delivery.invalid else None)
+
+    def echo(self) -> bool:
+        """Whether the acknowledgement that leaves now says that what it stands for came marked."""
+        marked = self._echoes and 0 < self._marked_since >= ECHO_SHARE * self._since
+        self._since = self._marked_since = 0
+        return marked
 
     def on_ack_timer(self, now_ns: int) -> Reply | None:
         """The acknowledgement whose delay is over, if any."""
@@ -77,3 +97,9 @@ class Receiver:
         """When one of both timers is due."""
         notice_ns = self._notifier.next_ns() if self._notifier is not None else None
         return earlier(self.responder.deadline_ns(), notice_ns)
+
+
+def receiving_end(setup: JobSetup, pair: QueuePair) -> Receiver:
+    """The receiving end of a job's queue pair."""
+    notifier = setup.control.notifier(setup.scale)
+    return Receiver(pair, setup.transport, setup.acks, notifier, echoes=setup.rehash is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from traffic.qp import QpState
 from traffic.rc.requester import Requester, Run
 from traffic.rc.work import Completion, Status, Transport, WorkRequest
 from traffic.rdma.egress import run_bytes
-from traffic.rdma.setup import QueuePair, QueuePairReport
+from traffic.rdma.rehash import Cause, Rounds
+from traffic.rdma.setup import JobSetup, Life, QueuePair, QueuePairReport
 
 Words = npt.NDArray[np.uint64]
 
@@ -38,13 +40,19 @@ def earlier(one_ns: int | None, other_ns: int | None) -> int | None:
 class Sender:
     """One requester. ``next_ns``: its congestion control lets nothing leave before."""
 
-    def __init__(self, pair: QueuePair, transport: Transport, control: CongestionControl) -> None:
+    def __init__(
+        self, pair: QueuePair, transport: Transport, control: CongestionControl, rounds: Rounds | None = None
+    ) -> None:
+        """``rounds``: what tells when it is to leave its path; None: never."""
         self.pair = pair
         self.requester = Requester(transport)
         self.control = control
         self.next_ns = 0
         self.died_at_ns: int | None = None
         self.cnps = 0  # congestion notifications handled
+        self.leaves: Cause | None = None  # why it is to take another path; whoever sees to it sets it back
+        self._rounds = rounds
+        self._sent = self._told = 0  # absolute PSNs: all below has left; all below was counted in rounds
         self._path_mtu = transport.path_mtu
         self._parts: dict[int, Part] = {}  # by work request
         self._requests = 0
@@ -76,16 +84,25 @@ class Sender:
                 self._in_flight.clear()  # an acknowledgement no longer says which copy it is of (Karn)
             else:
                 self._in_flight.append((run.psn + run.count, now_ns))
+                self._sent = run.psn + run.count
             self.control.on_sent(run_bytes(run, self._path_mtu), now_ns)
+        if self._rounds is not None and runs:
+            self._rounds.on_sent(self._sent)
         return runs
 
     def words(self, run: Run) -> Words:
         """The words of its packets."""
         return self._parts[run.request.id].words[run.first : run.first + run.count]
 
-    def on_ack(self, psn24: int, now_ns: int) -> list[tuple[Part, Completion]]:
-        """Everything up to ``psn24`` has arrived."""
-        return self._heard(self.requester.on_ack, psn24, now_ns)
+    def on_ack(self, psn24: int, now_ns: int, becn: bool = False) -> list[tuple[Part, Completion]]:
+        """Everything up to ``psn24`` has arrived; ``becn``: with congestion marks."""
+        ended = self._heard(self.requester.on_ack, psn24, now_ns)
+        progress = self.requester.progress()
+        if self._rounds is not None and progress > self._told:
+            cause = self._rounds.on_acked(progress - self._told, becn, progress, self._sent, now_ns)
+            self.leaves = cause or self.leaves
+            self._told = progress
+        return ended
 
     def on_nak(self, psn24: int, now_ns: int) -> list[tuple[Part, Completion]]:
         """``psn24`` is missing there."""
@@ -113,7 +130,10 @@ class Sender:
         if retry_ns is None or retry_ns > now_ns:
             return []
         self.control.on_timeout(now_ns)
-        return self._ended(self.requester.on_timer(now_ns), now_ns)
+        ended = self._ended(self.requester.on_timer(now_ns), now_ns)
+        if self._rounds is not None and self.requester.state is QpState.READY:
+            self.leaves = self._rounds.on_timeout(now_ns)
+        return ended
 
     def close(self, now_ns: int) -> None:
         """Its owner is gone: nothing is sent or tried again any more."""
@@ -151,3 +171,18 @@ class Sender:
         ended = [(self._parts.pop(each.request.id), each) for each in done]
         self._bytes_acknowledged += sum(e.request.size_bytes for _, e in ended if e.status is Status.SUCCESS)
         return ended
+
+
+def port_rate_bps(setup: JobSetup, nic: str) -> int:
+    """What a queue pair of that NIC can send at most: the rate of one port."""
+    return max(setup.port_rate_bps[nic])
+
+
+def sending_end(setup: JobSetup, pair: QueuePair, life: Life) -> Sender:
+    """The sending end of a job's queue pair."""
+    control = setup.control.control(port_rate_bps(setup, pair.flow.src_nic), setup.scale)
+    policy = setup.rehash
+    if policy is None:
+        return Sender(pair, setup.transport, control)
+    draw = random.Random(f"{policy.seed} {pair.flow.id} {life.number} suspended")
+    return Sender(pair, setup.transport, control, Rounds(policy, draw))

@@ -15,6 +15,7 @@ from traffic.flow import FlowSpec
 from traffic.messages import Assignment, Message
 from traffic.qp import AckPolicy
 from traffic.rc.work import Transport
+from traffic.rdma.rehash import Cause, RehashPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class JobSetup(Assignment):
     choice: str  # key of MESSAGE_CHOICES
     split: bool  # every message in parts over all queue pairs of its connection
     failover: bool  # a connection goes on with the queue pairs that it has left
+    rehash: RehashPolicy | None  # when a queue pair leaves its path; None: never
     port_rate_bps: Mapping[str, tuple[int, ...]]  # of each NIC here: what its ports may carry of the job
     tick_ns: int
     offset_ns: int  # of the tick against the other workers'
@@ -68,6 +70,15 @@ class FailedOver(Message):
     flow: int
     at_ns: int
     requests: int  # posted again
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves(Message):
+    """A queue pair is to take another path: whoever chooses paths gives its data another source port."""
+
+    flow: int
+    at_ns: int
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ class Worker:
         if packet.aeth is None:
             carrier.on_cnp(packet.qpn, now)
         elif packet.aeth.syndrome == SYNDROME_ACK:
-            carrier.on_ack(packet.qpn, packet.psn, now)
+            carrier.on_ack(packet.qpn, packet.psn, now, packet.becn)
         elif packet.aeth.syndrome == SYNDROME_NAK_INVALID:
             carrier.on_invalid_request(packet.qpn, now)
         else:

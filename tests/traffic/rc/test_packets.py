@@ -92,7 +92,7 @@ def test_scapy_computes_the_same_icrc_for_every_kind_and_size_of_write(
 def test_scapy_computes_the_same_icrc_for_acknowledgements_and_cnps(
     to: Envelope, psn: int, syndrome: int, msn: int
 ) -> None:
-    for packed in (pack_ack(to, psn, syndrome, msn), pack_cnp(to)):
+    for packed in (pack_ack(to, psn, syndrome, msn), pack_ack(to, psn, syndrome, msn, becn=True), pack_cnp(to)):
         assert _by_scapy(to, packed) == packed
 
 
@@ -117,9 +117,10 @@ def test_a_write_is_read_back(to: Envelope, opcode: Opcode, psn: int, payload: b
     assert packet.immediate == (0xDEADBEEF if opcode in WITH_IMMEDIATE else None)
 
 
-@given(envelopes, psns, st.sampled_from([0x1F, 0x60]), st.integers(0, 2**30))
-def test_an_acknowledgement_is_read_back(to: Envelope, psn: int, syndrome: int, msn: int) -> None:
-    packet = _read(to, pack_ack(to, psn, syndrome, msn))
+@given(envelopes, psns, st.sampled_from([0x1F, 0x60]), st.integers(0, 2**30), st.booleans())
+def test_an_acknowledgement_is_read_back(to: Envelope, psn: int, syndrome: int, msn: int, becn: bool) -> None:
+    packet = _read(to, pack_ack(to, psn, syndrome, msn, becn=becn))
+    assert packet.becn == becn
     assert packet.intact
     assert packet.opcode is Opcode.ACKNOWLEDGE
     assert (packet.qpn, packet.psn, packet.aeth) == (to.qpn, psn % 2**24, Aeth(syndrome, msn % 2**24))

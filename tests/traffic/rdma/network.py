@@ -31,7 +31,7 @@ from traffic.rdma.egress import run_bytes
 from traffic.rdma.engine import JobPlan
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Sender
-from traffic.rdma.setup import FailedOver, JobSetup
+from traffic.rdma.setup import FailedOver, JobSetup, Leaves
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
 LATENCY_NS = 50 * US
@@ -71,6 +71,7 @@ def setups(plan: JobPlan, workers: int = 2) -> list[JobSetup]:
             choice=plan.choice,
             split=plan.split,
             failover=plan.failover,
+            rehash=plan.rehash,
             port_rate_bps={nic: (RATE_BPS, RATE_BPS) for nic in {*nics} if hosts[_host(nic)] == index},
             tick_ns=TICK_NS,
             offset_ns=0,
@@ -89,7 +90,7 @@ class _UnderWay:
 
     qpn: int
     data: Wire | None = None
-    marked: bool = False
+    marked: bool = False  # data with a congestion mark, an acknowledgement with BECN
     psn: int = 0
     kind: str = ""  # of a reply: ack, nak, invalid or cnp
 
@@ -113,7 +114,9 @@ class Port:
 
     def reply(self, receiver: Receiver, reply: Reply) -> int:
         """An acknowledgement, or a NAK."""
-        return self._reply(receiver, reply.psn, "nak" if reply.nak else "ack")
+        if reply.nak:
+            return self._reply(receiver, reply.psn, "nak")
+        return self._reply(receiver, reply.psn, "ack", receiver.echo())
 
     def invalid(self, receiver: Receiver, psn: int) -> int:
         """A NAK that says that a request makes no sense."""
@@ -123,11 +126,11 @@ class Port:
         """A congestion notification."""
         return self._reply(receiver, 0, "cnp")
 
-    def _reply(self, receiver: Receiver, psn: int, kind: str) -> int:
+    def _reply(self, receiver: Receiver, psn: int, kind: str, becn: bool = False) -> int:
         flow = receiver.pair.flow
         self.handed.append((self.now_ns, flow.dst_nic, REPLY_BYTES))
         if flow.id not in self.net.deaf:
-            self.net.reply(_UnderWay(requester_qpn(flow.id), psn=psn & PSN_MASK, kind=kind), self.now_ns)
+            self.net.reply(_UnderWay(requester_qpn(flow.id), None, becn, psn & PSN_MASK, kind), self.now_ns)
         return REPLY_BYTES
 
 
@@ -147,7 +150,7 @@ class Network:
         self.now_ns = S
         self.dead: set[str] = set()
         self.deaf: set[int] = set()  # flows whose requesters hear nothing
-        self.errors: list[QpError | FailedOver] = []
+        self.errors: list[QpError | FailedOver | Leaves] = []
         self.completed: list[tuple[int, Completion]] = []
         self.timed: dict[int, list[Timed]] = {}
         self.packets = Counter[str]()
@@ -253,7 +256,7 @@ class Network:
         for packet in packets:
             match packet.kind:
                 case "ack":
-                    carrier.on_ack(packet.qpn, packet.psn, self.now_ns)
+                    carrier.on_ack(packet.qpn, packet.psn, self.now_ns, packet.marked)
                 case "nak":
                     carrier.on_nak(packet.qpn, packet.psn, self.now_ns)
                 case "invalid":

@@ -22,7 +22,7 @@ from traffic.rdma.carrier import Carrier
 from traffic.rdma.engine import JobPlan
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Sender
-from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Life
+from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life
 
 MS = 1_000_000
 TICK_NS = MS // 2
@@ -50,6 +50,7 @@ def setup_of(job: Job) -> tuple[JobPlan, JobSetup]:
         choice=plan.choice,
         split=plan.split,
         failover=plan.failover,
+        rehash=plan.rehash,
         port_rate_bps=nics,
         tick_ns=TICK_NS,
         offset_ns=0,
@@ -63,7 +64,7 @@ class Wires:
         self.setup = setup
         self.now_ns = 0
         self.lost: Callable[[int], bool] = lambda flow: False
-        self.deaths: list[QpError | FailedOver] = []
+        self.deaths: list[QpError | FailedOver | Leaves] = []
         self.spans: list[tuple[int, Timed]] = []
         self.bytes_completed: Counter[int] = Counter()
         self.strangers = 0  # packets for queue pairs that are not there

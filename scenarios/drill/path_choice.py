@@ -1,0 +1,31 @@
+"""Whether a job's queue pairs have paths to choose from, and source ports enough. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric, LinkKind, Nic
+from traffic.flow import FlowSpec
+
+
+def check_choice(fabric: Fabric, flows: Iterable[FlowSpec], key: str) -> None:
+    """InputError when no flow has another path than the one behind its NIC's port, so that ``key`` does nothing."""
+    if not any(_has_choice(fabric, fabric.nic(flow.src_nic), fabric.nic(flow.dst_nic)) for flow in flows):
+        raise InputError(
+            f"{key}: no queue pair has more than one path: its ends share their ToRs, or these have one uplink; leave"
+            f" {key} out, write order: interleaved, or take a topology with more segments or aggs"
+        )
+
+
+def _has_choice(fabric: Fabric, src: Nic, dst: Nic) -> bool:
+    tors, others = _tors(src), _tors(dst)
+    return not tors & others and any(_uplinks(fabric, tor) > 1 for tor in tors)
+
+
+def _tors(nic: Nic) -> frozenset[str]:
+    return frozenset(link.upper.node for link in nic.links)
+
+
+def _uplinks(fabric: Fabric, tor: str) -> int:
+    return sum(link.lower.node == tor and link.kind is not LinkKind.PEER for link in fabric.links_of(tor))

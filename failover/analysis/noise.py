@@ -6,9 +6,11 @@ Changes when the way an outage is measured changes, because the floor is measure
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from failover.analysis.metrics.trace import FlowTrace
 from failover.analysis.model import NoiseFloor
@@ -16,8 +18,18 @@ from failover.analysis.model import NoiseFloor
 PSEUDO_EDGE_SPACING_S = 0.25
 
 
+@dataclass(frozen=True, slots=True)
+class _OfFlow:
+    """What one flow adds to it."""
+
+    gaps_ns: npt.NDArray[np.int64]
+    outages_ns: tuple[float, ...]  # at each pseudo-edge
+    delay_variation_ns: float
+    lost: int
+
+
 def noise_floor(
-    traces: Sequence[FlowTrace],
+    traces: Iterable[FlowTrace],
     start_ns: int,
     end_ns: int,
     tick_ns: float = 0.0,
@@ -28,24 +40,30 @@ def noise_floor(
     pseudo-edge; the floor is the largest of them all. A hole that ``tick_ns`` of pacing alone makes is resolution, not
     noise.
     """
-    gaps = [np.diff(trace.burst_clock[_within(trace.burst_ns, start_ns, end_ns)]) for trace in traces]
-    sender = np.concatenate(gaps) if gaps else np.empty(0)
-    spacing_ns = int(PSEUDO_EDGE_SPACING_S * 1e9)
-    starts = range(start_ns, end_ns, spacing_ns)
-    outages = [
-        _pseudo_outage_ns(trace, start_ns, at, min(at + spacing_ns, end_ns), tick_ns)
-        for at in starts
-        for trace in traces
-    ]
-    delays = [trace.delay_ns[_within(trace.received_sent_ns, start_ns, end_ns)] for trace in traces]
+    starts = range(start_ns, end_ns, int(PSEUDO_EDGE_SPACING_S * 1e9))
+    flows = [_of_flow(trace, starts, end_ns, tick_ns) for trace in traces]
+    sender = np.concatenate([flow.gaps_ns for flow in flows]) if flows else np.empty(0)
     return NoiseFloor(
-        noise_floor_ms=max(outages, default=0.0) / 1e6,
+        noise_floor_ms=max((outage for flow in flows for outage in flow.outages_ns), default=0.0) / 1e6,
         send_gap_max_ms=float(sender.max()) / 1e6 if len(sender) else 0.0,
         send_gap_p99_ms=float(np.percentile(sender, 99)) / 1e6 if len(sender) else 0.0,
-        delay_variation_ms=max((float(np.ptp(delay)) for delay in delays if len(delay)), default=0.0) / 1e6,
-        lost=sum(_missing_within(trace, start_ns, end_ns) for trace in traces),
+        delay_variation_ms=max((flow.delay_variation_ns for flow in flows), default=0.0) / 1e6,
+        lost=sum(flow.lost for flow in flows),
         pseudo_edges=len(starts),
         window_s=max(end_ns - start_ns, 0) / 1e9,
+    )
+
+
+def _of_flow(trace: FlowTrace, starts: range, end_ns: int, tick_ns: float) -> _OfFlow:
+    start_ns = starts.start
+    delays = trace.delay_ns[_within(trace.received_sent_ns, start_ns, end_ns)]
+    return _OfFlow(
+        gaps_ns=np.diff(trace.burst_clock[_within(trace.burst_ns, start_ns, end_ns)]),
+        outages_ns=tuple(
+            _pseudo_outage_ns(trace, start_ns, at, min(at + starts.step, end_ns), tick_ns) for at in starts
+        ),
+        delay_variation_ns=float(np.ptp(delays)) if len(delays) else 0.0,
+        lost=_missing_within(trace, start_ns, end_ns),
     )
 
 

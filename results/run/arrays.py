@@ -11,21 +11,21 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import numpy as np
-import numpy.typing as npt
 
 from testbed.errors import InputError, MachineError
-
-Array = npt.NDArray[np.void]
+from traffic.columns import Column, Table
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the first that the format knows: equal arrays give equal files
 _LEVEL = 6
 _MEMORY_SHARE = 0.25
+_PART = 1 << 22  # bytes unpacked at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +41,74 @@ class Wanted:
         return self.dtype.itemsize * self.count
 
 
-def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """Records in such a file. InputError while they are read, when they are not what is ``wanted``."""
+
+    path: Path
+    name: str
+    wanted: Wanted
+
+    @property
+    def dtype(self) -> np.dtype[np.void]:
+        """Of a record."""
+        return self.wanted.dtype
+
+    def __len__(self) -> int:
+        return self.wanted.count
+
+    def columns(self) -> Iterator[tuple[str, Column]]:
+        """Every field with its values, in the order of the type."""
+        with _opened(self.path) as archive, archive.open(f"{self.name}.npy") as member:
+            self._check(member)
+            for name in self.dtype.names or ():
+                yield name, self._column(member, self.dtype[name])
+            if member.read(1):
+                raise self._too_short_or_long()
+
+    def _check(self, member: IO[bytes]) -> None:
+        shape, dtype = _header(self.path, member, self.name)
+        expected = (self.dtype.itemsize, len(self))
+        if shape != expected or dtype != np.uint8:
+            raise _damaged(self.path, f"{self.name} is {shape} of {dtype}, not {expected} of bytes")
+
+    def _column(self, member: IO[bytes], dtype: np.dtype[np.generic]) -> Column:
+        made = np.empty(len(self), dtype)
+        planes = made.view(np.uint8).reshape(len(self), dtype.itemsize)
+        for plane in range(dtype.itemsize):
+            at = 0
+            while at < len(self):
+                content = member.read(min(len(self) - at, _PART))
+                if not content:
+                    raise self._too_short_or_long()
+                planes[at : at + len(content), plane] = np.frombuffer(content, np.uint8)
+                at += len(content)
+        return made
+
+    def _too_short_or_long(self) -> InputError:
+        return _damaged(self.path, f"{self.name} is not {self.wanted.size} bytes long")
+
+
+def write_arrays(path: Path, tables: Mapping[str, Table]) -> None:
     """Replace the file in one step. OSError when it cannot be written."""
     new = path.with_name(f".{path.name}.new")
     with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
-        for name, array in arrays.items():
+        for name, table in tables.items():
             entry = zipfile.ZipInfo(f"{name}.npy", _NO_TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
             with archive.open(entry, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, _planes(array), version=(1, 0), allow_pickle=False)
+                _write(member, table)
     os.replace(new, path)
 
 
-def read_arrays(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Array]:
-    """Read the arrays, just those ``wanted``. InputError when they are not, MachineError when too large."""
+def stored(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Stored]:
+    """The records in a file, just those ``wanted``. InputError when there are others, MachineError when too large."""
     check_memory(path, sum(each.size for each in wanted.values()))
-    try:
-        with zipfile.ZipFile(path) as archive:
-            found = sorted(archive.namelist())
-            if found != sorted(f"{name}.npy" for name in wanted):
-                raise _damaged(path, f"it holds {len(found)} arrays, not just {', '.join(wanted)}")
-            return {name: _member(path, archive, name, each) for name, each in wanted.items()}
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; was the run made with --keep-records?") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise _damaged(path, str(error)) from error
+    with _opened(path) as archive:
+        found = sorted(archive.namelist())
+    if found != sorted(f"{name}.npy" for name in wanted):
+        raise _damaged(path, f"it holds {len(found)} arrays, not just {', '.join(wanted)}")
+    return {name: Stored(path, name, each) for name, each in wanted.items()}
 
 
 def check_memory(path: Path, needed: int) -> None:
@@ -77,31 +120,25 @@ def check_memory(path: Path, needed: int) -> None:
         )
 
 
-def _member(path: Path, archive: zipfile.ZipFile, name: str, wanted: Wanted) -> Array:
-    with archive.open(f"{name}.npy") as member:
-        shape, dtype = _header(path, member, name)
-        expected = (wanted.dtype.itemsize, wanted.count)
-        if shape != expected or dtype != np.uint8:
-            raise _damaged(path, f"{name} is {shape} of {dtype}, not {expected} of bytes")
-        content = _exactly(member, wanted.size)
-        if len(content) != wanted.size or member.read(1):
-            raise _damaged(path, f"{name} is not {wanted.size} bytes long")
-    planes = np.frombuffer(content, np.uint8).reshape(expected)
-    return np.ascontiguousarray(planes.T).reshape(-1).view(wanted.dtype)
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}; was the run made with --keep-records?") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise _damaged(path, str(error)) from error
 
 
-def _planes(array: Array) -> npt.NDArray[np.uint8]:
-    flat = np.frombuffer(array.tobytes(), np.uint8)
-    return np.ascontiguousarray(flat.reshape(len(array), array.dtype.itemsize).T)
-
-
-def _exactly(member: IO[bytes], size: int) -> bytes:
-    """Read at most ``size`` bytes, of however many there are."""
-    parts, left = [], size
-    while left and (part := member.read(min(left, 1 << 24))):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
+def _write(member: IO[bytes], table: Table) -> None:
+    """Write the planes of all columns, as the array of bytes that they are."""
+    shape = (table.dtype.itemsize, len(table))
+    np.lib.format.write_array_header_1_0(member, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    for _, column in table.columns():
+        planes = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), column.itemsize)
+        for plane in range(column.itemsize):
+            member.write(planes[:, plane].tobytes())
 
 
 def _header(path: Path, member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[np.void]]:

@@ -48,8 +48,9 @@ def everything(runs: int = 3) -> Iterator[Figure]:
 
 
 def _other_rooms(runs: int) -> Iterator[Figure]:
-    from scenarios.bench import guests, jobs, pathcontrol
+    from scenarios.bench import analysis, guests, jobs, pathcontrol
 
+    yield from analysis.figures(_in_sandbox(analysis.judged))
     if programs.find("iperf3") is not None:
         yield from jobs.figures(_in_sandbox(lambda: asyncio.run(jobs.side_by_side(_BESIDE_S))))
     yield from pathcontrol.figures()

@@ -194,5 +194,7 @@ def _only_loss(found: list[Violation]) -> bool:
 
 def _last_arrivals(measured: Measured) -> Mapping[int, int]:
     """Flow id to when its newest packet arrived."""
-    records, flows = measured.received, measured.facts.flows
-    return {flow.id: int(records["received_ns"][records["flow"] == flow.id].max(initial=0)) for flow in flows}
+    from failover.analysis.metrics.byflow import by_flow
+
+    arrivals = by_flow(measured.received, {"received_ns"})
+    return {flow.id: int(arrivals.of(flow.id, "received_ns").max(initial=0)) for flow in measured.facts.flows}

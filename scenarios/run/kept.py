@@ -19,13 +19,15 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from failover.analysis.job import JobFacts
+from failover.analysis.metrics.byflow import by_flow
 from failover.analysis.ports import Sampled, Sampling, Series, Watched
-from results.run.arrays import Array, Wanted, check_memory, read_arrays, write_arrays
+from results.run.arrays import Wanted, check_memory, stored, write_arrays
 from results.run.folder import RunFolder
 from scenarios.run.measured import Facts, JobRecords, Measured
 from testbed import versions
 from testbed.errors import InputError
 from testbed.files.document import shorten
+from traffic.columns import InMemory, Records, Table, whole
 from traffic.rdma.records import MESSAGE, SPAN
 from traffic.records import RECEIVED, SENT
 
@@ -40,7 +42,7 @@ _DTYPES = {"sent": SENT, "received": RECEIVED, "ports": _READING, "spans": SPAN,
 _LARGEST = 2**62
 _LARGEST_ID = 2**32 - 1
 _PACKET_BYTES = 64
-"""What analysis holds of every packet sent: send and receive time, fate, and room to sort them."""
+"""What analysis holds of every packet of the flow it looks at: send and receive time, fate, and room to sort them."""
 _LONGEST_NS = 86_400 * 10**9
 _SLACK_NS = 10**9
 
@@ -78,29 +80,29 @@ class Kept:
 
 
 def keep(folder: Path, measured: Measured) -> None:
-    """Write the records of a run, but for its events, into its folder. They are all there, or there is no ``records``.
+    """Write the records of a run, but for its events, into its folder: all of them in one step, over any others.
 
     OSError when they cannot be written.
     """
     place, new = folder / FOLDER, folder / f".{FOLDER}.new"
-    for stale in (place, new):
-        shutil.rmtree(stale, ignore_errors=True)
+    shutil.rmtree(new, ignore_errors=True)
     new.mkdir()
-    arrays = {"sent": measured.sent, "received": measured.received}
+    tables: dict[str, Table] = {"sent": measured.sent, "received": measured.received}
     if measured.ports is not None:
         content = b"".join(series.packed() for series in measured.ports.series)
-        arrays["ports"] = np.frombuffer(content, _READING)
+        tables["ports"] = InMemory(np.frombuffer(content, _READING))
     if measured.job is not None:
-        arrays |= {"spans": measured.job.spans, "messages": measured.job.messages}
+        tables |= {"spans": InMemory(measured.job.spans), "messages": InMemory(measured.job.messages)}
     kept = _Kept(
         format=_FORMAT,
         hpn=versions.HPN,
-        counts={name: len(array) for name, array in arrays.items()},
+        counts={name: len(table) for name, table in tables.items()},
         ports=_ports(measured.ports),
         facts=measured.facts,
     )
-    write_arrays(new / _PACKETS, arrays)
+    write_arrays(new / _PACKETS, tables)
     (new / _FACTS).write_bytes(_KEPT.dump_json(kept, indent=1, exclude=_left_out(measured.facts)))
+    shutil.rmtree(place, ignore_errors=True)
     os.replace(new, place)
 
 
@@ -121,15 +123,23 @@ def kept(run: RunFolder) -> Kept:
     problem = next(
         chain(_impossible(found), (f"no count of {n}" for n, each in wanted.items() if each.count < 0)), None
     )
-    if problem is None:
-        arrays = read_arrays(place / _PACKETS, wanted)
-        problem = next(chain(_impossible_packets(found.facts, arrays), _impossible_job(found.facts, arrays)), None)
     if problem is not None:
-        raise InputError(f"{place} is damaged ({problem}); repeat the run")
-    check_memory(place / _PACKETS, int(arrays["sent"]["count"].sum(dtype=np.uint64)) * _PACKET_BYTES)
-    ports = _sampled(found.ports, arrays["ports"]) if found.ports is not None else None
-    job = JobRecords(arrays["spans"], arrays["messages"]) if found.facts.job is not None else None
-    return Kept(found.hpn, Measured(found.facts, run.events(), arrays["sent"], arrays["received"], ports, job))
+        raise _damaged(place, problem)
+    tables = stored(place / _PACKETS, wanted)
+    job = None
+    if found.facts.job is not None:
+        job = JobRecords(whole(tables["spans"]), whole(tables["messages"]))
+        problem = next(_impossible_job(found.facts, job), None)
+    problem = problem or next(_impossible_packets(found.facts, tables["sent"], tables["received"]), None)
+    if problem is not None:
+        raise _damaged(place, problem)
+    check_memory(place / _PACKETS, _most_packets(found.facts, tables["sent"]) * _PACKET_BYTES)
+    ports = _sampled(found.ports, whole(tables["ports"])) if found.ports is not None else None
+    return Kept(found.hpn, Measured(found.facts, run.events(), tables["sent"], tables["received"], ports, job))
+
+
+def _damaged(place: Path, problem: str) -> InputError:
+    return InputError(f"{place} is damaged ({problem}); repeat the run")
 
 
 def _names(found: _Kept) -> list[str]:
@@ -211,11 +221,11 @@ def _impossible_facts(job: JobFacts) -> Iterator[str]:
         yield "its job has checkpoints or samples that are none"
 
 
-def _impossible_job(facts: Facts, arrays: Mapping[str, Array]) -> Iterator[str]:
+def _impossible_job(facts: Facts, records: JobRecords) -> Iterator[str]:
     """The same of what a job's workers wrote down."""
     if facts.job is None:
         return
-    spans, messages = arrays["spans"], arrays["messages"]
+    spans, messages = records.spans, records.messages
     ranks = np.array(sorted(facts.job.spans), np.int64)
     lengths = np.array([len(facts.job.spans[rank]) for rank in ranks.tolist()])
     at = np.minimum(np.searchsorted(ranks, spans["rank"]), len(ranks) - 1)
@@ -233,24 +243,30 @@ def _impossible_job(facts: Facts, arrays: Mapping[str, Array]) -> Iterator[str]:
         yield "a message has a size that none can have"
 
 
-def _impossible_packets(facts: Facts, arrays: Mapping[str, Array]) -> Iterator[str]:
+def _impossible_packets(facts: Facts, sent: Table, received: Table) -> Iterator[str]:
     """The same of packets: a burst of four thousand million would fill any memory."""
-    sent, received = arrays["sent"], arrays["received"]
-    packets = int(sent["count"].sum(dtype=np.uint64))
-    most = sum(flow.rate_pps for flow in facts.flows) * (facts.end_ns - facts.start_ns + _SLACK_NS) / 1e9
-    if packets > 2 * most:
-        yield f"{packets} packets sent, where {most:.0f} were due"
     known = np.array([flow.id for flow in facts.flows], np.uint32)
-    for name, array in (("sent", sent), ("received", received)):
-        if not np.isin(array["flow"], known).all():
-            yield f"{name} has packets of unknown flows"
-        for field in array.dtype.names or ():
-            if (
-                array.dtype[field].itemsize == 8
-                and len(array)
-                and not 0 <= int(array[field].min()) <= int(array[field].max()) < _LARGEST
-            ):
+    for name, table in (("sent", sent), ("received", received)):
+        for field, column in table.columns():
+            if field == "flow" and not np.isin(column, known).all():
+                yield f"{name} has packets of unknown flows"
+            if field == "count":
+                packets, most = int(column.sum(dtype=np.uint64)), 2 * _due(facts)
+                if packets > most:
+                    yield f"{packets} packets sent, where {most / 2:.0f} were due"
+            if column.itemsize == 8 and len(column) and not 0 <= column.min() <= column.max() < _LARGEST:
                 yield f"{name}.{field} is out of range"
+
+
+def _due(facts: Facts) -> float:
+    """Packets that were to be sent, at most."""
+    return sum(flow.rate_pps for flow in facts.flows) * (facts.end_ns - facts.start_ns + _SLACK_NS) / 1e9
+
+
+def _most_packets(facts: Facts, sent: Table) -> int:
+    """How many the flow sent that sent most."""
+    bursts = by_flow(sent, {"count"})
+    return max((int(bursts.of(flow.id, "count").sum()) for flow in facts.flows), default=0)
 
 
 def _ports(sampled: Sampled | None) -> _Ports | None:
@@ -262,7 +278,7 @@ def _ports(sampled: Sampled | None) -> _Ports | None:
     )
 
 
-def _sampled(ports: _Ports, rows: Array) -> Sampled:
+def _sampled(ports: _Ports, rows: Records) -> Sampled:
     ends = np.cumsum(ports.readings, dtype=np.int64)
     parts = np.split(rows, ends[:-1]) if len(ends) else []
     series = [Series.unpacked(port, part.tobytes()) for port, part in zip(ports.watched, parts, strict=True)]

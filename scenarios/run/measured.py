@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from failover.analysis.edges import with_windows
 from failover.analysis.hostload import HostLoad
 from failover.analysis.job import JobFacts
-from failover.analysis.metrics.trace import Records, read_records
 from failover.analysis.model import Edge, Settings
 from failover.analysis.ports import Sampled
 from scenarios.drill.model import Drill
@@ -24,6 +21,7 @@ from scenarios.expect.expectation import Expectation
 from scenarios.run.observed import Observed
 from testbed.events import Event
 from testbed.fabric.build import build
+from traffic.columns import InFiles, Records, Table, whole
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
 from traffic.rdma.records import MESSAGE, SPAN
@@ -61,18 +59,21 @@ class JobRecords:
 
 @dataclass(frozen=True)
 class Measured:
-    """One run, from which ``scenarios.run.judgement`` makes metrics and verdict; ``events`` in order of time."""
+    """One run, from which ``scenarios.run.judgement`` makes metrics and verdict; ``events`` in order of time.
+
+    Packets stay where they were written, and are read when they are needed.
+    """
 
     facts: Facts
     events: tuple[Event, ...]
-    sent: Records
-    received: Records
+    sent: Table
+    received: Table
     ports: Sampled | None = None
     job: JobRecords | None = None
 
 
 def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Measured:
-    """What a run of ``drill`` brought in, its record files read."""
+    """What a run of ``drill`` brought in; the files of its packets must be there while it is used."""
     facts = Facts(
         expectations=drill.expectations,
         settings=drill.settings.for_pacing(packet_period_ns(observed.flows) / 1e6, drill.tick_ns / 1e6),
@@ -96,16 +97,17 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
         case TrafficReport() as report:
             sent, received = report.sent_files, report.received_files
         case JobReport() as report:
-            job = JobRecords(_read(report.span_files, SPAN), _read(report.message_files, MESSAGE))
+            tables = InFiles(_paths(report.span_files), SPAN), InFiles(_paths(report.message_files), MESSAGE)
+            job = JobRecords(*map(whole, tables))
     return Measured(
         facts=facts,
         events=tuple(sorted(events, key=lambda event: event.at_ns)),
-        sent=_read(sent, SENT),
-        received=_read(received, RECEIVED),
+        sent=InFiles(_paths(sent), SENT),
+        received=InFiles(_paths(received), RECEIVED),
         ports=observed.ports,
         job=job,
     )
 
 
-def _read(files: Sequence[str], dtype: np.dtype[np.void]) -> Records:
-    return read_records([Path(path) for path in files], dtype)
+def _paths(files: Sequence[str]) -> Sequence[Path]:
+    return [Path(path) for path in files]

@@ -5,7 +5,7 @@ Changes when what the truth is held against changes. How the truth is made: ``tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +14,12 @@ from failover.analysis.edges import hit_links, with_windows
 from failover.analysis.hostload import is_starved
 from failover.analysis.metrics.analyse import analyse_traces
 from failover.analysis.metrics.goodput import goodput_series
-from failover.analysis.metrics.trace import FlowTrace, build_traces, read_records
+from failover.analysis.metrics.trace import FlowTrace, Traces, build_traces
 from failover.analysis.model import QUICK, DrillMetrics, Edge, EdgeKind, FlowEdgeResult
 from results.ground_truth import BIN_MS, GroundTruth, Measured
 from scenarios.selftest.sizes import MS, Pause
 from scenarios.selftest.truths import Observed, Span
+from traffic.columns import InFiles
 from traffic.records import RECEIVED, SENT
 
 _AROUND_NS = 20 * MS
@@ -33,8 +34,8 @@ def analyse_truth(observed: Observed) -> GroundTruth:
     period_ms = max(1e3 / flow.rate_pps for flow in observed.flows)
     tick_ms = observed.tick_ns / MS
     settings = QUICK.for_pacing(period_ms, tick_ms)
-    sent = read_records([Path(path) for path in observed.report.sent_files], SENT)
-    received = read_records([Path(path) for path in observed.report.received_files], RECEIVED)
+    sent = InFiles([Path(path) for path in observed.report.sent_files], SENT)
+    received = InFiles([Path(path) for path in observed.report.received_files], RECEIVED)
     traces = build_traces(observed.flows, sent, received, settings)
     healthy = (observed.start_ns, observed.start_ns + observed.healthy_ns)
     metrics = analyse_traces(traces, observed.events, _edges(observed), healthy, settings, observed.host)
@@ -65,7 +66,7 @@ def _edges(observed: Observed) -> tuple[Edge, ...]:
     return with_windows(edges, observed.end_ns)
 
 
-def _all_measured(observed: Observed, metrics: DrillMetrics, traces: Sequence[FlowTrace]) -> Iterator[Measured]:
+def _all_measured(observed: Observed, metrics: DrillMetrics, traces: Traces) -> Iterator[Measured]:
     for direction, ids in observed.hit.items():
         for flow, trace in zip(metrics.flows, traces, strict=True):
             if flow.flow not in ids:
@@ -146,7 +147,7 @@ def _noise(observed: Observed, metrics: DrillMetrics) -> Iterator[str]:
         yield f"a sender paused {max(gap_ms, paused):.1f} ms, longer than the claimed resolution of {claimed_ms:g} ms"
 
 
-def _wrong(observed: Observed, metrics: DrillMetrics, traces: Sequence[FlowTrace]) -> Iterator[str]:
+def _wrong(observed: Observed, metrics: DrillMetrics, traces: Traces) -> Iterator[str]:
     """Loss where nothing was dropped, records that contradict themselves, stamps that are off."""
     hit = frozenset().union(*observed.hit.values())
     for flow in metrics.flows:

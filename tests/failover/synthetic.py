@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from failover.analysis.model import Edge, EdgeKind, HitLink
+from traffic.columns import InMemory, Table
 from traffic.flow import FlowSpec
 from traffic.records import RECEIVED, SENT
 
@@ -50,8 +51,17 @@ class Records:
     sent: npt.NDArray[np.void]
     received: npt.NDArray[np.void]
 
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Sent and received, as analysis takes them."""
+        return InMemory(self.sent), InMemory(self.received)
+
     def __add__(self, other: Records) -> Records:
         return Records(np.concatenate([self.sent, other.sent]), np.concatenate([self.received, other.received]))
+
+
+NO_PACKETS: tuple[Table, Table] = (InMemory(np.empty(0, SENT)), InMemory(np.empty(0, RECEIVED)))
+"""Sent and received, of a job."""
 
 
 def record(

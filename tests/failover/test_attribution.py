@@ -21,7 +21,7 @@ ELSEWHERE = HitLink("p0.s0.h9.r0.0", "p0.s0.h9:r0.0", "p0.s0.t0.0:h9", "p0.s0.h9
 
 
 def measure(records: Records, *edges: Edge) -> DrillMetrics:
-    return analyse([flow()], records.sent, records.received, [], edges, (S, 3 * S), QUICK)
+    return analyse([flow()], *records.tables, [], edges, (S, 3 * S), QUICK)
 
 
 def moment(at_ns: int, end_ns: int, kind: EdgeKind = EdgeKind.FAILURE, link: HitLink | None = None) -> Edge:
@@ -104,7 +104,7 @@ def test_an_edge_elsewhere_takes_no_loss_from_the_edge_before_it(later_ms: int, 
     slow, later_ns = flow(rate_pps=50), FAULT_NS + later_ms * MS
     records = record(slow, 7 * S, [Dead(FAULT_NS, FAULT_NS + 100 * MS)], start_ns=S + 18 * MS)
     edges = moment(FAULT_NS, later_ns), moment(later_ns, END_NS, kind, ELSEWHERE)
-    metrics = analyse([slow], records.sent, records.received, [], edges, (S, 3 * S), QUICK)
+    metrics = analyse([slow], *records.tables, [], edges, (S, 3 * S), QUICK)
     assert [result.worst_outage_plbm_ms for result in metrics.edges] == [100, 0]
     assert sum(found.lost for found in metrics.flows[0].edges) == 5
     assert not metrics.unexplained
@@ -116,7 +116,7 @@ def test_windows_of_many_edges_at_once_meet_in_order() -> None:
         for at in range(12)
     ]
     records = record(flow(), 7 * S, [Dead(FAULT_NS, FAULT_NS + 7 * MS)], delay_ns=2 * MS)
-    (trace,) = build_traces([flow()], records.sent, records.received, QUICK)
+    (trace,) = build_traces([flow()], *records.tables, QUICK)
     windows = windows_of(trace, tuple(edges), QUICK)
     assert all(one.start_ns <= one.end_ns for one in windows)
     assert [one.end_ns for one in windows[:-1]] == [one.start_ns for one in windows[1:]]
@@ -125,7 +125,7 @@ def test_windows_of_many_edges_at_once_meet_in_order() -> None:
 def test_what_the_first_fault_takes_on_its_way_is_no_noise() -> None:
     in_queue = Dead(FAULT_NS - 3 * MS, FAULT_NS + 10 * MS)
     records = record(flow(), 7 * S, [in_queue], delay_ns=4 * MS)
-    found = analyse([flow()], records.sent, records.received, [], [moment(FAULT_NS, END_NS)], (S, FAULT_NS), QUICK)
+    found = analyse([flow()], *records.tables, [], [moment(FAULT_NS, END_NS)], (S, FAULT_NS), QUICK)
     assert (found.noise.lost, found.noise.noise_floor_ms) == (0, 0)
     assert found.edges[0].lost == 13
 

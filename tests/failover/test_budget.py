@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from failover.analysis.budget import Interval, around, late_by, of_statistic, outage_budget
 from failover.analysis.metrics.analyse import analyse
 from failover.analysis.model import QUICK, EdgeKind, FlowEdgeResult
-from tests.failover.synthetic import MS, Dead, S, edge, flow, record
+from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from traffic.pacing import Schedule
 from traffic.records import RECEIVED, SENT
 
@@ -58,9 +58,8 @@ def measured(
         since = left_ns - FAULT_NS
         received = received[(since < hole[0]) | (since >= hole[1])]
     down = edge(FAULT_NS, END_NS, EdgeKind.FAILURE)
-    metrics = analyse(
-        [spec], sent, received, (), [down], (start_ns, start_ns + S // 2), QUICK, record_end_ns=END_NS + S
-    )
+    healthy, tables = (start_ns, start_ns + S // 2), Records(sent, received).tables
+    metrics = analyse([spec], *tables, (), [down], healthy, QUICK, record_end_ns=END_NS + S)
     return metrics.flows[0].edges[0]
 
 
@@ -167,7 +166,7 @@ def test_a_pause_across_the_end_of_the_window_hides_all_of_itself() -> None:
     sent["count"], sent["seq"], sent["sent_ns"] = 1, np.arange(len(sent_ns)), sent_ns
     received["seq"], received["sent_ns"], received["received_ns"] = sent["seq"], sent_ns, sent_ns + MS // 20
     edges = [edge(at_ns, 4 * S), edge(4 * S, 5 * S, EdgeKind.REPAIR)]
-    found = analyse([spec], sent, received, (), edges, (2 * S, at_ns), QUICK, record_end_ns=5 * S)
+    found = analyse([spec], *Records(sent, received).tables, (), edges, (2 * S, at_ns), QUICK, record_end_ns=5 * S)
     assert found.edges[0].flows_lossy == 0
     assert found.flows[0].edges[0].budget.high_ms >= 15
 
@@ -176,6 +175,6 @@ def test_what_the_next_edge_does_is_hidden_by_none_before_it() -> None:
     """The flow stands still from the second edge on: the first one's window holds a gap of one period, no more."""
     spec, edges = flow(), [edge(3 * S, 4 * S, EdgeKind.REPAIR), edge(4 * S, 5 * S)]
     records = record(spec, 5 * S, [Dead(4 * S, 4 * S + 400 * MS)])
-    found = analyse([spec], records.sent, records.received, (), edges, (2 * S, 3 * S), QUICK)
+    found = analyse([spec], *records.tables, (), edges, (2 * S, 3 * S), QUICK)
     assert found.flows[0].edges[1].outage_plbm_ms == pytest.approx(400, abs=1)
     assert found.flows[0].edges[0].budget.high_ms == pytest.approx(1, abs=0.1)

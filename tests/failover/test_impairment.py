@@ -26,7 +26,7 @@ FAULT, REPAIR, END = 4 * S, 6 * S, 10 * S
 
 def measure(records: Records, method: Settings = QUICK, repair_ns: int = REPAIR) -> DrillMetrics:
     edges = [edge(FAULT, repair_ns, fault="cut"), edge(repair_ns, END, EdgeKind.REPAIR, fault="cut")]
-    return analyse([flow()], records.sent, records.received, [], edges, (S, 3 * S), method)
+    return analyse([flow()], *records.tables, [], edges, (S, 3 * S), method)
 
 
 def failure(metrics: DrillMetrics) -> FlowEdgeResult:

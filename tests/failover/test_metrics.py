@@ -10,10 +10,11 @@ import pytest
 
 from failover.analysis.metrics.analyse import analyse
 from failover.analysis.metrics.goodput import goodput_series
-from failover.analysis.metrics.trace import build_traces, read_records
+from failover.analysis.metrics.trace import build_traces
 from failover.analysis.model import DrillMetrics, Edge, EdgeKind, Relation, Settings
 from testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
+from traffic.columns import InFiles, InMemory, whole
 from traffic.flow import FlowSpec
 from traffic.records import FLAG_BAD_ICRC, SENT
 
@@ -31,9 +32,7 @@ def measure(
     end_ns: int | None = None,
 ) -> DrillMetrics:
     chosen = edges or (edge(FAULT_NS, END_NS),)
-    return analyse(
-        flows, records.sent, records.received, events, chosen, (S, 3 * S), settings=QUICK, record_end_ns=end_ns
-    )
+    return analyse(flows, *records.tables, events, chosen, (S, 3 * S), settings=QUICK, record_end_ns=end_ns)
 
 
 def test_every_packet_is_accounted_for_once() -> None:
@@ -207,7 +206,7 @@ def test_goodput_is_payload_by_send_time_per_flow_and_nic() -> None:
 
 def test_the_series_adds_up_to_what_arrived() -> None:
     records = record(flow(), 9 * S, [Dead(FAULT_NS, FAULT_NS + 100 * MS)])
-    traces = build_traces([flow()], records.sent, records.received, QUICK)
+    traces = build_traces([flow()], *records.tables, QUICK)
     series = goodput_series(traces, S, END_NS)
     assert set(series) == {"total", f"{flow().src_nic} up", f"{flow().dst_nic} down"}
     assert series["total"].sum() * 0.01 == len(records.received) * 1024 * 8
@@ -239,9 +238,10 @@ def test_records_may_come_in_any_order_from_several_files_and_end_in_half_a_reco
     shuffled = Records(rng.permutation(records.sent), rng.permutation(records.received))
     for name, part in (("a", shuffled.sent[:100]), ("b", shuffled.sent[100:])):
         (tmp_path / name).write_bytes(part.tobytes() + b"half a record"[: 13 if name == "b" else 0])
-    sent = read_records([tmp_path / "a", tmp_path / "b"], SENT)
-    assert len(sent) == len(records.sent)
-    assert measure(Records(sent, shuffled.received)) == measure(records)
+    sent = InFiles([tmp_path / "a", tmp_path / "b"], SENT)
+    assert np.array_equal(whole(sent), shuffled.sent)
+    found = analyse([flow()], sent, InMemory(shuffled.received), (), [edge(FAULT_NS, END_NS)], (S, 3 * S), QUICK)
+    assert found == measure(records)
 
 
 def test_holes_in_the_numbering_are_not_losses() -> None:
@@ -264,8 +264,6 @@ def test_few_flows_are_said_so() -> None:
 @pytest.mark.parametrize("at_ns", [3 * S - 1, 3 * S - 25 * MS, 3 * S - 49 * MS])
 def test_goodput_before_a_fault_is_the_rate_however_few_packets_there_are(at_ns: int) -> None:
     slow = flow(rate_pps=20)
-    metrics = analyse(
-        [slow], *(lambda r: (r.sent, r.received))(record(slow, 4 * S)), [], [edge(at_ns, 5 * S)], (S, 3 * S), Settings()
-    )
+    metrics = analyse([slow], *record(slow, 4 * S).tables, [], [edge(at_ns, 5 * S)], (S, 3 * S), Settings())
     exact = 20 * 1024 * 8
     assert metrics.edges[0].goodput.before_bps == pytest.approx(exact, rel=0.51 / 39)  # half a packet

@@ -14,7 +14,7 @@ def traces(*records: Records) -> tuple[FlowTrace, ...]:
     total = records[0]
     for one in records[1:]:
         total += one
-    return build_traces([flow(n) for n in range(len(records))], total.sent, total.received, Settings())
+    return tuple(build_traces([flow(n) for n in range(len(records))], *total.tables, Settings()))
 
 
 def test_a_steady_sender_has_no_noise() -> None:
@@ -60,6 +60,6 @@ def test_a_hole_that_pacing_makes_is_resolution_not_noise() -> None:
     paced = record(flow(1, 800), 9 * S)  # period 1.25 ms, looked at every 2 ms
     for records in (paced.sent, paced.received):
         records["sent_ns"] = -(-records["sent_ns"] // (2 * MS)) * 2 * MS
-    trace = build_traces([flow(1, 800)], paced.sent, paced.received, Settings())
+    trace = build_traces([flow(1, 800)], *paced.tables, Settings())
     assert noise_floor(trace, 2 * S, 4 * S).noise_floor_ms == pytest.approx(0.75)
     assert noise_floor(trace, 2 * S, 4 * S, tick_ns=2 * MS).noise_floor_ms == 0

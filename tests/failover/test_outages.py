@@ -21,14 +21,12 @@ FULL = Settings()
 
 
 def measure(records: Records, rate_pps: float = 1000, method: Settings = FULL) -> tuple[FlowEdgeResult, DrillMetrics]:
-    metrics = analyse(
-        [flow(rate_pps=rate_pps)], records.sent, records.received, [], [edge(FAULT_NS, END_NS)], HEALTHY, method
-    )
+    metrics = analyse([flow(rate_pps=rate_pps)], *records.tables, [], [edge(FAULT_NS, END_NS)], HEALTHY, method)
     return metrics.flows[0].edges[0], metrics
 
 
 def trace_of(records: Records, rate_pps: float = 1000) -> FlowTrace:
-    return build_traces([flow(rate_pps=rate_pps)], records.sent, records.received, Settings())[0]
+    return next(iter(build_traces([flow(rate_pps=rate_pps)], *records.tables, Settings())))
 
 
 @settings(max_examples=60, deadline=None)
@@ -100,7 +98,7 @@ def test_a_sender_that_falls_silent_for_good_without_dying_is_no_flow_that_lost_
     both = record(flow(), sends_ns) + record(other, 9 * S)
     said = [Event(FAULT_NS + 500 * MS, EventKind.QP, "p0.s0.h0", flow().name, "error")]
     silent, died = (
-        analyse([flow(), other], both.sent, both.received, events, [edge(FAULT_NS, END_NS)], HEALTHY, Settings())
+        analyse([flow(), other], *both.tables, events, [edge(FAULT_NS, END_NS)], HEALTHY, Settings())
         for events in ([], said)
     )
     assert silent.inconclusive[0].startswith("link failure 0: 1 senders paused longer than the claimed resolution")
@@ -144,7 +142,7 @@ def test_grouping_equals_the_definition_read_aloud(fates: list[str], merge: int)
     records = record(flow(), len(alive) * MS)
     records.received["received_ns"][np.array(fates) == "late"] += S // 2
     kept = Records(records.sent, records.received[np.array(alive)])
-    trace = build_traces([flow()], kept.sent, kept.received, Settings(), record_end_ns=100 * S)[0]
+    trace = next(iter(build_traces([flow()], *kept.tables, Settings(), record_end_ns=100 * S)))
     groups: list[list[int]] = []
     in_order = merge  # packets since the last that was missing or overtaken
     recovered = True
@@ -223,9 +221,7 @@ def test_a_relapse_that_only_the_repair_ends_is_no_recovery_in_the_window() -> N
     repair_ns = FAULT_NS + 3 * S
     records = record(flow(), 9 * S, [Dead(FAULT_NS, FAULT_NS + 10 * MS), Dead(FAULT_NS + 2 * S, repair_ns + 5 * MS)])
     edges = [edge(FAULT_NS, repair_ns), edge(repair_ns, 10 * S, EdgeKind.REPAIR)]
-    metrics = analyse(
-        [flow()], records.sent, records.received, (), edges, (S, FAULT_NS), settings=Settings(validation_s=1.0)
-    )
+    metrics = analyse([flow()], *records.tables, (), edges, (S, FAULT_NS), settings=Settings(validation_s=1.0))
     failure, repair = metrics.flows[0].edges
     assert (failure.recovered, failure.recovered_in_window) == (True, False)
     assert repair.recovered_in_window

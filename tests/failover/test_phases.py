@@ -45,7 +45,7 @@ def phases(*events: Event, at: Edge | None = None, outage_ms: int = 20) -> Phase
 def metrics(*events: Event, at: Edge | None = None, outage_ms: int = 20) -> DrillMetrics:
     chosen = at or edge(AT, AT + S)
     records = record(flow(), 9 * S, [Dead(AT, AT + outage_ms * MS)])
-    return analyse([flow()], records.sent, records.received, events, [chosen], (S, 3 * S), Settings(validation_s=1))
+    return analyse([flow()], *records.tables, events, [chosen], (S, 3 * S), Settings(validation_s=1))
 
 
 def test_a_failure_splits_into_its_phases() -> None:

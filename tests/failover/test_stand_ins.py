@@ -59,7 +59,7 @@ def measure(
         if each.replaces is not None
     ]
     records = sum([*old, *late], record(OTHER, 9 * S))
-    return analyse(flows, records.sent, records.received, deaths(closed_ns), edges, (S, 3 * S), settings=QUICK)
+    return analyse(flows, *records.tables, deaths(closed_ns), edges, (S, 3 * S), settings=QUICK)
 
 
 def deaths(closed_ns: int) -> list[Event]:
@@ -175,7 +175,7 @@ def test_a_stand_in_that_is_replaced_itself_hands_over() -> None:
         replace(EDGES[2], links=(hit(second),), absent=(0, 1, 3, 4)),
     )
     flows = (*FLOWS, *last)
-    metrics = analyse(flows, records.sent, records.received, (), edges, (S, 3 * S), settings=QUICK)
+    metrics = analyse(flows, *records.tables, (), edges, (S, 3 * S), settings=QUICK)
     downtime = metrics.edges[1].downtime
     assert downtime is not None
     assert downtime.ms == pytest.approx(4005.1)
@@ -187,5 +187,5 @@ def test_a_stand_in_that_is_replaced_itself_hands_over() -> None:
 def test_a_takeover_of_nothing_says_so() -> None:
     records: Records = record(OTHER, 9 * S)
     edges = tuple(replace(each, absent=()) for each in EDGES)
-    metrics = analyse((OTHER,), records.sent, records.received, (), edges, (S, 3 * S), settings=QUICK)
+    metrics = analyse((OTHER,), *records.tables, (), edges, (S, 3 * S), settings=QUICK)
     assert metrics.edges[1].downtime == Downtime(None, DEATH, None, 0, "", 0.0, "no queue pair was replaced")

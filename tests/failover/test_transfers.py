@@ -67,7 +67,7 @@ def measure(
     found: Records, events: Sequence[Event] = (), fault_ns: int = FAULT_NS, spec: FlowSpec = SPEC
 ) -> DrillMetrics:
     edges = [edge(fault_ns, REPAIR_NS), edge(REPAIR_NS, END_NS, EdgeKind.REPAIR)]
-    return analyse([spec], found.sent, found.received, events, edges, (START_NS, fault_ns), QUICK, None, END_NS)
+    return analyse([spec], *found.tables, events, edges, (START_NS, fault_ns), QUICK, None, END_NS)
 
 
 def transfers(metrics: DrillMetrics) -> tuple[Transfer, ...]:
@@ -107,7 +107,7 @@ def test_an_outage_is_the_planned_sending_it_took_whatever_pauses_lie_in_it(
     stops_ns = FAULT_NS + int(stops_ms * MS)
     stop = Dead(stops_ns, stops_ns + int(stops_for_ms * MS))
     found = records([dead], sent=sent_by(stops=[stop]))
-    trace = build_traces([SPEC], found.sent, found.received, QUICK)[0]
+    trace = next(iter(build_traces([SPEC], *found.tables, QUICK)))
     truth_ms = (trace.clock_at(dead.end_ns) - trace.clock_at(dead.start_ns)) / 1e6
     result = measure(found).flows[0].edges[0]
     low, high = result.budget.interval
@@ -190,6 +190,6 @@ def test_a_recovery_is_told_up_to_a_pause_late_and_its_interval_says_so() -> Non
 def test_an_even_stream_has_no_transfers_and_its_clock_is_the_clock() -> None:
     even = replace(SPEC, transfers=None)
     found = records(sent=sent_by(even, plan=None))
-    trace = build_traces([even], found.sent, found.received, QUICK)[0]
+    trace = next(iter(build_traces([even], *found.tables, QUICK)))
     assert trace.clock(trace.sent_ns) is trace.sent_ns
     assert measure(found, spec=even).transfers is None

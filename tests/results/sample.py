@@ -60,7 +60,7 @@ def metrics(outage_ms: int = 20) -> DrillMetrics:
     records = record(flows[0], 9 * S, [Dead(AT, AT + outage_ms * MS)], jitter_ns=2 * MS)
     records = records + record(flows[1], 9 * S) + record(flows[2], 9 * S)
     edges = [edge(AT, 6 * S), edge(6 * S, 10 * S, EdgeKind.REPAIR)]
-    return analyse(flows, records.sent, records.received, EVENTS, edges, (S, 3 * S), Settings(validation_s=1), LOAD)
+    return analyse(flows, *records.tables, EVENTS, edges, (S, 3 * S), Settings(validation_s=1), LOAD)
 
 
 def ports() -> PortMetrics:

@@ -23,10 +23,11 @@ from scenarios.run.kept import FOLDER, keep, kept
 from scenarios.run.measured import Facts, Measured
 from testbed.errors import InputError, MachineError
 from testbed.kernel.qdisc import BucketReading
-from tests.failover.synthetic import MS, Dead, S, edge, flow, record
+from tests.failover.synthetic import MS, NO_PACKETS, Dead, S, edge, flow, record
 from tests.product.hpn import Hpn
 from tests.results.sample import EVENTS, LOAD, MANIFEST
 from tests.scenarios.measured import drill
+from traffic.columns import InMemory, whole
 from traffic.records import RECEIVED
 
 AT = 4 * S
@@ -48,7 +49,7 @@ def _measured(ports: Sampled | None = None) -> Measured:
         machine_drops=0,
         differences=(),
     )
-    return Measured(facts, tuple(sorted(EVENTS, key=lambda event: event.at_ns)), records.sent, records.received, ports)
+    return Measured(facts, tuple(sorted(EVENTS, key=lambda event: event.at_ns)), *records.tables, ports)
 
 
 def _sampled() -> Sampled:
@@ -111,11 +112,11 @@ def test_equal_measurements_leave_equal_bytes(tmp_path: Path) -> None:
 
 def test_numpy_reads_the_packets_without_us(run: RunFolder) -> None:
     planes = np.load(run.path / FOLDER / "packets.npz")["received"]
-    assert np.array_equal(np.ascontiguousarray(planes.T).reshape(-1).view(RECEIVED), _measured().received)
+    assert np.array_equal(np.ascontiguousarray(planes.T).reshape(-1).view(RECEIVED), whole(_measured().received))
 
 
 def test_a_run_in_which_nothing_arrived_is_kept_too(tmp_path: Path) -> None:
-    measured = replace(_measured(), received=np.empty(0, RECEIVED))
+    measured = replace(_measured(), received=NO_PACKETS[1])
     assert analyse(_run(tmp_path / "run", measured)).differences == ()
 
 
@@ -198,9 +199,9 @@ def _npy(array: np.ndarray, tail: bytes = b"") -> bytes:
 def _with_burst(count: int) -> Callable[[RunFolder], None]:
     def edit(run: RunFolder) -> None:
         measured = kept(run).measured
-        sent = measured.sent.copy()
+        sent = whole(measured.sent)
         sent["count"][0] = count
-        keep(run.path, replace(measured, sent=sent))
+        keep(run.path, replace(measured, sent=InMemory(sent)))
 
     return edit
 
@@ -253,12 +254,11 @@ def test_a_flow_id_that_no_record_can_hold_is_damage(run: RunFolder, number: int
 
 def test_more_packets_than_there_is_memory_for_are_refused_before_any_is_made(run: RunFolder) -> None:
     """One burst of four thousand million packets, of a flow whose facts say that it is as fast as that."""
-    whole = kept(run).measured
-    sent = whole.sent.copy()
+    measured = kept(run).measured
+    sent = whole(measured.sent)
     sent["count"][0] = 2**32 - 1
-    flows = tuple(replace(flow, rate_pps=9e8) for flow in whole.facts.flows)
-    shutil.rmtree(run.path / FOLDER)
-    keep(run.path, replace(whole, facts=replace(whole.facts, flows=flows), sent=sent))
+    flows = tuple(replace(flow, rate_pps=9e8) for flow in measured.facts.flows)
+    keep(run.path, replace(measured, facts=replace(measured.facts, flows=flows), sent=InMemory(sent)))
     with pytest.raises(MachineError, match=r"packets\.npz: .* GB of records"):
         kept(run)
 
@@ -266,5 +266,5 @@ def test_more_packets_than_there_is_memory_for_are_refused_before_any_is_made(ru
 def test_a_run_without_flows_or_faults_is_analysed(tmp_path: Path) -> None:
     measured = _measured()
     facts = replace(measured.facts, flows=(), edges=())
-    nothing = replace(measured, facts=facts, sent=measured.sent[:0], received=measured.received[:0], events=())
+    nothing = replace(measured, facts=facts, sent=NO_PACKETS[0], received=NO_PACKETS[1], events=())
     assert judge_measured(nothing)[1].outcome is Outcome.INCONCLUSIVE

@@ -22,10 +22,9 @@ from scenarios.run.kept import FOLDER, keep, kept
 from scenarios.run.measured import Facts, JobRecords, Measured
 from testbed.errors import InputError
 from testbed.files.document import parse
-from tests.failover.synthetic import MS, S, edge, flow
+from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
 from tests.results.sample import LOAD, MANIFEST
 from traffic.rdma.records import MESSAGE, SPAN
-from traffic.records import RECEIVED, SENT
 
 DRILL = """
 drill: cut
@@ -61,7 +60,7 @@ def _measured() -> Measured:
     counters = {"p0.s0.h0.r0": {"packet_seq_err": 3}}
     job = JobFacts({0: programs, 1: programs}, 2, MS // 2, 1000, 3, counters)
     facts = Facts(_expectations(), QUICK, (flow(0),), (edge(4 * S, 9 * S),), S, 3 * S, 9 * S, LOAD, 0, (), job=job)
-    return Measured(facts, (), np.empty(0, SENT), np.empty(0, RECEIVED), None, JobRecords(spans, messages))
+    return Measured(facts, (), *NO_PACKETS, None, JobRecords(spans, messages))
 
 
 def _run(folder: Path, measured: Measured) -> RunFolder:

@@ -16,10 +16,9 @@ from scenarios.drill.load import drill_from
 from scenarios.run.judgement import judge_measured
 from scenarios.run.measured import Facts, JobRecords, Measured
 from testbed.files.document import parse
-from tests.failover.synthetic import MS, S, edge, flow
+from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
 from tests.results.sample import LOAD
 from traffic.rdma.records import MESSAGE, SPAN
-from traffic.records import RECEIVED, SENT
 
 DRILL = """
 drill: cut
@@ -55,7 +54,7 @@ def judged(limit: str, placements: tuple[Placement, ...] = PLACEMENTS) -> Check:
     edges = (edge(4 * S, 6 * S), replace(edge(6 * S, 9 * S), kind=EdgeKind.REPAIR))
     facts = Facts(expectations, QUICK, (flow(0),), edges, S, 3 * S, 9 * S, LOAD, 0, (), job=job)
     records = JobRecords(spans, np.zeros(0, MESSAGE))
-    _, verdict = judge_measured(Measured(facts, (), np.empty(0, SENT), np.empty(0, RECEIVED), None, records))
+    _, verdict = judge_measured(Measured(facts, (), *NO_PACKETS, None, records))
     (found,) = verdict.checks
     return found
 

@@ -320,7 +320,7 @@ def test_a_synthetic_record_goes_through_analysis_to_the_right_verdict() -> None
     dead = [synthetic.Dead(cut_ns, cut_ns + 40 * synthetic.MS)]
     records = synthetic.record(hit, 5 * synthetic.S, dead) + synthetic.record(control, 5 * synthetic.S)
     edges = [synthetic.edge(cut_ns, 6 * synthetic.S, fault="cut")]
-    measured = analyse((hit, control), records.sent, records.received, (), edges, (synthetic.S, cut_ns), QUICK)
+    measured = analyse((hit, control), *records.tables, (), edges, (synthetic.S, cut_ns), QUICK)
     found = verdict("worst_outage: {below: 50 ms, flows: hit}", measured)
     assert found.outcome is PASS
     assert found.checks[0].measured == pytest.approx(40, abs=1)
@@ -332,7 +332,7 @@ def test_a_synthetic_record_goes_through_analysis_to_the_right_verdict() -> None
 def test_a_healthy_record_passes_the_baseline_and_a_lossy_one_fails_it(loss: float, outcome: Outcome) -> None:
     spec = synthetic.flow(0)
     records = synthetic.record(spec, 5 * synthetic.S, loss=loss)
-    measured = analyse((spec,), records.sent, records.received, (), (), (synthetic.S, 6 * synthetic.S), QUICK)
+    measured = analyse((spec,), *records.tables, (), (), (synthetic.S, 6 * synthetic.S), QUICK)
     found = judge(load("healthy-baseline"), measured, CLEAN)
     assert found.outcome is outcome
     assert [c.outcome for c in found.checks if c.text == "packets lost at most 0"] == [outcome]
@@ -352,7 +352,7 @@ def test_faults_of_one_instant_are_judged_as_one_and_each_loss_counts_once() -> 
         together_with=("cut",),
     )
     flows = (one, two, control)
-    measured = analyse(flows, records.sent, records.received, (), [edge], (synthetic.S, cut_ns), QUICK)
+    measured = analyse(flows, *records.tables, (), [edge], (synthetic.S, cut_ns), QUICK)
     assert measured.edge("cut", EdgeKind.FAILURE) is measured.edge("other", EdgeKind.FAILURE)
     assert [measured.edges[0].flows_hit, measured.edges[0].flows_lossy, measured.edges[0].control_lost] == [2, 2, 0]
     for expectation in ("packets_lost: {at_most: 81, fault: cut, flows: hit}", "packets_lost: {at_most: 81}"):
@@ -395,9 +395,7 @@ def test_goodput_that_nothing_touched_is_all_of_it_within_its_interval(metric: s
     for offset_ms in range(-9, 10):
         at_ns = 4 * synthetic.S + offset_ms * synthetic.MS
         end_ns = at_ns + window_ms * synthetic.MS + offset_ms * synthetic.MS // 3
-        measured = analyse(
-            [spec], records.sent, records.received, (), [synthetic.edge(at_ns, end_ns)], (synthetic.S, at_ns), QUICK
-        )
+        measured = analyse([spec], *records.tables, (), [synthetic.edge(at_ns, end_ns)], (synthetic.S, at_ns), QUICK)
         found = check(f"{metric}: {{at_least: 100 %, flows: hit}}", measured)
         assert found.low is not None
         assert found.high is not None

@@ -23,6 +23,7 @@ from testbed.errors import MachineError
 from testbed.vm.guest import GuestJob
 from testbed.vm.uml import Uml
 from tests.vm.pcap import Seen, Stream, data_packets
+from traffic.columns import whole
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(420)]
 
@@ -117,8 +118,9 @@ def test_stamps_are_those_of_the_captures(out: Path, name: str) -> None:
     run, judged = _judged(out, name)
     manifest, measured = run.manifest(), kept(run).measured
     wall_ns = round(datetime.fromisoformat(manifest.started_at).timestamp() * 1e6) * 1000 - manifest.started_ns
+    arrived = whole(measured.received)
     for each in judged:
-        received = measured.received[measured.received["flow"] == each.flow]
+        received = arrived[arrived["flow"] == each.flow]
         late_ns = [
             int(at) + wall_ns - each.arrived.at_ns[int(seq)]
             for seq, at in zip(received["seq"], received["received_ns"], strict=True)

@@ -21,12 +21,13 @@ from failover.analysis.metrics.edge import Window, judge_edge, windows_of
 from failover.analysis.metrics.goodput import add, inherited, per_nic
 from failover.analysis.metrics.impairment import of_edge, with_impairments
 from failover.analysis.metrics.outage import OutageTable, find_outages
-from failover.analysis.metrics.trace import FlowTrace, Records, build_traces
+from failover.analysis.metrics.trace import FlowTrace, Traces, build_traces
 from failover.analysis.metrics.transfers import held_up, transfers_of
 from failover.analysis.model import DrillMetrics, Edge, EdgeResult, FlowEdgeResult, FlowResult, Relation, Settings
 from failover.analysis.noise import noise_floor
 from failover.analysis.phases import phases_of
 from testbed.events import Event, EventKind
+from traffic.columns import Table
 from traffic.flow import FlowSpec
 
 RECOMMENDED_FLOWS = 16
@@ -35,8 +36,8 @@ LISTED_OUTAGES = 100
 
 def analyse(
     flows: Sequence[FlowSpec],
-    sent: Records,
-    received: Records,
+    sent: Table,
+    received: Table,
     events: Sequence[Event],
     edges: Sequence[Edge],
     healthy_ns: tuple[int, int],
@@ -44,13 +45,13 @@ def analyse(
     host: HostLoad | None = None,
     record_end_ns: int | None = None,
 ) -> DrillMetrics:
-    """Everything measured in one drill, from arrays as ``traffic.records`` defines them."""
+    """Everything measured in one drill, from tables of records as ``traffic.records`` defines them."""
     traces = build_traces(flows, sent, received, settings, record_end_ns)
     return analyse_traces(traces, events, edges, healthy_ns, settings, host)
 
 
 def analyse_traces(
-    traces: Sequence[FlowTrace],
+    traces: Traces,
     events: Sequence[Event],
     edges: Sequence[Edge],
     healthy_ns: tuple[int, int],
@@ -59,7 +60,7 @@ def analyse_traces(
 ) -> DrillMetrics:
     """The same for traces already built (the caller also plots them). ``edges`` in order of time."""
     ordered = tuple(sorted(edges, key=lambda edge: edge.inject_before_ns))
-    stopped = _stopped_at(events, [trace.spec for trace in traces])
+    stopped = _stopped_at(events, traces.flows)
     noise = noise_floor(
         traces,
         healthy_ns[0],
@@ -69,12 +70,12 @@ def analyse_traces(
     results = _flow_results(traces, ordered, settings, stopped, noise.noise_floor_ms)
     edge_results = tuple(
         replace(
-            _edge_result(edge, [flow.edges[at] for flow in results], traces, events),
+            _edge_result(edge, [flow.edges[at] for flow in results], traces.flows, events),
             downtime=downtime(traces, ordered[: at + 1], settings.recovery_packets),
         )
         for at, edge in enumerate(ordered)
     )
-    at_once = sum(trace.spec.replaces is None for trace in traces)
+    at_once = sum(spec.replaces is None for spec in traces.flows)
     doubts = (
         edge_doubts(result, [flow.edges[at] for flow in results], settings) for at, result in enumerate(edge_results)
     )
@@ -96,8 +97,10 @@ def analyse_traces(
     )
 
 
-def _healthy_until(traces: Sequence[FlowTrace], edges: tuple[Edge, ...], end_ns: int, settings: Settings) -> int:
+def _healthy_until(traces: Traces, edges: tuple[Edge, ...], end_ns: int, settings: Settings) -> int:
     """The healthy phase less its last packets, when they were on their way as the first fault came and died with it."""
+    if not edges:
+        return end_ns
     starts = (window.start_ns for trace in traces for window in windows_of(trace, edges[:1], settings))
     return min((end_ns, *starts))
 
@@ -113,7 +116,7 @@ def _stopped_at(events: Iterable[Event], flows: Sequence[FlowSpec]) -> Mapping[i
 
 
 def _flow_results(
-    traces: Sequence[FlowTrace],
+    traces: Traces,
     edges: tuple[Edge, ...],
     settings: Settings,
     stopped: Mapping[int, int],
@@ -180,7 +183,7 @@ def _unexplained(table: OutageTable, windows: Sequence[Window]) -> int:
 
 
 def _edge_result(
-    edge: Edge, flows: Sequence[FlowEdgeResult], traces: Sequence[FlowTrace], events: Sequence[Event]
+    edge: Edge, flows: Sequence[FlowEdgeResult], specs: Sequence[FlowSpec], events: Sequence[Event]
 ) -> EdgeResult:
     hit = [flow for flow in flows if flow.relation.is_touched]
     lossy = [flow for flow in hit if flow.outages]
@@ -208,8 +211,8 @@ def _edge_result(
         send_gap_ms=max((flow.send_gap_ms for flow in hit), default=0.0),
         methods_disagree=sum(flow.methods_disagree for flow in hit),
         goodput=add([flow.goodput for flow in flows if flow.relation is not Relation.ABSENT]),
-        nics=per_nic(traces, flows),
-        phases=phases_of(edge, events, flows, max((trace.spec.pause_ns for trace in traces), default=0) / 1e6),
+        nics=per_nic(specs, flows),
+        phases=phases_of(edge, events, flows, max((spec.pause_ns for spec in specs), default=0) / 1e6),
         marks=marks_between(events, edge.inject_before_ns, edge.window_end_ns),
         impairment=of_edge(flows),
     )

@@ -6,18 +6,26 @@ Changes when that is counted differently. Nothing shorter than a packet period c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from failover.analysis.downtime import Downtime
-from failover.analysis.metrics.trace import FlowTrace
+from failover.analysis.metrics.trace import FlowTrace, Traces
 from failover.analysis.model import Edge, EdgeKind
-
-_Arrival = tuple[int, FlowTrace]
-"""When, and of which flow."""
+from traffic.flow import FlowSpec
 
 
-def downtime(traces: Sequence[FlowTrace], edges: Sequence[Edge], packets: int) -> Downtime | None:
+@dataclass(frozen=True, slots=True)
+class _StandIn:
+    """A flow that may have begun at a takeover, and when the last of its first packets in order arrived, if any did."""
+
+    spec: FlowSpec
+    resolution_ns: float
+    at_ns: int | None
+
+
+def downtime(traces: Traces, edges: Sequence[Edge], packets: int) -> Downtime | None:
     """Return the downtime at a takeover, the last of ``edges`` in order of time; None when that is no takeover.
 
     At work is a stand-in of which ``packets`` in order have arrived, or another that stands in for it: a peer may be
@@ -27,28 +35,31 @@ def downtime(traces: Sequence[FlowTrace], edges: Sequence[Edge], packets: int) -
     deaths = [e for e in edges if e.kind is EdgeKind.FAILURE and set(e.faults) & set(edge.taken_over)]
     if not deaths:
         return None
-    since_ns = deaths[0].inject_before_ns
-    before = edges[-2].absent
-    begun = [t for t in traces if t.spec.id in before and t.spec.id not in edge.absent]
-    successors = {replaced: t for t in traces if (replaced := t.spec.replaces) is not None}
-    came = [_at_work(trace, successors, packets) for trace in begun]
-    resolution_ms = max((trace.resolution_ns for trace in begun), default=0.0) / 1e6
-    idle = [trace.spec.name for trace, arrival in zip(begun, came, strict=True) if arrival is None]
+    since_ns, new = deaths[0].inject_before_ns, set(edges[-2].absent) - set(edge.absent)
+    later = [
+        _StandIn(trace.spec, trace.resolution_ns, _in_order_at(trace, packets))
+        for trace in traces
+        if trace.spec.id in new or trace.spec.replaces is not None
+    ]
+    begun = [each for each in later if each.spec.id in new]
+    successors = {replaced: each for each in later if (replaced := each.spec.replaces) is not None}
+    came = [_at_work(each, successors) for each in begun]
+    resolution_ms = max((each.resolution_ns for each in begun), default=0.0) / 1e6
+    idle = [each.spec.name for each, last in zip(begun, came, strict=True) if last is None]
     if idle or not begun:
         reason = f"{len(idle)} of {len(begun)} stand-ins did not get {packets} packets through in order, first"
         reason = f"{reason} {idle[0]}" if idle else "no queue pair was replaced"
         return Downtime(None, since_ns, None, len(begun), "", resolution_ms, reason)
     until_ns, last = max((arrival for arrival in came if arrival is not None), key=lambda arrival: arrival[0])
-    return Downtime((until_ns - since_ns) / 1e6, since_ns, until_ns, len(begun), last.spec.name, resolution_ms)
+    return Downtime((until_ns - since_ns) / 1e6, since_ns, until_ns, len(begun), last.name, resolution_ms)
 
 
-def _at_work(trace: FlowTrace, successors: Mapping[int, FlowTrace], packets: int) -> _Arrival | None:
-    """When the last of the first ``packets`` in order arrived, and whose they were."""
-    here: FlowTrace | None = trace
+def _at_work(begun: _StandIn, successors: Mapping[int, _StandIn]) -> tuple[int, FlowSpec] | None:
+    """When the last of the first packets in order arrived, and whose they were."""
+    here: _StandIn | None = begun
     while here is not None:
-        at_ns = _in_order_at(here, packets)
-        if at_ns is not None:
-            return at_ns, here
+        if here.at_ns is not None:
+            return here.at_ns, here.spec
         here = successors.get(here.spec.id)
     return None
 

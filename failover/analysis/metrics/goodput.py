@@ -6,7 +6,7 @@ a window only the time counts in which the flow was to send.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from failover.analysis.model import (
     Settings,
     settled_window_ns,
 )
+from traffic.flow import FlowSpec
 
 
 def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Settings) -> Goodput:
@@ -61,19 +62,19 @@ def inherited(old: FlowResult, new: FlowResult) -> FlowResult:
     return replace(new, edges=tuple(edges))
 
 
-def per_nic(traces: Sequence[FlowTrace], results: Sequence[FlowEdgeResult]) -> tuple[NicGoodput, ...]:
+def per_nic(flows: Sequence[FlowSpec], results: Sequence[FlowEdgeResult]) -> tuple[NicGoodput, ...]:
     """Goodput of every NIC and direction at one edge, of flows that were there."""
     groups: dict[tuple[str, str], list[Goodput]] = {}
-    for trace, result in zip(traces, results, strict=True):
+    for spec, result in zip(flows, results, strict=True):
         if result.relation is Relation.ABSENT:
             continue
-        groups.setdefault((trace.spec.src_nic, "up"), []).append(result.goodput)
-        groups.setdefault((trace.spec.dst_nic, "down"), []).append(result.goodput)
+        groups.setdefault((spec.src_nic, "up"), []).append(result.goodput)
+        groups.setdefault((spec.dst_nic, "down"), []).append(result.goodput)
     return tuple(NicGoodput(nic, direction, add(found)) for (nic, direction), found in sorted(groups.items()))
 
 
 def goodput_series(
-    traces: Sequence[FlowTrace], start_ns: int, end_ns: int, bin_ms: float = 10.0
+    traces: Iterable[FlowTrace], start_ns: int, end_ns: int, bin_ms: float = 10.0
 ) -> Mapping[str, Floats]:
     """Goodput in bins of ``bin_ms`` from ``start_ns``, for plots: 'total', and 'NIC up' / 'NIC down' of each NIC."""
     bin_ns = int(bin_ms * 1e6)

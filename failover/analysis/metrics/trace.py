@@ -1,34 +1,29 @@
 """Packet records turned into one array per flow: which packets were sent when, and what became of each.
 
 Changes when the record format or the classes of packets change. Everything is vectorised: five million records
-take a few seconds.
+take a few seconds. Of all flows only one is held at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from failover.analysis.metrics.byflow import RECEIVED_FIELDS, SENT_FIELDS, ByFlow, by_flow
 from failover.analysis.model import Settings
+from traffic.columns import Table
 from traffic.flow import FlowSpec
 from traffic.records import FLAG_BAD_ICRC
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-Records = npt.NDArray[np.void]
 
 NEVER = np.int64(-1)
-
-
-def read_records(paths: Sequence[Path], dtype: np.dtype[np.void]) -> Records:
-    """All records of one kind; a half-written last record of a killed process is left out."""
-    return np.concatenate([np.fromfile(path, dtype=dtype) for path in paths] or [np.empty(0, dtype)])
 
 
 @dataclass(frozen=True)
@@ -138,52 +133,56 @@ class FlowTrace:
         return int(gaps.max()) if len(gaps) else 0
 
 
+@dataclass(frozen=True, eq=False)
+class Traces:
+    """The traces of flows, in their order, each made when it is its turn: whoever goes through them again, waits again.
+
+    ``deadline_ns``: of packets sent later and not seen again nobody can tell.
+    """
+
+    flows: Sequence[FlowSpec]
+    sent: ByFlow
+    received: ByFlow
+    deadline_ns: int
+
+    def __iter__(self) -> Iterator[FlowTrace]:
+        for flow in self.flows:
+            yield _trace(flow, self.sent, self.received, self.deadline_ns)
+
+
 def build_traces(
     flows: Sequence[FlowSpec],
-    sent: Records,
-    received: Records,
+    sent: Table,
+    received: Table,
     settings: Settings,
     record_end_ns: int | None = None,
-) -> tuple[FlowTrace, ...]:
-    """One trace per flow, in the order of ``flows``.
+) -> Traces:
+    """One trace per flow, of tables as ``traffic.records`` defines their records.
 
     ``record_end_ns`` is when the receivers stopped listening; by default the last time in the records.
     """
+    bursts, arrivals = by_flow(sent, SENT_FIELDS), by_flow(received, RECEIVED_FIELDS)
     if record_end_ns is None:
-        record_end_ns = max(int(times.max(initial=0)) for times in (sent["sent_ns"], received["received_ns"]))
-    deadline_ns = record_end_ns - int(settings.drain_ms * 1e6)
-    sent_of, received_of = _by_flow(sent), _by_flow(received)
-    return tuple(
-        _trace(flow, sent_of.get(flow.id, sent[:0]), received_of.get(flow.id, received[:0]), deadline_ns)
-        for flow in flows
-    )
+        record_end_ns = max(bursts.latest("sent_ns"), arrivals.latest("received_ns"))
+    return Traces(flows, bursts, arrivals, record_end_ns - int(settings.drain_ms * 1e6))
 
 
-def _by_flow(records: Records) -> Mapping[int, Records]:
-    if not len(records):
-        return {}
-    ids = records["flow"]
-    # 16-bit keys get numpy's radix sort, ten times faster than comparing
-    keys = ids.astype(np.uint16) if int(ids.max()) < 2**16 else ids
-    order = np.argsort(keys, kind="stable")
-    present, starts = np.unique(ids[order], return_index=True)
-    parts = np.split(order, starts[1:])
-    return {int(flow): records[part] for flow, part in zip(present, parts, strict=True)}
-
-
-def _trace(spec: FlowSpec, sent: Records, received: Records, deadline_ns: int) -> FlowTrace:
-    sent = sent[np.argsort(sent["seq"], kind="stable")]
-    counts = sent["count"].astype(np.int64)
-    sent_ns = np.repeat(sent["sent_ns"].astype(np.int64), counts)
-    received = received[np.argsort(received["received_ns"], kind="stable")]
-    index = _positions(sent, counts, received["seq"].astype(np.int64))
+def _trace(spec: FlowSpec, bursts: ByFlow, arrivals: ByFlow, deadline_ns: int) -> FlowTrace:
+    starts = bursts.of(spec.id, "seq")
+    in_order = np.argsort(starts, kind="stable")
+    starts, counts = starts[in_order], bursts.of(spec.id, "count")[in_order]
+    burst_ns = bursts.of(spec.id, "sent_ns")[in_order]
+    sent_ns = np.repeat(burst_ns, counts)
+    received_ns = arrivals.of(spec.id, "received_ns")
+    as_they_came = np.argsort(received_ns, kind="stable")
+    index = _positions(starts, counts, arrivals.of(spec.id, "seq")[as_they_came])
     known = index >= 0
-    broken = (received["flags"] & FLAG_BAD_ICRC) != 0
+    broken = (arrivals.of(spec.id, "flags")[as_they_came] & FLAG_BAD_ICRC) != 0
     index_good = index[known & ~broken]
     first = _first_place(len(sent_ns), index_good)
     got = first >= 0
     arrival_ns = np.full(len(sent_ns), NEVER)
-    arrival_ns[got] = received["received_ns"].astype(np.int64)[known & ~broken][first[got]]
+    arrival_ns[got] = received_ns[as_they_came][known & ~broken][first[got]]
     corrupted = np.zeros(len(sent_ns), np.bool_)
     corrupted[index[known & broken]] = True
     is_copy = np.ones(len(index_good), np.bool_)
@@ -199,17 +198,16 @@ def _trace(spec: FlowSpec, sent: Records, received: Records, deadline_ns: int) -
         reordered=_reordered(len(sent_ns), index_good[~is_copy]),
         corrupted=corrupted & ~got,
         copies=np.sort(index_good[is_copy]),
-        burst_ns=sent["sent_ns"].astype(np.int64),
+        burst_ns=burst_ns,
         burst_size=counts,
         unknown=int(np.count_nonzero(~known & ~broken)),  # a broken packet's numbers mean nothing
     )
 
 
-def _positions(sent: Records, counts: Ints, seqs: Ints) -> Ints:
-    """Index of each sequence number among the sent packets, -1 where it was never sent."""
-    if not len(sent) or not len(seqs):
+def _positions(starts: Ints, counts: Ints, seqs: Ints) -> Ints:
+    """Index of each sequence number among the packets of bursts, -1 where it was never sent."""
+    if not len(starts) or not len(seqs):
         return np.full(len(seqs), -1, np.int64)
-    starts = sent["seq"].astype(np.int64)
     before = np.cumsum(counts) - counts
     if np.array_equal(starts - starts[0], before):  # no holes in the numbering, the usual case
         index = seqs - starts[0]

@@ -5,12 +5,12 @@ Changes when the end of a transfer, or the edge that answers for it, is defined 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
 from failover.analysis.metrics.edge import windows_of
-from failover.analysis.metrics.trace import NEVER, FlowTrace
+from failover.analysis.metrics.trace import NEVER, FlowTrace, Traces
 from failover.analysis.model import Edge, Settings
 from failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
 
@@ -18,19 +18,24 @@ _NS_PER_MS = 1e6
 
 
 def transfers_of(
-    traces: Sequence[FlowTrace], edges: tuple[Edge, ...], settings: Settings, stopped: Mapping[int, int]
+    traces: Traces, edges: tuple[Edge, ...], settings: Settings, stopped: Mapping[int, int]
 ) -> Transfers | None:
     """Every transfer of every flow; None when all flows are even streams. ``stopped``: flows whose queue pair died."""
-    timed = [(trace, plan) for trace in traces if (plan := trace.spec.transfers) is not None]
+    timed = [(spec, plan) for spec in traces.flows if (plan := spec.transfers) is not None]
     if not timed:
         return None
     gone = {*stopped, *(flow for edge in edges for flow in edge.absent)}
     longest = TransferPlan(
         packets=max(plan.packets for _, plan in timed),
-        sending_ms=max(trace.spec.sending_ns for trace, _ in timed) / _NS_PER_MS,
+        sending_ms=max(spec.sending_ns for spec, _ in timed) / _NS_PER_MS,
         every_ms=max(plan.every_ns for _, plan in timed) / _NS_PER_MS,
     )
-    found = (each for trace, plan in timed for each in _of_flow(trace, plan.packets, edges, settings, gone))
+    found = (
+        each
+        for trace in traces
+        if (plan := trace.spec.transfers) is not None
+        for each in _of_flow(trace, plan.packets, edges, settings, gone)
+    )
     return Transfers(longest, tuple(found))
 
 

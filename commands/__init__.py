@@ -29,9 +29,10 @@ COMMANDS: Registry[Command] = Registry(
         Command(name, f"commands.{module}")
         for module, names in {
             "lab": (
-                *("plan", "presets", "up", "down", "ls", "inspect", "exec", "shell", "trace", "capture"),
+                *("plan", "presets", "up", "down", "ls", "exec", "shell", "trace", "capture"),
                 *("break", "mend", "events"),
             ),
+            "inspect": ("inspect",),
             "drill": ("drill", "analyse", "compare"),
             "ci": ("ci",),
             "campaign": ("campaign",),

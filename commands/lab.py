@@ -29,7 +29,6 @@ from testbed.kernel.capture import WHOLE_BYTES
 from testbed.lab.service import attach, control, registry, supervisor
 from testbed.lab.service.capture import capture as record_links
 from testbed.lab.service.capture import links_of
-from testbed.lab.service.inspect import SECTIONS
 
 
 @click.command()
@@ -113,24 +112,6 @@ def ls(as_json: bool) -> None:
     for record in records:
         if record.reason:
             click.echo(f"{record.name}: {record.reason}")
-
-
-@click.command()
-@click.argument("what", required=False, type=click.Choice(list(SECTIONS)))
-@lab_option
-@as_json_option
-def inspect(what: str | None, lab_name: str | None, as_json: bool) -> None:
-    """Show nodes, links, LACP, BGP sessions, routes and ECMP groups of a lab as they are now."""
-    place, _ = registry.find(lab_name)
-    if what:
-        found = control.call(place.socket, "inspect", what=what)
-        sections = {what: found}
-    else:
-        found = sections = control.call_for_object(place.socket, "inspect")
-    if as_json:
-        click.echo(json.dumps(found, indent=2))
-    else:
-        show(*(rows_table(name, rows) for name, rows in sections.items()))
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -13,22 +13,23 @@ from rich.table import Table
 from rich.text import Text
 
 _GAP = 2  # blanks between columns
-_KEYS = 1  # columns repeated in front of every part
 _SENTENCE = 24  # columns of text narrower than this are hard to read
 
 
 class FittingTable(Table):
-    """A ``rich`` table of one-line ``Text`` cells."""
+    """A ``rich`` table of one-line ``Text`` cells. ``keys``: so many columns say what a row is of."""
+
+    keys = 1
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Print the table where it fits; else parts of it that do, each with the first column in front."""
+        """Print the table where it fits; else parts of it that do, each with the keys in front."""
         room = options.max_width
         natural = [self._width(index, whole=True) for index in range(len(self.columns))]
         if sum(natural) + _GAP * (len(natural) - 1) <= room:
             yield from super().__rich_console__(console, options)
             return
         least = [min(self._least(index), room) for index in range(len(self.columns))]
-        for number, part in enumerate(_parts(least, room)):
+        for number, part in enumerate(_parts(least, room, self.keys)):
             if number:
                 yield Text()
             yield from self._part(part, least, natural, room, first=number == 0).plain(console, options)
@@ -63,11 +64,13 @@ class FittingTable(Table):
         return made
 
 
-def _parts(least: Sequence[int], room: int) -> Iterator[list[int]]:
-    """Columns that fit beside each other, in order, the first ones in front of each."""
-    keys = list(range(_KEYS))
+def _parts(least: Sequence[int], room: int, most_keys: int) -> Iterator[list[int]]:
+    """Columns that fit beside each other, in order, the first ones in front of each: as many as leave room for all."""
+    keys = list(range(most_keys))
+    while len(keys) > 1 and sum(least[key] + _GAP for key in keys) + max(least[len(keys) :], default=0) > room:
+        keys.pop()
     part = list(keys)
-    for index in range(_KEYS, len(least)):
+    for index in range(len(keys), len(least)):
         wanted = sum(least[each] + _GAP for each in part) + least[index]
         if wanted > room and len(part) > len(keys):
             yield part

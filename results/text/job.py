@@ -30,7 +30,7 @@ def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType
         yield Text()
     if job.placements:
         rows = [_tier(at, tier) for at in _changed(job.placements) for tier in at.tiers]
-        yield table(_ON_LINKS, _OF_LINKS, rows)
+        yield table(_ON_LINKS, _OF_LINKS, rows, keys=2)
         yield Text()
     yield from map(Text, _lines(job))
 
@@ -60,7 +60,7 @@ def _tier(at: Placement, tier: TierSpread) -> tuple[str, ...]:
 
 
 def _edge(label: str, cost: JobEdge) -> tuple[str, ...]:
-    longest = f"{'>=' if cost.unfinished else ''}{cost.longest_ms:.4g}"
+    longest = f"{'>=' if cost.unfinished else ''}{cost.longest_ms:.4g}" if cost.longest_ms else "-"
     rates = [f"{each:.4g}" for each in (cost.rate_before, cost.rate_during, cost.rate_after)]
     return (label, *rates, f"{cost.lost:.2f}", longest)
 
@@ -76,7 +76,7 @@ def _death(death: Death) -> str:
     """What happened, and what it cost."""
     said = f"the job died: queue pair {death.queue_pair} used its retries up"
     if death.undone:
-        said += f"; {death.undone} iterations since the last checkpoint are lost"
+        said += f"; iterations undone, because the last checkpoint does not have them: {death.undone}"
     for each in death.replaced:
         said += f"; {each.host} answered nobody, {each.by} has its ranks now ({', '.join(map(str, each.ranks))})"
     if death.restarted_at_ns is None:
@@ -91,7 +91,7 @@ def _lines(job: JobMetrics) -> Iterator[str]:
     found = job.messages
     if found.count:
         yield (
-            f"messages: {found.count} of {found.size_bytes} bytes in all, each counted once; post to acknowledgement"
+            f"messages: {found.count}, {found.size_bytes} bytes in all, each counted once; post to acknowledgement"
             f" {found.p50_ms:.4g} ms (median), {found.p99_ms:.4g} (p99), {found.most_ms:.4g} (longest)"
         )
     yield f"packets: {job.packets} sent, {job.packets_again} of them again"
@@ -102,6 +102,6 @@ def _lines(job: JobMetrics) -> Iterator[str]:
             summed[name] = summed.get(name, 0) + count
     shown = ", ".join(f"{name} {count}" for name, count in summed.items() if count)
     if shown:
-        yield f"counters of all NICs: {shown}"
+        yield f"counters of all NICs together (of each: hpn inspect counters RUN): {shown}"
     late = f"; the worker held up most stood still for {job.late_pct:.2g} % of the time" if job.late_pct else ""
     yield f"times of a job are stamped at its workers' ticks, every {job.tick_ms:g} ms{late}"

@@ -14,9 +14,13 @@ from testbed.doctor import Capability
 from testbed.fabric.inventory import Inventory
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A plain table; a column whose name starts with '>' is right-aligned. Text is shown as it is, never as markup."""
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], keys: int = 1) -> Table:
+    """A plain table; a column whose name starts with '>' is right-aligned. Text is shown as it is, never as markup.
+
+    Where it is too wide it is shown in parts, each with the first ``keys`` columns.
+    """
     made = FittingTable(title=Text(title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    made.keys = keys
     for column in columns:
         made.add_column(
             Text(column.lstrip(">")), justify="right" if column.startswith(">") else "left", overflow="fold"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import starmap
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -93,23 +94,10 @@ def _headline(manifest: Manifest, verdict: Verdict) -> Text:
 
 
 def _outages(metrics: DrillMetrics) -> Table:
-    columns = (
-        "edge",
-        ">flows hit",
-        ">lossy",
-        ">worst",
-        ">TBM",
-        ">interval",
-        ">median",
-        ">TBM",
-        ">noise",
-        ">lost",
-        ">goodput before",
-        ">during",
-        ">after",
-    )
+    columns = ("edge", ">flows hit", ">lossy", ">worst", ">TBM", ">interval", ">median", ">TBM", ">noise", ">lost")
+    goodput = (">goodput before", ">during", ">after")
     rows = [_outage_row(result, metrics.noise) for result in metrics.edges]
-    return table("outage in ms = missing / rate (TBM: by time stamps); goodput in bit/s", columns, rows)
+    return table("outage in ms = missing / rate (TBM: by time stamps); goodput in bit/s", columns + goodput, rows)
 
 
 def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
@@ -150,8 +138,9 @@ def rounded_up(value: float) -> float:
 
 
 def _phases(metrics: DrillMetrics) -> Table:
-    columns = ("edge", ">detect", ">switch", ">converge", ">path first", ">path last", ">recover", ">converged")
-    rows = [(result.edge.label, *(_phase(*named) for named in _named(result, metrics))) for result in metrics.edges]
+    named = [_named(result, metrics) for result in metrics.edges]
+    columns = ("edge", *(f">{name}" for name, _ in named[0]))
+    rows = [(result.edge.label, *starmap(_phase, of)) for result, of in zip(metrics.edges, named, strict=True)]
     return table("phases in ms since the injection (switch: since detect; converged: the whole lab)", columns, rows)
 
 
@@ -161,6 +150,7 @@ def _phase(name: str, phase: Phase) -> str:
 
 
 def _named(result: EdgeResult, metrics: DrillMetrics) -> Sequence[tuple[str, Phase]]:
+    """All of them; a job sends again what is lost, and its iterations say when it has recovered."""
     phases = result.phases
     return (
         ("detect", phases.detect),
@@ -168,7 +158,7 @@ def _named(result: EdgeResult, metrics: DrillMetrics) -> Sequence[tuple[str, Pha
         ("converge", phases.converge),
         ("path first", phases.path_first),
         ("path last", phases.path_last),
-        ("recover", phases.recover),
+        *([] if metrics.job is not None else [("recover", phases.recover)]),
         (_CONVERGED, converged(result, metrics.settings.validation_s)),
     )
 
@@ -218,7 +208,7 @@ def _checks(checks: Iterable[Check]) -> Table:
         for check in checks
     ]
     columns = ("", "expectation", ">measured", ">interval", ">limit", ">margin", "evidence")
-    return table("expectations", columns, rows)
+    return table("expectations", columns, rows, keys=2)
 
 
 def _method(metrics: DrillMetrics) -> Iterable[str]:

@@ -97,7 +97,7 @@ def _survives(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> F
 def _restarts(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     count = sum(death.restarted_at_ns is not None for death in job.deaths)
     undone = sum(death.undone for death in job.deaths)
-    return Figure(count, f"{len(job.deaths)} deaths, {undone} iterations undone")
+    return Figure(count, f"deaths: {len(job.deaths)}, iterations undone: {undone}")
 
 
 def _hosts_replaced(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
@@ -121,7 +121,7 @@ def _within(death: Death, edge: EdgeResult) -> bool:
 
 
 def _stood_still(edge: EdgeResult, death: Death, job: JobMetrics) -> Figure:
-    said = f"{edge.edge.label}: {death.queue_pair} was given up, {death.undone} iterations undone"
+    said = f"{edge.edge.label}: {death.queue_pair} was given up; iterations undone: {death.undone}"
     if death.restarted_at_ns is None:
         return Figure((edge.edge.window_end_ns - death.since_ns) / 1e6, said, open_ended=True)
     figure_ms = (death.restarted_at_ns - death.since_ns) / 1e6

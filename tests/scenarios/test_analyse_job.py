@@ -23,6 +23,7 @@ from scenarios.run.measured import Facts, JobRecords, Measured
 from testbed.errors import InputError
 from testbed.files.document import parse
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
+from tests.product.hpn import Hpn
 from tests.results.sample import LOAD, MANIFEST
 from traffic.rdma.records import MESSAGE, SPAN
 
@@ -187,3 +188,25 @@ def test_an_iteration_of_any_number_takes_no_memory_of_that_size(run: RunFolder)
     found = analyse(run).metrics.job
     assert found is not None
     assert len(found.iterations) == 79
+
+
+def test_a_run_s_counters_and_collectives_are_shown(tmp_path: Path) -> None:
+    folder, hpn = str(_run(tmp_path / "run", _measured()).path), Hpn(tmp_path)
+    assert hpn.json("inspect", "counters", folder) == [{"nic": "p0.s0.h0.r0", "packet_seq_err": 3}]
+    assert "packet_seq_err" in hpn.run("inspect", "counters", folder)
+    (row,) = json.loads(hpn.run("inspect", "collectives", folder, "--json"))
+    assert (row["size_bytes"], row["time_us"], row["wrong"]) == (1_000_000, pytest.approx(99_000), 0)
+    said = hpn.run("inspect", "collectives", folder)
+    assert "     1000000        125000    uint64     sum      -1    99000  0.0101  0.0101       0" in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (("counters",), "name its run folder"),
+        (("collectives", "nowhere"), "is not a run folder"),
+        (("nodes", "run"), "of a run folder there are counters and collectives"),
+    ],
+)
+def test_what_cannot_be_inspected_is_told(tmp_path: Path, asked: tuple[str, ...], words: str) -> None:
+    assert words in Hpn(tmp_path).run("inspect", *asked, code=2)

@@ -8,8 +8,8 @@ import pytest
 
 from testbed.errors import InputError
 from tests.traffic.collectives.memory import MTU, hosts_of, shuffled, timed
+from tests.traffic.job.figures import RankTimes
 from traffic.congestion.scale import Scale
-from traffic.job.figures import RankTimes
 from traffic.job.job import Job, Site, build
 from traffic.job.trace import Call, ReceiveCall, SendCall, Wait
 from traffic.job.tracefile import read_trace

@@ -1,4 +1,4 @@
-"""Figures of a job from the spans that its ranks timed. PURE.
+"""What tests of programs ask of the spans that ranks timed, apart from what runs make of them. Pure.
 
 What spans say: ``traffic.collectives.program.Span``; what they took: ``Timed`` there.
 """
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from traffic.collectives.places import Place
 from traffic.collectives.program import COMPUTE, ITERATION, MESSAGE, Program, Send, Span, Timed
 from traffic.collectives.registry import KINDS
-from traffic.collectives.report import Row
 
 Interval = tuple[int, int]
 
@@ -70,17 +69,11 @@ def iterations_per_second(done: Sequence[IterationTime]) -> float | None:
     return len(done) * 1e9 / (done[-1].end_ns - done[0].begin_ns) if done else None
 
 
-def rows(ranks: Sequence[RankTimes]) -> list[Row]:
-    """A row for each size of each kind of collective: average time of ranks and repetitions, as nccl-tests."""
-    times: dict[tuple[str, int, int], list[int]] = {}
-    wrong: dict[tuple[str, int, int], int] = {}
-    for rank in ranks:
-        for span, timed in rank.spans():
-            if span.kind in KINDS:
-                key = (span.kind, span.size_bytes, span.ranks)
-                times.setdefault(key, []).append(timed.end_ns - timed.begin_ns)
-                wrong[key] = wrong.get(key, 0) + timed.wrong
-    return [Row(*key, sum(took) / len(took), wrong[key]) for key, took in sorted(times.items())]
+def collective_ns(ranks: Sequence[RankTimes]) -> float:
+    """What a collective took, averaged over ranks and repetitions; all of them must be of one kind and size."""
+    found = [(span, timed) for rank in ranks for span, timed in rank.spans() if span.kind in KINDS]
+    assert len({(span.kind, span.size_bytes, span.ranks) for span, _ in found}) == 1
+    return sum(timed.end_ns - timed.begin_ns for _, timed in found) / len(found)
 
 
 def wrong_blocks(ranks: Sequence[RankTimes]) -> int:

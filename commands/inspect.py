@@ -1,0 +1,71 @@
+"""What a lab is like now, and what a run's NICs counted and its collectives took."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from commands.page import as_json_option, lab_option, show
+from failover.analysis.job import JobMetrics
+from results.run.folder import load
+from results.text.nccl import json_rows, lines, rows
+from results.text.tables import rows_table
+from testbed.errors import InputError
+from testbed.lab.service import control, registry
+from testbed.lab.service.inspect import SECTIONS
+
+_COUNTERS, _COLLECTIVES = "counters", "collectives"
+
+
+@click.command()
+@click.argument("what", required=False, type=click.Choice([*SECTIONS, _COUNTERS, _COLLECTIVES]))
+@click.argument("run", required=False, type=click.Path(file_okay=False, path_type=Path))
+@lab_option
+@as_json_option
+def inspect(what: str | None, run: Path | None, lab_name: str | None, as_json: bool) -> None:
+    """Show nodes, links, LACP, BGP sessions, routes and ECMP groups of a lab as they are now.
+
+    Of the job of a drill, with the RUN folder it left: counters (of each NIC, by their rdma-statistic names) and
+    collectives (as nccl-tests prints them).
+    """
+    if what in (_COUNTERS, _COLLECTIVES):
+        _of_run(what, run, as_json)
+        return
+    if run is not None:
+        raise InputError(f"{what} are a lab's; of a run folder there are {_COUNTERS} and {_COLLECTIVES}")
+    place, _ = registry.find(lab_name)
+    if what:
+        found = control.call(place.socket, "inspect", what=what)
+        sections = {what: found}
+    else:
+        found = sections = control.call_for_object(place.socket, "inspect")
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        show(*(rows_table(name, of) for name, of in sections.items()))
+
+
+def _of_run(what: str, run: Path | None, as_json: bool) -> None:
+    """Print one section of a run's job."""
+    if run is None:
+        raise InputError(f"{what} are of a drill's job: name its run folder, hpn inspect {what} runs/TIME/DRILL")
+    job = load(run).metrics().job
+    if job is None:
+        raise InputError(f"{run}: this drill ran no job, which alone has {what}")
+    collectives = rows(job.spans)
+    if as_json:
+        click.echo(json.dumps(_counted(job) if what == _COUNTERS else json_rows(collectives), indent=2))
+    elif what == _COUNTERS:
+        show(rows_table(what, _counted(job)))
+    elif collectives:
+        click.echo("\n".join(lines(collectives)))
+    else:
+        raise InputError(f"{run}: no collective of this job was done by all of its ranks")
+
+
+def _counted(job: JobMetrics) -> list[dict[str, str | int]]:
+    """A row for each NIC; every NIC has all names."""
+    names = sorted({name for counters in job.counters.values() for name in counters})
+    return [{"nic": nic} | {name: of.get(name, 0) for name in names} for nic, of in job.counters.items()]

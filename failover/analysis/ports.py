@@ -1,4 +1,4 @@
-"""Loads and queues of ports: what is sampled, what the kernel's counters said, and the figures made of it. Pure.
+"""Loads, queues and marks of ports: the figures made of what the kernel's counters said. Pure.
 
 Changes when a figure of a port is added. Load is exact, the difference of counters between the first and the last
 reading. Queues are looked at now and then: no peak between two readings is seen, but as a queue drains by at most 1 ms
@@ -8,136 +8,26 @@ in 1 ms, none exceeded the next reading by more than the time up to it.
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from testbed.fabric.model import Fabric, LinkKind, Role
-from testbed.kernel.qdisc import BucketReading
+from failover.analysis.readings import Ports, Reading, Sampled, Watched
 
-_ROW = 6
+_COURSE_NS = 100_000_000
 _QUANTILE = 0.99
 _Z = 1.96  # standard deviations of a 95 % interval
 
 
-class Ports(StrEnum):
-    """Which ports are sampled; the value is the word in a drill file."""
-
-    TOR_DOWN = "tor-down"  # of ToRs, towards NICs
-    SWITCHES = "switches"  # every port of every switch
-
-
 @dataclass(frozen=True, slots=True)
-class Sampling:
-    """What a drill asks to be sampled: one reading in every ``period_ns``."""
+class Moment:
+    """100 ms of a port in which it marked or dropped packets."""
 
-    period_ns: int
-    ports: Ports = Ports.TOR_DOWN
-
-    def slowed(self, times: int) -> Sampling:
-        """Return the sampling for a kernel on which a reading costs ``times`` as much."""
-        return replace(self, period_ns=self.period_ns * max(times, 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """A port that is sampled."""
-
-    node: str
-    ifindex: int
-    port: str  # 'p0.s0.t0.0:h0r0'
-    link: str
-    tier: str  # 'tor down', 'agg up'
-    nic: str | None  # that it leads to
-
-
-def watched(fabric: Fabric, ports: Ports) -> tuple[Watched, ...]:
-    """The ports of a fabric that are sampled, switch by switch."""
-    return tuple(
-        Watched(
-            node.name,
-            link.end_at(node.name).ifindex,
-            link.end_at(node.name).label,
-            link.name,
-            f"{node.role} {_side(link.kind, link.upper.node == node.name)}",
-            fabric.nic_of_link(link.name).name if link.kind is LinkKind.ACCESS else None,
-        )
-        for node in fabric.switches
-        if ports is Ports.SWITCHES or node.role is Role.TOR
-        for link in fabric.links_of(node.name)
-        if ports is Ports.SWITCHES or link.kind is LinkKind.ACCESS
-    )
-
-
-def _side(kind: LinkKind, upper: bool) -> str:
-    if kind is LinkKind.PEER:
-        return "peer"
-    return "down" if upper else "up"
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One look at a port, as ``testbed.kernel.qdisc`` takes it."""
-
-    at_ns: int
-    backlog_bytes: int
-    drops: int  # packets
-    sent_bytes: int
-    sent_packets: int
-    rate_bps: int  # of the port as it was read
-
-    @property
-    def backlog_ms(self) -> float:
-        """How long what waits takes to leave."""
-        return self.backlog_bytes * 8e3 / self.rate_bps
-
-
-class Series:
-    """The readings of one port, packed: there may be a hundred thousand."""
-
-    def __init__(self, port: Watched) -> None:
-        self.port = port
-        self._rows = array("Q")
-
-    def __len__(self) -> int:
-        return len(self._rows) // _ROW
-
-    def append(self, found: BucketReading) -> None:
-        """Add a reading, later than all before."""
-        sent = (found.sent_bytes, found.sent_packets)
-        self._rows.extend((found.at_ns, found.backlog_bytes, found.drops, *sent, found.rate_bps))
-
-    def packed(self) -> bytes:
-        """All readings as they lie in memory: six unsigned 64-bit numbers each, in the order of ``Reading``."""
-        return self._rows.tobytes()
-
-    @classmethod
-    def unpacked(cls, port: Watched, content: bytes) -> Series:
-        """The series that ``packed`` gave. ValueError when it is no whole number of readings."""
-        if len(content) % (_ROW * array("Q").itemsize):
-            raise ValueError(f"{len(content)} bytes are no whole number of readings")
-        series = cls(port)
-        series._rows.frombytes(content)
-        return series
-
-    def until(self, end_ns: int) -> Iterator[Reading]:
-        """The readings not later than ``end_ns``."""
-        for at in range(0, len(self._rows), _ROW):
-            if self._rows[at] > end_ns:
-                return
-            yield Reading(*self._rows[at : at + _ROW])
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """All that was read in one run."""
-
-    sampling: Sampling
-    series: Sequence[Series]
-    cpu_ns: int  # that the sampler itself took
+    begin_ns: int
+    marked: int
+    drops: int
+    queue_max_bytes: int  # of the readings in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +51,9 @@ class PortResult:
     queue_p99_ms: float  # nearest rank
     queue_max_ms: float
     p99_uncertainty_ms: float  # to the farther end of the 95 % interval of the rank, readings taken as independent
+    marked: int | None = None  # packets, ECN; None: nothing here marks, or nothing that counts
+    since_ns: int = 0  # of the first reading
+    course: tuple[Moment, ...] = ()  # when it marked or dropped, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +147,35 @@ def _result(port: Watched, readings: Sequence[Reading]) -> PortResult:
         queue_p99_ms=waits[_rank(len(waits))],
         queue_max_ms=waits[-1],
         p99_uncertainty_ms=_rank_uncertainty(waits),
+        marked=_marks(first, last),
+        since_ns=first.at_ns,
+        course=tuple(_course(readings)),
     )
+
+
+def _marks(before: Reading, after: Reading) -> int | None:
+    """Packets marked between two readings; None when RED was not there at both, as a fault may take its place."""
+    return None if before.marked is None or after.marked is None else after.marked - before.marked
+
+
+def _course(readings: Sequence[Reading]) -> Iterator[Moment]:
+    """What a reading counted since the one before belongs to the time of the reading."""
+    start_ns = readings[0].at_ns
+    moment = Moment(start_ns, 0, 0, 0)
+    for before, after in pairwise(readings):
+        begin_ns = after.at_ns - (after.at_ns - start_ns) % _COURSE_NS
+        if begin_ns != moment.begin_ns:
+            if moment.marked or moment.drops:
+                yield moment
+            moment = Moment(begin_ns, 0, 0, 0)
+        moment = Moment(
+            begin_ns,
+            moment.marked + (_marks(before, after) or 0),
+            moment.drops + after.drops - before.drops,
+            max(moment.queue_max_bytes, after.backlog_bytes),
+        )
+    if moment.marked or moment.drops:
+        yield moment
 
 
 def _rank(count: int) -> int:

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from failover.analysis.ports import Sampled, Sampling, Series, watched
+from failover.analysis.readings import Sampled, Sampling, Series, watched
 from testbed.errors import MachineError
 from testbed.events import now_ns
 from testbed.fabric.model import Fabric

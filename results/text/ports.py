@@ -10,7 +10,9 @@ from rich.table import Table
 from failover.analysis.ports import PortMetrics, PortResult
 from results.text.tables import table
 
-_COLUMNS = ("ports", ">count", ">load", ">most", ">queue", ">p99", ">worst", ">bytes", "of port", ">dropped")
+_COLUMNS = ("ports", ">count", ">load", ">most", ">queue", ">p99", ">worst", ">bytes", "of port", ">marked", ">dropped")
+_COURSE = ("port", ">marked", ">of sent", ">dropped", ">from", ">to", "most at once")
+_MOST = 8  # ports; the others are in ports.json
 
 
 def ports_table(found: PortMetrics) -> Table:
@@ -37,7 +39,37 @@ def _row(tier: str, ports: Sequence[PortResult]) -> Sequence[str]:
         f"{worst.queue_max_ms:.2f}",
         f"{worst.queue_max_bytes:,}",
         worst.port,
+        _marked(ports),
         f"{sum(port.drops for port in ports):,}",
+    )
+
+
+def _marked(ports: Sequence[PortResult]) -> str:
+    known = [port.marked for port in ports if port.marked is not None]
+    return f"{sum(known):,}" if known else "-"
+
+
+def course_table(found: PortMetrics) -> Table | None:
+    """The ports that marked or dropped, the busiest at it first, and when; None when there was none."""
+    busy = sorted((port for port in found.ports if port.course), key=lambda port: -(port.marked or 0) - port.drops)
+    if not busy:
+        return None
+    start_ns = min(port.since_ns for port in busy)
+    title = "ports that marked or dropped (s since sampling began; most of either in 100 ms)"
+    return table(title, _COURSE, (_when(port, start_ns) for port in busy[:_MOST]))
+
+
+def _when(port: PortResult, start_ns: int) -> Sequence[str]:
+    first, last = port.course[0], port.course[-1]
+    worst = max(port.course, key=lambda moment: (moment.marked + moment.drops, -moment.begin_ns))
+    return (
+        port.port,
+        "-" if port.marked is None else f"{port.marked:,}",
+        "-" if not port.marked else f"{port.marked / max(port.sent_packets, 1):.1%}",
+        f"{port.drops:,}",
+        f"{(first.begin_ns - start_ns) / 1e9:.1f}",
+        f"{(last.begin_ns - start_ns) / 1e9 + 0.1:.1f}",
+        f"{worst.marked:,} + {worst.drops:,} at {(worst.begin_ns - start_ns) / 1e9:.1f}",
     )
 
 

@@ -20,7 +20,7 @@ from failover.analysis.phases import converged
 from results.run.manifest import Manifest
 from results.text.impairment import impairment_table
 from results.text.job import job_parts
-from results.text.ports import balance_lines, ports_table
+from results.text.ports import balance_lines, course_table, ports_table
 from results.text.tables import rate, table
 from results.text.transfers import transfers_table
 from results.verdict import Check, Outcome, Verdict
@@ -52,7 +52,9 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     if metrics is not None and metrics.transfers is not None:
         parts += [Text(), transfers_table(metrics, metrics.transfers)]
     if metrics is not None and metrics.ports is not None:
+        course = course_table(metrics.ports)
         parts += [Text(), ports_table(metrics.ports), *map(Text, balance_lines(metrics.ports))]
+        parts += [] if course is None else [Text(), course]
     if verdict.checks:
         parts += [Text(), _checks(verdict.checks)]
     if metrics is not None:

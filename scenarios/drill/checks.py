@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from failover.analysis.model import EdgeKind
-from failover.analysis.ports import Sampling
+from failover.analysis.readings import Sampling
 from failover.faults import FAULTS, PlannedFault
 from failover.faults.compose import clash
 from scenarios.drill.capture import Captures

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failover.analysis.ports import Sampling, watched
+from failover.analysis.readings import Sampling, watched
 from scenarios.expect.expectation import Expectation
 from testbed.fabric.model import Fabric
 from testbed.files.units import format_duration

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from failover.analysis.model import EdgeKind
-from failover.analysis.ports import Ports, Sampling
+from failover.analysis.readings import Ports, Sampling
 from failover.faults import Fault, Parameter, Told, Unit, parameters
 from scenarios.drill.job import Job, Work, plan_of
 from scenarios.drill.model import Drill

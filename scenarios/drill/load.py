@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from pathlib import Path
 
-from failover.analysis.ports import Ports, Sampling
+from failover.analysis.readings import Ports, Sampling
 from failover.faults import PlannedFault
 from scenarios.drill.capture import Captures
 from scenarios.drill.checks import Parts, check_drill

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from failover.analysis.model import QUICK, Settings
-from failover.analysis.ports import Sampling
+from failover.analysis.readings import Sampling
 from failover.faults import PlannedFault
 from scenarios.drill.capture import Captures
 from scenarios.drill.job import Job

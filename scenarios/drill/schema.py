@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model
 
-from failover.analysis.ports import Ports
+from failover.analysis.readings import Ports
 from failover.faults import FAULTS, Parameter, parameters
 from failover.faults import Unit as ParameterUnit
 from scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
@@ -273,6 +273,6 @@ _LIMITS: Mapping[Unit, tuple[type[Strict], ...]] = {
 @cache
 def expectation_model(metric: Metric) -> type[Strict]:
     """The model of what stands behind the name of a metric that has limits."""
-    before = (_OfBefore,) if metric.unit is Unit.SHARE else ()
+    before = (_OfBefore,) if metric.unit is Unit.SHARE and metric.needs.fault else ()
     bases = (*before, *_LOOKS[metric.takes], *_LIMITS[metric.unit])
     return create_model(f"{metric.key} expectation", __base__=bases)

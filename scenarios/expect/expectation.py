@@ -116,7 +116,7 @@ class Expectation:
             case Unit.MS:
                 return format_duration(int(limit))
             case Unit.SHARE:
-                return f"{format_percent(limit)} of before"
+                return format_percent(limit) + " of before" * self.metric.needs.fault
             case Unit.RATIO:
                 return f"{limit:g} x"
             case Unit.RATE:

@@ -19,7 +19,7 @@ class Unit(StrEnum):
 
     MS = "ms"
     COUNT = ""
-    SHARE = "%"
+    SHARE = "%"  # of before the first fault, where the metric needs one; else of what its summary says
     RATIO = "x"
     RATE = "bit/s"
     YES = "yes"

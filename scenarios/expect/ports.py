@@ -49,6 +49,31 @@ def _port_imbalance(_expectation: Asked, metrics: DrillMetrics) -> Figure:
     return Figure(ratio, f"{worst.nic}: {loads}", *around(ratio, worst.uncertainty))
 
 
+def _port_load(_expectation: Asked, metrics: DrillMetrics) -> Figure:
+    """What the busiest sampled port carried, % of its rate, from the first reading to the last."""
+    if metrics.ports is None or not metrics.ports.ports:
+        return _NO_SAMPLES
+    busiest = max(metrics.ports.ports, key=lambda port: port.load)
+    return Figure(100 * busiest.load, f"{busiest.port}: {busiest.sent_packets} packets")
+
+
+def _tail_drops(_expectation: Asked, metrics: DrillMetrics) -> Figure:
+    """Packets for which the queue of a sampled port had no room."""
+    if metrics.ports is None or not metrics.ports.ports:
+        return _NO_SAMPLES
+    worst = max(metrics.ports.ports, key=lambda port: port.drops)
+    return Figure(sum(port.drops for port in metrics.ports.ports), f"{worst.port}: {worst.drops}")
+
+
+def _packets_marked(_expectation: Asked, metrics: DrillMetrics) -> Figure:
+    """Packets that sampled ports marked."""
+    counting = [port for port in metrics.ports.ports if port.marked is not None] if metrics.ports is not None else []
+    if not counting:
+        return Figure(None, "no sampled port counts marks, as RED does")
+    worst = max(counting, key=lambda port: port.marked or 0)
+    return Figure(sum(port.marked or 0 for port in counting), f"{worst.port}: {worst.marked}")
+
+
 METRICS = (
     Metric(
         "queue_p99",
@@ -67,6 +92,33 @@ METRICS = (
         Needs(Traffic.EITHER, samples=True),
         "the longest queue that was read at any sampled port",
         from_metrics(_queue_worst),
+    ),
+    Metric(
+        "port_load",
+        Unit.SHARE,
+        Takes.NOTHING,
+        Slowed.NOT,
+        Needs(Traffic.EITHER, samples=True),
+        "what the busiest sampled port carried of its rate, whole record",
+        from_metrics(_port_load),
+    ),
+    Metric(
+        "tail_drops",
+        Unit.COUNT,
+        Takes.NOTHING,
+        Slowed.PER_PACKET,
+        Needs(Traffic.EITHER, samples=True),
+        "packets for which the queues of the sampled ports had no room",
+        from_metrics(_tail_drops),
+    ),
+    Metric(
+        "packets_marked",
+        Unit.COUNT,
+        Takes.NOTHING,
+        Slowed.PER_PACKET,
+        Needs(Traffic.EITHER, samples=True),
+        "packets that RED at the sampled ports marked (ECN)",
+        from_metrics(_packets_marked),
     ),
     Metric(
         "port_imbalance",

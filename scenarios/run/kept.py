@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from failover.analysis.job import JobFacts
 from failover.analysis.metrics.byflow import by_flow
-from failover.analysis.ports import Sampled, Sampling, Series, Watched
+from failover.analysis.readings import Sampled, Sampling, Series, Watched
 from results.run.arrays import Wanted, check_memory, stored, write_arrays
 from results.run.folder import RunFolder
 from scenarios.run.measured import Facts, JobRecords, Measured
@@ -33,11 +33,11 @@ from traffic.records import RECEIVED, SENT
 
 FOLDER = "records"
 _FACTS, _PACKETS = "facts.json", "packets.npz"
-_FORMAT = 1
+_FORMAT = 2
 _READING = np.dtype(
-    [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps")]
+    [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps", "marked")]
 )
-"""``failover.analysis.ports.Reading``."""
+"""A row of ``failover.analysis.readings.Series``."""
 _DTYPES = {"sent": SENT, "received": RECEIVED, "ports": _READING, "spans": SPAN, "messages": MESSAGE}
 _LARGEST = 2**62
 _LARGEST_ID = 2**32 - 1

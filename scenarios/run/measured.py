@@ -14,7 +14,7 @@ from failover.analysis.edges import with_windows
 from failover.analysis.hostload import HostLoad
 from failover.analysis.job import JobFacts
 from failover.analysis.model import Edge, Settings
-from failover.analysis.ports import Sampled
+from failover.analysis.readings import Sampled
 from scenarios.drill.model import Drill
 from scenarios.drill.workload import packet_period_ns
 from scenarios.expect.expectation import Expectation

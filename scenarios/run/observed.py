@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from failover.analysis.hostload import HostLoad
 from failover.analysis.job import JobFacts
 from failover.analysis.model import Edge
-from failover.analysis.ports import Sampled
+from failover.analysis.readings import Sampled
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
 from traffic.rdma.setup import JobReport

@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from testbed.events import now_ns
 from testbed.kernel import rtnl, rtnl_events
@@ -106,10 +106,20 @@ class Netlink:
         return [e for e in self._dump(rtnl.dump_request(rtnl.RTM_GETROUTE)) if isinstance(e, RouteEvent)]
 
     def buckets(self, ifindexes: Container[int]) -> list[BucketReading]:
-        """What waits at the token buckets of those interfaces, and what these have counted so far."""
-        answers = self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC))
-        found = (parse_bucket(at, body, ifindexes) for at, kind, body in answers if kind == rtnl.RTM_NEWQDISC)
-        return [reading for reading in found if reading is not None]
+        """What waits at the token buckets of those interfaces, and what these and RED in them have counted so far."""
+        found: list[BucketReading] = []
+        marked: dict[int, int] = {}
+        for at, kind, body in self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC)):
+            if kind != rtnl.RTM_NEWQDISC:
+                continue
+            reading = parse_bucket(at, body, ifindexes)
+            if reading is not None:
+                found.append(reading)
+            elif parse_kind(body)[1] == "red":
+                marked[parse_kind(body)[0]] = parse_marked(body)
+        if marked:
+            return [replace(reading, marked=marked.get(reading.ifindex)) for reading in found]
+        return found
 
     def queues(self) -> Queues:
         """Every token bucket, which interfaces have netem, and what each RED has marked."""

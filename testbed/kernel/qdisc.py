@@ -37,6 +37,7 @@ class BucketReading:
     sent_bytes: int
     sent_packets: int
     rate_bps: int
+    marked: int | None = None  # packets, by the RED that stands in it; None: there is none
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from failover.analysis.ports import PortMetrics, Ports, Sampled, Sampling, Series, Watched, port_metrics, watched
+from failover.analysis.ports import Moment, PortMetrics, port_metrics
+from failover.analysis.readings import Ports, Sampled, Sampling, Series, Watched, watched
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
@@ -107,3 +108,33 @@ def test_which_ports_of_a_fabric_are_sampled() -> None:
     assert len(every) == sum(len(tiny.links_of(node.name)) for node in tiny.switches)
     stacked = build(FabricSpec(architecture="stacked-dual-tor"))
     assert "tor peer" in {port.tier for port in watched(stacked, Ports.SWITCHES)}
+
+
+def test_what_a_port_marked_and_when_is_the_difference_of_its_counters() -> None:
+    """50 packets marked between 120 and 129 ms, 7 dropped at 310; what came before the first reading is not counted."""
+    made = Series(_port(1))
+    for at in range(0, 401, 10):
+        marked, drops = 1000 + 50 * (at >= 130), 9 + 7 * (at >= 310)
+        backlog = 5000 if at == 130 else 100
+        made.append(BucketReading(at * MS, 1, backlog, 1, drops, at, at, RATE, marked))
+    (port,) = _metrics(made).ports
+    assert (port.marked, port.drops, port.since_ns) == (50, 7, 0)
+    assert port.course == (Moment(100 * MS, 50, 0, 5000), Moment(300 * MS, 0, 7, 100))
+    (packed,) = _metrics(Series.unpacked(made.port, made.packed())).ports
+    assert packed == port
+
+
+def test_where_nothing_marks_and_nothing_is_dropped_there_is_nothing_to_tell() -> None:
+    quiet = Series(_port(1))
+    for at in range(3):
+        quiet.append(BucketReading(at * MS, 1, 0, 0, 0, 0, 0, RATE))
+    (port,) = _metrics(quiet).ports
+    assert (port.marked, port.course) == (None, ())
+
+
+def test_a_port_whose_marker_gave_way_to_a_delay_says_nothing_of_its_marks() -> None:
+    made = Series(_port(1))
+    for at, marked in enumerate((5, None, None)):
+        made.append(BucketReading(at * MS, 1, 0, 0, 0, 0, 0, RATE, marked))
+    (port,) = _metrics(made).ports
+    assert port.marked is None

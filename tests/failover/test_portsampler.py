@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from failover.analysis.ports import PortResult, Ports, Sampling, port_metrics
+from failover.analysis.ports import PortResult, port_metrics
+from failover.analysis.readings import Ports, Sampling
 from failover.sampling.ports import PortSampler, into_ns
 from testbed.errors import MachineError
 from testbed.events import now_ns

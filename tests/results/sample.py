@@ -10,7 +10,8 @@ from failover.analysis.budget import around
 from failover.analysis.hostload import HostLoad
 from failover.analysis.metrics.analyse import analyse
 from failover.analysis.model import DrillMetrics, EdgeKind, Settings
-from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports
+from failover.analysis.ports import NicBalance, PortMetrics, PortResult
+from failover.analysis.readings import Ports
 from results.repeats.together import Repeated
 from results.run.manifest import Manifest
 from results.verdict import Verdict, at_least, at_most, decide, holds

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from failover.analysis.model import QUICK, EdgeKind
-from failover.analysis.ports import Sampled, Sampling, Series, Watched
+from failover.analysis.readings import Sampled, Sampling, Series, Watched
 from results.run.folder import RunFolder, load
 from results.verdict import Outcome, Verdict
 from scenarios.run.analyse import analyse
@@ -215,7 +215,7 @@ def _with_burst(count: int) -> Callable[[RunFolder], None]:
         (_packets("sent.npy", _npy(np.zeros((32, 18_000), np.uint8), b"\0" * 1000)), "bytes long"),
         (lambda run: (run.path / FOLDER / "packets.npz").write_bytes(b"PK"), "not a zip file"),
         (lambda run: (run.path / FOLDER / "packets.npz").unlink(), "No such file"),
-        (_facts(lambda facts: facts.update(format=2)), "has format 2"),
+        (_facts(lambda facts: facts.update(format=3)), "has format 3"),
         (_facts(lambda facts: facts.update(counts={"sent": 18_000})), "no count of received"),
         (_facts(lambda facts: facts["facts"]["flows"][0].update(rate_pps=0)), "has a rate of 0"),
         (_facts(lambda facts: facts["facts"]["flows"][1].update(id=0)), "two flows have one id"),

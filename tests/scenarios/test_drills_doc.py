@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from failover.analysis.marks import Mark
-from failover.analysis.ports import Ports, Sampling
+from failover.analysis.readings import Ports, Sampling
 from failover.faults import FAULTS, parameters
 from scenarios.drill.job_section import (
     CheckpointsSection,
@@ -98,6 +98,7 @@ _TAKES = {Takes.FLOWS: "edge, flows, scope", Takes.EDGES: "edge", Takes.FAULT: "
 
 def _row(metric: Metric) -> str:
     unit = "ratio, 1 or more" if metric.unit is Unit.RATIO else _UNITS[metric.unit]
+    unit = "%" if metric.unit is Unit.SHARE and not metric.needs.fault else unit
     takes = _TAKES[metric.takes]
     if metric.shape in {Shape.PARTS, Shape.EVENTS}:
         unit, takes = "no limit", f"{takes}, {metric.shape.name.lower()}"

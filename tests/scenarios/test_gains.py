@@ -10,7 +10,8 @@ import pytest
 
 from failover.analysis.job import Iteration, JobMetrics, MessageTimes, SpanResult
 from failover.analysis.model import DrillMetrics
-from failover.analysis.ports import PortMetrics, PortResult, Ports
+from failover.analysis.ports import PortMetrics, PortResult
+from failover.analysis.readings import Ports
 from scenarios.drill.load import load_drill
 from scenarios.paper.claim import drawn, drill_of
 from scenarios.paper.claims import CLAIMS

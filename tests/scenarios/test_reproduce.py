@@ -13,7 +13,8 @@ import pytest
 
 from failover.analysis.job import Death, Iteration, JobEdge, JobMetrics, MessageTimes
 from failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
-from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports
+from failover.analysis.ports import NicBalance, PortMetrics, PortResult
+from failover.analysis.readings import Ports
 from results.run.folder import RunFolder, create
 from results.verdict import Check, Outcome, Verdict
 from scenarios.drill.load import load_drill

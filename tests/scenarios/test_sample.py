@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.ports import NicBalance, PortMetrics, PortResult, Ports, Sampling
+from failover.analysis.ports import NicBalance, PortMetrics, PortResult
+from failover.analysis.readings import Ports, Sampling
 from results.verdict import Check, Outcome
 from scenarios.drill.describe import describe
 from scenarios.drill.load import drill_from

@@ -48,6 +48,7 @@ class Sender:
         self.requester = Requester(transport)
         self.control = control
         self.next_ns = 0
+        self._paced_bps = control.rate_bps  # that ``next_ns`` was worked out with
         self.died_at_ns: int | None = None
         self.cnps = 0  # congestion notifications handled
         self.leaves: Cause | None = None  # why it is to take another path; whoever sees to it sets it back
@@ -86,6 +87,7 @@ class Sender:
                 self._in_flight.append((run.psn + run.count, now_ns))
                 self._sent = run.psn + run.count
             self.control.on_sent(run_bytes(run, self._path_mtu), now_ns)
+        self._pace(now_ns)
         if self._rounds is not None and runs:
             self._rounds.on_sent(self._sent)
         return runs
@@ -116,6 +118,7 @@ class Sender:
         """The other end was reached by marked packets."""
         self.cnps += 1
         self.control.on_cnp(now_ns)
+        self._pace(now_ns)
 
     def deadline_ns(self) -> int | None:
         """When ``on_timer`` is due: the earlier of retry timer and congestion control."""
@@ -126,10 +129,12 @@ class Sender:
         control_ns = self.control.next_ns()
         if control_ns is not None and control_ns <= now_ns:
             self.control.on_timer(now_ns)
+            self._pace(now_ns)
         retry_ns = self.requester.deadline_ns()
         if retry_ns is None or retry_ns > now_ns:
             return []
         self.control.on_timeout(now_ns)
+        self._pace(now_ns)
         ended = self._ended(self.requester.on_timer(now_ns), now_ns)
         if self._rounds is not None and self.requester.state is QpState.READY:
             self.leaves = self._rounds.on_timeout(now_ns)
@@ -164,6 +169,20 @@ class Sender:
             left_ns = self._in_flight.popleft()[1]
         rtt_ns = None if left_ns is None else now_ns - left_ns
         self.control.on_acked(packets * wire_bytes(self._path_mtu), rtt_ns, now_ns)
+        self._pace(now_ns)
+
+    def _pace(self, now_ns: int) -> None:
+        """A new rate holds at once: what was left to wait at the old one is waited for at the new one.
+
+        Else a queue pair at its minimum waits its one packet's time out although it may send a thousand times as fast.
+        Adapters' token buckets do so, and simulators of DCQCN (High-Precision-Congestion-Control, rdma-hw.cc,
+        ``ChangeRate``).
+        """
+        rate_bps, paced_bps = self.control.rate_bps, self._paced_bps
+        if rate_bps != paced_bps:
+            self._paced_bps = rate_bps
+            if self.next_ns > now_ns:
+                self.next_ns = now_ns + round((self.next_ns - now_ns) * paced_bps / max(rate_bps, 1.0))
 
     def _ended(self, done: list[Completion], now_ns: int) -> list[tuple[Part, Completion]]:
         if self.requester.state is QpState.ERROR and self.died_at_ns is None:

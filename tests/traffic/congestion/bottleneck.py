@@ -99,6 +99,8 @@ class _Run:
         self._credit: list[float] | None = None  # bytes granted and not sent; None: all may be
         self._under_way = [deque[tuple[int, int]]() for _ in controls]  # granted: tag and offset of each frame
         self._idle: list[bool] = []
+        self._next = [0] * n
+        self._paced_bps = [control.rate_bps for control in controls]
         self._frame_ns = self._grid(net.frame_bytes * 8e9 / net.rate_bps)
 
     def run(self) -> Outcome:
@@ -142,8 +144,18 @@ class _Run:
         self._count += 1
         heapq.heappush(self._events, (at_ns, self._count, act, arguments))
 
+    def _pace(self, now: int, i: int) -> None:
+        """What was left to wait at the old rate is waited for at the new one."""
+        rate_bps, left_ns = self._controls[i].rate_bps, self._next[i] - now
+        if rate_bps != self._paced_bps[i] and left_ns > 0:
+            self._next[i] = now + max(self._grid(left_ns * self._paced_bps[i] / rate_bps), self._net.grid_ns)
+            self._at(self._next[i], self._send, i)
+        self._paced_bps[i] = rate_bps
+
     def _send(self, now: int, i: int) -> None:
         control, net = self._controls[i], self._net
+        if now < self._next[i]:
+            return  # its rate has changed since
         if self._credit is not None:
             if self._credit[i] < net.frame_bytes:
                 self._idle[i] = True
@@ -160,7 +172,9 @@ class _Run:
             self._free_ns = max(self._free_ns, now) + self._frame_ns
             self._at(self._free_ns, self._depart, i, now, marked)
         control.on_sent(round(net.frame_bytes), now)
-        self._at(now + max(self._grid(net.frame_bytes * 8e9 / control.rate_bps), net.grid_ns), self._send, i)
+        self._paced_bps[i] = control.rate_bps
+        self._next[i] = now + max(self._grid(net.frame_bytes * 8e9 / control.rate_bps), net.grid_ns)
+        self._at(self._next[i], self._send, i)
 
     def _depart(self, now: int, i: int, sent_ns: int, marked: int) -> None:
         out, notifier = self._out, self._notifiers[i]
@@ -206,6 +220,7 @@ class _Run:
 
     def _note(self, now: int, i: int) -> None:
         control = self._controls[i]
+        self._pace(now, i)
         self._out.trajectory.append((now // self._net.grid_ns, i, control.rate_bps / self._net.rate_bps))
         due = control.next_ns()
         if due is not None:

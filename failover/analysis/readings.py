@@ -1,0 +1,139 @@
+"""What is read of ports while a drill runs: which ports, how often, and the readings, packed. Pure.
+
+Changes when something more of a port is read. What the readings mean is ``failover.analysis.ports``.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from testbed.fabric.model import Fabric, LinkKind, Role
+from testbed.kernel.qdisc import BucketReading
+
+_ROW = 7
+
+
+class Ports(StrEnum):
+    """Which ports are sampled; the value is the word in a drill file."""
+
+    TOR_DOWN = "tor-down"  # of ToRs, towards NICs
+    SWITCHES = "switches"  # every port of every switch
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What a drill asks to be sampled: one reading in every ``period_ns``."""
+
+    period_ns: int
+    ports: Ports = Ports.TOR_DOWN
+
+    def slowed(self, times: int) -> Sampling:
+        """Return the sampling for a kernel on which a reading costs ``times`` as much."""
+        return replace(self, period_ns=self.period_ns * max(times, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A port that is sampled."""
+
+    node: str
+    ifindex: int
+    port: str  # 'p0.s0.t0.0:h0r0'
+    link: str
+    tier: str  # 'tor down', 'agg up'
+    nic: str | None  # that it leads to
+
+
+def watched(fabric: Fabric, ports: Ports) -> tuple[Watched, ...]:
+    """The ports of a fabric that are sampled, switch by switch."""
+    return tuple(
+        Watched(
+            node.name,
+            link.end_at(node.name).ifindex,
+            link.end_at(node.name).label,
+            link.name,
+            f"{node.role} {_side(link.kind, link.upper.node == node.name)}",
+            fabric.nic_of_link(link.name).name if link.kind is LinkKind.ACCESS else None,
+        )
+        for node in fabric.switches
+        if ports is Ports.SWITCHES or node.role is Role.TOR
+        for link in fabric.links_of(node.name)
+        if ports is Ports.SWITCHES or link.kind is LinkKind.ACCESS
+    )
+
+
+def _side(kind: LinkKind, upper: bool) -> str:
+    if kind is LinkKind.PEER:
+        return "peer"
+    return "down" if upper else "up"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look at a port, as ``testbed.kernel.qdisc`` takes it."""
+
+    at_ns: int
+    backlog_bytes: int
+    drops: int  # packets
+    sent_bytes: int
+    sent_packets: int
+    rate_bps: int  # of the port as it was read
+    marked: int | None  # packets, by the port's RED; None: it has none
+
+    @property
+    def backlog_ms(self) -> float:
+        """How long what waits takes to leave."""
+        return self.backlog_bytes * 8e3 / self.rate_bps
+
+
+class Series:
+    """The readings of one port, packed: there may be a hundred thousand."""
+
+    def __init__(self, port: Watched) -> None:
+        self.port = port
+        self._rows = array("Q")
+
+    def __len__(self) -> int:
+        return len(self._rows) // _ROW
+
+    def append(self, found: BucketReading) -> None:
+        """Add a reading, later than all before."""
+        sent = (found.sent_bytes, found.sent_packets)
+        marked = 0 if found.marked is None else found.marked + 1
+        self._rows.extend((found.at_ns, found.backlog_bytes, found.drops, *sent, found.rate_bps, marked))
+
+    def packed(self) -> bytes:
+        """All readings as they lie in memory: seven unsigned 64-bit numbers each, in the order of ``Reading``.
+
+        The last is one more than were marked, 0 without a RED.
+        """
+        return self._rows.tobytes()
+
+    @classmethod
+    def unpacked(cls, port: Watched, content: bytes) -> Series:
+        """The series that ``packed`` gave. ValueError when it is no whole number of readings."""
+        if len(content) % (_ROW * array("Q").itemsize):
+            raise ValueError(f"{len(content)} bytes are no whole number of readings")
+        series = cls(port)
+        series._rows.frombytes(content)
+        return series
+
+    def until(self, end_ns: int) -> Iterator[Reading]:
+        """The readings not later than ``end_ns``."""
+        for at in range(0, len(self._rows), _ROW):
+            if self._rows[at] > end_ns:
+                return
+            at_ns, backlog, drops, sent_bytes, packets, rate_bps, marked = self._rows[at : at + _ROW]
+            yield Reading(at_ns, backlog, drops, sent_bytes, packets, rate_bps, marked - 1 if marked else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """All that was read in one run."""
+
+    sampling: Sampling
+    series: Sequence[Series]
+    cpu_ns: int  # that the sampler itself took

@@ -12,11 +12,16 @@ class HpnError(Exception):
 
 
 class InputError(HpnError):
-    """A file, name or option is wrong (exit 2). ``problems`` holds every mistake found, one line each."""
+    """A file, name or option is wrong (exit 2). ``problems`` holds every mistake found, one line each.
+
+    ``about``: the keys of a section of which one has to change, the likeliest first; empty where that goes without
+    saying. A dot leads into a section of it.
+    """
 
     exit_code = 2
 
-    def __init__(self, problems: str | Sequence[str]) -> None:
+    def __init__(self, problems: str | Sequence[str], about: Sequence[str] = ()) -> None:
+        self.about = tuple(about)
         self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
         super().__init__("\n".join(self.problems))
 

@@ -6,6 +6,7 @@ Changes when a drill can say something more of its job. What a job is, is in ``t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
 from scenarios.drill.path_choice import check_choice
@@ -150,7 +151,8 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
     queue_pairs = tuple(_queue_pairs(job, laid_out, fabric))
     _check_timer(job, queue_pairs)
     if job.rehash is not None:
-        check_choice(fabric, (pair.flow for pair in queue_pairs), "rehash")
+        with _about("rehash"):
+            check_choice(fabric, (pair.flow for pair in queue_pairs), "rehash")
     return JobPlan(
         programs=laid_out.programs,
         nics=tuple(laid_out.places[program.rank].nic for program in laid_out.programs),
@@ -193,9 +195,19 @@ def _check_timer(job: Job, queue_pairs: Sequence[QueuePair]) -> None:
         fits = next(t for t in range(1, 32) if (wait := RETRY_TIMERS["ib"].make(t).wait_ns(0)) - wait // 4 >= round_ns)
         raise InputError(
             f"the retry timer waits {wait_ns / 1e6:.3g} ms at first, and at the lab's rates an acknowledgement takes"
-            f" {(round_ns + ack_delay_ns(job)) / 1e6:.3g} ms or more, so"
-            f" all would be sent again; write retry_timer: ib with ib_timeout: {fits} or more, or less path_mtu or tick"
+            f" {(round_ns + ack_delay_ns(job)) / 1e6:.3g} ms or more, so all would be sent again;"
+            f" write retry_timer: ib with ib_timeout: {fits} or more, or less path_mtu or tick",
+            ("retry_timer", "ib_timeout", "path_mtu", "tick"),
         )
+
+
+@contextmanager
+def _about(key: str) -> Iterator[None]:
+    """Say of an InputError from elsewhere which key of the job it is about."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.problems, (key,)) from error
 
 
 def ack_delay_ns(job: Job) -> int:
@@ -220,7 +232,8 @@ def _laid_out(job: Job, fabric: Fabric) -> LaidOut:
     saving = job.checkpoints
     if saving is None:
         return build(work, site)
-    storage = tuple(place_of(fabric, host) for host in saving.storage)
+    with _about("checkpoints.storage"):
+        storage = tuple(place_of(fabric, host) for host in saving.storage)
     return build(work, site, Checkpoints(saving.size_bytes, saving.every_ns, storage))
 
 
@@ -235,7 +248,8 @@ def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueueP
         if isinstance(op, Send) and op.rail is not None
     )
     granted = _granted(wanted) if job.congestion.admission(_scale(job, fabric), job.path_mtu) is not None else {}
-    check_number((len(wanted) + len(granted)) * job.queue_pairs)
+    with _about("queue_pairs"):
+        check_number((len(wanted) + len(granted)) * job.queue_pairs)
     flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count)
     for source, target, rail in wanted:
         src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)

@@ -219,10 +219,10 @@ def _congestion(mistakes: Mistakes, given: Plain, spec: FabricSpec | None) -> Ch
 
 
 def _work(mistakes: Mistakes, job: Mapping[str, Plain], base: Path) -> Work | None:
-    given = {name: job[name] for name in (*_WORKS, "trace") if name in job}
+    given = {name: job[name] for name in WORKS if name in job}
     if len(given) != 1:
         text = "says nothing that its ranks do" if not given else f"has {' and '.join(given)}"
-        mistakes.add(("job",), f"job {text}; write one of {', '.join((*_WORKS, 'trace'))}")
+        mistakes.add(("job",), f"job {text}; write one of {', '.join(WORKS)}")
         return None
     name, data = next(iter(given.items()))
     if name == "trace":
@@ -280,6 +280,8 @@ _WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
     "training": _training,
     "messages": _messages,
 }
+WORKS = (*_WORKS, "trace")
+"""Keys of a job of which it has one: what its ranks do."""
 
 
 def _trace(mistakes: Mistakes, path: Path) -> Work | None:

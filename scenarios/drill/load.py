@@ -11,7 +11,7 @@ from scenarios.drill.capture import Captures
 from scenarios.drill.checks import Parts, check_drill
 from scenarios.drill.expectations import expectations_of
 from scenarios.drill.job import Job, plan_of
-from scenarios.drill.job_section import job_of
+from scenarios.drill.job_section import WORKS, job_of
 from scenarios.drill.model import Drill, Profile, Workload
 from scenarios.drill.schema import (
     CaptureSection,
@@ -155,8 +155,14 @@ def _of_job(mistakes: Mistakes, job: Job | None, fabric: Fabric) -> tuple[FlowSp
     try:
         return () if job is None else plan_of(job, fabric).flows
     except InputError as error:
-        mistakes.add_all(("job",), error, "job: ")
+        mistakes.add_all(("job", *_key(mistakes.document, error)), error, "job: ")
         return ()
+
+
+def _key(document: Document, error: InputError) -> Where:
+    """Where in the job what does not fit is written: its own key, else the work that asks for what is not there."""
+    places = (tuple(key.split(".")) for key in (*error.about, *WORKS))
+    return next((place for place in places if ("job", *place) in document.lines), ())
 
 
 def _profile(given: Plain) -> Profile:

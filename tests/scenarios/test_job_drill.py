@@ -122,6 +122,26 @@ def test_a_job_that_does_not_fit_is_told_with_its_line_and_nothing_else(section:
     assert words in problem
 
 
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        (("messages: {pattern: cross-rail, size: 1 MB}", "gpus: 1"), 6),
+        (("messages: {pattern: incast, size: 1 MB, fan_in: 7}", "gpus: 1"), 5),
+        ((COLLECTIVE, "order: random", "hosts: 5"), 7),
+        ((COLLECTIVE, "gpus: 3"), 6),
+        ((COLLECTIVE, "hosts: 2", "segments: 9"), 7),
+        ((COLLECTIVE, "hosts: 1", "gpus: 1"), 5),
+        ((COLLECTIVE, "checkpoints: {size: 1 MB, every: 1 s, storage: [nobody]}"), 6),
+        ((COLLECTIVE, "ib_timeout: 8"), 6),
+        ((COLLECTIVE, "hosts: 4", "retry_timer: adaptive", "tick: 5 ms"), 7),
+    ],
+)
+def test_what_does_not_fit_is_told_at_the_line_of_its_key(keys: tuple[str, ...], line: int) -> None:
+    with pytest.raises(InputError) as caught:
+        _job("".join(f"\n  {key}" for key in keys))
+    assert caught.value.problems[0].startswith(f"d.yaml:{line}: job: ")
+
+
 @pytest.mark.parametrize("size", ["1 B", "4095 B", "4096 B", "4097 B", "2 GiB"])
 def test_messages_of_any_size_are_good_input(size: str) -> None:
     assert _job(f"{{messages: {{pattern: same-rail, size: {size}}}, gpus: 1}}").job is not None

@@ -49,8 +49,8 @@ def test_rounds_and_shares_are_read_and_the_defaults_are_linux_s() -> None:
         ("rehash: {suspend: 11 min}", MARKS, "d.yaml:6: job.rehash.suspend"),
         ("rehash: {round: 3}", MARKS, "d.yaml:6: unknown key 'round' in job.rehash"),
         ("rehash: {}, source_ports: link-disjoint", MARKS, "d.yaml:6: job.rehash: source_ports: link-disjoint chooses"),
-        ("rehash: {}", f"{MARKS}, aggs: 1", "d.yaml:4: job: rehash: no queue pair has more than one path"),
-        ("rehash: {}, segments: 1, hosts: 2, gpus: 1", MARKS, "d.yaml:4: job: rehash: no queue pair has more than"),
+        ("rehash: {}", f"{MARKS}, aggs: 1", "d.yaml:6: job: rehash: no queue pair has more than one path"),
+        ("rehash: {}, segments: 1, hosts: 2, gpus: 1", MARKS, "d.yaml:6: job: rehash: no queue pair has more than"),
     ],
 )
 def test_what_cannot_work_is_refused_with_its_place(section: str, topology: str, message: str) -> None:

@@ -56,7 +56,7 @@ def _same_rail(asked: Asked) -> Pairs:
 def _cross_rail(asked: Asked) -> Pairs:
     rails = asked.rails
     if len(rails) < 2:
-        raise InputError("the pattern 'cross-rail' needs two rails; raise gpus")
+        raise InputError("the pattern 'cross-rail' needs two rails; raise gpus", ("gpus", "messages.pattern"))
     shifted = [rail[1:] + rail[:1] for rail in rails[1:] + rails[:1]]
     if any(len(rail) != len(rails[0]) for rail in rails):
         raise InputError("the pattern 'cross-rail' needs equally many GPUs on each rail")
@@ -74,7 +74,8 @@ def _incast(asked: Asked) -> Pairs:
         target, *senders = rail
         wanted = len(senders) if asked.fan_in is None else asked.fan_in
         if not 1 <= wanted <= len(senders):
-            raise InputError(f"an incast of {wanted} to 1 does not fit a rail of {len(rail)} GPUs; raise hosts")
+            text = f"an incast of {wanted} to 1 does not fit a rail of {len(rail)} GPUs; raise hosts"
+            raise InputError(text, ("messages.fan_in", "hosts"))
         pairs += [(sender, target) for sender in senders[:wanted]]
     return pairs
 

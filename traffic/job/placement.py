@@ -75,7 +75,7 @@ def place(
     chosen = _spread(there, wanted, segments)
     arranged = ORDERS[order].arrange(chosen, random.Random(seed))[:wanted]
     if len(arranged) < wanted or not wanted:
-        raise InputError(f"the job asks for {wanted} hosts and the fabric has {len(arranged)} active ones")
+        raise InputError(f"the job asks for {wanted} hosts and the fabric has {len(arranged)} active ones", ("hosts",))
     number = {id(host): at for at, segment in enumerate(there) for host in segment}
     return tuple(place for host in arranged for place in _places(fabric, host, number[id(host)], rails))
 
@@ -99,7 +99,8 @@ def _spread(segments: Segments, wanted: int, over: int | None) -> Segments:
     if not shares or shares[-1] < 1 or [len(hosts) for hosts in taken] != shares:
         raise InputError(
             f"the job asks for {wanted} hosts over {over} segments; the fabric has {len(segments)} segments"
-            f" with {', '.join(str(len(segment)) for segment in segments)} active hosts"
+            f" with {', '.join(str(len(segment)) for segment in segments)} active hosts",
+            ("segments", "hosts"),
         )
     return taken
 
@@ -119,5 +120,5 @@ def _all(fabric: Fabric) -> Segments:
 def _places(fabric: Fabric, host: Node, segment: int, rails: int | None) -> list[Place]:
     nics = fabric.nics_of(host.name)
     if rails is not None and not 1 <= rails <= len(nics):
-        raise InputError(f"the job asks for {rails} GPUs on {host.name}, which has {len(nics)}, one a rail")
+        raise InputError(f"the job asks for {rails} GPUs on {host.name}, which has {len(nics)}, one a rail", ("gpus",))
     return [Place(host.name, nic.rail, nic.name, nic.ip, segment) for nic in nics[:rails]]

@@ -37,12 +37,13 @@ Index = npt.NDArray[np.intp]
 class Batch:
     """Datagrams as views into the receiver's memory: valid until its next ``receive``."""
 
-    rows: npt.NDArray[np.uint8]  # (packets, row bytes): UDP payload, then whatever was there before
+    rows: npt.NDArray[np.uint8]  # (rows, row bytes): UDP payload, then whatever was there before
     lengths: npt.NDArray[np.uint32]
     sources: npt.NDArray[np.uint8]  # (packets, 6): UDP source port, IPv4 source address, as on the wire
     received_ns: npt.NDArray[np.int64]  # CLOCK_MONOTONIC; 0 where TOS was asked for
     owners: npt.NDArray[np.intp]  # what ``receive`` was told of each packet's socket
     tos: npt.NDArray[np.uint8]  # DSCP and ECN; 0 where nobody asked for it
+    places: Index | None = None  # of the packets in ``rows``, rising; None: there are no others
 
 
 class BatchReceiver:
@@ -54,7 +55,6 @@ class BatchReceiver:
     def __init__(self, capacity: int, payload_bytes: int, *, tos: bool = False) -> None:
         stride = -(-(payload_bytes + _SHIFT) // 64) * 64
         self.capacity = capacity
-        self._payload_bytes = payload_bytes
         self._memory = np.zeros((capacity, stride), np.uint8)
         self._rows = self._memory[:, _SHIFT : _SHIFT + payload_bytes]
         self._names = np.zeros((capacity, SOCKADDR_BYTES), np.uint8)
@@ -128,11 +128,11 @@ class BatchReceiver:
         count = len(rows)
         self._written = max(self._written, int(rows[-1]) + 1)
         which = slice(count) if rows[-1] == count - 1 else rows
-        memory, names = self._memory[which], self._names[which]
+        names = self._names[which]
         told = self._headers["control_bytes"][which] == _TOS_BYTES
         tos = self._no_tos[:count] if self._tos_bytes is None else self._tos_bytes[which] * told
-        datagrams = memory[:, _SHIFT : _SHIFT + self._payload_bytes]
-        return Batch(datagrams, lengths, names[:, 2:8], self._no_stamps[:count], owners, tos)
+        places = None if isinstance(which, slice) else which
+        return Batch(self._rows, lengths, names[:, 2:8], self._no_stamps[:count], owners, tos, places)
 
     def _stamps(self, count: int) -> npt.NDArray[np.int64]:
         offset = self._clock.sample()

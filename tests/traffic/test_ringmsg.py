@@ -53,7 +53,8 @@ def _take(receiver: RingReceiver) -> list[tuple[int, bytes, int]]:
     while more:
         batch, more = receiver.receive()
         if batch is not None:
-            told = zip(batch.rows, batch.lengths.tolist(), batch.owners.tolist(), batch.tos.tolist(), strict=True)
+            rows = batch.rows[slice(len(batch.lengths)) if batch.places is None else batch.places]
+            told = zip(rows, batch.lengths.tolist(), batch.owners.tolist(), batch.tos.tolist(), strict=True)
             found += [(owner, row[:length].tobytes(), tos) for row, length, owner, tos in told]
     return found
 

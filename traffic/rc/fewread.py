@@ -52,7 +52,8 @@ class FewReader:
         replies: list[tuple[int, Packet]] = []
         foreign = damaged = 0
         sources = batch.sources.tobytes()
-        about = zip(batch.rows, batch.lengths.tolist(), batch.owners.tolist(), batch.tos.tolist(), strict=True)
+        rows = batch.rows[: len(batch.lengths)] if batch.places is None else batch.rows[batch.places]
+        about = zip(rows, batch.lengths.tolist(), batch.owners.tolist(), batch.tos.tolist(), strict=True)
         for row, (memory, length, owner, tos) in enumerate(about):
             udp_payload = memory[:length].tobytes()
             source, ip = sources[_SOURCE_BYTES * row : _SOURCE_BYTES * (row + 1)], self._ips[owner]

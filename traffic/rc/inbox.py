@@ -86,10 +86,12 @@ class Inbox:
 
     ``bytes_`` and ``messages`` (rx_write_requests) delivered so far: goodput, as nothing counts twice. ``invalid``: a
     packet made no sense where it stood (IBTA vol. 1, 9.7.4.1.2), and nothing is delivered from there on.
+    With ``whole`` memory is told of once for each message, when all of it is there, and not at each of its packets.
     """
 
-    def __init__(self, path_mtu: int, first_psn: int = 0) -> None:
+    def __init__(self, path_mtu: int, first_psn: int = 0, *, whole: bool = False) -> None:
         self._path_mtu = path_mtu
+        self._parts: list[NDArray[np.uint64]] | None = [] if whole else None  # of the message under way
         self._next = first_psn  # absolute PSN of the next packet to deliver
         self._kept: dict[int, Packets] = {}
         self._address: int | None = None  # of the message that is under way
@@ -136,7 +138,10 @@ class Inbox:
         if self._address is None:
             self._address, self._size = packets.addresses[start], 0
         size = (stop - start - 1) * self._path_mtu + last_size
-        delivery.written.append(Written(self._address + self._size, packets.words[start:stop], size))
+        if self._parts is None:
+            delivery.written.append(Written(self._address + self._size, packets.words[start:stop], size))
+        else:
+            self._parts.append(packets.words[start:stop])
         self._size += size
         self.bytes_ += size
 
@@ -144,5 +149,8 @@ class Inbox:
         """The message that is under way is there."""
         address, self._address = self._address, None
         if address is not None:
+            if self._parts is not None:
+                delivery.written.append(Written(address, np.concatenate(self._parts), self._size))
+                self._parts.clear()
             delivery.arrived.append(Arrived(tag, address, self._size))
             self.messages += 1

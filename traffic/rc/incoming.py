@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from traffic import wire
-from traffic.framing import BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from traffic.framing import BTH_BYTES, ICRC_BYTES
 from traffic.rc.arrivals import Arrivals, ArrivedRun
 from traffic.rc.fewread import FewReader
 from traffic.rc.icrc import EXTENSIONS, WriteIcrc
@@ -18,7 +18,6 @@ from traffic.rc.packets import (
     ECN_MASK,
     PAD_MASK,
     PAD_SHIFT,
-    PAYLOAD_HEAD_BYTES,
     WRITES,
     Packet,
     extension_bytes,
@@ -28,50 +27,67 @@ from traffic.rc.packets import (
 from traffic.recvmmsg import Batch
 
 I64 = npt.NDArray[np.int64]
-Which = npt.NDArray[np.intp] | slice
+Rows = npt.NDArray[np.intp]
 
+_SOURCE_BYTES = 6
 _HEAD_BYTES = 52  # no layout's head is longer; with the 4 bytes that rows are shifted by, a multiple of 8
-_HEAD = np.dtype(
-    {
-        "names": ["opcode", "flags", "qpn", "psn"],
-        "formats": ["u1", "u1", ">u4", ">u4"],
-        "offsets": [0, 1, 4, 8],
-        "itemsize": _HEAD_BYTES,
-    }
-)
+_TAIL_BYTES = EXTENSIONS[-1] + ICRC_BYTES  # what is behind the end of the payload of the shortest layout
 _RESERVED = 4  # offset of the byte that the ICRC leaves out
 _NEVER = 0xFFFFFFFF
 _FILL_WORD = np.uint64(int.from_bytes(bytes([wire.FILL] * 8), "little"))
 _BITS = 24  # of a PSN, and of a queue pair number
 _OTHER = len(EXTENSIONS)  # the layout of all that is no full-size write
-_ZERO = np.zeros(1, np.intp)
-_FEW = 5  # packets of a layout up to which one at a time is faster
-_SMALL = 14  # and of a batch
+_SMALL = 14  # packets of a batch up to which one at a time is faster
+
+
+class _Layouts:
+    """Full-size writes as one table, so that those of all layouts are checked together.
+
+    A packet is looked at as its source, its head and its tail. A byte of them is part of what the ICRC covers, or of
+    the ICRC itself, or it must be our fill, by its layout. The bytes of the ICRC are looked up too, each as itself:
+    then XOR over all is what the destination alone decides.
+    """
+
+    def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
+        icrc = WriteIcrc(path_mtu)
+        bytes_ = _SOURCE_BYTES + _HEAD_BYTES + _TAIL_BYTES
+        itself = [np.arange(256, dtype=np.uint32) << np.uint32(8 * k) for k in range(ICRC_BYTES)]
+        parts = [np.zeros(256, np.uint32), *itself]
+        self.offsets = np.zeros((_OTHER + 1, bytes_), np.uint32)
+        self.free = np.ones((_OTHER + 1, bytes_), np.bool_)  # need not be the fill
+        for layout, extension in enumerate(EXTENSIONS):
+            table = icrc.received(extension).reshape(-1, 256).copy()
+            table[_SOURCE_BYTES + _RESERVED] = 0
+            begin, tail = len(table), _SOURCE_BYTES + _HEAD_BYTES + extension
+            self.offsets[layout, :begin] = 256 * (len(parts) + np.arange(begin))
+            self.offsets[layout, tail : tail + ICRC_BYTES] = 256 * np.arange(1, ICRC_BYTES + 1)
+            self.free[layout, begin:tail] = False
+            parts += list(table)
+        self.table = np.concatenate(parts)
+        of_ips = [[icrc.of_destination(extension, ip) for ip in ips] for extension in EXTENSIONS]
+        self.destinations = np.array([*of_ips, [0] * len(ips)], np.uint32)
+        lengths = [BTH_BYTES + extension + path_mtu + ICRC_BYTES for extension in EXTENSIONS]
+        self.full_bytes = np.array([*lengths, _NEVER], np.uint32)
+        # By opcode and, in the byte above, the flags, as the two lie in memory.
+        self.of = np.full(1 << 16, _OTHER, np.uint8)
+        for flags in range(256):
+            if not flags & PAD_MASK << PAD_SHIFT:
+                for opcode in WRITES:
+                    self.of[flags << 8 | opcode] = EXTENSIONS.index(extension_bytes(opcode))
 
 
 class _Found:
-    """What is known of the rows of a batch while it is read; of a write only where it is intact."""
+    """What is known of the packets of a batch while it is read; of a write only where it is intact."""
 
-    def __init__(self, opcode: wire.U8, path_mtu: int) -> None:
-        count = len(opcode)
-        self.intact = np.zeros(count, np.bool_)  # and a write
-        self.opcode = opcode
-        self.size_bytes = np.full(count, path_mtu, np.int64)
-        self.word = np.zeros(count, np.uint64)
-        self.address = np.zeros(count, np.uint64)
-        self.immediate = np.zeros(count, np.uint32)
+    def __init__(self, seen: wire.U8, path_mtu: int) -> None:
+        self.opcode = seen[:, _SOURCE_BYTES]
+        self.numbers = _columns(seen, _SOURCE_BYTES + 4, ">u4", 2)  # QPN and PSN, each with its flags
+        self.word = _columns(seen, _SOURCE_BYTES + BTH_BYTES, "<u8", 1)[:, 0]
+        self.sizes = [path_mtu] * len(seen)
+        self.address = [0] * len(seen)
+        self.immediate = [0] * len(seen)
         self.replies: list[tuple[int, Packet]] = []
         self.foreign = 0
-
-    def packets(self, rows: npt.NDArray[np.intp]) -> Packets:
-        """The writes at ``rows``."""
-        return Packets(
-            self.opcode[rows].tobytes(),
-            self.size_bytes[rows].tolist(),
-            self.word[rows],
-            self.address[rows].tolist(),
-            self.immediate[rows].tolist(),
-        )
 
 
 class FrameReader:
@@ -86,122 +102,117 @@ class FrameReader:
         self._path_mtu = path_mtu
         self._ips = tuple(ips)
         self._few = FewReader(ips)
-        self._icrc = WriteIcrc(path_mtu)
-        self._destinations = [
-            np.array([self._icrc.of_destination(extension, ip) for ip in ips], np.uint32) for extension in EXTENSIONS
-        ]
-        self._tables = [self._icrc.received(extension) for extension in EXTENSIONS]
-        self._layout = np.full(256, _OTHER, np.uint8)
-        self._full_bytes = np.full(256, _NEVER, np.uint32)
-        for opcode in WRITES:
-            self._layout[opcode] = EXTENSIONS.index(extension_bytes(opcode))
-            self._full_bytes[opcode] = BTH_BYTES + extension_bytes(opcode) + path_mtu + ICRC_BYTES
+        self._layouts = _Layouts(path_mtu, ips)
 
     def read(self, batch: Batch) -> Arrivals:
         """Take a batch apart; its owners are indexes in ``ips``."""
         if len(batch.lengths) <= _SMALL:
             return self._few.read(batch)
-        raw = np.ascontiguousarray(batch.rows[:, :_HEAD_BYTES])
-        found = _Found(raw[:, 0], self._path_mtu)
-        for row in self._read_full(batch, raw, found):
-            self._read_one(row, batch, found)
-        damaged = len(raw) - int(np.count_nonzero(found.intact)) - len(found.replies) - found.foreign
-        return Arrivals(_runs(batch, raw.view(_HEAD)[:, 0], found), found.replies, damaged, found.foreign)
+        which = slice(len(batch.lengths)) if batch.places is None else batch.places
+        head, tail = batch.rows[which, :_HEAD_BYTES], batch.rows[which, self.row_bytes - _TAIL_BYTES :]
+        seen = np.concatenate([batch.sources, head, tail], axis=1)
+        found = _Found(seen, self._path_mtu)
+        layout = self._layouts.of[_columns(seen, _SOURCE_BYTES, "<u2", 1)[:, 0]]
+        full = batch.lengths == self._layouts.full_bytes[layout]
+        intact = full & self._are_intact(layout, seen, batch.owners) & self._solid(batch, which)
+        for row in (~full | (layout != 0)).nonzero()[0].tolist():
+            if not full[row]:
+                intact[row] = self._read_one(row, batch, found)
+            elif intact[row]:
+                self._read_ends(row, EXTENSIONS[layout[row]], seen, found)
+        damaged = len(seen) - int(np.count_nonzero(intact)) - len(found.replies) - found.foreign
+        return Arrivals(_runs(batch, intact, found), found.replies, damaged, found.foreign)
 
-    def _read_full(self, batch: Batch, raw: wire.U8, found: _Found) -> list[int]:
-        """Full-size writes of layouts that many have; the rows of all other packets."""
-        opcode = raw[:, 0]
-        full = (batch.lengths == self._full_bytes[opcode]) & (raw[:, 1] & (PAD_MASK << PAD_SHIFT) == 0)
-        layouts = np.where(full, self._layout[opcode], _OTHER)
-        counts = np.bincount(layouts, minlength=_OTHER + 1).tolist()
-        many = [layout for layout in range(_OTHER) if counts[layout] > _FEW]
-        if not many:
-            return list(range(len(raw)))
-        solid = self._solid(batch)
-        for layout in many:
-            which = slice(None) if counts[layout] == len(raw) else (layouts == layout).nonzero()[0]
-            found.intact[which] = solid[which]
-            self._read_layout(layout, which, batch, raw, found)
-        if sum(counts[layout] for layout in many) == len(raw):
-            return []
-        others = [layout not in many for layout in range(_OTHER + 1)]
-        alone: list[int] = np.array(others)[layouts].nonzero()[0].tolist()
-        return alone
+    def _are_intact(self, layout: wire.U8, seen: wire.U8, owners: Rows) -> npt.NDArray[np.bool_]:
+        """Whether the ICRC is right, and what must be fill near head and tail is."""
+        of = self._layouts
+        filled = ((seen == wire.FILL) | of.free[layout]).all(axis=1)
+        icrc = np.bitwise_xor.reduce(of.table[of.offsets[layout] + seen], axis=1)
+        right: npt.NDArray[np.bool_] = filled & (icrc == of.destinations[layout, owners])
+        return right
 
-    def _solid(self, batch: Batch) -> npt.NDArray[np.bool_]:
-        """Whether what is payload behind the head in full-size packets of every layout is the fill."""
-        words = batch.rows[:, _HEAD_BYTES : BTH_BYTES + self._path_mtu].view(np.uint64)
-        solid: npt.NDArray[np.bool_] = (words == _FILL_WORD).all(axis=1)
+    def _solid(self, batch: Batch, which: Rows | slice) -> npt.NDArray[np.bool_]:
+        """Whether what lies between head and tail is the fill."""
+        last = len(batch.lengths) if isinstance(which, slice) else int(which[-1]) + 1
+        words = batch.rows[:last, _HEAD_BYTES : BTH_BYTES + self._path_mtu].view(np.uint64)
+        solid: npt.NDArray[np.bool_] = (words == _FILL_WORD).all(axis=1)[which]
         return solid
 
-    def _read_layout(self, layout: int, which: Which, batch: Batch, raw: wire.U8, found: _Found) -> None:
-        """Full-size writes with one extension between BTH and payload; they are intact if ``found`` says so."""
-        extension = EXTENSIONS[layout]
-        begin, end = BTH_BYTES + extension, BTH_BYTES + extension + self._path_mtu
-        head = raw[which, : begin + PAYLOAD_HEAD_BYTES]
-        covered = np.concatenate([batch.sources[which], head], axis=1)
-        covered[:, 6 + _RESERVED] = 0
-        expected = wire.look_up(self._tables[layout], covered) ^ self._destinations[layout][batch.owners[which]]
-        carried = np.ascontiguousarray(batch.rows[which, end : end + ICRC_BYTES]).view("<u4")[:, 0]
-        intact = found.intact[which] & (expected == carried)
-        intact &= (raw[which, begin + PAYLOAD_HEAD_BYTES :] == wire.FILL).all(axis=1)
-        if extension:  # its payload ends that much later
-            intact &= (batch.rows[which, BTH_BYTES + self._path_mtu : end] == wire.FILL).all(axis=1)
-        found.intact[which] = intact
-        found.word[which] = _column(head, begin, "<u8")
-        if extension >= RETH_BYTES:
-            found.address[which] = _column(head, BTH_BYTES, ">u8")
-        if extension % RETH_BYTES:
-            found.immediate[which] = _column(head, begin - IMMEDIATE_BYTES, ">u4")
+    def _read_ends(self, row: int, extension: int, seen: wire.U8, found: _Found) -> None:
+        """What stands between BTH and payload of a first or last packet, and the word behind it."""
+        begin = _SOURCE_BYTES + BTH_BYTES
+        between = seen[row, begin : begin + extension + 8].tobytes()
+        found.word[row] = int.from_bytes(between[extension:], "little")
+        if extension >= 16:
+            found.address[row] = int.from_bytes(between[:8], "big")
+        if extension % 16:
+            found.immediate[row] = int.from_bytes(between[extension - 4 : extension], "big")
 
-    def _read_one(self, row: int, batch: Batch, found: _Found) -> None:
-        """A reply, a write of any size, or neither."""
-        udp_payload = batch.rows[row, : batch.lengths[row]].tobytes()
+    def _read_one(self, row: int, batch: Batch, found: _Found) -> bool:
+        """A reply, a write of any size, or neither; whether it is an intact write."""
+        place = row if batch.places is None else batch.places[row]
+        udp_payload = batch.rows[place, : batch.lengths[row]].tobytes()
         packet = parse(udp_payload, batch.sources[row].tobytes(), self._ips[batch.owners[row]])
         if packet is None:
             found.foreign += 1
         elif packet.intact and packet.opcode in WRITES:
-            found.intact[row] = True
-            found.size_bytes[row] = len(packet.payload)
+            found.sizes[row] = len(packet.payload)
             found.word[row] = read_payload(packet.payload)[0]
             found.address[row] = packet.reth.address if packet.reth else 0
             found.immediate[row] = packet.immediate or 0
+            return True
         elif packet.intact:
             found.replies.append((row, packet))
+        return False
 
 
-def _column(rows: wire.U8, at: int, kind: str) -> npt.NDArray[np.uint64]:
-    """The numbers that stand at byte ``at`` of each row."""
-    size = np.dtype(kind).itemsize
-    found: npt.NDArray[np.uint64] = np.ascontiguousarray(rows[:, at : at + size]).view(kind)[:, 0]
+def _columns(rows: wire.U8, at: int, kind: str, count: int) -> npt.NDArray[np.uint64]:
+    """``count`` numbers that stand from byte ``at`` on in each row."""
+    size = count * np.dtype(kind).itemsize
+    found: npt.NDArray[np.uint64] = np.ascontiguousarray(rows[:, at : at + size]).view(kind)
     return found
 
 
-def _runs(batch: Batch, head: npt.NDArray[np.void], found: _Found) -> list[ArrivedRun]:
+def _runs(batch: Batch, intact: npt.NDArray[np.bool_], found: _Found) -> list[ArrivedRun]:
     """The intact writes: by queue pair, then as they came, cut where PSNs are not consecutive or begin again."""
-    rows = found.intact.nonzero()[0]
+    rows = intact.nonzero()[0]
     if not len(rows):
         return []
-    number = head["psn"][rows].astype(np.int64)
-    pair = batch.owners[rows] << _BITS | head["qpn"][rows] & wire.QPN_MASK
-    if (pair[1:] < pair[:-1]).any():
-        order = np.argsort(pair, kind="stable")
-        rows, number, pair = rows[order], number[order], pair[order]
-    place = pair << _BITS + 1 | number & wire.PSN_MASK  # one bit more: the last PSN of a pair is not next to another's
+    numbers = found.numbers[rows].astype(np.int64)
+    pair = batch.owners[rows] << _BITS | numbers[:, 0] & wire.QPN_MASK
+    psn = numbers[:, 1]
+    place = pair << _BITS + 1 | psn & wire.PSN_MASK  # one bit more: the last PSN of a pair is not next to another's
     step = place[1:] - place[:-1]
-    cuts = ((step != 1) & (step != -wire.PSN_MASK)).nonzero()[0]  # the latter is from the last PSN to 0
-    starts = np.concatenate([_ZERO, cuts + 1])
-    asked = np.bitwise_or.reduceat(number, starts)
+    cut = step != 1
+    if (step < 0).any():
+        if (pair[1:] < pair[:-1]).any():
+            order = np.argsort(pair, kind="stable")
+            rows, psn, pair, place = rows[order], psn[order], pair[order], place[order]
+            step = place[1:] - place[:-1]
+        cut = (step != 1) & (step != -wire.PSN_MASK)  # the latter is from the last PSN to 0
+    stops = [at + 1 for at in cut.nonzero()[0].tolist()]
     marks = batch.tos[rows] & ECN_MASK == CE
-    marked = np.add.reduceat(marks, starts, dtype=np.int64)
-    packets, places = found.packets(rows), rows.tolist()
-    stops = [*starts[1:].tolist(), len(rows)]
-    firsts = zip(pair[starts].tolist(), number[starts].tolist(), asked.tolist(), marked.tolist(), strict=True)
-    return [
-        ArrivedRun(
-            *(of >> _BITS, of & wire.QPN_MASK, psn & wire.PSN_MASK, bool(asks & wire.ACK_REQUEST), count),
-            places[start:stop],
-            packets.part(start, stop),
+    return list(_cut(rows, psn.tolist(), pair.tolist(), [*stops, len(rows)], marks, found))
+
+
+def _cut(
+    rows: Rows, psns: list[int], pairs: list[int], stops: list[int], marks: npt.NDArray[np.bool_], found: _Found
+) -> Iterator[ArrivedRun]:
+    """Runs that end before each of ``stops``."""
+    opcodes, words, places = found.opcode[rows].tobytes(), found.word[rows], rows.tolist()
+    marked = bool(marks.any())
+    start = 0
+    for stop in stops:
+        of, these = pairs[start], places[start:stop]
+        packets = Packets(
+            opcodes[start:stop],
+            [found.sizes[row] for row in these],
+            words[start:stop],
+            [found.address[row] for row in these],
+            [found.immediate[row] for row in these],
         )
-        for start, stop, (of, psn, asks, count) in zip(starts.tolist(), stops, firsts, strict=True)
-    ]
+        asked = max(psns[start:stop]) >= wire.ACK_REQUEST
+        count = int(np.count_nonzero(marks[start:stop])) if marked else 0
+        psn = psns[start] & wire.PSN_MASK
+        yield ArrivedRun(of >> _BITS, of & wire.QPN_MASK, psn, asked, count, these, packets)
+        start = stop

@@ -45,11 +45,12 @@ class Receiver:
         notifier: Notifier | None,
         *,
         echoes: bool = False,
+        whole: bool = False,
     ) -> None:
-        """``echoes``: acknowledgements say what came marked."""
+        """``echoes``: acknowledgements say what came marked. ``whole``: messages are told of, not their packets."""
         self.pair = pair
         self.responder = Responder(transport, acks)
-        self.inbox = Inbox(transport.path_mtu)
+        self.inbox = Inbox(transport.path_mtu, whole=whole)
         self.marked = 0  # packets that came with a congestion mark
         self.notices = 0  # congestion notifications sent
         self._notifier = notifier
@@ -102,4 +103,6 @@ class Receiver:
 def receiving_end(setup: JobSetup, pair: QueuePair) -> Receiver:
     """The receiving end of a job's queue pair."""
     notifier = setup.control.notifier(setup.scale)
-    return Receiver(pair, setup.transport, setup.acks, notifier, echoes=setup.rehash is not None)
+    # Who grants goes by what has arrived; a rank by messages alone.
+    whole = setup.control.admission(setup.scale, setup.transport.path_mtu) is None
+    return Receiver(pair, setup.transport, setup.acks, notifier, echoes=setup.rehash is not None, whole=whole)

@@ -38,6 +38,21 @@ def test_messages_in_one_run_are_told_apart() -> None:
     assert (inbox.bytes_, inbox.messages) == (3 * MTU + 8, 2)
 
 
+def test_whole_messages_are_told_of_when_all_of_each_is_there() -> None:
+    inbox = Inbox(MTU, whole=True)
+    inbox.keep(0, packets((FIRST, MTU), (MIDDLE, MTU), address=4096))
+    assert inbox.deliver(2).written == []
+    inbox.keep(2, packets((LAST, 7), (ONLY_IMMEDIATE, 1), (FIRST, MTU), address=8192))
+    written = inbox.deliver(5).written
+    assert [(piece.address, piece.words.tolist(), piece.size_bytes) for piece in written] == [
+        (4096, [0, 1, 0], 2 * MTU + 7),
+        (8192, [1], 1),
+    ]
+    assert (inbox.bytes_, inbox.messages) == (3 * MTU + 8, 2)
+    inbox.keep(5, packets((LAST, 1)))
+    assert [piece.words.tolist() for piece in inbox.deliver(6).written] == [[2, 0]]
+
+
 def test_a_message_goes_on_in_the_next_run_behind_what_is_there() -> None:
     inbox = Inbox(MTU, first_psn=9)
     inbox.keep(9, packets((FIRST, MTU), (MIDDLE, MTU)))

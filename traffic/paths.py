@@ -20,7 +20,7 @@ _Direction = tuple[str, bool]
 """A link, and whether it is taken upwards: a cable carries its rate each way."""
 
 _CANDIDATES = 6
-_MOST_CANDIDATES = 64
+MOST_CANDIDATES = 64
 """Looked at to find a path that shares no link: with 16 Aggs, all but one taken, 64 ports miss it once in 60 times."""
 _SEARCH = 256
 
@@ -119,7 +119,7 @@ class _LinkDisjoint(_InTurn):
     def sport(self, flow: FlowSpec, turn: int, used: set[int]) -> int:
         crossed = self._crossed.setdefault((flow.src_nic, flow.dst_nic), Counter())
         best, inner, least = flow.sport, list[_Direction](), (_SEARCH, float("inf"))
-        for _, sport in zip(range(_MOST_CANDIDATES), self.candidates(flow, turn, used), strict=False):
+        for _, sport in zip(range(MOST_CANDIDATES), self.candidates(flow, turn, used), strict=False):
             links = self.router.links(flow.src_nic, flow.dst_nic, sport)
             between = _directions(links)[1:-1]
             cost = (sum(crossed[way] for way in between), _heaviest(between, flow, self.router, self.load))

@@ -70,9 +70,18 @@ def _job(job: Job, fabric: Fabric) -> list[str]:
         f" congestion control {job.congestion_name}, source ports {job.source_ports}",
         f"a queue pair dies after {patience_s:.3g} s without an acknowledgement (timer {job.retry_timer},"
         f" timeout {job.ib_timeout}, {job.retry_count} retries), and the job with it",
+        *_spray(job),
         *_rehash(job.rehash),
         *_restart(job.restart),
     ]
+
+
+def _spray(job: Job) -> Iterator[str]:
+    if job.spray > 1:
+        yield (
+            f"the packets of a queue pair take up to {job.spray} source ports in turn; one counts as missing when more"
+            f" than {job.reorder_packets} have overtaken it"
+        )
 
 
 def _rehash(policy: RehashPolicy | None) -> Iterator[str]:

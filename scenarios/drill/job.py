@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
-from scenarios.drill.path_choice import check_choice
+from scenarios.drill.path_choice import check_choice, check_source_ports
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Nic
 from traffic.collectives.places import CrossRail
@@ -87,6 +87,8 @@ class Job:
     port_failover: bool = False
     restart: RestartPolicy | None = None  # None: dead is dead
     rehash: RehashPolicy | None = None  # None: queue pairs stay on their paths
+    spray: int = 1  # source ports that a queue pair's packets take in turn
+    reorder_packets: int = 0  # that may overtake one before it counts as missing; with spray only
     samples: int = 0  # that an iteration trains on; 0: not said
     slower: int = 1  # a slow kernel gets a so-many-th of the rates and of the sizes
 
@@ -106,6 +108,7 @@ class Job:
             retry_count=self.retry_count,
             window_packets=self.window_packets,
             ack_every=_ACK_PACKETS,
+            reorder_packets=self.reorder_packets,
         )
 
 
@@ -133,6 +136,7 @@ def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
         "port_failover": job.port_failover,
         "source_ports": job.source_ports,
         **_told_rehash(job.rehash),
+        **({"spray_ports": job.spray, "spray_reorder": job.reorder_packets} if job.spray > 1 else {}),
         "sizes": "real" if job.real_sizes else "lab",
         "rates_slower": job.slower,
     }
@@ -153,6 +157,10 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
     if job.rehash is not None:
         with _about("rehash"):
             check_choice(fabric, (pair.flow for pair in queue_pairs), "rehash")
+    if job.spray > 1:
+        with _about("spray"):
+            check_choice(fabric, (pair.flow for pair in queue_pairs), "spray")
+            check_source_ports((pair.flow for pair in queue_pairs), job.spray)
     return JobPlan(
         programs=laid_out.programs,
         nics=tuple(laid_out.places[program.rank].nic for program in laid_out.programs),
@@ -168,6 +176,7 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
         tick_ns=job.tick_ns,
         failover=job.port_failover,
         restart=job.restart,
+        spray=job.spray,
         rehash=None if job.rehash is None else replace(job.rehash, seed=fabric.spec.seed),
         samples=job.samples,
     )

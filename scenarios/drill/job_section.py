@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from scenarios.drill.job import MAX_QUEUE_PAIRS, Job, Saving, Work
 from scenarios.drill.model import PATH_MTUS
-from scenarios.drill.path_sections import rehash_of
+from scenarios.drill.path_sections import rehash_of, spray_of
 from testbed.errors import InputError
 from testbed.fabric.marking import marker_of
 from testbed.fabric.spec import FabricSpec, Rate, Strict
@@ -58,6 +58,7 @@ class JobSection(Strict):
     port_failover: bool = _JOB.port_failover
     restart: dict[str, object] | None = None
     rehash: dict[str, object] | None = None
+    spray: dict[str, object] | None = None
     samples: int = Field(default=_JOB.samples, ge=0)
     sizes: Literal["lab", "real"] = "lab"
     hosts: int | None = Field(default=None, ge=1)
@@ -175,6 +176,10 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
         text = "job.port_failover needs another queue pair to go on with; write queue_pairs: 2 or more"
         mistakes.add(("job", "port_failover"), text)
     rehash = rehash_of(mistakes, given.get("rehash"), spec, str(given.get("source_ports", _JOB.source_ports)))
+    spray = None
+    if section is not None:
+        rehashes = section.rehash is not None
+        spray = spray_of(mistakes, given.get("spray"), section.recovery, section.window, rehashes=rehashes)
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
     if section is None or work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
@@ -204,6 +209,8 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
         port_failover=section.port_failover,
         restart=restart,
         rehash=rehash,
+        spray=spray.ports if spray is not None else _JOB.spray,
+        reorder_packets=spray.reorder_packets if spray is not None else _JOB.reorder_packets,
         samples=section.samples,
     )
 

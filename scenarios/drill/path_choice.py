@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, LinkKind, Nic
-from traffic.flow import FlowSpec
+from traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
 
 
 def check_choice(fabric: Fabric, flows: Iterable[FlowSpec], key: str) -> None:
@@ -29,3 +30,14 @@ def _tors(nic: Nic) -> frozenset[str]:
 
 def _uplinks(fabric: Fabric, tor: str) -> int:
     return sum(link.lower.node == tor and link.kind is not LinkKind.PEER for link in fabric.links_of(tor))
+
+
+def check_source_ports(flows: Iterable[FlowSpec], ports: int) -> None:
+    """InputError when the queue pairs of a NIC cannot have ``ports`` source ports each."""
+    there = SPORT_MAX - SPORT_MIN + 1
+    nic, most = max(Counter(flow.src_nic for flow in flows).items(), key=lambda each: each[1])
+    if most * ports > there:
+        raise InputError(
+            f"spray: {most} queue pairs of {nic} with {ports} source ports each need {most * ports}, and RoCEv2 has"
+            f" {there}; lower ports or queue_pairs"
+        )

@@ -1,11 +1,11 @@
-"""Reads what a drill's ``job:`` says of queue pairs that change their path as they run: ``rehash:``.
+"""Reads what a drill's ``job:`` says of queue pairs that do not keep to one path: ``rehash:`` and ``spray:``.
 
 Changes when there is another way to do so.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -14,9 +14,13 @@ from testbed.files.check import Mistakes
 from testbed.files.document import Plain
 from testbed.files.units import duration, percent
 from traffic.paths import CHOICES
+from traffic.rc.work import Recovery
 from traffic.rdma.rehash import RehashPolicy
 
 _POLICY = RehashPolicy()
+
+MOST_PORTS = 64
+"""Of a queue pair: NICs have 60 uplinks above their ToR at most."""
 
 
 class RehashSection(Strict):
@@ -28,6 +32,22 @@ class RehashSection(Strict):
     idle_rounds: int = Field(default=_POLICY.idle_rounds, ge=0, le=1000)
     share: Annotated[float, percent("1 %", "100 %")] = _POLICY.share
     suspend: Annotated[int, duration("0 ms", "10 min")] = _POLICY.suspend_ns
+
+
+class SpraySection(Strict):
+    """``spray:``, when each packet of a queue pair takes another source port."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
+    ports: int = Field(ge=2, le=MOST_PORTS, examples=["8"])
+    reorder: int | None = Field(default=None, ge=1, le=65_536)
+
+
+class Spraying(NamedTuple):
+    """Source ports of a queue pair, and packets that may overtake one before it counts as missing."""
+
+    ports: int
+    reorder_packets: int
 
 
 def rehash_of(mistakes: Mistakes, data: Plain, spec: FabricSpec | None, source_ports: str) -> RehashPolicy | None:
@@ -47,3 +67,34 @@ def rehash_of(mistakes: Mistakes, data: Plain, spec: FabricSpec | None, source_p
         text = f"source_ports: {source_ports} chooses paths again itself; take one of {others}"
         mistakes.add(where, f"job.rehash: {text}")
     return RehashPolicy(found.rounds, found.idle_rounds, found.share, found.suspend)
+
+
+def spray_of(mistakes: Mistakes, data: Plain, recovery: str, window: int, *, rehashes: bool) -> Spraying | None:
+    """What is written behind ``spray:``, for queue pairs so connected; None: nothing, or something is wrong with it.
+
+    A packet may be overtaken by one on each other path with nothing lost; and one that is lost is only told by more
+    packets than may overtake it, of which the window has one fewer than it has packets.
+    """
+    where = ("job", "spray")
+    found = None if data is None else mistakes.check(SpraySection, data, where)
+    if found is None:
+        return None
+    if recovery != Recovery.SELECTIVE_REPEAT:
+        text = f"with recovery: {recovery} all that overtakes a packet is sent again; write recovery: selective-repeat"
+        mistakes.add(where, f"job.spray: {text}")
+    if rehashes:
+        mistakes.add(where, "job.spray: a queue pair on many paths has none to leave; leave out spray or rehash")
+    least, most = found.ports, window - 2
+    if least > most:
+        text = f"a window of {window} packets is too small for {found.ports} ports; write window: {least + 2} or more"
+        mistakes.add(where, f"job.spray: {text}")
+    elif found.reorder is not None and not least <= found.reorder <= most:
+        text = f"{found.reorder} packets {_WRONG_REORDER[found.reorder > most]}; write {least} to {most}"
+        mistakes.add((*where, "reorder"), f"job.spray.reorder: {text}")
+    return Spraying(found.ports, max(least, window // 2) if found.reorder is None else found.reorder)
+
+
+_WRONG_REORDER = (
+    "are fewer than ports, and one on each path may overtake another with nothing lost",
+    "never follow a lost one, as the window has no room for them",
+)

@@ -15,6 +15,7 @@ from scenarios.drill.spares import Roster
 from scenarios.run.lab_router import LabRouter
 from scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from scenarios.run.rechoosing import Rechooser
+from scenarios.run.spraying import Sprayer, SprayPlan
 from scenarios.run.standby_on_lab import Standby
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind, now_ns
@@ -75,6 +76,11 @@ class LabJob(LabQueuePairs):
         tells = lab.fabric.spec.path_control.chosen.agent is not None  # else ToRs tell hosts nothing
         self._follows = CHOICES[source_ports].follows_ecmp and tells
         self._rechooser: Rechooser | None = None
+        self._sprayer: Sprayer | None = None
+        if plan.spray > 1:
+            self._follows = False  # the sprayer does
+            spray = SprayPlan(plan.spray, CHOICES[source_ports].keeps_links_free)
+            self._sprayer = Sprayer(lab, spray, self._sports, self.engine.spray)
 
     async def start(self) -> None:
         """Start the engine and put every queue pair under path control."""
@@ -82,6 +88,8 @@ class LabJob(LabQueuePairs):
         self._quiet = self._lab.subscribe(self._heard)
         self._tell_ports(self.flows)
         self._follow()
+        if self._sprayer is not None:
+            await self._sprayer.start(self.flows)
 
     async def take_over(self, dead: Collection[str]) -> None:
         """Refused where drills are loaded: a job takes spares when it is started again. MachineError."""
@@ -114,6 +122,8 @@ class LabJob(LabQueuePairs):
         if self._rechooser is not None:
             self._rechooser.stop()
             self._follow()
+        if self._sprayer is not None:
+            self._sprayer.replaced(self.flows)
 
     def _follow(self) -> None:
         """Choose paths anew from now on when ECMP groups change, where source ports are chosen so."""
@@ -150,9 +160,11 @@ class LabJob(LabQueuePairs):
         """Note which links each queue pair crosses now, by the true paths; asks kernels, sends nothing."""
         at_ns, ways = now_ns(), []
         for flow in self._carrying:
-            path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, self._sports[flow.id]))
-            ways.append(Way(flow.id, flow.name, path.links, path.dropped))
-            await asyncio.sleep(0)  # the control plane gets its turn
+            sports = (self._sports[flow.id],) if self._sprayer is None else self._sprayer.source_ports(flow.id)
+            for sport in sports:
+                path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, sport))
+                ways.append(Way(flow.id, flow.name, path.links, path.dropped))
+                await asyncio.sleep(0)  # the control plane gets its turn
         tiers = spreads(self._lab.fabric, ways, self._lab.link_up)
         self._placements.append(Placement(when, edges, at_ns, tuple(ways), tiers))
 
@@ -160,6 +172,8 @@ class LabJob(LabQueuePairs):
         """Stop sending, drain, and give the queue pairs up."""
         if self._rechooser is not None:
             self._rechooser.stop()
+        if self._sprayer is not None:
+            self._sprayer.stop()
         report = await self.engine.finish()
         self._quiet()
         self._given_up()
@@ -176,6 +190,8 @@ class LabJob(LabQueuePairs):
         flow, is_ack = divmod(move.connection, 2)
         if is_ack:
             self._ack_sports[flow] = move.sport
+        elif self._sprayer is not None:
+            self._sprayer.moved(self.flows[flow])
         self._tell_ports([self.flows[flow]])
 
     def _leave(self, leaves: Leaves) -> None:

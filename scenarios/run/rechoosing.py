@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from scenarios.run.gathering import Gathering
 from scenarios.run.lab_router import LabRouter
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind, now_ns
@@ -20,9 +21,6 @@ from testbed.lab.lab import Lab
 from testbed.routing.trace import Flow
 from traffic.flow import FlowSpec
 from traffic.paths import link_disjoint_anew
-
-_GATHER_S = 0.1
-"""After the first news: BGP has told all switches by then, and queue pairs that cannot be reached have moved."""
 
 
 class LivingRouter(LabRouter):
@@ -50,8 +48,7 @@ class Rechooser:
         self._first = {flow.id: flow.sport for flow in flows}
         self._last = dict(self._first)  # where each was put here, or at first
         self._tors = {node.name for node in lab.fabric.switches if node.role is Role.TOR}
-        self._changed: set[str] = set()
-        self._pending: asyncio.Task[None] | None = None
+        self._gathering = Gathering(self._go)
 
     def start(self) -> None:
         """Listen from now on."""
@@ -62,31 +59,24 @@ class Rechooser:
         """Listen no longer; what is under way is dropped."""
         self._lab.route_listeners.remove(self._changes)
         self._quiet()
-        if self._pending is not None:
-            self._pending.cancel()
+        self._gathering.stop()
 
     def _heard(self, event: Event) -> None:
         if event.kind is EventKind.LINK:
             self._changes(event.node)
 
     def _changes(self, node: str) -> None:
-        if node not in self._tors:
-            return
-        self._changed.add(node)
-        if self._pending is None or self._pending.done():
-            self._pending = asyncio.ensure_future(self._go())
+        if node in self._tors:
+            self._gathering.add(node)
 
-    async def _go(self) -> None:
-        while self._changed:
-            await asyncio.sleep(_GATHER_S)
-            tors, self._changed = self._changed, set()
-            try:
-                moved = await self._choose(tors)
-            except MachineError:  # a LAG has lost its last port: its ToR has news when that returns
-                continue
-            if moved:
-                detail: dict[str, str | int | float] = {"tors": ",".join(sorted(tors)), "queue_pairs": moved}
-                self._lab.emit(Event(now_ns(), EventKind.PATH, "", "link-disjoint", "rechosen", detail))
+    async def _go(self, tors: set[str]) -> None:
+        try:
+            moved = await self._choose(tors)
+        except MachineError:  # a LAG has lost its last port: its ToR has news when that returns
+            return
+        if moved:
+            detail: dict[str, str | int | float] = {"tors": ",".join(sorted(tors)), "queue_pairs": moved}
+            self._lab.emit(Event(now_ns(), EventKind.PATH, "", "link-disjoint", "rechosen", detail))
 
     async def _choose(self, tors: set[str]) -> int:
         """Put every queue pair of a NIC below these where it is best off; how many that moved."""

@@ -21,7 +21,7 @@ from scenarios.drill.job_section import (
 )
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Workload
-from scenarios.drill.path_sections import RehashSection
+from scenarios.drill.path_sections import RehashSection, SpraySection
 from scenarios.drill.schema import (
     CaptureSection,
     DrillFile,
@@ -140,6 +140,7 @@ def test_a_job_is_explained_and_its_example_is_one() -> None:
         CheckpointsSection,
         RestartSection,
         RehashSection,
+        SpraySection,
     )
     for model in models:
         for key in (field.alias or name for name, field in model.model_fields.items()):

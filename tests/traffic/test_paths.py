@@ -32,7 +32,7 @@ class Fabric:
         return RATE
 
 
-def flow(number: int, src: str, dst: str) -> FlowSpec:
+def flow(number: int, src: str, dst: str, sport: int = 0xC000) -> FlowSpec:
     ips = {"x": "10.0.0.1", "y": "10.0.1.1", "z": "10.0.2.1"}
     return FlowSpec(
         id=number,
@@ -41,7 +41,7 @@ def flow(number: int, src: str, dst: str) -> FlowSpec:
         dst_nic=dst,
         src_ip=ips[src],
         dst_ip=ips[dst],
-        sport=0xC000,
+        sport=sport,
         ack_sport=0xD000,
         rate_pps=1000,
         path_mtu=1024,

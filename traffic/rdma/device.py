@@ -69,9 +69,11 @@ class Device:
         self._all_at_once: RingReceiver | None = None
         if ring is not None and len(nics) <= _FEW_NICS:
             self._all_at_once = RingReceiver(ring, self._batch, list(self._receivers), self.socket_errors)
-        self._data_paths: dict[int, int] = {}  # by flow
+        self._data_paths: dict[int, list[int]] = {}  # by flow; of those opened, ``_used`` takes the first few
+        self._used: dict[int, int] = {}
+        self._turns: Counter[int] = Counter()  # by flow: packets of those that take several paths
         self._ack_paths: dict[int, int] = {}
-        self._sports: dict[tuple[int, bool], int] = {}  # by flow, of data and of acknowledgements: where they moved to
+        self._sports: dict[tuple[int, bool], tuple[int, ...]] = {}  # by flow, of data and of replies: moved to
         self._ends: dict[tuple[int, bool], tuple[str, str]] = {}  # likewise: the NICs that the path was opened for
         self._life = 0
 
@@ -79,8 +81,8 @@ class Device:
         """Get ready to send a queue pair's data."""
         f = pair.flow
         self._ends[f.id, False] = (f.src_nic, f.dst_nic)
-        envelope = Envelope(f.src_ip, f.dst_ip, f.sport, responder_qpn(f.id, self._life))
-        self._data_paths[f.id] = self._outgoing.open_path(self._fd(f.src_nic), envelope, self._ack_every)
+        self._data_paths[f.id] = []
+        self._lead(pair, (f.sport,))
 
     def open_receiver(self, pair: QueuePair) -> None:
         """Get ready to send a queue pair's acknowledgements."""
@@ -92,25 +94,41 @@ class Device:
     def move(self, pair: QueuePair, sport: int, ack: bool) -> None:
         """Send a queue pair's data, or its acknowledgements, from another source port from now on."""
         f = pair.flow
-        self._sports[f.id, ack] = sport
-        if ack:
-            envelope = Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id, self._life))
-            self._outgoing.move_path(self._ack_paths[f.id], envelope)
-        else:
+        if not ack:
+            self.spray(pair, (sport,))
+            return
+        self._sports[f.id, True] = (sport,)
+        envelope = Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id, self._life))
+        self._outgoing.move_path(self._ack_paths[f.id], envelope)
+
+    def spray(self, pair: QueuePair, sports: tuple[int, ...]) -> None:
+        """Send each data packet of a queue pair from the next of these source ports from now on."""
+        self._sports[pair.flow.id, False] = sports
+        self._lead(pair, sports)
+
+    def _lead(self, pair: QueuePair, sports: tuple[int, ...]) -> None:
+        f = pair.flow
+        opened = self._data_paths[f.id]
+        for at, sport in enumerate(sports):
             envelope = Envelope(f.src_ip, f.dst_ip, sport, responder_qpn(f.id, self._life))
-            self._outgoing.move_path(self._data_paths[f.id], envelope)
+            if at < len(opened):
+                self._outgoing.move_path(opened[at], envelope)
+            else:
+                opened.append(self._outgoing.open_path(self._fd(f.src_nic), envelope, self._ack_every))
+        self._used[f.id] = len(sports)
 
     def renew(self, senders: Iterable[QueuePair], receivers: Iterable[QueuePair], life: int) -> None:
         """Send to the queue pairs of another life of the job; from the same source ports between the same NICs."""
         self._life = life
         for pair in senders:
             if self._is_open(pair, ack=False):
-                self.move(pair, self._sports.get((pair.flow.id, False), pair.flow.sport), ack=False)
+                self._lead(pair, self._sports.get((pair.flow.id, False), (pair.flow.sport,)))
             else:
                 self.open_sender(pair)
         for pair in receivers:
             if self._is_open(pair, ack=True):
-                self.move(pair, self._sports.get((pair.flow.id, True), pair.flow.ack_sport), ack=True)
+                (sport,) = self._sports.get((pair.flow.id, True), (pair.flow.ack_sport,))
+                self.move(pair, sport, ack=True)
             else:
                 self.open_receiver(pair)
 
@@ -124,10 +142,14 @@ class Device:
 
     def data(self, sender: Sender, run: Run, now_ns: int) -> None:
         """Send a run of data packets."""
-        words, path = sender.words(run), self._data_paths[sender.pair.flow.id]
-        at = 0
+        flow, words = sender.pair.flow.id, sender.words(run)
+        paths, used = self._data_paths[flow], self._used[flow]
+        path, most, at = paths[0], run.count if used == 1 else 1, 0
         while at < run.count and self._has_room(run.count - at):
-            stop = min(run.count, at + self._outgoing.room)
+            if used > 1:
+                path = paths[self._turns[flow] % used]
+                self._turns[flow] += 1
+            stop = min(run.count, at + min(self._outgoing.room, most))
             self._outgoing.add(path, _part(run, at, stop), words[at:stop], now_ns)
             at = stop
 

@@ -36,6 +36,7 @@ from traffic.rdma.setup import (
     QueuePair,
     Restart,
     Restarted,
+    Spray,
 )
 
 _LEAD_NS = 50_000_000
@@ -62,6 +63,7 @@ class JobPlan:
     tick_ns: int
     failover: bool = False
     rehash: RehashPolicy | None = None  # when a queue pair leaves its path; None: never
+    spray: int = 1  # source ports that a queue pair's packets take in turn
     restart: RestartPolicy | None = None  # None: dead is dead
     samples: int = 0  # that an iteration trains on; 0: not said
 
@@ -155,6 +157,14 @@ class JobEngine(WorkerPool):
             told.setdefault(worker, {})[connection] = port
         for worker, of_it in told.items():
             self._workers[worker].send(Ports(of_it))
+
+    def spray(self, sports: Mapping[int, tuple[int, ...]]) -> None:
+        """Have queue pairs, by flow, send their data packets from these source ports in turn."""
+        told: dict[int, dict[int, tuple[int, ...]]] = {}
+        for flow, ports in sports.items():
+            told.setdefault(self._place[self._flows[flow].src_nic], {})[flow] = ports
+        for worker, of_it in told.items():
+            self._workers[worker].send(Spray(of_it))
 
     async def finish(self, quiet_s: float = 0.1, limit_s: float = 2.0, timeout_s: float = 30.0) -> JobReport:
         """Stop, receive until nothing has come for ``quiet_s``, write all, end the workers. MachineError on failure."""

@@ -57,6 +57,13 @@ class Ports(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class Spray(Message):
+    """The source ports that the data packets of queue pairs take in turn from now on, by flow."""
+
+    sports: Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Abort(Message):
     """A queue pair of the job has died, and with it the job: its queue pairs are gone. Answer Aborted."""
 

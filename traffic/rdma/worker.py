@@ -56,6 +56,7 @@ from traffic.rdma.setup import (
     Ports,
     Restart,
     Restarted,
+    Spray,
 )
 from traffic.recordfile import RecordFile
 from traffic.ringmsg import Sleeper
@@ -152,6 +153,9 @@ class Worker:
                 self._say(MovedAll(tuple(self._move(move) for move in moves)))
             case Ports(ports):
                 self._carrier.set_ports(ports, now_ns())
+            case Spray(sports):
+                for flow, taken in sports.items():
+                    self._device.spray(self._pairs[flow], taken)
             case Abort():
                 self._say(Aborted(self._carrier.abort(now_ns())))
             case Restart(life, part):

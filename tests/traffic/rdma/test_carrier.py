@@ -16,7 +16,7 @@ from traffic.congestion.sets import PARAMETERS
 from traffic.flow import requester_qpn
 from traffic.messages import QpError
 from traffic.qp import QpState
-from traffic.rc.work import Status
+from traffic.rc.work import Recovery, Status
 from traffic.rdma.counters import nic_counters
 
 SMALL = "gpus: 1, path_mtu: 1024, ib_timeout: 11"  # a try takes 8.4 ms
@@ -275,3 +275,24 @@ def test_queue_pairs_that_move_to_another_port_keep_their_turn_and_their_data() 
             assert carrier.busy == busy
     net.quiet()
     told_right(net, 1)
+
+
+PATHS_NS = (0, 700 * US, 200 * US, 1300 * US)
+"""How much longer each of four paths takes; a packet lasts 165 us, so up to 8 overtake another one."""
+
+
+@pytest.mark.parametrize(
+    ("recovery", "reorder", "needless"),
+    [("selective-repeat", 8, False), ("selective-repeat", 1, True), ("go-back-n", 0, True)],
+)
+def test_sprayed_packets_are_sent_once_where_as_many_may_overtake_as_do(
+    recovery: str, reorder: int, needless: bool
+) -> None:
+    """What is sent again where fewer may was never lost; all ends right in any case."""
+    job = "{collective: {kind: all-reduce, size: 400 KB}, gpus: 1, ib_timeout: 18, window: 64}"
+    plan = planned(job)
+    transport = replace(plan.transport, recovery=Recovery(recovery), reorder_packets=reorder)
+    net = Network(replace(plan, transport=transport), ((PATHS_NS[at % 4],) for at in range(10_000)))
+    net.iterations(2)
+    told_right(net, 2)
+    assert (sum(sender.report().packets_again for sender in net.senders) > 0) == needless

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from testbed.kernel.ns import NetNs
 from tests.traffic.rdma.network import planned, setups
 from traffic.messages import NicSpec
+from traffic.rc.outgoing import Outgoing
+from traffic.rc.packets import Envelope
 from traffic.rc.requester import Run
 from traffic.rc.responder import Reply
 from traffic.rdma import device
@@ -69,3 +72,41 @@ def test_replies_are_lost_too(full: Device) -> None:
     full.reply(receiver, Reply(0, nak=False))
     full.notify(receiver)
     assert full.socket_errors[NO_ROOM] == lost + 2
+
+
+def test_the_packets_of_a_sprayed_queue_pair_leave_by_its_source_ports_in_turn(
+    full: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in another life of the job; a queue pair that has moved has one."""
+    sports: dict[int, int] = {}
+    left: list[tuple[int, int, int]] = []  # source port, PSN, packets
+    move_path, open_path = Outgoing.move_path, Outgoing.open_path
+
+    def moved(outgoing: Outgoing, path: int, envelope: Envelope) -> None:
+        move_path(outgoing, path, envelope)
+        sports[path] = envelope.sport
+
+    def opened(outgoing: Outgoing, fd: int, envelope: Envelope, ack_every: int = 1) -> int:
+        path = open_path(outgoing, fd, envelope, ack_every)
+        sports[path] = envelope.sport
+        return path
+
+    def added(_: Outgoing, path: int, run: Run, words: object, sent_ns: int) -> None:
+        left.append((sports[path], run.psn, run.count))
+
+    monkeypatch.setattr(Outgoing, "move_path", moved)
+    monkeypatch.setattr(Outgoing, "open_path", opened)
+    monkeypatch.setattr(Outgoing, "add", added)
+    sender, run = _sender()
+    pair = sender.pair
+    full.spray(pair, (50_001, 50_002, 50_003))
+    full.data(sender, replace(run, count=7), 0)
+    assert left == [(50_001 + psn % 3, psn, 1) for psn in range(7)]
+    full.renew([pair], [], 1)
+    left.clear()
+    full.data(sender, replace(run, count=3), 0)
+    assert [sport for sport, *_ in left] == [50_002, 50_003, 50_001]  # where it was
+    full.move(pair, 50_009, ack=False)
+    left.clear()
+    full.data(sender, replace(run, count=7), 0)
+    assert left == [(50_009, 0, 7)]

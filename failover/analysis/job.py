@@ -177,6 +177,7 @@ class JobMetrics:
     counters: Mapping[str, Mapping[str, int]]  # by NIC, then by name of ``rdma statistic show``
     wrong: int  # blocks of results that were not what they must be, in all ranks, also where an iteration did not end
     open_ms: float  # from the end of the last iteration, or the begin of the run, to the run's end
+    exposed_ms: float = 0.0  # of ``mean_ms``: communication while nothing is computed, of the rank for which it is most
     late_pct: float = 0.0  # of the run's time, in which the worker that was held up most stood still (5 ms and more)
     placements: tuple[Placement, ...] = ()  # at the start, and where the queue pairs had settled after each edge
 

@@ -87,6 +87,7 @@ def _death(death: Death) -> str:
 
 def _lines(job: JobMetrics) -> Iterator[str]:
     mean = f", {job.mean_ms:.5g} ms each before the first edge" if job.mean_ms else ""
+    mean += f", {job.exposed_ms:.5g} of it communication that no computing hides" if job.exposed_ms else ""
     yield f"job: {job.ranks} ranks, {job.queue_pairs} queue pairs, {len(job.iterations)} iterations{mean}"
     found = job.messages
     if found.count:

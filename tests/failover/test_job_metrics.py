@@ -176,3 +176,17 @@ def test_a_job_that_the_machine_held_up_says_nothing() -> None:
         "a worker of the job stood still for 2.1 % of the time, more than 2 %: the machine held the job up",
     )
     assert replace(told(every(100, 1000)), late_pct=1.9).doubts == ()
+
+
+def test_exposed_communication_is_what_no_computing_covers() -> None:
+    """Rank 0 computes for 10 ms and sums from 5 to 20 ms; rank 1 computes on until 18; the next iteration hides all."""
+    spans = (SpanFact("iteration", "iteration", 0, 0), SpanFact("c", "compute", 0, 0), FACTS.spans[0][1])
+    rows = [
+        *((0, 0, 0, 0, 20), (0, 0, 1, 0, 10), (0, 0, 2, 5, 20), (1, 0, 0, 0, 20), (1, 0, 1, 0, 18), (1, 0, 2, 5, 20)),
+        *((0, 1, 0, 20, 40), (0, 1, 1, 20, 40), (0, 1, 2, 25, 38), (1, 1, 0, 20, 40), (1, 1, 1, 20, 40)),
+    ]
+    records = np.array([(rank, at, span, 0, a * MS, b * MS) for rank, at, span, a, b in rows], SPAN)
+    facts = replace(FACTS, spans={0: spans, 1: spans})
+    found = job_metrics(facts, records, np.zeros(0, MESSAGE), (), (0, 100 * MS), Settings())
+    assert found.exposed_ms == pytest.approx(5)
+    assert told(every(100, 4000)).exposed_ms == 0, "nothing is computed: all of it is communication"

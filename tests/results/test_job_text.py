@@ -53,6 +53,13 @@ def test_an_edge_in_which_no_iteration_was_under_way_has_none_that_was_longest()
     assert [row[-1] for row in rows] == ["-", "101"]
 
 
+def test_exposed_communication_is_told_where_something_is_computed() -> None:
+    found = replace(job(), exposed_ms=12.5)
+    said = "\n".join(as_text(part, 200) for part in job_parts(of_job(found), found))
+    assert "before the first edge, 12.5 of it communication that no computing hides" in said
+    assert "no computing hides" not in shown(200)
+
+
 def test_a_death_says_what_it_undid() -> None:
     assert "used its retries up; iterations undone, because the last checkpoint does not have them: 1;" in shown(200)
 

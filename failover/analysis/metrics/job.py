@@ -20,6 +20,7 @@ from failover.analysis.job import (
     SpanResult,
     SpanTime,
 )
+from failover.analysis.metrics.exposed import exposed_ms
 from failover.analysis.model import settled_window_ns
 from failover.analysis.settings import Settings
 from traffic.collectives.registry import KINDS
@@ -44,13 +45,14 @@ def job_metrics(
     first_ns = min((edge.inject_before_ns for edge in edges), default=end_ns)
     last_ns = max((each.end_ns for each in iterations), default=start_ns)
     cut_off = tuple(_unfinished(iterations, deaths, end_ns))
-    healthy = [each.ms for each in iterations if each.end_ns <= first_ns]
+    healthy = [each for each in iterations if each.end_ns <= first_ns]
     return JobMetrics(
         ranks=len(facts.spans),
         queue_pairs=facts.queue_pairs,
         tick_ms=facts.tick_ns / 1e6,
         iterations=iterations,
-        mean_ms=float(np.mean(healthy)) if healthy else 0.0,
+        mean_ms=float(np.mean([each.ms for each in healthy])) if healthy else 0.0,
+        exposed_ms=exposed_ms(facts, spans, healthy),
         spans=tuple(_span_results(facts, spans)),
         messages=_messages(messages[messages["completed_ns"] <= end_ns]),
         edges=tuple(_edge(edge, iterations, cut_off, deaths, (start_ns, first_ns, end_ns), settings) for edge in edges),

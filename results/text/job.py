@@ -26,7 +26,9 @@ def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType
         yield Text()
     if job.spans:
         heads = ("span", ">size B", ">ranks", ">times", ">mean ms", ">least", ">most", ">algbw", ">busbw", ">wrong")
-        yield table("collectives: the slowest rank's time; bit/s", heads, [_span(span) for span in job.spans])
+        yield table(
+            "collectives and computing: the slowest rank's time; bit/s", heads, [_span(span) for span in job.spans]
+        )
         yield Text()
     if job.placements:
         rows = [_tier(at, tier) for at in _changed(job.placements) for tier in at.tiers]

@@ -36,12 +36,12 @@ async def udp(
     common = [tool, "-p", str(port), "--forceflush"]
     sending = ["-c", server_ip, "-u", "-b", str(rate_bps), "-l", str(payload_bytes), "-t", str(seconds), "-J"]
     with tempfile.TemporaryFile() as heard, tempfile.TemporaryFile() as told:
-        listener = _spawn(server, [*common, "-s", "-1"], subprocess.PIPE)
+        listener = spawn(server, [*common, "-s", "-1"], subprocess.PIPE)
         try:
-            await _listening(listener, 5.0)
-            sender = _spawn(client, [*common, *sending], told, heard)
+            await said(listener, b"listening", 5.0, "iperf3 server")
+            sender = spawn(client, [*common, *sending], told, heard)
             try:
-                await _ended(sender, seconds + 10.0)
+                await ended(sender, seconds + 10.0, "iperf3 client")
             finally:
                 sender.kill()
                 sender.wait()
@@ -52,32 +52,34 @@ async def udp(
         return _parse(told.read(), payload_bytes)
 
 
-def _spawn(
+def spawn(
     ns: NetNs, command: list[str], stdout: int | IO[bytes], stderr: IO[bytes] | None = None
 ) -> subprocess.Popen[bytes]:
+    """Start a program in a namespace."""
     # A child is born into the namespace its parent's thread is in.
     with ns.entered():
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr or subprocess.DEVNULL)
 
 
-async def _listening(server: subprocess.Popen[bytes], timeout_s: float) -> None:
-    """Wait for the line with which the server says that it listens."""
+async def said(server: subprocess.Popen[bytes], words: bytes, timeout_s: float, who: str) -> None:
+    """Wait for the words with which a server says that it listens. MachineError when it ends, or says nothing."""
     fd = piped(server.stdout).fileno()
     os.set_blocking(fd, False)
-    said = b""
+    heard = b""
     deadline = asyncio.get_running_loop().time() + timeout_s
-    while b"listening" not in said:
-        await _readable(fd, deadline - asyncio.get_running_loop().time(), "iperf3 server")
+    while words not in heard:
+        await _readable(fd, deadline - asyncio.get_running_loop().time(), who)
         more = os.read(fd, 4096)
         if not more:
-            raise MachineError(f"iperf3 server ended: {said.decode(errors='replace').strip() or 'it said nothing'}")
-        said += more
+            raise MachineError(f"{who} ended: {heard.decode(errors='replace').strip() or 'it said nothing'}")
+        heard += more
 
 
-async def _ended(process: subprocess.Popen[bytes], timeout_s: float) -> None:
+async def ended(process: subprocess.Popen[bytes], timeout_s: float, who: str) -> None:
+    """Wait for the end of a program. MachineError when that takes longer."""
     pidfd = os.pidfd_open(process.pid)
     try:
-        await _readable(pidfd, timeout_s, "iperf3 client")
+        await _readable(pidfd, timeout_s, who)
     finally:
         os.close(pidfd)
 

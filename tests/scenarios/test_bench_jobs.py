@@ -10,18 +10,37 @@ import pytest
 from scenarios.bench import jobs
 from scenarios.drill import catalogue
 from scenarios.drill.load import load_drill
+from testbed.errors import MachineError
 from testbed.fabric.build import build
 from testbed.vm.engines import ENGINES
+from traffic import sockperf
 
 FOLDER = Path(jobs.__file__).parent
-MEASURED = {"job_pps": 6e4, "job_lost": 0.0, "iperf_pps": 6e4, "iperf_lost": 7.0}
+MEASURED = {"job_pps": 6e4, "job_lost": 0.0, "iperf3_pps": 6e4, "iperf3_lost": 7.0}
 
 
 @pytest.mark.parametrize(("job", "met"), [(157_000.0, True), (156_999.0, False)])
 def test_a_job_has_to_be_as_cheap_as_iperf3_beside_it(job: float, met: bool) -> None:
-    ours, beside = jobs.figures({**MEASURED, "job_per_cpu_s": job, "iperf_per_cpu_s": 157_000.0})
+    ours, beside = jobs.figures({**MEASURED, "job_per_cpu_s": job, "iperf3_per_cpu_s": 157_000.0})
     assert (ours.target, ours.met) == (beside.value, met)
     assert "7 lost" in beside.note
+    assert "sockperf is not installed" in ours.note
+
+
+@pytest.mark.parametrize(("job", "met"), [(170_000.0, False), (183_000.0, True)])
+def test_it_has_to_be_as_cheap_as_the_cheapest_that_is_installed(job: float, met: bool) -> None:
+    both = {"iperf3_per_cpu_s": 157_000.0, "sockperf_pps": 6e4, "sockperf_lost": 0.0, "sockperf_per_cpu_s": 183_000.0}
+    ours, _, beside = jobs.figures({**MEASURED, **both, "job_per_cpu_s": job})
+    assert (ours.target, ours.met, beside.value) == (183_000.0, met, 183_000.0)
+    assert "not installed" not in ours.note
+
+
+def test_what_sockperf_says_is_understood() -> None:
+    client = "sockperf: Total of 39978 messages sent in 2.004 sec\n\nsockperf: Summary: Message Rate is 19951 [msg/sec]"
+    server = "sockperf: Test end (interrupted by user)\nsockperf: Total 36921 messages received and handled"
+    assert sockperf.parse(client, server) == sockperf.Throughput(2.004, 39978, 36921)
+    with pytest.raises(MachineError, match="not understood"):
+        sockperf.parse(client, "sockperf: No messages were received on the server.")
 
 
 def test_the_drill_without_packets_is_otherwise_the_drill_with_them() -> None:
@@ -48,3 +67,19 @@ def test_the_ring_is_held_against_its_bound(monkeypatch: pytest.MonkeyPatch, mea
 def test_the_ring_is_that_of_the_target() -> None:
     drill = catalogue.load("link-down-allreduce")
     assert {link.rate_bps for nic in build(drill.topology).nics for link in nic.links} == {200_000_000}
+
+
+def test_what_a_packet_costs_is_shown_with_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 packets more take 20 ms of user time and 5 ms of system time more."""
+
+    class Ran:
+        def __init__(self, packets: int, user_s: float, system_s: float) -> None:
+            self.job = type("Job", (), {"packets": packets})
+            self.user_s, self.system_s, self.cpu_s = user_s, system_s, user_s + system_s
+
+    runs = iter([Ran(1024, 2.02, 3.005), Ran(24, 2.0, 3.0)])
+    monkeypatch.setattr(jobs, "_cost", lambda _engine, _drill: next(runs))
+    figure = jobs.virtual_packet(ENGINES["uml-virtual-time"])
+    assert figure.value == pytest.approx(25)
+    assert not figure.met
+    assert figure.note.startswith("user 20.0, system 5.0; 1,000 packets")

@@ -15,6 +15,8 @@ MAX_FLOWS = 1 << 20
 _FIRST_QPN = 0x12  # 0 and 1 are the management queue pairs; low numbers are what a fresh driver gives out
 _LIVES = 7
 """So many times the queue pairs of all flows fit into 24 bits."""
+MAX_RECOVERING = 1 << 19
+"""Flows that may have a connection beside them; their numbers are what is left."""
 
 
 def requester_qpn(flow: int, life: int = 0) -> int:
@@ -28,6 +30,15 @@ def requester_qpn(flow: int, life: int = 0) -> int:
 def responder_qpn(flow: int, life: int = 0) -> int:
     """The queue pair number (24 bit) at the responder's end of flow ``flow``: data goes to it. ``life`` as above."""
     return requester_qpn(flow, life) + 1
+
+
+def recovery_qpns(flow: int) -> tuple[int, int]:
+    """Requester's and responder's numbers of the unreliable connection that tells whether flow ``flow`` has a path.
+
+    They stand behind those of all lives: there are fewer, MAX_RECOVERING.
+    """
+    first = requester_qpn(0) + 2 * _LIVES * (MAX_FLOWS + _FIRST_QPN) + 2 * flow
+    return first, first + 1
 
 
 def default_sport(local_qpn: int, remote_qpn: int) -> int:

@@ -17,6 +17,7 @@ from traffic.collectives.program import Send
 from traffic.congestion.control import Parameters
 from traffic.congestion.scale import Scale
 from traffic.congestion.sets import LINE_RATE
+from traffic.flow import MAX_RECOVERING
 from traffic.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
 from traffic.job.collective import CollectiveWork
 from traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
@@ -28,6 +29,7 @@ from traffic.job.trace import TraceWork
 from traffic.job.training import Training
 from traffic.patterns import NewFlows, check_number
 from traffic.qp import AckPolicy
+from traffic.rc.port_recovery import PortRecovery
 from traffic.rc.timers import RETRY_TIMERS
 from traffic.rc.work import Recovery, Transport
 from traffic.rdma.engine import JobPlan
@@ -85,6 +87,7 @@ class Job:
     nvlink_bps: float = NVLINK_BPS
     tick_ns: int = 500_000
     port_failover: bool = False
+    port_recovery: bool = False  # queue pairs that failed over return
     restart: RestartPolicy | None = None  # None: dead is dead
     rehash: RehashPolicy | None = None  # None: queue pairs stay on their paths
     spray: int = 1  # source ports that a queue pair's packets take in turn
@@ -134,6 +137,7 @@ def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
         "queue_pair_choice": job.choice,
         "split": job.split,
         "port_failover": job.port_failover,
+        "port_recovery": job.port_recovery,
         "source_ports": job.source_ports,
         **_told_rehash(job.rehash),
         **({"spray_ports": job.spray, "spray_reorder": job.reorder_packets} if job.spray > 1 else {}),
@@ -175,6 +179,7 @@ def plan_of(job: Job, fabric: Fabric) -> JobPlan:
         split=job.split,
         tick_ns=job.tick_ns,
         failover=job.port_failover,
+        recovery=PortRecovery() if job.port_recovery else None,
         restart=job.restart,
         spray=job.spray,
         rehash=None if job.rehash is None else replace(job.rehash, seed=fabric.spec.seed),
@@ -258,7 +263,10 @@ def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueueP
     )
     granted = _granted(wanted) if job.congestion.admission(_scale(job, fabric), job.path_mtu) is not None else {}
     with _about("queue_pairs"):
-        check_number((len(wanted) + len(granted)) * job.queue_pairs)
+        many = (len(wanted) + len(granted)) * job.queue_pairs
+        check_number(many)
+        if job.port_recovery and many > MAX_RECOVERING:
+            raise InputError(f"{many} queue pairs; at most {MAX_RECOVERING} can recover: lower queue_pairs")
     flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count)
     for source, target, rail in wanted:
         src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)

@@ -56,6 +56,7 @@ class JobSection(Strict):
     trace: str | None = Field(default=None, min_length=1, max_length=4096, examples=["trace.json"])
     checkpoints: dict[str, object] | None = None
     port_failover: bool = _JOB.port_failover
+    port_recovery: bool = _JOB.port_recovery
     restart: dict[str, object] | None = None
     rehash: dict[str, object] | None = None
     spray: dict[str, object] | None = None
@@ -180,6 +181,9 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
     if section is not None:
         rehashes = section.rehash is not None
         spray = spray_of(mistakes, given.get("spray"), section.recovery, section.window, rehashes=rehashes)
+    if section is not None and section.port_recovery and not section.port_failover:
+        text = "job.port_recovery brings back what port failover has left; write port_failover: yes too"
+        mistakes.add(("job", "port_recovery"), text)
     chosen = _congestion(mistakes, given.get("congestion", _JOB.congestion_name), spec)
     if section is None or work is None or chosen is None or (saving is None and section.checkpoints is not None):
         return None
@@ -207,6 +211,7 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
         nvlink_bps=section.nvlink_rate,
         tick_ns=section.tick,
         port_failover=section.port_failover,
+        port_recovery=section.port_recovery,
         restart=restart,
         rehash=rehash,
         spray=spray.ports if spray is not None else _JOB.spray,

@@ -200,6 +200,7 @@ _WORK = "collective: {kind: all-reduce, size: 1 MB}"
     ("section", "message"),
     [
         (f"{{{_WORK}, port_failover: yes}}", "d.yaml:4: job.port_failover needs another queue pair"),
+        (f"{{{_WORK}, port_recovery: yes}}", "d.yaml:4: job.port_recovery brings back what port failover has left"),
         (f"{{{_WORK}, restart: {{after: 0 s}}}}", "d.yaml:4: job.restart.after"),
         (f"{{{_WORK}, restart: {{after: 2 s, checkpoint_every: 0}}}}", "d.yaml:4: job.restart.checkpoint_every"),
         (f"{{{_WORK}, restart: {{checkpoint_every: 2}}}}", "d.yaml:4: 'after' is missing in job.restart"),

@@ -47,12 +47,13 @@ class Opcode(IntEnum):
     WRITE_ONLY = 0x0A
     WRITE_ONLY_IMMEDIATE = 0x0B
     ACKNOWLEDGE = wire.RC_ACKNOWLEDGE
+    UC_SEND_ONLY_IMMEDIATE = 0x25
     CNP = 0x81
 
 
-WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.CNP}
+WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP}
 WITH_RETH = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMMEDIATE})
-WITH_IMMEDIATE = frozenset({Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE})
+WITH_IMMEDIATE = frozenset({Opcode.WRITE_LAST_IMMEDIATE, Opcode.WRITE_ONLY_IMMEDIATE, Opcode.UC_SEND_ONLY_IMMEDIATE})
 
 
 def extension_bytes(opcode: Opcode) -> int:
@@ -165,6 +166,11 @@ def pack_ack(to: Envelope, psn: int, syndrome: int, msn: int, *, becn: bool = Fa
 def pack_cnp(to: Envelope) -> bytes:
     """UDP payload of a congestion notification to a queue pair whose packets arrived marked: BECN and 16 zero bytes."""
     return _closed(to, _bth(Opcode.CNP, to.qpn, 0, marks=_BECN) + bytes(CNP_BYTES))
+
+
+def pack_note(to: Envelope, psn: int, immediate: int) -> bytes:
+    """UDP payload of a message of an unreliable connection that is nothing but its immediate."""
+    return _closed(to, _bth(Opcode.UC_SEND_ONLY_IMMEDIATE, to.qpn, psn) + _WORD.pack(immediate))
 
 
 def pack_ip(to: Envelope, udp_payload: bytes) -> bytes:

@@ -23,11 +23,12 @@ from traffic.rdma.egress import Outlet
 from traffic.rdma.granting import Granting
 from traffic.rdma.ranks import Ranks
 from traffic.rdma.receiver import Arriving, Receiver, receiving_end
-from traffic.rdma.sender import Part, Sender, Words, sending_end
-from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair
+from traffic.rdma.recoveries import Notes, Recoveries
+from traffic.rdma.sender import Part, Sender, Words, earlier, sending_end
+from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
 
 
-class Wire(Protocol):
+class Wire(Notes, Protocol):
     """Puts packets on the wire; each call says what they take of it, Ethernet headers included."""
 
     def data(self, sender: Sender, run: Run, now_ns: int) -> None:
@@ -47,7 +48,7 @@ class Carrier:
     """Everything of a worker but its sockets and its clock, for one life of the job.
 
     ``completed`` is told of work requests that ended well, ``timed`` of spans of a rank, ``say`` of a queue
-    pair that died, or is to take another path.
+    pair that died, came back, or is to take another path.
     """
 
     def __init__(
@@ -56,10 +57,10 @@ class Carrier:
         wire: Wire,
         completed: Callable[[Sender, Completion], None],
         timed: Callable[[int, Sequence[Timed]], None],
-        say: Callable[[QpError | FailedOver | Leaves], None],
+        say: Callable[[QpError | FailedOver | Leaves | Recovered], None],
         life: Life = FIRST_LIFE,
     ) -> None:
-        self._wire = wire
+        self._setup, self._life, self._wire = setup, life, wire
         self._completed = completed
         self._say = say
         self.senders = [sending_end(setup, pair, life) for pair in setup.senders]
@@ -67,6 +68,7 @@ class Carrier:
         self._by_qpn = {requester_qpn(sender.pair.flow.id, life.number): sender for sender in self.senders}
         self.receiver_of = {responder_qpn(each.pair.flow.id, life.number): each for each in self.receivers}
         self._connections = connections(setup, self.senders)
+        self._recoveries = Recoveries((setup.senders, setup.receivers), setup.recovery, life, wire, self._restore, say)
         self._granting = self._admits(setup)
         wanted = None if self._granting is None else self._granting.wanted
         self.ranks = Ranks(setup.programs, self._leave, timed, life.iteration, wanted)
@@ -103,6 +105,7 @@ class Carrier:
         self._by_qpn.clear()
         self.receiver_of.clear()
         self._timers.clear()
+        self._recoveries.end()
         return self.ranks.abort()
 
     @property
@@ -155,12 +158,17 @@ class Carrier:
             sender.on_cnp(now_ns)
             self._arm(sender)
 
+    def on_note(self, qpn: int, immediate: int, now_ns: int) -> bool:
+        """A note of a failed queue pair's recovery; False when it is for nobody here."""
+        return self._recoveries.on_note(qpn, immediate, now_ns)
+
     def tick(self, now_ns: int, until_ns: int) -> None:
         """Let time pass, then send what keeps the wires busy until ``until_ns``."""
         self._fire(now_ns)
         self.ranks.on_timer(now_ns)
         if self._stopped:
             return
+        self._recoveries.tick(now_ns)
         # Nobody is always the first to send in a tick: the first finds the shortest queue, and is marked the least.
         self._turns.rotate(-1)
         for outlet in self._turns:
@@ -173,9 +181,8 @@ class Carrier:
 
     def next_ns(self) -> int | None:
         """When ``tick`` is due although nothing arrives and nothing waits; None: never. May be too early."""
-        due = [self._timers[0][0]] if self._timers else []
-        rank_ns = self.ranks.deadline_ns()
-        return min([*due, *([] if rank_ns is None else [rank_ns])], default=None)
+        timer_ns = self._timers[0][0] if self._timers else None
+        return earlier(earlier(timer_ns, self.ranks.deadline_ns()), self._recoveries.next_ns())
 
     def _leave(self, number: int, rank: int, post: Post, now_ns: int) -> int:
         """Post a message of a rank to the connection it belongs to."""
@@ -247,6 +254,7 @@ class Carrier:
         connection = self._connections[key(pair)]
         if connection.usable and done[0][1].status is Status.RETRY_EXCEEDED:
             self._say(FailedOver(pair.flow.id, now_ns, len(done)))
+            self._recoveries.begin(pair, now_ns)
             for part, completion in done:
                 other = connection.take_over(part, completion.request, now_ns)
                 if other.sendable:
@@ -254,6 +262,18 @@ class Carrier:
         else:
             left = sum(completion.request.size_bytes for _, completion in done)
             self._say(QpError(pair.flow.id, now_ns, sender.requester.progress(), left))
+
+    def _restore(self, pair: QueuePair, responder: bool) -> None:
+        """A failed queue pair's end begins anew, with its number and without its past."""
+        if responder:
+            receiver = receiving_end(self._setup, pair)
+            self.receivers.append(receiver)
+            self.receiver_of[responder_qpn(pair.flow.id, self._life.number)] = receiver
+            return
+        sender, qpn = sending_end(self._setup, pair, self._life), requester_qpn(pair.flow.id, self._life.number)
+        self._connections[key(pair)].restore(self._by_qpn[qpn], sender)
+        self.senders.append(sender)
+        self._by_qpn[qpn] = sender
 
     def _fire(self, now_ns: int) -> None:
         while self._timers and self._timers[0][0] <= now_ns:

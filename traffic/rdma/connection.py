@@ -5,7 +5,7 @@ round its queue pairs, or cuts every message in equal parts over all of them (NC
 
 Port failover (NCCL_IB_RESILIENCY_PORT_FAILOVER, NCCL 2.30, off by default): the queue pairs that are left take over
 what a dead one had. NCCL asks the receiver first what has arrived; here all that was not acknowledged is posted again,
-and the receiver takes each byte once. A dead queue pair stays dead (NCCL_IB_RESILIENCY_PORT_RECOVERY is not there).
+and the receiver takes each byte once. How a dead one returns is in ``traffic.rc.port_recovery``.
 """
 
 from __future__ import annotations
@@ -63,6 +63,10 @@ class Connection:
         sender = min(self._live(), key=lambda each: each.requester.outstanding_bytes)
         sender.post(part, request.size_bytes, request.address, request.immediate, now_ns)
         return sender
+
+    def restore(self, dead: Sender, anew: Sender) -> None:
+        """A queue pair has come back: it has its old place."""
+        self.senders = tuple(anew if each is dead else each for each in self.senders)
 
     def _live(self) -> list[Sender]:
         return [sender for sender in self.senders if sender.requester.state is QpState.READY]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from testbed.kernel.ns import NetNs
-from traffic.flow import requester_qpn, responder_qpn
+from traffic.flow import recovery_qpns, requester_qpn, responder_qpn
 from traffic.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES
 from traffic.messages import NicSpec
 from traffic.rc.arrivals import Arrivals
@@ -177,6 +177,12 @@ class Device:
     def holds(self) -> bool:
         """The kernel had no room for packets; ``flush`` tries again."""
         return self._outgoing.room < _ROOM
+
+    def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
+        """Send a note of a failed queue pair's recovery by the path that it has."""
+        paths = self._data_paths if to_responder else self._ack_paths
+        if self._has_room(1):
+            self._outgoing.add_note(paths[pair.flow.id], recovery_qpns(pair.flow.id)[to_responder], immediate)
 
     def arrivals(self) -> Iterator[Arrivals]:
         """What has arrived at any NIC, batch by batch."""

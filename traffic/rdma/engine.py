@@ -20,6 +20,7 @@ from traffic.job.standby import Replaced
 from traffic.messages import Begin, Message, NicSpec, Progress, QpError
 from traffic.pool import WorkerPool
 from traffic.qp import AckPolicy
+from traffic.rc.port_recovery import PortRecovery
 from traffic.rc.work import Transport
 from traffic.rdma.rehash import RehashPolicy
 from traffic.rdma.setup import (
@@ -34,6 +35,7 @@ from traffic.rdma.setup import (
     Part,
     Ports,
     QueuePair,
+    Recovered,
     Restart,
     Restarted,
     Spray,
@@ -62,6 +64,7 @@ class JobPlan:
     split: bool
     tick_ns: int
     failover: bool = False
+    recovery: PortRecovery | None = None
     rehash: RehashPolicy | None = None  # when a queue pair leaves its path; None: never
     spray: int = 1  # source ports that a queue pair's packets take in turn
     restart: RestartPolicy | None = None  # None: dead is dead
@@ -217,6 +220,7 @@ class JobEngine(WorkerPool):
                 choice=plan.choice,
                 split=plan.split,
                 failover=plan.failover,
+                recovery=plan.recovery,
                 rehash=plan.rehash,
                 port_rate_bps={
                     nic.name: tuple(rate // plan.slower for rate in self._port_rate_bps[nic.name])
@@ -233,6 +237,11 @@ class JobEngine(WorkerPool):
             name = self._flows[message.flow].name
             detail = {"flow": message.flow, "posted_again": message.requests}
             self._sink(Event(message.at_ns, EventKind.JOB, "job", name, "failed-over", detail))
+            return
+        if isinstance(message, Recovered):
+            what = "returned" if message.again else "given-up"
+            flow = self._flows[message.flow]
+            self._sink(Event(message.at_ns, EventKind.JOB, "job", flow.name, what, {"flow": flow.id}))
             return
         if isinstance(message, Leaves):
             if self._leaves is not None:

@@ -14,6 +14,7 @@ from traffic.congestion.scale import Scale
 from traffic.flow import FlowSpec
 from traffic.messages import Assignment, Message
 from traffic.qp import AckPolicy
+from traffic.rc.port_recovery import PortRecovery
 from traffic.rc.work import Transport
 from traffic.rdma.rehash import Cause, RehashPolicy
 
@@ -43,6 +44,7 @@ class JobSetup(Assignment):
     choice: str  # key of MESSAGE_CHOICES
     split: bool  # every message in parts over all queue pairs of its connection
     failover: bool  # a connection goes on with the queue pairs that it has left
+    recovery: PortRecovery | None  # how those that failed return; None: they do not
     rehash: RehashPolicy | None  # when a queue pair leaves its path; None: never
     port_rate_bps: Mapping[str, tuple[int, ...]]  # of each NIC here: what its ports may carry of the job
     tick_ns: int
@@ -86,6 +88,15 @@ class Leaves(Message):
     flow: int
     at_ns: int
     cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered(Message):
+    """A queue pair that had failed over is there again, as new; or not ``again``: nobody tries any more."""
+
+    flow: int
+    at_ns: int
+    again: bool
 
 
 @dataclass(frozen=True, slots=True)

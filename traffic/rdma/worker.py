@@ -214,7 +214,9 @@ class Worker:
     def _reply(self, packet: Packet, now: int) -> None:
         """An acknowledgement, a NAK or a congestion notification."""
         carrier = self._carrier
-        if packet.aeth is None:
+        if packet.immediate is not None:
+            self._device.foreign += not carrier.on_note(packet.qpn, packet.immediate, now)
+        elif packet.aeth is None:
             carrier.on_cnp(packet.qpn, now)
         elif packet.aeth.syndrome == SYNDROME_ACK:
             carrier.on_ack(packet.qpn, packet.psn, now, packet.becn)

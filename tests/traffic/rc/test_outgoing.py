@@ -85,8 +85,9 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, r
             outgoing.add(path, run, _words(run), run.psn)
         outgoing.add_ack(path, 77, 0x60, 5)
         outgoing.add_cnp(path)
-        assert outgoing.send() == 47
-    marked, words, replies = 0, [], []
+        outgoing.add_note(path, 0xABCDE, 7)
+        assert outgoing.send() == 48
+    marked, words, replies, notes = 0, [], [], list[tuple[int, int]]()
     opcodes: list[int] = []
     for batch, found in far.batches():
         assert set(batch.tos.tolist()) == {DSCP | (CE if marking else ECT_0)}
@@ -96,9 +97,11 @@ def test_a_batch_arrives_intact_with_the_mark_that_a_switch_set(marking: bool, r
             words += arrived.packets.words.tolist()
             marked += arrived.marked
         replies += [packet.opcode for _, packet in found.replies]
+        notes += [(packet.qpn, packet.immediate) for _, packet in found.replies if packet.immediate is not None]
     assert opcodes == [6, *([7] * 38), 9, 0x0B, 6, 7, 9, 0x0B]
     assert words == [*(psn << 32 for psn in range(44)), 0]  # of the last message's word there are 3 bytes
-    assert replies == [Opcode.ACKNOWLEDGE, Opcode.CNP]
+    assert replies == [Opcode.ACKNOWLEDGE, Opcode.CNP, Opcode.UC_SEND_ONLY_IMMEDIATE]
+    assert notes == [(0xABCDE, 7)]
     assert marked == (45 if marking else 0)
 
 

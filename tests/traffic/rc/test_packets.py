@@ -32,6 +32,7 @@ from traffic.rc.packets import (
     pack_ack,
     pack_cnp,
     pack_ip,
+    pack_note,
     pack_payload,
     pack_write,
     parse,
@@ -125,6 +126,15 @@ def test_an_acknowledgement_is_read_back(to: Envelope, psn: int, syndrome: int, 
     assert packet.opcode is Opcode.ACKNOWLEDGE
     assert (packet.qpn, packet.psn, packet.aeth) == (to.qpn, psn % 2**24, Aeth(syndrome, msn % 2**24))
     assert packet.payload == b""
+
+
+@given(envelopes, psns, st.integers(0, 2**32 - 1))
+def test_a_note_is_read_back(to: Envelope, psn: int, immediate: int) -> None:
+    packed = pack_note(to, psn, immediate)
+    packet = _read(to, packed)
+    assert packet.intact
+    assert (packet.opcode, packet.qpn, packet.psn) == (Opcode.UC_SEND_ONLY_IMMEDIATE, to.qpn, psn % 2**24)
+    assert (packet.immediate, packet.payload, packet.aeth, packet.reth) == (immediate, b"", None, None)
 
 
 def test_a_cnp_is_read_back() -> None:

@@ -31,7 +31,7 @@ from traffic.rdma.egress import run_bytes
 from traffic.rdma.engine import JobPlan
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Sender
-from traffic.rdma.setup import FailedOver, JobSetup, Leaves
+from traffic.rdma.setup import FailedOver, JobSetup, Leaves, QueuePair, Recovered
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
 LATENCY_NS = 50 * US
@@ -71,6 +71,7 @@ def setups(plan: JobPlan, workers: int = 2) -> list[JobSetup]:
             choice=plan.choice,
             split=plan.split,
             failover=plan.failover,
+            recovery=plan.recovery,
             rehash=plan.rehash,
             port_rate_bps={nic: (RATE_BPS, RATE_BPS) for nic in {*nics} if hosts[_host(nic)] == index},
             tick_ns=TICK_NS,
@@ -126,6 +127,10 @@ class Port:
         """A congestion notification."""
         return self._reply(receiver, 0, "cnp")
 
+    def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
+        """Nothing recovers here."""
+        raise AssertionError(f"{pair.flow.name} sends notes")
+
     def _reply(self, receiver: Receiver, psn: int, kind: str, becn: bool = False) -> int:
         flow = receiver.pair.flow
         self.handed.append((self.now_ns, flow.dst_nic, REPLY_BYTES))
@@ -150,7 +155,7 @@ class Network:
         self.now_ns = S
         self.dead: set[str] = set()
         self.deaf: set[int] = set()  # flows whose requesters hear nothing
-        self.errors: list[QpError | FailedOver | Leaves] = []
+        self.errors: list[QpError | FailedOver | Leaves | Recovered] = []
         self.completed: list[tuple[int, Completion]] = []
         self.timed: dict[int, list[Timed]] = {}
         self.packets = Counter[str]()

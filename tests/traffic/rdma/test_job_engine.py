@@ -42,3 +42,29 @@ async def test_ranks_of_four_hosts_sum_what_they_have_again_and_again(tmp_path: 
     assert sum(pair.bytes_acknowledged for pair in pairs) == int(messages["bytes"].sum())
     assert all(pair.died_at_ns is None for pair in pairs)
     assert all(worker.icrc_bad == worker.foreign == 0 for worker in report.workers)
+
+
+@pytest.mark.timeout(120)
+async def test_odd_numbers_of_ranks_sum_odd_sizes(tmp_path: Path) -> None:
+    """A second is for some ten iterations; one is enough."""
+    async with running(tiny(hosts=4)) as lab:
+        for ranks, size in ((3, 1), (5, 4095), (7, 4096), (3, 4097), (7, 4097)):
+            work = CollectiveWork("all-reduce", size, pause_ns=100 * MS)
+            plan = plan_of(Job(work, hosts=ranks, gpus=1, ib_timeout=18), lab.fabric)
+            assert len(plan.programs) == ranks
+            on_lab = LabJob(lab, plan, out := tmp_path / f"{ranks}-{size}", "disjoint")
+            try:
+                await on_lab.start()
+                on_lab.engine.begin(start := now_ns() + 50 * MS)
+                await on_lab.until(start + 1000 * MS)
+                report = await on_lab.finish()
+            finally:
+                await on_lab.engine.close()
+            spans = np.concatenate([np.fromfile(path, SPAN) for path in report.span_files])
+            first = spans[(spans["span"] == 0) & (spans["iteration"] == 0)]
+            assert set(first["rank"].tolist()) == set(range(ranks)), out.name
+            assert not spans["wrong"].any()
+            messages = np.concatenate([np.fromfile(path, MESSAGE) for path in report.message_files])
+            pairs = [pair for worker in report.workers for pair in worker.queue_pairs]
+            assert sum(pair.bytes_acknowledged for pair in pairs) == int(messages["bytes"].sum())
+            assert all(worker.icrc_bad == worker.foreign == 0 for worker in report.workers)

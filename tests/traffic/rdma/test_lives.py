@@ -8,11 +8,12 @@ import pytest
 
 from scenarios.drill.job import Job
 from tests.traffic.rdma.wires import MS, Wires, setup_of
-from traffic.flow import MAX_FLOWS, requester_qpn, responder_qpn
+from traffic.flow import MAX_FLOWS, MAX_RECOVERING, recovery_qpns, requester_qpn, responder_qpn
 from traffic.job.collective import CollectiveWork
 from traffic.job.training import Training
 from traffic.messages import QpError
-from traffic.rdma.setup import FailedOver, Life
+from traffic.rc.port_recovery import PortRecovery
+from traffic.rdma.setup import FailedOver, Life, Recovered
 
 JOB = Job(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=10, retry_count=3)  # dead after 17 ms
 COMPUTES = replace(JOB, work=Training(compute_ns=20 * MS, data=4, data_bytes=200_001))
@@ -108,3 +109,97 @@ def test_queue_pairs_of_every_life_have_numbers_of_their_own() -> None:
     assert len(set(numbers)) == len(numbers)
     assert max(numbers) < 1 << 24
     assert requester_qpn(3, 7) == requester_qpn(3)
+
+
+def test_connections_beside_queue_pairs_have_numbers_that_none_of_these_has() -> None:
+    numbers = [*recovery_qpns(0), *recovery_qpns(MAX_RECOVERING - 1)]
+    assert min(numbers) > responder_qpn(MAX_FLOWS - 1, 6)
+    assert len(set(numbers)) == 4
+    assert max(numbers) < 1 << 24
+
+
+RECOVERS = replace(
+    JOB, work=CollectiveWork("all-reduce", 100_001), queue_pairs=2, port_failover=True, port_recovery=True
+)
+SOON = PortRecovery(start_delay_ns=10 * MS, ack_timeout_ns=40 * MS)
+BACK_NS = SOON.start_delay_ns + SOON.ack_timeout_ns
+"""After the second batch of alive messages."""
+
+
+def _failed_over() -> Wires:
+    """A job in which queue pair 0 has just failed over."""
+    _, setup = setup_of(RECOVERS)
+    wires = Wires(replace(setup, recovery=SOON))
+    wires.run(50 * MS)
+    wires.lost = lambda flow: flow == 0
+    while not wires.deaths:
+        wires.run(MS)
+    return wires
+
+
+def _returned(wires: Wires) -> list[Recovered]:
+    return [each for each in wires.deaths if isinstance(each, Recovered)]
+
+
+def test_a_queue_pair_that_failed_over_returns_as_new_and_carries_its_share() -> None:
+    wires = _failed_over()
+    wires.lost = lambda flow: False
+    wires.run(80 * MS)
+    (back,) = _returned(wires)
+    assert (back.flow, back.again) == (0, True)
+    (failed,) = (each for each in wires.deaths if isinstance(each, FailedOver))
+    assert back.at_ns - failed.at_ns == pytest.approx(BACK_NS, abs=4 * MS)
+    assert wires.notes == 2 * 5 + 2, "two batches, an acknowledgement, and that of it"
+    before = dict(wires.bytes_completed)
+    wires.run(60 * MS)
+    share = wires.bytes_completed[0] - before[0]
+    assert share == pytest.approx(wires.bytes_completed[1] - before[1], rel=0.3)
+    assert wires.ended() == set(range(len(wires.ended())))
+    assert not any(span.wrong for _, span in wires.spans)
+
+
+def test_a_queue_pair_that_failed_again_fails_over_again() -> None:
+    wires = _failed_over()
+    wires.lost = lambda flow: False
+    wires.run(80 * MS)
+    wires.lost = lambda flow: flow == 0
+    wires.run(40 * MS)
+    assert [type(each) for each in wires.deaths] == [FailedOver, Recovered, FailedOver]
+    wires.lost = lambda flow: False
+    wires.run(80 * MS)
+    assert len(_returned(wires)) == 2
+    assert not any(span.wrong for _, span in wires.spans)
+
+
+def test_a_port_that_stays_away_is_given_up_and_the_job_goes_on() -> None:
+    wires = _failed_over()
+    wires.run(240 * MS)
+    assert [each.again for each in _returned(wires)] == [False]
+    assert wires.notes == 5 * 5
+    wires.lost = lambda flow: False
+    before = wires.bytes_completed[0]
+    wires.run(80 * MS)
+    assert wires.bytes_completed[0] == before
+    assert not any(isinstance(each, QpError) for each in wires.deaths)
+
+
+def test_a_dead_job_asks_for_no_port() -> None:
+    wires = _failed_over()
+    wires.carrier.abort(wires.now_ns)
+    notes = wires.notes
+    wires.run(80 * MS)
+    assert wires.notes == notes
+
+
+def test_notes_of_an_earlier_life_are_strangers() -> None:
+    wires = _failed_over()
+    wires.lost = lambda flow: False
+    wires.run(100 * MS)
+    last = wires.carrier.abort(wires.now_ns)
+    old = wires.carrier
+    wires.start(Life(1, last + 1))
+    qpn = recovery_qpns(0)[1]
+    assert not any(wires.carrier.on_note(qpn, 1 << 28 | number, wires.now_ns) for number in range(8))
+    assert wires.carrier is not old
+    wires.run(50 * MS)
+    assert not any(span.wrong for _, span in wires.spans)

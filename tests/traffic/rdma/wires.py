@@ -11,7 +11,7 @@ from scenarios.drill.job import Job, plan_of
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
 from traffic.collectives.rank import Timed
-from traffic.flow import requester_qpn, responder_qpn
+from traffic.flow import recovery_qpns, requester_qpn, responder_qpn
 from traffic.messages import QpError
 from traffic.rc.inbox import Packets
 from traffic.rc.packets import Opcode
@@ -22,7 +22,7 @@ from traffic.rdma.carrier import Carrier
 from traffic.rdma.engine import JobPlan
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Sender
-from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life
+from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
 
 MS = 1_000_000
 TICK_NS = MS // 2
@@ -50,6 +50,7 @@ def setup_of(job: Job) -> tuple[JobPlan, JobSetup]:
         choice=plan.choice,
         split=plan.split,
         failover=plan.failover,
+        recovery=plan.recovery,
         rehash=plan.rehash,
         port_rate_bps=nics,
         tick_ns=TICK_NS,
@@ -64,7 +65,8 @@ class Wires:
         self.setup = setup
         self.now_ns = 0
         self.lost: Callable[[int], bool] = lambda flow: False
-        self.deaths: list[QpError | FailedOver | Leaves] = []
+        self.deaths: list[QpError | FailedOver | Leaves | Recovered] = []
+        self.notes = 0  # sent
         self.spans: list[tuple[int, Timed]] = []
         self.bytes_completed: Counter[int] = Counter()
         self.strangers = 0  # packets for queue pairs that are not there
@@ -116,6 +118,16 @@ class Wires:
     def notify(self, receiver: Receiver) -> int:
         """Nothing marks packets here."""
         raise AssertionError(f"{receiver.pair.flow.name} was marked")
+
+    def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
+        """Put a note on the wire."""
+        qpn = recovery_qpns(pair.flow.id)[to_responder]
+        self.notes += 1
+        if not self.lost(pair.flow.id):
+            self.under_way.append(lambda at_ns: self._note(qpn, immediate, at_ns))
+
+    def _note(self, qpn: int, immediate: int, at_ns: int) -> None:
+        self.strangers += not self.carrier.on_note(qpn, immediate, at_ns)
 
     def _data(self, qpn: int, arriving: Arriving, at_ns: int) -> None:
         self.strangers += not self.carrier.on_data(qpn, arriving, at_ns)

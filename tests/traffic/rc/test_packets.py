@@ -40,7 +40,7 @@ from traffic.rc.packets import (
 )
 
 TO = Envelope("10.0.0.1", "10.1.0.1", 0xC123, 0xABCDE)
-WRITES = sorted(WITH_RETH | WITH_IMMEDIATE | {Opcode.WRITE_MIDDLE, Opcode.WRITE_LAST})
+WRITES = sorted(set(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP})
 
 ips = st.integers(1, 2**32 - 1).map(lambda n: ".".join(str(n >> s & 255) for s in (24, 16, 8, 0)))
 envelopes = st.builds(Envelope, ips, ips, st.integers(1, 2**16 - 1), st.integers(0, wire.QPN_MASK), st.integers(0, 255))
@@ -208,6 +208,7 @@ def test_tshark_reads_every_kind_of_packet_and_finds_nothing_malformed(tmp_path:
         *(_write(TO, opcode, 0x1000007, b"abcde", ack_requested=opcode in WITH_IMMEDIATE) for opcode in WRITES),
         pack_ack(TO, 0xABCDEF, wire.SYNDROME_ACK, 9),
         pack_ack(TO, 0xABCDEF, wire.SYNDROME_NAK_PSN, 9),
+        pack_note(TO, 5, 0x12345678),
         pack_cnp(TO),
     ]
     file = tmp_path / "x.pcap"
@@ -231,6 +232,7 @@ def test_tshark_reads_every_kind_of_packet_and_finds_nothing_malformed(tmp_path:
         f"11;0x0abcde;7;1;3;{reth};deadbeef;;;{crcs[5]}",
         f"17;0x0abcde;11259375;0;0;;;;31;9;{crcs[6]}",
         f"17;0x0abcde;11259375;0;0;;;;96;9;{crcs[7]}",
+        f"37;0x0abcde;5;0;0;;;12345678;;;{crcs[8]}",
         "129;0x0abcde;0;0;0;;;;;;",  # 4.0 knows no CNP and shows no CRC; scapy does
     ]
     assert _tshark(file, "-Y", "_ws.malformed || _ws.expert.severity >= error") == []

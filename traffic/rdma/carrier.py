@@ -9,39 +9,21 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
-from typing import Protocol
 
 from traffic.collectives.rank import Post, Timed
 from traffic.flow import requester_qpn, responder_qpn
 from traffic.messages import QpError
 from traffic.rc.inbox import Written
-from traffic.rc.requester import Run
-from traffic.rc.responder import Reply
 from traffic.rc.work import Completion, Status
 from traffic.rdma.connection import TAG_SHIFT, Connection, connections, key
 from traffic.rdma.egress import Outlet
 from traffic.rdma.granting import Granting
+from traffic.rdma.outward import Wire
 from traffic.rdma.ranks import Ranks
 from traffic.rdma.receiver import Arriving, Receiver, receiving_end
-from traffic.rdma.recoveries import Notes, Recoveries
+from traffic.rdma.recoveries import Recoveries
 from traffic.rdma.sender import Part, Sender, Words, earlier, sending_end
 from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
-
-
-class Wire(Notes, Protocol):
-    """Puts packets on the wire; each call says what they take of it, Ethernet headers included."""
-
-    def data(self, sender: Sender, run: Run, now_ns: int) -> None:
-        """A run of data packets."""
-
-    def reply(self, receiver: Receiver, reply: Reply) -> int:
-        """An acknowledgement, or a NAK."""
-
-    def invalid(self, receiver: Receiver, psn: int) -> int:
-        """A NAK that says that a request makes no sense."""
-
-    def notify(self, receiver: Receiver) -> int:
-        """A congestion notification."""
 
 
 class Carrier:

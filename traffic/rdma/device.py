@@ -42,7 +42,7 @@ _CNP_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + 12 + CNP_BYTES + 4
 
 
 class Device:
-    """All NICs of a worker; ``traffic.rdma.carrier.Wire``. OSError when a socket cannot be had."""
+    """All NICs of a worker; ``traffic.rdma.outward.Wire``. OSError when a socket cannot be had."""
 
     def __init__(
         self,
@@ -180,9 +180,9 @@ class Device:
 
     def note(self, pair: QueuePair, immediate: int, to_responder: bool) -> None:
         """Send a note of a failed queue pair's recovery by the path that it has."""
-        paths = self._data_paths if to_responder else self._ack_paths
+        path = self._data_paths[pair.flow.id][0] if to_responder else self._ack_paths[pair.flow.id]
         if self._has_room(1):
-            self._outgoing.add_note(paths[pair.flow.id], recovery_qpns(pair.flow.id)[to_responder], immediate)
+            self._outgoing.add_note(path, recovery_qpns(pair.flow.id)[to_responder], immediate)
 
     def arrivals(self) -> Iterator[Arrivals]:
         """What has arrived at any NIC, batch by batch."""

@@ -98,7 +98,7 @@ class _UnderWay:
 
 @dataclass
 class Port:
-    """``carrier.Wire`` of one worker."""
+    """``outward.Wire`` of one worker."""
 
     net: Network
     handed: list[tuple[int, str, int]] = field(default_factory=list)  # when, NIC and bytes of what was handed over

@@ -133,6 +133,7 @@ class MessageTimes:
     p50_ms: float
     p99_ms: float
     most_ms: float
+    apart: float = 0.0  # bytes of the queue pair that is farthest from the mean of those that completed any, over it
 
 
 @dataclass(frozen=True, slots=True)

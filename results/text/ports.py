@@ -11,7 +11,7 @@ from failover.analysis.ports import PortMetrics, PortResult
 from results.text.tables import table
 
 _COLUMNS = ("ports", ">count", ">load", ">most", ">queue", ">p99", ">worst", ">bytes", "of port", ">marked", ">dropped")
-_COURSE = ("port", ">marked", ">of sent", ">dropped", ">from", ">to", "most at once")
+_COURSE = ("port", ">marked", ">of all", ">dropped", ">from", ">to", "most at once")
 _MOST = 8  # ports; the others are in ports.json
 
 
@@ -65,7 +65,7 @@ def _when(port: PortResult, start_ns: int) -> Sequence[str]:
     return (
         port.port,
         "-" if port.marked is None else f"{port.marked:,}",
-        "-" if not port.marked else f"{port.marked / max(port.sent_packets, 1):.1%}",
+        "-" if not port.marked else f"{port.marked / max(port.sent_packets + port.drops, 1):.1%}",
         f"{port.drops:,}",
         f"{(first.begin_ns - start_ns) / 1e9:.1f}",
         f"{(last.begin_ns - start_ns) / 1e9 + 0.1:.1f}",

@@ -153,6 +153,22 @@ def _retransmitted(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics)
     return Figure(job.packets_again, f"of {job.packets} packets")
 
 
+def _shares_apart(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """How far the queue pair farthest from the mean is from it, % of it, by the messages that it completed."""
+    if not job.messages.count:
+        return Figure(None, "no message was completed")
+    return Figure(100 * job.messages.apart, f"{job.messages.count} messages over {job.queue_pairs} queue pairs")
+
+
+def _cnps_lost(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """Congestion notifications that were sent and not handled, % of those sent."""
+    sent = sum(of.get("np_cnp_sent", 0) for of in job.counters.values())
+    handled = sum(of.get("rp_cnp_handled", 0) for of in job.counters.values())
+    if not sent:
+        return Figure(None, "no congestion notification was sent")
+    return Figure(100 * (sent - handled) / sent, f"{sent} sent, {handled} handled")
+
+
 def _placements(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> list[Placement]:
     """Those that settled after the edges chosen; without any, that of the healthy job: the last before an edge."""
     if _whole_run(expectation):
@@ -264,6 +280,23 @@ METRICS = (
     ),
     _metric(
         "packets_retransmitted", Unit.COUNT, Takes.NOTHING, Slowed.PER_PACKET, "packets sent again", _retransmitted
+    ),
+    _metric(
+        "shares_apart",
+        Unit.SHARE,
+        Takes.NOTHING,
+        Slowed.NOT,
+        "how far the queue pair with the most or the fewest bytes of completed messages is from the mean of all that"
+        " completed any",
+        _shares_apart,
+    ),
+    _metric(
+        "cnps_lost",
+        Unit.SHARE,
+        Takes.NOTHING,
+        Slowed.NOT,
+        "congestion notifications that were sent and not handled, of those sent",
+        _cnps_lost,
     ),
     _metric(
         "link_imbalance",

@@ -65,6 +65,8 @@ def _offer(net: Net, packets: int, tos: int) -> None:
 def _marked_and_dropped(link: Netlink) -> tuple[int, int]:
     queues = link.queues()
     (bucket,) = (bucket for bucket in queues.buckets if bucket.ifindex == A_IF)
+    (sampled,) = link.buckets({A_IF})
+    assert sampled.marked == queues.marked[A_IF]
     return queues.marked[A_IF], bucket.drops
 
 

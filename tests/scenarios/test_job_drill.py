@@ -6,9 +6,12 @@ import re
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from failover.analysis.job import Death, Iteration, JobMetrics, MessageTimes
+from failover.analysis.job import Death, Iteration, JobFacts, JobMetrics, MessageTimes, SpanFact
+from failover.analysis.metrics.job import job_metrics
+from failover.analysis.settings import Settings
 from scenarios.drill.job import Job, told
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Drill
@@ -27,6 +30,7 @@ from traffic.congestion.sets import PARAMETERS
 from traffic.job.collective import CollectiveWork
 from traffic.job.restart import RestartPolicy
 from traffic.job.standby import Replaced
+from traffic.rdma.records import MESSAGE, SPAN
 
 MS = 10**6
 HEAD = "drill: d\nsummary: s\ntopology: tiny\n"
@@ -191,6 +195,28 @@ def test_an_iteration_that_never_ends_is_the_longest_of_the_run() -> None:
     assert _figure("iteration_time", _measured(50.0)).value == 100
     stuck = _figure("iteration_time", _measured(2000.0))
     assert (stuck.value, stuck.open_ended) == (2000, True)
+
+
+def _figured(key: str, job: JobMetrics) -> Figure:
+    drill = _job("{collective: {kind: all-reduce, size: 1 MB}}", f"{key}: {{below: 30 %}}")
+    metric = next(each for each in METRICS if each.key == key)
+    return metric.measure(drill.expectations[0], Evidence(replace(metrics((), ()), job=job), RunFacts()))
+
+
+def test_what_is_sent_of_notifications_and_not_handled_is_lost() -> None:
+    counters = {"a": {"np_cnp_sent": 40, "rp_cnp_handled": 3}, "b": {"rp_cnp_handled": 35}}
+    assert _figured("cnps_lost", replace(_measured(0), counters=counters)).value == pytest.approx(5)
+    assert _figured("cnps_lost", _measured(0)).value is None
+
+
+def test_shares_are_as_far_apart_as_the_one_that_is_farthest_from_the_mean() -> None:
+    """Queue pairs 4, 9 and 11 have 3, 1 and 2 KB done."""
+    done = np.zeros(6, MESSAGE)
+    done["flow"], done["bytes"] = [4, 9, 4, 11, 4, 11], 1000
+    facts = JobFacts({0: (SpanFact("i", "iteration", 0, 1),)}, 2, 1, 4, 0, {})
+    found = job_metrics(facts, np.zeros(0, SPAN), done, (), (0, 1), Settings())
+    assert found.messages.apart == pytest.approx(0.5)
+    assert _figured("shares_apart", found).value == pytest.approx(50)
 
 
 _WORK = "collective: {kind: all-reduce, size: 1 MB}"

@@ -163,7 +163,11 @@ def _messages(messages: Records, end_ns: int) -> MessageTimes:
         return MessageTimes(0, 0, 0.0, 0.0, 0.0)
     ms = (messages["completed_ns"][there] - messages["posted_ns"][there]) / 1e6
     p50, p99 = np.percentile(ms, (50, 99))
-    return MessageTimes(len(ms), int(messages["bytes"][there].sum()), float(p50), float(p99), float(ms.max()))
+    sizes = messages["bytes"][there]
+    _, where = np.unique(messages["flow"][there], return_inverse=True)
+    shares = np.bincount(where, sizes.astype(np.float64))
+    apart = float(np.abs(shares / shares.mean() - 1).max())
+    return MessageTimes(len(ms), int(sizes.sum()), float(p50), float(p99), float(ms.max()), apart)
 
 
 def _edge(

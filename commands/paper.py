@@ -21,7 +21,7 @@ from testbed.vm.engines import ENGINES
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders and tables.")
 @json_option
 def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None, as_json: bool) -> int:
-    """Hold the HPN paper's claims, or just CLAIMS, against runs made now (all of them: some 10 to 15 minutes).
+    """Hold the HPN paper's claims, or just CLAIMS, against runs made now (all of them: some 25 minutes).
 
     Each is also held against networks without what it is about, where it must not hold. Exit code 1: a claim differs
     and nobody knew, holds without its feature too, or a drill failed; 4: one could not be judged; else 0.

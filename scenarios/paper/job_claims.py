@@ -73,7 +73,7 @@ JOB_CLAIMS = (
         "two planes speed traffic between segments up",
         "up to +71.6 %",
         f"8 GPUs, {_DRAWS}; a ring waits for its slowest hop: 6 or 8 of 8 queue pairs by one port are 1.5 or 2 times,"
-        " and DCQCN keeps such a port 81 to 86 % busy; tens of queue pairs, as the paper has, spread more evenly",
+        " and DCQCN keeps such a port some 80 % busy; tens of queue pairs, as the paper has, spread more evenly",
         _PLANES.runs,
         Faster(_PLANES, 0.716, "AllReduce"),
         without=(

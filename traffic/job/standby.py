@@ -40,7 +40,7 @@ def questions(nics: Sequence[Nic]) -> tuple[Question, ...]:
         there = [nic for nic in nics if nic.rail == rail]
         for at, nic in enumerate(there):
             around = (*there[at + 1 :], *there[:at])
-            found += [Question(asker, nic) for asker in around[:ASKERS] if asker.host != nic.host]
+            found += [Question(asker, nic) for asker in around[:ASKERS]]
     return tuple(found)
 
 

@@ -43,6 +43,12 @@ def test_one_answer_is_enough() -> None:
     assert cut_off(asked, only) == ()
 
 
+def test_who_hears_an_answer_has_not_answered() -> None:
+    asked = questions([nic for nic in FABRIC.nics if nic.rail == 0])
+    heard = next(each for each in asked if each.asked.host == "p0.s0.h0")
+    assert set(cut_off(asked, {heard})) == {host.name for host in FABRIC.hosts} - {"p0.s0.h0"}
+
+
 def test_nics_ask_those_of_other_hosts_on_their_rail() -> None:
     large = _fabric(hosts=7, spare_hosts=1)
     asked = questions(large.nics)

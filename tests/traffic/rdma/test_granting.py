@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traffic.rdma.network import MS, Network, planned
+from tests.traffic.rdma.network import MS, Network, planned, setups
 from tests.traffic.rdma.test_carrier import FATES
+from traffic.rc.inbox import Packets
+from traffic.rc.packets import Opcode
 from traffic.rc.work import Status
 from traffic.rdma.engine import JobPlan
 from traffic.rdma.granting import GRANT_BYTES
+from traffic.rdma.receiver import Arriving, receiving_end
 from traffic.rdma.setup import FailedOver
 
 SLICE, LIMIT = 4096, 12 * 1024
@@ -54,6 +58,16 @@ def test_whatever_is_lost_copied_or_late_every_message_gets_its_grants(
     net.iterations(2)
     told_right(net, 2)
     assert net.errors == []
+
+
+@pytest.mark.parametrize("granting", [False, True])
+def test_packets_are_told_of_as_they_come_only_where_grants_go_by_them(granting: bool) -> None:
+    work = collective("broadcast")
+    plan = granted(work) if granting else planned(f"{{{work}, gpus: 1, path_mtu: 1024}}")
+    setup = next(setup for setup in setups(plan) if setup.receivers)
+    receiver = receiving_end(setup, setup.receivers[0])
+    first = Packets(bytes([Opcode.WRITE_FIRST]), [1024], np.zeros(1, np.uint64), [0], [0])
+    assert len(receiver.on_run(Arriving(0, first, False, 0), 0).written) == granting
 
 
 @pytest.mark.parametrize("limits", [ONE, f"{{use: nccl-4mb, limit: {LIMIT} B, slice: {SLICE} B}}"])

@@ -19,6 +19,7 @@ from traffic.congestion.scale import Scale
 from traffic.congestion.sets import LINE_RATE
 from traffic.flow import MAX_RECOVERING
 from traffic.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
+from traffic.job.chakra.work import ChakraWork
 from traffic.job.collective import CollectiveWork
 from traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
 from traffic.job.job import Job as LaidOut
@@ -44,7 +45,7 @@ _ACK_PACKETS = 16
 _ACK_DELAY_NS = 2_000_000
 
 
-Work = CollectiveWork | Training | MessageWork | TraceWork
+Work = CollectiveWork | Training | MessageWork | TraceWork | ChakraWork
 
 
 @dataclass(frozen=True, slots=True)

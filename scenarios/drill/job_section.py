@@ -11,12 +11,12 @@ from pydantic import ConfigDict, Field
 from scenarios.drill.job import MAX_QUEUE_PAIRS, Job, Saving, Work
 from scenarios.drill.model import PATH_MTUS
 from scenarios.drill.path_sections import rehash_of, spray_of
-from testbed.errors import InputError
+from scenarios.drill.trace_files import trace_of
 from testbed.fabric.marking import marker_of
 from testbed.fabric.spec import FabricSpec, Rate, Strict
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Plain, Where, shorten
-from testbed.files.units import Duration, duration, format_duration, format_size, size
+from testbed.files.units import Duration, duration, format_duration, size
 from testbed.files.words import OneOf
 from traffic.collectives.registry import COLLECTIVES, KINDS
 from traffic.congestion.written import Chosen, written
@@ -24,7 +24,6 @@ from traffic.job.collective import GROUPINGS, CollectiveWork
 from traffic.job.messages import MESSAGE_PATTERNS, MessageWork
 from traffic.job.placement import ORDERS
 from traffic.job.restart import RestartPolicy
-from traffic.job.tracefile import read_trace
 from traffic.job.training import Straggler, Training
 from traffic.paths import CHOICES
 from traffic.rc.timers import RETRY_TIMERS
@@ -36,7 +35,6 @@ _MESSAGES = MessageWork("", 1)
 _TRAINING = Training(1)
 _JOB = Job(_COLLECTIVE)
 
-MOST_TRACE_BYTES = 8 << 20
 FINDING_NS = 1_000_000_000
 """Spares: asking all hosts takes half of it, starting elsewhere the rest at most."""
 
@@ -238,7 +236,7 @@ def _work(mistakes: Mistakes, job: Mapping[str, Plain], base: Path) -> Work | No
         return None
     name, data = next(iter(given.items()))
     if name == "trace":
-        return _trace(mistakes, base / str(data))
+        return trace_of(mistakes, base / str(data))
     return _WORKS[name](mistakes, ("job", name), data)
 
 
@@ -294,21 +292,6 @@ _WORKS: Mapping[str, Callable[[Mistakes, Where, Plain], Work | None]] = {
 }
 WORKS = (*_WORKS, "trace")
 """Keys of a job of which it has one: what its ranks do."""
-
-
-def _trace(mistakes: Mistakes, path: Path) -> Work | None:
-    where = ("job", "trace")
-    try:
-        if path.stat().st_size > MOST_TRACE_BYTES:
-            mistakes.add(where, f"{path} is longer than {format_size(MOST_TRACE_BYTES)}; cut it to a few iterations")
-            return None
-        return read_trace(path.read_text(), path.name)
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        mistakes.add(where, f"cannot read {path}: {why}; name a file beside the drill")
-    except InputError as error:
-        mistakes.add_all(where, error, "job.trace: ")
-    return None
 
 
 def _is_algorithm(mistakes: Mistakes, where: Where, kind: str, algorithm: str | None) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.drill import job_section
+from scenarios.drill import trace_files
 from scenarios.drill.job import plan_of
 from scenarios.drill.load import load_drill
 from testbed.errors import InputError
@@ -57,6 +57,78 @@ def test_a_trace_that_cannot_be_replayed_is_told_with_the_line_that_names_it(
 
 
 def test_a_trace_beyond_all_measure_is_not_read(drill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_section, "MOST_TRACE_BYTES", 100)
+    monkeypatch.setattr(trace_files, "MOST_TRACE_BYTES", 100)
     with pytest.raises(InputError, match="is longer than 100 B; cut it to a few iterations"):
         load_drill(drill)
+
+
+@pytest.fixture
+def chakra(drill: Path) -> Path:
+    return drill.with_name("chakra.yaml")
+
+
+def test_the_example_of_chakra_replays_what_each_file_has_for_its_rank(chakra: Path) -> None:
+    loaded = load_drill(chakra)
+    assert loaded.job is not None
+    plan = plan_of(loaded.job, build(loaded.topology))
+    sent = 0
+    for rank, program in enumerate(plan.programs):
+        first = ["compute", "arrival"] if rank % 2 else ["compute", "message"]
+        kinds = [span.kind for span in program.spans][1:]
+        assert sorted(kinds[:2]) == sorted(first)
+        assert kinds[2:] == ["compute", "all-reduce", "all-gather"]
+        sent += sum(op.piece.size_bytes for op in program.ops if isinstance(op, Send))
+    assert sent == 2 * 250_000 + 2 * (4 - 1) * 1_000_000 + (4 - 1) * 4 * 62_500
+
+
+def test_a_chakra_trace_of_another_name_is_that_of_all_ranks(chakra: Path) -> None:
+    attr = '[{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "int64Val": "9"}]'
+    all_reduce = f'{{"id": "1", "type": "COMM_COLL_NODE", "attr": {attr}}}'
+    chakra.with_name("all.json").write_text("{}\n" + all_reduce)
+    chakra.write_text(chakra.read_text().replace("chakra.0.json", "all.json"))
+    loaded = load_drill(chakra)
+    assert loaded.job is not None
+    assert len(plan_of(loaded.job, build(loaded.topology)).programs) == 4
+
+
+@pytest.mark.parametrize(
+    ("rank", "content", "told"),
+    [
+        (2, None, r"chakra.2.json is missing, and there is chakra.3.json; a trace has a file for each rank"),
+        (3, None, r"a trace of 3 ranks \(chakra.0.json to chakra.2.json\) is for as many GPUs; the job has 4"),
+        (0, None, r"No such file or directory; name a file beside the drill"),
+        (4, b"{}", r"chakra.4.json: the trace has no node"),
+        (1, b"\xff", r"it is no text"),
+        (1, b"[]", r"chakra.1.json: a Chakra trace is JSON objects"),
+        (1, b'{}{"id": "1"}', r"chakra.1.json: 0 collectives of ranks 0, 1, 2, 3, and chakra.0.json has 2"),
+    ],
+)
+def test_a_chakra_trace_that_cannot_be_replayed_is_told_with_the_line_that_names_it(
+    chakra: Path, rank: int, content: bytes | None, told: str
+) -> None:
+    trace = chakra.with_name(f"chakra.{rank}.json")
+    trace.unlink() if content is None else trace.write_bytes(content)
+    with pytest.raises(InputError, match=told) as error:
+        load_drill(chakra)
+    line = next(at for at, text in enumerate(chakra.read_text().splitlines(), 1) if "trace:" in text)
+    assert all(f"chakra.yaml:{line}: " in problem for problem in error.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("chakra.1.json", "chakra.1.json is of rank 1 alone; name chakra.0.json"),
+        (".", "it is no regular file"),
+        ('"a\\0b"', "no file has such a name"),
+    ],
+)
+def test_what_is_no_file_of_the_first_rank_is_refused(chakra: Path, named: str, told: str) -> None:
+    chakra.write_text(chakra.read_text().replace("chakra.0.json\n  gpus", f"{named}\n  gpus"))
+    with pytest.raises(InputError, match=told):
+        load_drill(chakra)
+
+
+def test_the_files_of_all_ranks_together_have_a_measure(chakra: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_files, "MOST_TRACE_BYTES", 3000)
+    with pytest.raises(InputError, match=r"chakra.2.json, with those .* before it, is longer than 3 KB"):
+        load_drill(chakra)

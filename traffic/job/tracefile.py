@@ -9,10 +9,10 @@ that a later ``wait`` names by ``req`` goes on beside what follows; any other is
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from testbed.errors import InputError
+from traffic.job.jsonvalues import json_values
 from traffic.job.trace import Call, ReceiveCall, SendCall, Step, TraceWork, Wait
 
 _KINDS = {
@@ -35,10 +35,8 @@ _SKIPPED = frozenset(("init", "barrier"))
 
 def read_trace(text: str, where: str) -> TraceWork:
     """The trace in ``text``, which comes from ``where``. InputError with every entry that cannot be replayed."""
-    try:
-        entries = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}:{error.lineno}: not JSON: {error.msg}") from None
+    found = json_values(text, where)
+    entries = found[0] if len(found) == 1 else None
     if not isinstance(entries, list) or not entries:
         raise InputError(f"{where}: a trace is a JSON list of entries with 'comms'")
     reader = _Reader(entries)

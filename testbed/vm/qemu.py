@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import selectors
+import signal
 import subprocess
 import tempfile
 import time
@@ -124,7 +125,10 @@ def _boot(
 
 
 class _BootTrouble(MachineError):
-    """The kernel crashed before it ran anything. With several emulated CPUs some kernels do now and then (int3)."""
+    """The kernel crashed before it ran anything, or QEMU by an assertion of its own.
+
+    With several emulated CPUs some kernels do now and then (int3), and QEMU 7.2 (msix_table_mmio_write).
+    """
 
 
 class _Guest:
@@ -209,7 +213,7 @@ class _Guest:
         try:
             exit_code = int(exit_file.read_text())
         except (OSError, ValueError):
-            raise self._error(how_it_ended(code)) from None
+            raise self._error(how_it_ended(code), crashed=code == -signal.SIGABRT) from None
         wall_s = time.monotonic() - self._started
         said = self._console
         return GuestResult(exit_code, said.tail, self._boot_s or 0.0, wall_s, self._release, said.last_line)
@@ -244,10 +248,11 @@ class _Guest:
             if self._console.trouble is not None and self._trouble_at is None:
                 self._trouble_at = time.monotonic()
 
-    def _error(self, how: str) -> MachineError:
+    def _error(self, how: str, *, crashed: bool = False) -> MachineError:
         when = "while booting" if self._boot_s is None else "while the command ran"
         when = when if self._over_at is None else "after the command had ended"
-        kind = _BootTrouble if self._console.trouble and self._boot_s is None else MachineError
+        crashed = crashed or self._console.trouble is not None
+        kind = _BootTrouble if crashed and self._boot_s is None else MachineError
         return kind(f"the qemu guest {how} {when}; its console ended: {self._console.last_words()}")
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from traffic.rc.inbox import Packets
 from traffic.rc.packets import Packet
 
 
-@dataclass(frozen=True, slots=True)
-class ArrivedRun:
+class ArrivedRun(NamedTuple):
     """Intact packets with consecutive PSNs for one queue pair, in the order they arrived.
 
     ``owner`` is that of the batch; ``psn`` (24 bits) of the first packet; ``ack_requested`` by any of them; ``marked``
@@ -26,8 +25,7 @@ class ArrivedRun:
     packets: Packets
 
 
-@dataclass(frozen=True, slots=True)
-class Arrivals:
+class Arrivals(NamedTuple):
     """What a batch brought."""
 
     runs: list[ArrivedRun]

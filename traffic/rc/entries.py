@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,7 @@ U64 = npt.NDArray[np.uint64]
 _NO_WORD = np.zeros(1, np.uint64)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """Packets to write: a run of one path or, with ``ready``, one packet that is complete."""
 
     numbers: tuple[int, int, int, int, int, int, int, int, int]
@@ -29,8 +28,8 @@ class Entry:
     ready: bytes = b""
 
     @property
-    def count(self) -> int:
-        """Packets."""
+    def packets(self) -> int:
+        """How many."""
         return self.numbers[3]
 
 

@@ -73,8 +73,8 @@ class FewWriter:
                 self._rows.place(at, entry.ready)
                 self._rows.address(at, self._paths[entry.numbers[0]].name)
             else:
-                self.write_part(at, entry, 0, entry.count)
-            at += entry.count
+                self.write_part(at, entry, 0, entry.packets)
+            at += entry.packets
         return at
 
     def write_part(self, at: int, entry: Entry, start: int, stop: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +55,7 @@ class Packets:
         return Packets(self.opcodes[of], self.sizes[of], self.words[of], self.addresses[of], self.immediates[of])
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """``words``, one for each path MTU of memory from ``address`` on; the last may stand for less."""
 
     address: int

@@ -206,13 +206,19 @@ def _cut(
         of, these = pairs[start], places[start:stop]
         packets = Packets(
             opcodes[start:stop],
-            [found.sizes[row] for row in these],
+            _these(found.sizes, these),
             words[start:stop],
-            [found.address[row] for row in these],
-            [found.immediate[row] for row in these],
+            _these(found.address, these),
+            _these(found.immediate, these),
         )
         asked = max(psns[start:stop]) >= wire.ACK_REQUEST
         count = int(np.count_nonzero(marks[start:stop])) if marked else 0
         psn = psns[start] & wire.PSN_MASK
         yield ArrivedRun(of >> _BITS, of & wire.QPN_MASK, psn, asked, count, these, packets)
         start = stop
+
+
+def _these(values: list[int], rows: list[int]) -> list[int]:
+    """Those of ``rows``, which rise; most runs came in one piece, of which a slice is the cheapest."""
+    first, last = rows[0], rows[-1]
+    return values[first : last + 1] if last - first == len(rows) - 1 else [values[row] for row in rows]

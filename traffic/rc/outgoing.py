@@ -93,7 +93,7 @@ class Outgoing:
         self._add(path, ready_entry(path, to, pack_note(to, 0, immediate), self._path_mtu))
 
     def _add(self, path: int, entry: Entry) -> None:
-        count = entry.count
+        count = entry.packets
         if count > self._room or count != len(entry.words):
             raise ValueError(f"{count} packets with {len(entry.words)} words, and room for {self._room}")
         self._room -= count
@@ -125,7 +125,7 @@ class Outgoing:
         segments, entries = [], []
         for fd, added in self._entries.items():
             if added:
-                end = at + sum(entry.count for entry in added)
+                end = at + sum(entry.packets for entry in added)
                 segments.append((fd, at, end))
                 entries += added
                 added.clear()

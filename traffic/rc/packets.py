@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 from socket import inet_aton, inet_ntoa
+from typing import NamedTuple
 
 from traffic import wire
 from traffic.flow import ROCE_PORT
@@ -74,24 +75,21 @@ class Envelope:
     tos: int = ECT_0  # DSCP and ECN
 
 
-@dataclass(frozen=True, slots=True)
-class Reth:
+class Reth(NamedTuple):
     """Where a message goes in the other end's memory."""
 
     address: int  # 64 bit
     size_bytes: int  # of the message
 
 
-@dataclass(frozen=True, slots=True)
-class Aeth:
+class Aeth(NamedTuple):
     """What an acknowledgement says."""
 
     syndrome: int
     msn: int
 
 
-@dataclass(frozen=True, slots=True)
-class Packet:
+class Packet(NamedTuple):
     """A packet as read from the wire."""
 
     opcode: Opcode

@@ -60,6 +60,7 @@ class Requester:
         self._again = Ranges()  # sent, and to be sent once more
         self._timer_ns = 0  # when the present try began
         self._tries = 0  # expiries since the last progress
+        self._wait_ns = transport.timer.wait_ns(0)  # of the present try
         self._gaps = gaps(transport.recovery)
         self._packets = self._packets_again = self._timeouts = self._naks = 0
         self._ended = dict.fromkeys(Status, 0)
@@ -144,7 +145,7 @@ class Requester:
             return None
         if self._again and self._again.first[0] == self._acknowledged:
             return None
-        return self._timer_ns + self._transport.timer.wait_ns(self._tries)
+        return self._timer_ns + self._wait_ns
 
     def on_timer(self, now_ns: int) -> list[Completion]:
         """Let time pass: at the deadline something is to be sent again, or all has been tried.
@@ -156,7 +157,7 @@ class Requester:
             return []
         if self._tries >= self._transport.timer.retries(self._transport.retry_count):
             return self._fail(Status.RETRY_EXCEEDED, now_ns)
-        self._tries += 1
+        self._try(self._tries + 1)
         self._timeouts += 1
         self._gaps.on_timeout(self._acknowledged, self._sent, self._again)
         return []
@@ -181,12 +182,19 @@ class Requester:
         last = again or stop == self._acknowledged + self._transport.window_packets
         return Run(message.request, start - message.start, stop - start, start, again, last)
 
+    def _try(self, tries: int) -> None:
+        """That many expiries since the last progress."""
+        self._tries = tries
+        self._wait_ns = self._transport.timer.wait_ns(tries)
+
     def _progress(self, acknowledged: int, now_ns: int) -> list[Completion]:
         """All below ``acknowledged`` is there: the messages that are complete with it."""
         if self.state is not QpState.READY or not self._acknowledged < acknowledged <= self._sent:
             return []
         self._acknowledged = acknowledged
-        self._timer_ns, self._tries = now_ns, 0
+        self._timer_ns = now_ns
+        if self._tries:
+            self._try(0)
         if self._again:
             self._again.trim(acknowledged)
         self._gaps.on_progress(acknowledged, self._again)

@@ -5,7 +5,7 @@ IBTA vol. 1, 9.7.5.1 and 9.7.6.1. It sees runs: consecutive packets that arrived
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from traffic.qp import AckPolicy
 from traffic.rc.counters import ResponderCounters
@@ -13,8 +13,7 @@ from traffic.rc.ranges import Ranges, absolute
 from traffic.rc.work import Recovery, Transport
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What is sent back: an acknowledgement of all up to ``psn``, or a NAK that misses ``psn`` (both absolute).
 
     The PSN of a first acknowledgement may be one below the connection's first, as low as -1.
@@ -24,8 +23,7 @@ class Reply:
     nak: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(NamedTuple):
     """What became of a run of packets.
 
     ``accepted``: (offset in the run, count) of those that are new and kept; ``first_psn``: absolute, of the run's first
@@ -70,7 +68,7 @@ class Responder:
             return Taken((), start, self.expected, (self._acknowledge(),))
         accepted = self._in_order(start + late, start + count, now_ns)
         filled = self.expected > start + count
-        offsets = tuple((low - start, high - low) for low, high in accepted)
+        offsets = tuple([(low - start, high - low) for low, high in accepted])
         due = ack_requested or late or filled or self._owed >= self._acks.packets
         return Taken(offsets, start, self.expected, (self._acknowledge(),) if due else ())
 

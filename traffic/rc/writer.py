@@ -111,7 +111,7 @@ class FrameWriter:
 
     def write(self, first: int, entries: Sequence[Entry]) -> int:
         """Fill rows from ``first`` on with at least one entry; the row behind the last."""
-        if sum(entry.count for entry in entries) <= _SMALL:
+        if sum(entry.packets for entry in entries) <= _SMALL:
             return self._few.write(first, entries)
         asking: list[int] = []
         ends: dict[Opcode, list[_End]] = {}
@@ -120,7 +120,7 @@ class FrameWriter:
             if not entry.ready:
                 asking += self._asking(row, entry)
                 self._note_ends(row, entry, ends)
-            row += entry.count
+            row += entry.packets
         self._write_middles(slice(first, row), entries, asking)
         for opcode, found in ends.items():
             self._write_ends(opcode, found)
@@ -128,7 +128,7 @@ class FrameWriter:
         for entry in entries:
             if entry.ready:
                 self._rows.place(row, entry.ready)
-            row += entry.count
+            row += entry.packets
         return row
 
     def _asking(self, row: int, entry: Entry) -> Sequence[int]:

@@ -144,6 +144,9 @@ class Device:
         """Send a run of data packets."""
         flow, words = sender.pair.flow.id, sender.words(run)
         paths, used = self._data_paths[flow], self._used[flow]
+        if used == 1 and run.count <= self._outgoing.room:
+            self._outgoing.add(paths[0], run, words, now_ns)
+            return
         path, most, at = paths[0], run.count if used == 1 else 1, 0
         while at < run.count and self._has_room(run.count - at):
             if used > 1:

@@ -127,6 +127,8 @@ class Outlet(Generic[S]):
         gap_ns = self._packet_bytes * 8e9 / max(sender.rate_bps, 1.0)
         own = -(-(until_ns - sender.next_ns) // gap_ns)
         runs = sender.take(int(min(own, quantum, self._room(until_ns))), now_ns) if own > 0 else []
+        if not runs:
+            return runs
         sent = sum([run_bytes(run, self._path_mtu) for run in runs])
         self._free_ns += sent * self._ns_per_byte
         sender.next_ns += round(sent * 8e9 / max(sender.rate_bps, 1.0))

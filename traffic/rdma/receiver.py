@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from traffic.congestion.notifier import Notifier
 from traffic.qp import AckPolicy
@@ -15,8 +15,7 @@ from traffic.rdma.sender import earlier
 from traffic.rdma.setup import JobSetup, QueuePair
 
 
-@dataclass(frozen=True, slots=True)
-class Arriving:
+class Arriving(NamedTuple):
     """Consecutive packets that came together, the first with ``psn24``."""
 
     psn24: int
@@ -25,8 +24,7 @@ class Arriving:
     marked: int  # how many came with a congestion mark (IP ECN 11)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What follows: replies due at once, what was written, the PSN of a packet that makes no sense."""
 
     replies: Sequence[Reply]
@@ -96,8 +94,9 @@ class Receiver:
 
     def deadline_ns(self) -> int | None:
         """When one of both timers is due."""
-        notice_ns = self._notifier.next_ns() if self._notifier is not None else None
-        return earlier(self.responder.deadline_ns(), notice_ns)
+        if self._notifier is None:
+            return self.responder.deadline_ns()
+        return earlier(self.responder.deadline_ns(), self._notifier.next_ns())
 
 
 def receiving_end(setup: JobSetup, pair: QueuePair) -> Receiver:

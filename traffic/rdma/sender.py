@@ -122,7 +122,9 @@ class Sender:
 
     def deadline_ns(self) -> int | None:
         """When ``on_timer`` is due: the earlier of retry timer and congestion control."""
-        return earlier(self.requester.deadline_ns(), self.control.next_ns())
+        control_ns = self.control.next_ns()
+        retry_ns = self.requester.deadline_ns()
+        return retry_ns if control_ns is None else earlier(retry_ns, control_ns)
 
     def on_timer(self, now_ns: int) -> list[tuple[Part, Completion]]:
         """Let time pass."""
@@ -187,6 +189,8 @@ class Sender:
     def _ended(self, done: list[Completion], now_ns: int) -> list[tuple[Part, Completion]]:
         if self.requester.state is QpState.ERROR and self.died_at_ns is None:
             self.died_at_ns = now_ns
+        if not done:
+            return []
         ended = [(self._parts.pop(each.request.id), each) for each in done]
         self._bytes_acknowledged += sum(e.request.size_bytes for _, e in ended if e.status is Status.SUCCESS)
         return ended

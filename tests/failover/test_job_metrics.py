@@ -178,6 +178,18 @@ def test_a_job_that_the_machine_held_up_says_nothing() -> None:
     assert replace(told(every(100, 1000)), late_pct=1.9).doubts == ()
 
 
+def test_a_message_takes_as_long_as_its_sender_has_it_whatever_its_receiver_waited() -> None:
+    whole = SpanFact("iteration", "iteration", 0, 0)
+    ends = {0: SpanFact("1 to 0", "arrival", 64, 2), 1: SpanFact("1 to 0", "message", 1_000_000, 2)}
+    spans = np.zeros(4, SPAN)
+    spans[0], spans[1] = (0, 0, 0, 0, 0, 50 * MS), (0, 0, 1, 3, 0, 40 * MS)
+    spans[2], spans[3] = (1, 0, 0, 0, 0, 50 * MS), (1, 0, 1, 0, 30 * MS, 42 * MS)
+    facts = replace(FACTS, spans={rank: (whole, fact) for rank, fact in ends.items()})
+    sent = np.ones(1, MESSAGE)
+    (span,) = job_metrics(facts, spans, sent, [], (0, 4 * S), Settings()).spans
+    assert (span.kind, span.size_bytes, span.count, span.mean_ms, span.wrong) == ("message", 1_000_000, 1, 12, 3)
+
+
 def test_exposed_communication_is_what_no_computing_covers() -> None:
     """Rank 0 computes for 10 ms and sums from 5 to 20 ms; rank 1 computes on until 18; the next iteration hides all."""
     spans = (SpanFact("iteration", "iteration", 0, 0), SpanFact("c", "compute", 0, 0), FACTS.spans[0][1])

@@ -23,6 +23,7 @@ from failover.analysis.job import (
 from failover.analysis.metrics.exposed import exposed_ms
 from failover.analysis.model import settled_window_ns
 from failover.analysis.settings import Settings
+from traffic.collectives.program import ARRIVAL
 from traffic.collectives.registry import KINDS
 from traffic.job.restart import RestartPolicy
 
@@ -117,18 +118,23 @@ def _deaths(facts: JobFacts, iterations: Sequence[Iteration], times_ns: tuple[in
 def _span_results(facts: JobFacts, spans: Records) -> Sequence[SpanResult]:
     """By label, in the order of the programs; without the iteration itself."""
     labels: dict[str, SpanFact] = {}
-    members: dict[str, list[tuple[int, int]]] = {}
+    members: dict[str, list[int]] = {}
+    arrivals: dict[str, list[int]] = {}
     for rank, of in facts.spans.items():
         for at, fact in enumerate(of):
-            if at:
+            if at and fact.kind == ARRIVAL:
+                arrivals.setdefault(fact.label, []).append(rank << 32 | at)
+            elif at:
                 labels.setdefault(fact.label, fact)
-                members.setdefault(fact.label, []).append((rank, at))
-    return [found for label, fact in labels.items() if (found := _span_result(fact, members[label], spans))]
+                members.setdefault(fact.label, []).append(rank << 32 | at)
+    found = (_span_result(fact, members[label], arrivals.get(label, ()), spans) for label, fact in labels.items())
+    return [each for each in found if each is not None]
 
 
-def _span_result(fact: SpanFact, members: Sequence[tuple[int, int]], spans: Records) -> SpanResult | None:
+def _span_result(fact: SpanFact, members: Sequence[int], arrivals: Sequence[int], spans: Records) -> SpanResult | None:
+    """Of the spans that are timed, by rank and number; what is wrong with a message is found where it arrives."""
     key = spans["rank"].astype(np.int64) << 32 | spans["span"]
-    of = spans[np.isin(key, [rank << 32 | at for rank, at in members])]
+    of = spans[np.isin(key, members)]
     numbers, where, counts = np.unique(of["iteration"], return_inverse=True, return_counts=True)
     slowest = np.zeros(len(numbers), np.int64)
     np.maximum.at(slowest, where, of["end_ns"] - of["begin_ns"])
@@ -147,7 +153,7 @@ def _span_result(fact: SpanFact, members: Sequence[tuple[int, int]], spans: Reco
         most_ms=float(times.max()),
         algbw_bps=algbw,
         busbw_bps=algbw * _bus_factor(fact),
-        wrong=int(of["wrong"].sum()),
+        wrong=int(spans["wrong"][np.isin(key, [*members, *arrivals])].sum()),
     )
 
 

@@ -59,8 +59,11 @@ def _sum(ranks: tuple[int, ...], iteration: int, piece: Piece, path_mtu: int) ->
     state = 0
     for part in (iteration, piece.buffer, piece.index):
         state = _mix((state ^ part) + _STEP & _MASK)
-    seeds = _mixed((np.array(ranks, np.uint64) ^ np.uint64(state)) + np.uint64(_STEP))
     blocks = np.arange(1, blocks_of(piece.size_bytes, path_mtu) + 1, dtype=np.uint64) * np.uint64(_STEP)
+    if len(ranks) == 1:
+        seed = _mix((ranks[0] ^ state) + _STEP & _MASK)
+        return _cut(_mixed(blocks + np.uint64(seed)), piece.size_bytes, path_mtu)
+    seeds = _mixed((np.array(ranks, np.uint64) ^ np.uint64(state)) + np.uint64(_STEP))
     words = np.zeros(len(blocks), np.uint64)
     at_once = max(1, _AT_ONCE // len(blocks))
     for first in range(0, len(ranks), at_once):

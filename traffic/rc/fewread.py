@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from socket import inet_ntoa
 
 import numpy as np
 
@@ -24,6 +21,8 @@ from traffic.rc.packets import (
     WRITES,
     Packet,
     extension_bytes,
+    icrc_seed,
+    is_intact,
     parse,
 )
 from traffic.recvmmsg import Batch
@@ -31,7 +30,6 @@ from traffic.recvmmsg import Batch
 _NUMBERS = struct.Struct(">II")  # the BTH's QPN and PSN, each with its flags
 _ADDRESS = struct.Struct(">Q")
 _IMMEDIATE = struct.Struct(">I")
-_RESERVED = 4  # offset of the byte that the ICRC leaves out
 _QPN_BITS = 24
 _BEGINS = {int(opcode): BTH_BYTES + extension_bytes(opcode) for opcode in WRITES}
 _SOURCE_BYTES = 6
@@ -70,25 +68,12 @@ class FewReader:
             end = length - ICRC_BYTES - (udp_payload[1] >> PAD_SHIFT & PAD_MASK) if length > 1 else 0
             if begin > end:
                 foreign += 1
-            elif not _is_intact(udp_payload, _seed(source, ip, length - ICRC_BYTES)):
+            elif not is_intact(udp_payload, icrc_seed(source, ip, length - ICRC_BYTES)):
                 damaged += 1
             else:
                 qpn, write = _read_write(udp_payload, begin, end, tos & ECN_MASK == CE, row)
                 found.setdefault(owner << _QPN_BITS | qpn, []).append(write)
         return Arrivals(list(_runs(found)), replies, damaged, foreign)
-
-
-@lru_cache(maxsize=4096)
-def _seed(source: bytes, dst_ip: str, body_bytes: int) -> int:
-    """The CRC of what the ICRC covers in front of the BTH."""
-    sport = int.from_bytes(source[:2], "big")
-    return zlib.crc32(wire.pseudo_header(inet_ntoa(source[2:]), dst_ip, sport, 0, body_bytes))
-
-
-def _is_intact(udp_payload: bytes, seed: int) -> bool:
-    crc = zlib.crc32(udp_payload[:_RESERVED] + b"\xff", seed)
-    crc = zlib.crc32(memoryview(udp_payload)[_RESERVED + 1 : -ICRC_BYTES], crc)
-    return crc == int.from_bytes(udp_payload[-ICRC_BYTES:], "little")
 
 
 def _read_write(udp_payload: bytes, begin: int, end: int, marked: bool, row: int) -> tuple[int, _Write]:

@@ -8,8 +8,10 @@ are held against.
 from __future__ import annotations
 
 import struct
+import zlib
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from socket import inet_aton, inet_ntoa
 from typing import NamedTuple
 
@@ -29,6 +31,7 @@ ECN_MASK, ECT_0, CE = 0b11, 0b10, 0b11
 
 PAD_SHIFT, PAD_MASK = 4, 0x3
 _BECN = 1 << 30
+_RESERVED = 4  # offset of the byte that the ICRC leaves out
 _TTL = 64
 _DONT_FRAGMENT = 0x4000
 _BTH = struct.Struct(">BBHII")
@@ -176,13 +179,16 @@ def pack_ip(to: Envelope, udp_payload: bytes) -> bytes:
 
     IP id 0 and DF as the ICRC has them; UDP checksum 0, that is none: the ICRC protects all that matters.
     """
-    udp_bytes = 8 + len(udp_payload)
-    head = _IP_UDP.pack(
-        *(0x45, to.tos, 20 + udp_bytes, 0, _DONT_FRAGMENT, _TTL, 17, 0),
-        *(inet_aton(to.src_ip), inet_aton(to.dst_ip)),
-        *(to.sport, ROCE_PORT, udp_bytes, 0),
+    return _ip_udp(to.src_ip, to.dst_ip, to.sport, to.tos, 8 + len(udp_payload)) + udp_payload
+
+
+@lru_cache(maxsize=4096)  # there are few paths, and replies have one size
+def _ip_udp(src_ip: str, dst_ip: str, sport: int, tos: int, udp_bytes: int) -> bytes:
+    return _IP_UDP.pack(
+        *(0x45, tos, 20 + udp_bytes, 0, _DONT_FRAGMENT, _TTL, 17, 0),
+        *(inet_aton(src_ip), inet_aton(dst_ip)),
+        *(sport, ROCE_PORT, udp_bytes, 0),
     )
-    return head + udp_payload
 
 
 def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
@@ -190,9 +196,9 @@ def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
 
     ``source``: UDP source port (2 bytes) and IPv4 source address (4), as on the wire.
     """
-    if len(udp_payload) < BTH_BYTES + ICRC_BYTES or udp_payload[0] not in _EXTENSION_BYTES:
+    opcode = _OPCODES.get(udp_payload[0]) if len(udp_payload) >= BTH_BYTES + ICRC_BYTES else None
+    if opcode is None:
         return None
-    opcode = Opcode(udp_payload[0])
     _, flags, _, qpn, psn = _BTH.unpack_from(udp_payload)
     begin = BTH_BYTES + _EXTENSION_BYTES[opcode]
     end = len(udp_payload) - ICRC_BYTES - (flags >> PAD_SHIFT & PAD_MASK)
@@ -207,12 +213,27 @@ def parse(udp_payload: bytes, source: bytes, dst_ip: str) -> Packet | None:
         _read_reth(udp_payload) if opcode in WITH_RETH else None,
         _WORD.unpack_from(udp_payload, begin - IMMEDIATE_BYTES)[0] if opcode in WITH_IMMEDIATE else None,
         _read_aeth(udp_payload) if opcode is Opcode.ACKNOWLEDGE else None,
-        _is_intact(udp_payload, source, dst_ip),
+        is_intact(udp_payload, icrc_seed(source, dst_ip, len(udp_payload) - ICRC_BYTES)),
         bool(qpn & _BECN),
     )
 
 
-_EXTENSION_BYTES = {int(opcode): extension_bytes(opcode) for opcode in Opcode}
+@lru_cache(maxsize=4096)
+def icrc_seed(source: bytes, dst_ip: str, body_bytes: int) -> int:
+    """The CRC of what the ICRC covers in front of the BTH; ``source`` as in ``parse``, the rest as in ``wire``."""
+    sport = int.from_bytes(source[:2], "big")
+    return zlib.crc32(wire.pseudo_header(inet_ntoa(source[2:]), dst_ip, sport, 0, body_bytes))
+
+
+def is_intact(udp_payload: bytes, seed: int) -> bool:
+    """Whether a UDP payload, no shorter than BTH and ICRC, ends with the ICRC that belongs there."""
+    crc = zlib.crc32(udp_payload[:_RESERVED] + b"\xff", seed)
+    crc = zlib.crc32(memoryview(udp_payload)[_RESERVED + 1 : -ICRC_BYTES], crc)
+    return crc == int.from_bytes(udp_payload[-ICRC_BYTES:], "little")
+
+
+_OPCODES = {int(opcode): opcode for opcode in Opcode}
+_EXTENSION_BYTES = {opcode: extension_bytes(opcode) for opcode in Opcode}
 
 
 def _bth(opcode: Opcode, qpn: int, psn: int, *, pad: int = 0, ack_requested: bool = False, marks: int = 0) -> bytes:
@@ -222,12 +243,6 @@ def _bth(opcode: Opcode, qpn: int, psn: int, *, pad: int = 0, ack_requested: boo
 
 def _closed(to: Envelope, body: bytes) -> bytes:
     return body + wire.icrc(to.src_ip, to.dst_ip, to.sport, 0, body).to_bytes(ICRC_BYTES, "little")
-
-
-def _is_intact(udp_payload: bytes, source: bytes, dst_ip: str) -> bool:
-    sport = int.from_bytes(source[:2], "big")
-    expected = wire.icrc(inet_ntoa(source[2:]), dst_ip, sport, 0, udp_payload[:-ICRC_BYTES])
-    return expected == int.from_bytes(udp_payload[-ICRC_BYTES:], "little")
 
 
 def _read_reth(udp_payload: bytes) -> Reth:

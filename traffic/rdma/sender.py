@@ -55,6 +55,7 @@ class Sender:
         self._rounds = rounds
         self._sent = self._told = 0  # absolute PSNs: all below has left; all below was counted in rounds
         self._path_mtu = transport.path_mtu
+        self._packet_bytes = wire_bytes(transport.path_mtu)
         self._parts: dict[int, Part] = {}  # by work request
         self._requests = 0
         self._in_flight: deque[tuple[int, int]] = deque()  # first PSN behind a run, and when it left; none sent again
@@ -170,7 +171,7 @@ class Sender:
         while self._in_flight and self._in_flight[0][0] <= self.requester.progress():
             left_ns = self._in_flight.popleft()[1]
         rtt_ns = None if left_ns is None else now_ns - left_ns
-        self.control.on_acked(packets * wire_bytes(self._path_mtu), rtt_ns, now_ns)
+        self.control.on_acked(packets * self._packet_bytes, rtt_ns, now_ns)
         self._pace(now_ns)
 
     def _pace(self, now_ns: int) -> None:

@@ -118,7 +118,7 @@ class Job:
 
 def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
     """How its queue pairs are connected, for the manifest; parameters as for real links, and their scale."""
-    timer, scale = job.transport.timer, _scale(job, fabric)
+    timer, scale, second = job.transport.timer, _scale(job, fabric), fabric.spec.second_class
     parameters = {f"congestion {key}": value for key, value in asdict(job.congestion).items() if value is not None}
     return {
         "recovery": job.recovery,
@@ -141,6 +141,7 @@ def told(job: Job, fabric: Fabric) -> dict[str, str | int | float | bool]:
         "port_recovery": job.port_recovery,
         "source_ports": job.source_ports,
         **_told_rehash(job.rehash),
+        **({} if second is None else {"second_class_dscp": second.dscp, "second_class_share": second.share}),
         **({"spray_ports": job.spray, "spray_reorder": job.reorder_packets} if job.spray > 1 else {}),
         "sizes": "real" if job.real_sizes else "lab",
         "rates_slower": job.slower,
@@ -268,15 +269,18 @@ def _queue_pairs(job: Job, laid_out: LaidOut, fabric: Fabric) -> Iterator[QueueP
         check_number(many)
         if job.port_recovery and many > MAX_RECOVERING:
             raise InputError(f"{many} queue pairs; at most {MAX_RECOVERING} can recover: lower queue_pairs")
-    flows = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count)
+    flows, second = NewFlows(job.path_mtu, job.ib_timeout, job.retry_count), fabric.spec.second_class
+    dscps = dict.fromkeys(laid_out.background, 0 if second is None else second.dscp)
     for source, target, rail in wanted:
         src, dst = nics[places[source].host, rail], fabric.nic(places[target].nic)
         for k in range(job.queue_pairs):
-            yield QueuePair(flows.between(src, dst, k, _pps(job, src)), source, target, rail)
+            flow = flows.between(src, dst, k, _pps(job, src))
+            yield QueuePair(flow, source, target, rail, dscp=dscps.get(source, 0))
     for (source, target), rail in granted.items():
         src, dst = fabric.nic(places[target].nic), nics[places[source].host, rail]
         for k in range(job.queue_pairs, 2 * job.queue_pairs):
-            yield QueuePair(flows.between(src, dst, k, _pps(job, src)), target, source, src.rail, grants=True)
+            flow = flows.between(src, dst, k, _pps(job, src))
+            yield QueuePair(flow, target, source, src.rail, grants=True, dscp=dscps.get(source, 0))
 
 
 def _granted(wanted: Iterable[tuple[int, int, int]]) -> dict[tuple[int, int], int]:

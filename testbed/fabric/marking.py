@@ -1,4 +1,4 @@
-"""How a port marks packets before its queue overflows (ECN): thresholds, and what is wrong with them. Pure.
+"""A port's queue: how long it is, who shares it, and how it marks before it overflows (ECN). Pure.
 
 The marker of RED on the instantaneous queue, as data-centre switches are set for DCQCN (SIGCOMM 2015, figure 5):
 nothing is marked below ``kmin_bytes``, everything from ``kmax_bytes`` on, in between a share that rises to ``pmax``.
@@ -56,3 +56,13 @@ def frame_bytes(spec: FabricSpec) -> int:
 def queue_bytes(spec: FabricSpec, rate_bps: int) -> int:
     """What waits at an end of a link of that (emulated) rate at most, before the tail is dropped."""
     return max(8 * frame_bytes(spec), int(rate_bps / 8 * spec.queue_ms / 1000))
+
+
+def quanta(spec: FabricSpec, share: float) -> tuple[int, int]:
+    """Bytes that the first and the second of two queues send in a turn, so that the second has ``share``.
+
+    The smaller is a frame, as deficit round robin wants it to send something in every turn (Shreedhar and Varghese,
+    "Efficient fair queuing using deficit round robin", SIGCOMM 1995).
+    """
+    frame, smaller = frame_bytes(spec), min(share, 1 - share)
+    return round(frame * (1 - share) / smaller), round(frame * share / smaller)

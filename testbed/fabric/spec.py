@@ -176,6 +176,16 @@ class EcnSpec(Strict):
     )
 
 
+class SecondClassSpec(Strict):
+    """A queue of its own for the second traffic class (a job's checkpoints) at the ports of all switches.
+
+    It is as long as a port's only queue would be. Both have something to send: the class has ``share`` of the port.
+    """
+
+    dscp: int = Field(default=8, ge=1, le=63, description="of the class's packets; 8 is CS1, low priority (RFC 4594)")
+    share: float = Field(ge=0.05, le=0.95, description="of a port while both queues have something; alone it has all")
+
+
 class FabricSpec(Strict):
     """One topology file. Counts are per the unit named; see the README for a commented example."""
 
@@ -202,6 +212,9 @@ class FabricSpec(Strict):
     mtu: int = Field(default=4200, ge=1280, le=9216, description="bytes; path MTU 4096 needs 4200")
     queue_ms: float = Field(default=20.0, gt=0, le=1000, description="depth of a port's queue at its own rate")
     ecn: EcnSpec | None = Field(default=None, description="what switches mark; left out: nothing")
+    second_class: SecondClassSpec | None = Field(
+        default=None, description="left out: all traffic waits in one queue at each port"
+    )
     seed: int = Field(default=1, ge=0, le=2**31 - 1)
     ecmp_seeds: Literal["per-switch", "one"] = Field(
         default="per-switch", description="one: every switch hashes alike, as boxes left at their vendor's default do"

@@ -11,6 +11,7 @@ import errno
 import os
 import socket
 import struct
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -116,20 +117,25 @@ class Netlink:
             if reading is not None:
                 found.append(reading)
             elif parse_kind(body)[1] == "red":
-                marked[parse_kind(body)[0]] = parse_marked(body)
+                ifindex, _ = parse_kind(body)
+                marked[ifindex] = marked.get(ifindex, 0) + parse_marked(body)  # where two queues share it: of both
         if marked:
             return [replace(reading, marked=marked.get(reading.ifindex)) for reading in found]
         return found
 
     def queues(self) -> Queues:
-        """Every token bucket, which interfaces have netem, and what each RED has marked."""
+        """Every token bucket, which interfaces have netem or two queues, and what RED has marked at each."""
         answers = self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC))
         found = [(at, body, *parse_kind(body)) for at, kind, body in answers if kind == rtnl.RTM_NEWQDISC]
         everywhere = {ifindex for _, _, ifindex, _ in found}
         readings = (parse_bucket(at, body, everywhere) for at, body, _, _ in found)
         delayed = frozenset(ifindex for _, _, ifindex, kind in found if kind == "netem")
-        marked = {ifindex: parse_marked(body) for _, body, ifindex, kind in found if kind == "red"}
-        return Queues(tuple(reading for reading in readings if reading is not None), delayed, marked)
+        divided = frozenset(ifindex for _, _, ifindex, kind in found if kind == "htb")
+        marked: Counter[int] = Counter()
+        for _, body, ifindex, kind in found:
+            if kind == "red":
+                marked[ifindex] += parse_marked(body)
+        return Queues(tuple(reading for reading in readings if reading is not None), delayed, marked, divided)
 
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = 17

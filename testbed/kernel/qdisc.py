@@ -47,6 +47,7 @@ class Queues:
     buckets: tuple[BucketReading, ...]
     delayed: frozenset[int]  # netem
     marked: Mapping[int, int]  # RED: packets marked since it was made
+    divided: frozenset[int]  # HTB: two queues share the port
 
 
 def parse_kind(body: bytes) -> tuple[int, str]:

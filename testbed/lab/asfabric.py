@@ -33,14 +33,16 @@ def deviations(lab: Lab) -> tuple[str, ...]:
 def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -> State:
     """A healthy lab on ``datapath``: partner of each LACP port, rate of each port, ECMP seed of each switch. Pure.
 
-    Where switches mark by their queues, each of their ports has such a one.
+    Where switches mark by their queues, each of their ports has such a one; where a second class has a queue, two.
     Linux bonding counts its ports and makes its key by itself: of such a host only the system is known.
     """
     found: State = {}
     for link in fabric.links:
         for port in (link.lower, link.upper):
             marks = marking is not None and marking.queue is not None and fabric.node(port.node).is_switch
-            found[f"rate of {port.label}"] = f"{link.rate_bps // 8 * 8} bit/s" + ", marking" * marks
+            divided = fabric.spec.second_class is not None and fabric.node(port.node).is_switch
+            behind = ", two queues" * divided + ", marking" * marks
+            found[f"rate of {port.label}"] = f"{link.rate_bps // 8 * 8} bit/s{behind}"
         if link.kind is not LinkKind.ACCESS:
             continue
         nic = fabric.nic_of_link(link.name)
@@ -99,14 +101,15 @@ def _system_of(partner: PortInfo | None) -> str:
 
 
 def _rates(lab: Lab, node: Node) -> State:
-    """Of every port of a node: what its token bucket lets through, and whether netem or RED stands behind it."""
+    """Of every port of a node: what its token bucket lets through, and what stands behind it (netem, HTB, RED)."""
     ports = {link.end_at(node.name).ifindex: link.end_at(node.name) for link in lab.fabric.links_of(node.name)}
     queues = lab.requests(node.name).queues()
     rates = {bucket.ifindex: bucket.rate_bps for bucket in queues.buckets if bucket.ifindex in ports}
     found = {}
     for number, port in ports.items():
         rate = f"{rates[number]} bit/s" if number in rates else "not shaped"
-        behind = ", with delay" * (number in queues.delayed) + ", marking" * (number in queues.marked)
+        behind = ", with delay" * (number in queues.delayed) + ", two queues" * (number in queues.divided)
+        behind += ", marking" * (number in queues.marked)
         found[f"rate of {port.label}"] = rate + behind
     return found
 

@@ -16,6 +16,7 @@ from testbed.kernel.nft import slot as nft_slot
 from testbed.kernel.packet import finish_closing
 from testbed.lab.breaking.breakage import Breakage
 from testbed.lab.breaking.impair import Impairments
+from testbed.lab.classes import check as check_classes
 from testbed.lab.convergence import Convergence, Gap, until_converged
 from testbed.lab.grips import Grips, Requests
 from testbed.lab.host_nic import HostNic
@@ -67,6 +68,7 @@ class Lab:
         nft_slot()  # while there are low descriptors
         kind = choose(fabric.spec.lag)
         marking = choose_marker(fabric.spec.ecn)
+        check_classes(fabric.spec)
         wiring = wire(fabric, kind, marking)
         timeline, spaces = Timeline(sink), wiring.namespaces
         nics: dict[str, HostNic] = {}

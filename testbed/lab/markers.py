@@ -27,14 +27,15 @@ _TABLE = "hpn_ecn"
 
 @dataclass(frozen=True, slots=True)
 class MarkerKind:
-    """One way to mark: ``queue`` makes what stands inside a port's token bucket (ifindex, marker, limit in bytes),
-    ``rules`` the nftables rules of a switch. ``problem``, in a throw-away namespace: why this kernel has none.
+    """One way to mark: ``queue`` makes what stands inside a port's token bucket (ifindex, marker, limit in bytes, what
+    it is put under), ``rules`` the nftables rules of a switch. ``problem``, in a throw-away namespace: why this kernel
+    has none.
     """
 
     name: str
     summary: str
     problem: Callable[[NetNs], str | None]
-    queue: Callable[[int, Marker, int], bytes] | None = None
+    queue: Callable[[int, Marker, int, int], bytes] | None = None
     rules: Callable[[Fabric, Node, Marker], str] | None = None
 
 
@@ -50,8 +51,8 @@ def _no_red(space: NetNs) -> str | None:
     return None
 
 
-def _red(ifindex: int, marker: Marker, limit_bytes: int) -> bytes:
-    return add_red(ifindex, (marker.kmin_bytes, marker.kmax_bytes), marker.pmax, limit_bytes)
+def _red(ifindex: int, marker: Marker, limit_bytes: int, parent: int) -> bytes:
+    return add_red(ifindex, (marker.kmin_bytes, marker.kmax_bytes), marker.pmax, limit_bytes, parent)
 
 
 def _no_egress(space: NetNs) -> str | None:

@@ -14,14 +14,16 @@ from pathlib import Path
 
 from testbed.errors import MachineError
 from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.marking import frame_bytes, marker_of
+from testbed.fabric.marking import frame_bytes, marker_of, quanta
 from testbed.fabric.marking import queue_bytes as port_queue_bytes
 from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
 from testbed.kernel import ns as namespaces
 from testbed.kernel import rtnl
+from testbed.kernel.htb import add_fifo, two_queues
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
+from testbed.kernel.red import INSIDE_THE_BUCKET
 from testbed.kernel.sandbox import bind_mount
 from testbed.lab.markers import MarkerKind
 from testbed.lag.datapath import LagKind
@@ -69,7 +71,7 @@ def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -
         root.close()
         for node in fabric.nodes:
             link = Netlink(nodes[node.name])
-            link.run([*node_requests(fabric, node, datapath), *marking_queues(fabric, node, marking)])
+            link.run([*node_requests(fabric, node, datapath), *inner_queues(fabric, node, marking)])
             link.close()
             _mark_by_rules(fabric, node, marking, nodes[node.name])
             _write_all(nodes[node.name], port_sysctls(fabric, node), missing)
@@ -153,18 +155,27 @@ def node_requests(fabric: Fabric, node: Node, datapath: LagKind) -> Iterator[byt
             yield rtnl.add_rule(table.number, _RULE_PRIORITY, iif=port.name)
 
 
-def marking_queues(fabric: Fabric, node: Node, marking: MarkerKind | None) -> Iterator[bytes]:
-    """The queues that mark, inside the token bucket of each port of a switch. Pure."""
+def inner_queues(fabric: Fabric, node: Node, marking: MarkerKind | None) -> Iterator[bytes]:
+    """What stands inside the token bucket of each port of a switch, where that is not its own queue. Pure."""
     if node.is_switch:
         for link in fabric.links_of(node.name):
-            yield from marking_queue(fabric, link, link.end_at(node.name), marking)
+            yield from inner_queue(fabric, link, link.end_at(node.name), marking)
 
 
-def marking_queue(fabric: Fabric, link: Link, port: Port, marking: MarkerKind | None) -> Iterator[bytes]:
-    """The one of a port of a switch; nothing where nothing marks, or where it is not the queue that does. Pure."""
-    marker = marker_of(fabric.spec)
-    if marking is not None and marking.queue is not None and marker is not None:
-        yield marking.queue(port.ifindex, marker, queue_bytes(fabric, link))
+def inner_queue(fabric: Fabric, link: Link, port: Port, marking: MarkerKind | None) -> Iterator[bytes]:
+    """That of a port of a switch: a queue that marks, or one for each traffic class; nothing for the usual. Pure."""
+    marker, second, limit = marker_of(fabric.spec), fabric.spec.second_class, queue_bytes(fabric, link)
+    queue = None if marking is None else marking.queue
+
+    def one(parent: int) -> bytes:
+        if queue is not None and marker is not None:
+            return queue(port.ifindex, marker, limit, parent)
+        return add_fifo(port.ifindex, limit, parent)
+
+    if second is not None:
+        yield from two_queues(port.ifindex, second.dscp, quanta(fabric.spec, second.share), one)
+    elif queue is not None and marker is not None:
+        yield one(INSIDE_THE_BUCKET)
 
 
 def _mark_by_rules(fabric: Fabric, node: Node, marking: MarkerKind | None, space: NetNs) -> None:

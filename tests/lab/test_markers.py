@@ -18,7 +18,7 @@ from testbed.kernel.nft import Nft
 from testbed.lab.asfabric import deviations
 from testbed.lab.breaking.impair import Delay
 from testbed.lab.markers import MARKERS, _chain, choose
-from testbed.lab.wire import marking_queues
+from testbed.lab.wire import inner_queues
 from tests.lab.running import running, tiny
 from tests.traffic.nets import B_IP, chain
 
@@ -28,9 +28,9 @@ ECN = {"kmin_bytes": 100_000, "kmax_bytes": 400_000, "pmax": 0.2}
 def test_red_stands_at_every_port_of_every_switch_and_at_no_host() -> None:
     fabric = build(tiny(ecn=ECN))
     for node in fabric.nodes:
-        queues = list(marking_queues(fabric, node, MARKERS["red"]))
+        queues = list(inner_queues(fabric, node, MARKERS["red"]))
         assert len(queues) == (len(list(fabric.links_of(node.name))) if node.is_switch else 0)
-        assert list(marking_queues(fabric, node, MARKERS["nft"])) == []
+        assert list(inner_queues(fabric, node, MARKERS["nft"])) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from failover.analysis.job import Death, Iteration, JobFacts, JobMetrics, MessageTimes, SpanFact
 from failover.analysis.metrics.job import job_metrics
 from failover.analysis.settings import Settings
-from scenarios.drill.job import Job, told
+from scenarios.drill.job import Job, plan_of, told
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Drill
 from scenarios.drill.workload import queue_pairs_of
@@ -24,6 +24,7 @@ from scenarios.run.calibrate import Calibration, check
 from scenarios.run.phase import in_phase
 from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
+from testbed.fabric.spec import SecondClassSpec
 from testbed.files.document import parse
 from tests.scenarios.measured import metrics
 from traffic.congestion.sets import PARAMETERS
@@ -149,6 +150,23 @@ def test_what_does_not_fit_is_told_at_the_line_of_its_key(keys: tuple[str, ...],
 @pytest.mark.parametrize("size", ["1 B", "4095 B", "4096 B", "4097 B", "2 GiB"])
 def test_messages_of_any_size_are_good_input(size: str) -> None:
     assert _job(f"{{messages: {{pattern: same-rail, size: {size}}}, gpus: 1}}").job is not None
+
+
+def test_checkpoints_have_the_dscp_of_the_second_class_and_nothing_else_has() -> None:
+    """In either direction of a pair of ranks; grants too."""
+    for congestion in ("line-rate", "nccl-4mb"):
+        job = (
+            f"{{{COLLECTIVE}, congestion: {congestion}, checkpoints: {{size: 1 MB, every: 1 s, storage: [p0.s0.h0]}}}}"
+        )
+        drill = _job(job)
+        divided = drill.topology.model_copy(update={"second_class": SecondClassSpec(dscp=10, share=0.2)})
+        assert drill.job is not None
+        for topology, dscp in ((drill.topology, 0), (divided, 10)):
+            plan = plan_of(drill.job, build(topology))
+            for pair in plan.queue_pairs:
+                assert pair.dscp == (dscp if {pair.source, pair.target} & plan.background else 0)
+            assert {pair.dscp for pair in plan.queue_pairs} == {0, dscp}
+            assert ("second_class_dscp" in told(drill.job, build(topology))) == (dscp == 10)
 
 
 @pytest.mark.parametrize("hosts", [3, 5, 7])

@@ -1,4 +1,4 @@
-"""RED as the marker, in a guest in virtual time: the kernel that the tests themselves run on has none."""
+"""What stands in a port's token bucket, in a guest in virtual time: the tests' own kernel may have no RED."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.vm.uml import Uml
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
 ROOT = Path(__file__).parents[2]
-FILES = ("tests/kernel/test_red.py", "tests/lab/test_markers.py")
+FILES = ("tests/kernel/test_red.py", "tests/lab/test_markers.py", "tests/lab/test_classes.py")
 
 
 def test_red_marks_what_it_is_asked_to_in_a_queue_and_in_a_lab() -> None:

@@ -29,6 +29,9 @@ R_KEY = 0x48504E31
 ECN_MASK, ECT_0, CE = 0b11, 0b10, 0b11
 """The two low bits of the TOS byte; of them: ECN-capable, and marked by a switch (RFC 3168)."""
 
+DSCP_SHIFT = 2
+"""The rest of that byte (RFC 2474)."""
+
 PAD_SHIFT, PAD_MASK = 4, 0x3
 _BECN = 1 << 30
 _RESERVED = 4  # offset of the byte that the ICRC leaves out

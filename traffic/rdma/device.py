@@ -18,7 +18,7 @@ from traffic.messages import NicSpec
 from traffic.rc.arrivals import Arrivals
 from traffic.rc.incoming import FrameReader
 from traffic.rc.outgoing import Outgoing
-from traffic.rc.packets import CNP_BYTES, Envelope
+from traffic.rc.packets import CNP_BYTES, DSCP_SHIFT, ECT_0, Envelope
 from traffic.rc.requester import Run
 from traffic.rc.responder import Reply
 from traffic.rdma.receiver import Receiver
@@ -88,7 +88,7 @@ class Device:
         """Get ready to send a queue pair's acknowledgements."""
         f = pair.flow
         self._ends[f.id, True] = (f.src_nic, f.dst_nic)
-        envelope = Envelope(f.dst_ip, f.src_ip, f.ack_sport, requester_qpn(f.id, self._life))
+        envelope = Envelope(f.dst_ip, f.src_ip, f.ack_sport, requester_qpn(f.id, self._life), _tos(pair))
         self._ack_paths[f.id] = self._outgoing.open_path(self._fd(f.dst_nic), envelope)
 
     def move(self, pair: QueuePair, sport: int, ack: bool) -> None:
@@ -98,7 +98,7 @@ class Device:
             self.spray(pair, (sport,))
             return
         self._sports[f.id, True] = (sport,)
-        envelope = Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id, self._life))
+        envelope = Envelope(f.dst_ip, f.src_ip, sport, requester_qpn(f.id, self._life), _tos(pair))
         self._outgoing.move_path(self._ack_paths[f.id], envelope)
 
     def spray(self, pair: QueuePair, sports: tuple[int, ...]) -> None:
@@ -110,7 +110,7 @@ class Device:
         f = pair.flow
         opened = self._data_paths[f.id]
         for at, sport in enumerate(sports):
-            envelope = Envelope(f.src_ip, f.dst_ip, sport, responder_qpn(f.id, self._life))
+            envelope = Envelope(f.src_ip, f.dst_ip, sport, responder_qpn(f.id, self._life), _tos(pair))
             if at < len(opened):
                 self._outgoing.move_path(opened[at], envelope)
             else:
@@ -259,6 +259,11 @@ class Device:
             return True
         self.socket_errors[NO_ROOM] += packets
         return False
+
+
+def _tos(pair: QueuePair) -> int:
+    """Of all packets of a queue pair; switches may mark them."""
+    return pair.dscp << DSCP_SHIFT | ECT_0
 
 
 def _part(run: Run, start: int, stop: int) -> Run:

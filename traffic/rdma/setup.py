@@ -28,6 +28,7 @@ class QueuePair:
     target: int
     rail: int | None  # of the NIC that it leaves by
     grants: bool = False  # it carries grants of ``source`` for what ``target`` sends to it, and no message
+    dscp: int = 0  # of all that it sends, acknowledgements too
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from testbed.fabric.model import Fabric, Link, Port
+from testbed.kernel.htb import add_fifo
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.red import INSIDE_THE_BUCKET
 from testbed.kernel.rtnl import NLM_F_REQUEST, RTM_NEWQDISC
 from testbed.lab.markers import MarkerKind
-from testbed.lab.wire import marking_queue, queue_bytes, shaper
+from testbed.lab.wire import inner_queue, queue_bytes, shaper
 
 _NLM_F_REPLACE, _NLM_F_CREATE = 0x100, 0x400
 _KIND, _OPTIONS = 1, 2  # TCA_*
@@ -70,14 +71,14 @@ class EgressShapers:
         for link, port in lifted:
             if port in self._delayed and not self._delays(link, port):
                 self._delayed.remove(port)
-                self._requests(port.node).run([self._usual_queue(link, port)])
+                self._requests(port.node).run(self._usual_queue(link, port))
 
-    def _usual_queue(self, link: Link, port: Port) -> bytes:
-        """The queue that wiring made inside the port's bucket."""
-        plain = _plain_queue(port, queue_bytes(self._fabric, link))
+    def _usual_queue(self, link: Link, port: Port) -> list[bytes]:
+        """What makes the queue, or queues, that wiring made inside the port's bucket."""
+        plain = [add_fifo(port.ifindex, queue_bytes(self._fabric, link))]
         if not self._fabric.node(port.node).is_switch:
             return plain
-        return next(marking_queue(self._fabric, link, port, self._marking), plain)
+        return list(inner_queue(self._fabric, link, port, self._marking)) or plain
 
     def _delays(self, link: Link, port: Port) -> list[Delay]:
         return [what for what in self._done[link, port].values() if isinstance(what, Delay)]
@@ -104,11 +105,6 @@ def _delaying_queue(port: Port, total: Delay, room: int) -> bytes:
     options += _attribute(_LATENCY64, struct.pack("=q", total.delay_ns))
     options += _attribute(_JITTER64, struct.pack("=q", total.jitter_ns))
     return _inner_queue(port, b"netem\0", options)
-
-
-def _plain_queue(port: Port, limit_bytes: int) -> bytes:
-    """The queue that a token bucket begins with."""
-    return _inner_queue(port, b"bfifo\0", struct.pack("=I", limit_bytes))
 
 
 def _inner_queue(port: Port, kind: bytes, options: bytes) -> bytes:

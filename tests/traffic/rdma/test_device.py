@@ -74,6 +74,21 @@ def test_replies_are_lost_too(full: Device) -> None:
     assert full.socket_errors[NO_ROOM] == lost + 2
 
 
+def test_a_queue_pair_s_packets_and_their_acknowledgements_carry_its_dscp_wherever_they_go(
+    full: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DSCP 8 and ECT(0) are 0x22 (RFC 2474, RFC 3168)."""
+    seen: list[int] = []
+    monkeypatch.setattr(Outgoing, "move_path", lambda _, __, envelope: seen.append(envelope.tos))
+    usual = PLAN.queue_pairs[0]
+    for pair, tos in ((usual, 0x02), (replace(usual, dscp=8), 0x22)):
+        full.move(pair, 50_000, ack=False)
+        full.move(pair, 50_000, ack=True)
+        full.renew([pair], [pair], 1)
+        assert seen == [tos] * 4
+        seen.clear()
+
+
 def test_the_packets_of_a_sprayed_queue_pair_leave_by_its_source_ports_in_turn(
     full: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:

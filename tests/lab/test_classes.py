@@ -1,0 +1,113 @@
+"""A queue of its own for the second traffic class: what is asked of the kernel, and what a kernel makes of it.
+
+a e0 ======= w0 b          e0 sends a frame every 20 ms: both queues wait while the test looks
+"""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from testbed.fabric.load import load_topology
+from testbed.fabric.marking import quanta
+from testbed.kernel import rtnl
+from testbed.kernel.htb import add_fifo, two_queues
+from testbed.kernel.netlink import Netlink
+from testbed.lab.asfabric import deviations
+from testbed.lab.breaking.impair import Delay
+from testbed.lab.markers import MARKERS
+from testbed.lab.wire import inner_queues
+from tests.lab.running import running, tiny
+from tests.lab.test_markers import ECN
+from tests.traffic.nets import A_IF, B_IP, chain
+
+PAYLOAD = 1000
+FRAME = PAYLOAD + 42  # Ethernet, IP, UDP
+RATE_BPS = 8 * FRAME * 50
+SECOND = {"dscp": 10, "share": 0.25}
+ECT0, TOS = 2, 10 << 2 | 2
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5, 0.8, 0.95])
+def test_quanta_are_in_the_ratio_of_the_shares_and_at_least_a_frame(share: float) -> None:
+    spec = tiny()
+    first, second = quanta(spec, share)
+    assert min(first, second) == spec.mtu + 18
+    assert second / (first + second) == pytest.approx(share, abs=1e-3)
+
+
+@pytest.mark.parametrize("ecn", [None, ECN])
+def test_every_port_of_every_switch_is_divided_and_none_of_a_host(ecn: dict[str, object] | None) -> None:
+    fabric = build(tiny(second_class=SECOND, ecn=ecn))
+    for node in fabric.nodes:
+        queues = list(inner_queues(fabric, node, MARKERS["red"] if ecn else None))
+        kinds = [next(kind for kind in (b"red", b"bfifo", b"htb", b"u32") if kind + b"\0" in queue) for queue in queues]
+        inner = b"red" if ecn else b"bfifo"
+        ports = len(list(fabric.links_of(node.name))) if node.is_switch else 0
+        assert kinds == [b"htb", b"htb", inner, b"htb", inner, b"u32"] * ports
+
+
+def test_nothing_is_asked_for_where_there_is_one_class() -> None:
+    fabric = build(tiny())
+    assert [queue for node in fabric.nodes for queue in inner_queues(fabric, node, None)] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "key"), [("{share: 1}", "share"), ("{dscp: 0, share: 0.2}", "dscp"), ("{}", "share")]
+)
+def test_a_class_that_makes_no_sense_is_refused_with_its_line(given: str, key: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.yaml"
+    file.write_text(f"preset: tiny\nsecond_class: {given}\n")
+    with pytest.raises(InputError, match=rf"t.yaml:2: .*{key}"):
+        load_topology(str(file))
+
+
+@pytest.mark.kernel
+def test_two_queues_share_a_port_by_their_quanta_and_either_has_it_alone() -> None:
+    net = chain()
+    link = Netlink(net.a)
+    link.run([rtnl.add_tbf(A_IF, RATE_BPS, 2 * FRAME, 600 * FRAME)])
+    try:
+        link.run(list(two_queues(A_IF, 10, (3 * FRAME, FRAME), partial(add_fifo, A_IF, 100 * FRAME))))
+    except OSError as error:
+        pytest.skip(f"no HTB in this kernel: {error}")
+    with net.b.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind((B_IP, 9))
+        receiver.settimeout(10)
+        receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+        with (
+            net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as usual,
+            net.a.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
+        ):
+            usual.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECT0)
+            other.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, TOS)
+            for _ in range(36):
+                usual.sendto(bytes(PAYLOAD), (B_IP, 9))
+                other.sendto(bytes(PAYLOAD), (B_IP, 9))
+            seen = [_tos(receiver) for _ in range(72)]
+    early, alone = seen[4:44], seen[50:]
+    assert 9 <= early.count(TOS) <= 11, seen
+    assert alone == [TOS] * 22, seen
+    assert A_IF in link.queues().divided
+
+
+@pytest.mark.kernel
+async def test_a_divided_lab_is_as_its_fabric_decides_after_a_delay_too() -> None:
+    async with running(tiny(segments=1, second_class=SECOND)) as lab:
+        assert deviations(lab) == ()
+        link = lab.fabric.nics[0].links[0]
+        lab.impairments.on_departure("late", link, link.upper, Delay(1_000_000))
+        (line,) = deviations(lab)
+        assert line.endswith("bit/s, with delay, should be 200000000 bit/s, two queues")
+        await lab.impairments.lift("late")
+        assert deviations(lab) == ()
+
+
+def _tos(receiver: socket.socket) -> int:
+    _, control, _, _ = receiver.recvmsg(2000, 64)
+    return next(data[0] for level, kind, data in control if (level, kind) == (socket.IPPROTO_IP, socket.IP_TOS))

@@ -157,6 +157,22 @@ def test_progress_gives_all_tries_back() -> None:
     assert made.state is QpState.READY
 
 
+def test_progress_gives_the_first_wait_back() -> None:
+    """Of a timer whose waits double: the next loss is found as soon as the first was."""
+    timer = RETRY_TIMERS["adaptive"].make(14)
+    made = requester(2 * MTU, transport=Transport(path_mtu=MTU, timer=timer, window_packets=8))
+    taken(made)
+    now = 0
+    for tries in range(2):
+        assert made.deadline_ns() == now + timer.wait_ns(tries)
+        now += timer.wait_ns(tries)
+        made.on_timer(now)
+        taken(made, now_ns=now)
+    assert made.deadline_ns() == now + timer.wait_ns(2)
+    made.on_ack(wire(0), now + MS)
+    assert made.deadline_ns() == now + MS + timer.wait_ns(0)
+
+
 def test_nothing_else_does_and_sending_more_does_not_put_the_timer_off() -> None:
     made = requester(9 * MTU)
     made.take(2, 0)

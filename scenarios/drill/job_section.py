@@ -4,155 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
-
-from scenarios.drill.job import MAX_QUEUE_PAIRS, Job, Saving, Work
-from scenarios.drill.model import PATH_MTUS
+from scenarios.drill.job import Job, Saving, Work
+from scenarios.drill.job_keys import (
+    CheckpointsSection,
+    CollectiveSection,
+    JobSection,
+    MessagesSection,
+    RestartSection,
+    TrainingSection,
+)
 from scenarios.drill.path_sections import rehash_of, spray_of
 from scenarios.drill.trace_files import trace_of
 from testbed.fabric.marking import marker_of
-from testbed.fabric.spec import FabricSpec, Rate, Strict
+from testbed.fabric.spec import FabricSpec
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Plain, Where, shorten
-from testbed.files.units import Duration, duration, format_duration, size
-from testbed.files.words import OneOf
-from traffic.collectives.registry import COLLECTIVES, KINDS
+from testbed.files.units import format_duration
+from traffic.collectives.registry import COLLECTIVES
 from traffic.congestion.written import Chosen, written
-from traffic.job.collective import GROUPINGS, CollectiveWork
-from traffic.job.messages import MESSAGE_PATTERNS, MessageWork
-from traffic.job.placement import ORDERS
+from traffic.job.collective import CollectiveWork
+from traffic.job.messages import MessageWork
 from traffic.job.restart import RestartPolicy
 from traffic.job.training import Straggler, Training
-from traffic.paths import CHOICES
-from traffic.rc.timers import RETRY_TIMERS
-from traffic.rc.work import Recovery
-from traffic.rdma.choices import MESSAGE_CHOICES
-
-_COLLECTIVE = CollectiveWork("", 1)
-_MESSAGES = MessageWork("", 1)
-_TRAINING = Training(1)
-_JOB = Job(_COLLECTIVE)
 
 FINDING_NS = 1_000_000_000
 """Spares: asking all hosts takes half of it, starting elsewhere the rest at most."""
 
-Size = Annotated[int, size("1 B", "2 GiB")]
-Sizes = Annotated[int, size("0 B", "1000 GB")]  # of a real network, perhaps
-Plainly = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
-
-
-class JobSection(Strict):
-    """``job:``; what it does is one of ``collective``, ``training`` and ``messages``, each read by itself."""
-
-    model_config = Plainly
-
-    collective: dict[str, object] | None = None
-    training: dict[str, object] | None = None
-    messages: dict[str, object] | None = None
-    trace: str | None = Field(default=None, min_length=1, max_length=4096, examples=["trace.json"])
-    checkpoints: dict[str, object] | None = None
-    port_failover: bool = _JOB.port_failover
-    port_recovery: bool = _JOB.port_recovery
-    restart: dict[str, object] | None = None
-    rehash: dict[str, object] | None = None
-    spray: dict[str, object] | None = None
-    samples: int = Field(default=_JOB.samples, ge=0)
-    sizes: Literal["lab", "real"] = "lab"
-    hosts: int | None = Field(default=None, ge=1)
-    gpus: int | None = Field(default=None, ge=1)
-    segments: int | None = Field(default=None, ge=1)
-    order: Annotated[str, OneOf(ORDERS)] = _JOB.order
-    queue_pairs: int = Field(default=_JOB.queue_pairs, ge=1, le=MAX_QUEUE_PAIRS)
-    queue_pair_choice: Annotated[str, OneOf(MESSAGE_CHOICES)] = _JOB.choice
-    split: bool = _JOB.split
-    source_ports: Annotated[str, OneOf(CHOICES)] = _JOB.source_ports
-    path_mtu: Literal[PATH_MTUS] = _JOB.path_mtu  # type: ignore[valid-type]  # made of a tuple
-    recovery: Literal[tuple(map(str, Recovery))] = _JOB.recovery  # type: ignore[valid-type]  # made of an enum
-    retry_timer: Annotated[str, OneOf(RETRY_TIMERS)] = _JOB.retry_timer
-    ib_timeout: int = Field(default=_JOB.ib_timeout, ge=1, le=31)
-    retry_count: int = Field(default=_JOB.retry_count, ge=0, le=7)
-    window: int = Field(default=_JOB.window_packets, ge=1, le=65_536)
-    congestion: object = _JOB.congestion_name
-    stretch: float | None = Field(default=None, gt=0, le=1e6)
-    nvlink_rate: Rate = int(_JOB.nvlink_bps)
-    tick: Annotated[int, duration("100 us", "20 ms")] = _JOB.tick_ns
-
-
-class CollectiveSection(Strict):
-    """``collective:``, one an iteration."""
-
-    model_config = Plainly
-
-    kind: Annotated[str, OneOf(KINDS)] = Field(examples=["all-reduce"])
-    size_bytes: Size = Field(alias="size", examples=["4 MB"])
-    algorithm: str | None = None
-    slices: int = Field(default=_COLLECTIVE.slices, ge=1, le=256)
-    among: Annotated[str, OneOf(GROUPINGS)] = _COLLECTIVE.grouping
-    ways: int = Field(default=_COLLECTIVE.ways, ge=1, le=1024)
-    pause: Annotated[int, duration("0 ms", "10 min")] = _COLLECTIVE.pause_ns
-
-
-class MessagesSection(Strict):
-    """``messages:``, a pattern of them an iteration."""
-
-    model_config = Plainly
-
-    pattern: Annotated[str, OneOf(MESSAGE_PATTERNS)] = Field(examples=["permutation"])
-    size_bytes: Size = Field(alias="size", examples=["1 MB"])
-    count: int = Field(default=_MESSAGES.count, ge=1, le=1024)
-    every: Annotated[int, duration("0 ms", "10 min")] = _MESSAGES.every_ns
-    fan_in: int | None = Field(default=None, ge=1)
-
-
-class StragglerSection(Strict):
-    """A rank of a training that is late."""
-
-    rank: int = Field(ge=0)
-    extra: Duration = Field(examples=["20 ms"])
-
-
-class TrainingSection(Strict):
-    """``training:``, an iteration of it."""
-
-    model_config = Plainly
-
-    compute: Annotated[int, duration("1 us", "10 min")] = Field(examples=["100 ms"])
-    data: int = Field(default=_TRAINING.data, ge=1)
-    tensor: int = Field(default=_TRAINING.tensor, ge=1)
-    pipeline: int = Field(default=_TRAINING.pipeline, ge=1)
-    expert: int = Field(default=_TRAINING.expert, ge=1)
-    micro_batches: int = Field(default=_TRAINING.micro_batches, ge=1, le=256)
-    data_size: Sizes = _TRAINING.data_bytes
-    tensor_size: Sizes = _TRAINING.tensor_bytes
-    pipeline_size: Sizes = _TRAINING.pipeline_bytes
-    expert_size: Sizes = _TRAINING.expert_bytes
-    overlap: bool = _TRAINING.overlap
-    buckets: int = Field(default=_TRAINING.buckets, ge=1, le=256)
-    algorithm: str = _TRAINING.algorithm
-    slices: int = Field(default=_TRAINING.slices, ge=1, le=256)
-    stragglers: list[StragglerSection] = Field(default_factory=list)
-
-
-class RestartSection(Strict):
-    """``restart:``, what happens when the job has died."""
-
-    model_config = Plainly
-
-    after: Annotated[int, duration("100 ms", "30 min")] = Field(examples=["2 s"])
-    checkpoint_every: int = Field(default=1, ge=1, le=1_000_000)
-    spares: int = Field(default=0, ge=0, le=1000)
-
-
-class CheckpointsSection(Strict):
-    """``checkpoints:``, written beside the job."""
-
-    model_config = Plainly
-
-    size_bytes: Size = Field(alias="size", examples=["1 MB"])
-    every: Annotated[int, duration("10 ms", "10 min")] = Field(examples=["1 s"])
-    storage: list[str] = Field(min_length=1, examples=["[p0.s1.h1]"])
+_JOB = Job(CollectiveWork("", 1))
 
 
 def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | None:

@@ -11,7 +11,7 @@ import pytest
 from failover.analysis.marks import Mark
 from failover.analysis.readings import Ports, Sampling
 from failover.faults import FAULTS, parameters
-from scenarios.drill.job_section import (
+from scenarios.drill.job_keys import (
     CheckpointsSection,
     CollectiveSection,
     JobSection,

@@ -97,9 +97,15 @@ def test_two_queues_share_a_port_by_their_quanta_and_either_has_it_alone() -> No
 
 
 @pytest.mark.kernel
-async def test_a_divided_lab_is_as_its_fabric_decides_after_a_delay_too() -> None:
+async def test_a_divided_lab_is_as_its_fabric_decides() -> None:
     async with running(tiny(segments=1, second_class=SECOND)) as lab:
         assert deviations(lab) == ()
+
+
+@pytest.mark.kernel
+@pytest.mark.usefixtures("netem")
+async def test_a_port_that_delayed_is_divided_again() -> None:
+    async with running(tiny(segments=1, second_class=SECOND)) as lab:
         link = lab.fabric.nics[0].links[0]
         lab.impairments.on_departure("late", link, link.upper, Delay(1_000_000))
         (line,) = deviations(lab)

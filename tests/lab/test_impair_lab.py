@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from testbed.doctor import probe_kernel
 from testbed.events import EventKind, now_ns
 from testbed.fabric.model import Link, Port
 from testbed.kernel.ns import NetNs
@@ -78,14 +77,7 @@ def rate_of(port: Port) -> int:
     return int(_queues(port)[0]["options"]["rate"]) * 8
 
 
-@pytest.fixture
-def _netem() -> None:
-    """Skip without it; asked ahead of the test, for pyroute2 has an event loop of its own."""
-    if not probe_kernel()["netem"]:
-        pytest.skip("this kernel has no netem")
-
-
-@pytest.mark.usefixtures("_netem")
+@pytest.mark.usefixtures("netem")
 async def test_delays_of_one_port_add_up_and_are_set_back() -> None:
     async with running(tiny(segments=1), converge=False) as lab:
         link, impairments = lab.fabric.nics[0].links[0], lab.impairments

@@ -17,10 +17,11 @@ from tests.routing.minilab import MiniLab
 
 CORE_PORTS: dict[str, CorePorts] = {"bird": "preset", "frr": "hash"}
 PEER_DIED = {
-    "bird": {"Connection closed", "Connection lost (Connection reset by peer)"},
+    "bird": {"Connection closed", "Connection lost (Connection reset by peer)", "Connection lost (Broken pipe)"},
     "frr": {"Peer closed the session"},
 }
-"""What a daemon says of a session whose other end crashed; the kernel resets one with words that nobody had read."""
+"""What a daemon says of a session whose other end crashed; the kernel resets one with words that nobody had read,
+and one that writes at that moment hears of a broken pipe (EPIPE)."""
 
 
 @pytest.fixture(params=DAEMONS)

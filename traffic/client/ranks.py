@@ -1,0 +1,46 @@
+"""Which rank of a client is where: one a host, or one a NIC. PURE.
+
+Changes when ranks can be placed in another way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric, Nic
+
+PER_HOST, PER_NIC = "host", "nic"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRank:
+    """A rank, and the NIC that it is to use: its name ('p0.s0.h0.r0'), IP and LAG interface ('bond0')."""
+
+    rank: int
+    host: str
+    nic: str
+    ip: str
+    interface: str
+
+
+def ranks_of(fabric: Fabric, wanted: int | None, per: str = PER_HOST, rail: int = 0) -> tuple[ClientRank, ...]:
+    """The ranks in the order of hosts, and of the rails in a host; ``wanted`` None: as many as there is room for.
+
+    Spare hosts have none. ``rail`` is that of the NIC where a host has one rank. InputError when there is no such rail,
+    or less room.
+    """
+    spares = {host.name for host in fabric.hosts if host.spare}
+    nics = [nic for nic in fabric.nics if nic.host not in spares and (per == PER_NIC or nic.rail == rail)]
+    if not nics:
+        rails = len({nic.rail for nic in fabric.nics})
+        raise InputError(f"there is no rail {rail}; the fabric has {rails}, counted from 0", about=("rail",))
+    room = len(nics)
+    if wanted is not None and wanted > room:
+        places = "NICs" if per == PER_NIC else "hosts"
+        raise InputError(f"{wanted} ranks need {wanted} {places} and the fabric has {room}", about=("ranks",))
+    return tuple(_rank(number, nic) for number, nic in enumerate(nics[:wanted]))
+
+
+def _rank(number: int, nic: Nic) -> ClientRank:
+    return ClientRank(number, nic.host, nic.name, nic.ip, nic.lag)

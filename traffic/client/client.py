@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field
 from testbed.fabric.spec import Strict
 from testbed.files.units import duration
 from traffic.client.plan import ClientPlan
-from traffic.client.ranks import PER_HOST, PER_NIC, ClientRank
+from traffic.client.ranks import PER_HOST, ClientRank
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,3 @@ def lacks(client: type[Client]) -> list[str]:
     """What a client does not say of itself."""
     said = [name for name in ("KEY", "SUMMARY") if not isinstance(getattr(client, name, None), str)]
     return said + sorted(client.__abstractmethods__)
-
-
-__all__ = ["PER_HOST", "PER_NIC", "Client", "Site", "lacks"]

@@ -17,6 +17,7 @@ _WORDS = ("ready", "step", "error")
 _LARGEST_NS = 2**62
 _LARGEST = 2**62
 _MAX_STEP = 2**32 - 1
+_MAX_WRONG = 2**31 - 1
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _KIND = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _SUM = re.compile(r"[0-9a-f]{1,64}")
@@ -40,7 +41,8 @@ class Step:
     """'hpn step N ...': iteration ``number`` is done. ``rank`` None: by all ranks of the process that said so.
 
     ``begin_ns``, ``end_ns`` None: from the step before, or the begin, to the line's arrival. ``kind`` '': not told, as
-    ``size_bytes`` 0. ``checksum`` ('' for none): what must be the same on all ranks.
+    ``size_bytes`` 0. ``checksum`` ('' for none): what must be the same on all ranks. ``wrong``: results that the
+    program itself found to be wrong.
     """
 
     number: int
@@ -50,6 +52,7 @@ class Step:
     kind: str = ""
     size_bytes: int = 0
     checksum: str = ""
+    wrong: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +169,11 @@ def _step(words: list[str]) -> Step:
         kind=_matching(told, "kind", _KIND),
         size_bytes=_number("bytes=", told["bytes"], _LARGEST) if "bytes" in told else 0,
         checksum=_matching(told, "sum", _SUM),
+        wrong=_number("wrong=", told["wrong"], _MAX_WRONG) if "wrong" in told else 0,
     )
 
 
-_KEYS = ("rank", "begin", "end", "kind", "bytes", "sum")
+_KEYS = ("rank", "begin", "end", "kind", "bytes", "sum", "wrong")
 
 
 def _number(what: str, text: str, most: int) -> int:

@@ -22,12 +22,16 @@ class Starts(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClientProcess:
-    """One process on a host, and the ranks that it speaks for; ``env`` beside what every process gets."""
+    """One process on a host, and the ranks that it speaks for; ``env`` beside what every process gets.
+
+    ``memory_mb``: what it takes with all that it starts, which a guest must have.
+    """
 
     ranks: tuple[int, ...]
     host: str
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+    memory_mb: int = 24
 
 
 class Adapter(Protocol):

@@ -6,11 +6,13 @@ Changes when ranks can be placed in another way.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric, Nic
 
-PER_HOST, PER_NIC = "host", "nic"
+PER_HOST: Final = "host"
+PER_NIC: Final = "nic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,8 @@ def ranks_of(fabric: Fabric, wanted: int | None, per: str = PER_HOST, rail: int 
     Spare hosts have none. ``rail`` is that of the NIC where a host has one rank. InputError when there is no such rail,
     or less room.
     """
-    spares = {host.name for host in fabric.hosts if host.spare}
-    nics = [nic for nic in fabric.nics if nic.host not in spares and (per == PER_NIC or nic.rail == rail)]
+    active = [host.name for host in fabric.hosts if not host.spare]
+    nics = [nic for host in active for nic in fabric.nics_of(host) if per == PER_NIC or nic.rail == rail]
     if not nics:
         rails = len({nic.rail for nic in fabric.nics})
         raise InputError(f"there is no rail {rail}; the fabric has {rails}, counted from 0", about=("rail",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import os
 import signal
 import threading
@@ -18,7 +19,7 @@ from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
 from testbed.lab.lab import Lab
-from testbed.lab.service import control, registry
+from testbed.lab.service import control, preflight, registry
 from testbed.lab.service.labfolder import hold_as_first
 from testbed.routing.trace import Flow
 
@@ -139,6 +140,29 @@ def test_a_name_whose_lab_just_died_can_be_taken(home: Path) -> None:
     release.start()
     os.close(registry.folder("tiny").claim())
     release.join()
+
+
+def test_a_lab_of_another_version_counts_and_stands_in_nobodys_way(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its record and its fabric say what we do not know: its neighbours are counted all the same."""
+    place = registry.folder("theirs")
+    lock = place.claim()
+    mine = build(PRESETS["tiny"].spec)
+    need = preflight.neighbour_entries(mine)
+    record = {"name": "theirs", "first_pid": 1, "topology": "tiny", "nodes": 9, "links": 9, "datapath": "nft"}
+    told = {**record, "started_at": 0.0, "state": "up", "neighbours": 100, "colour": "blue"}
+    (place.path / "lab.json").write_text(json.dumps(told))
+    (place.path / "fabric.json").write_text('{"colour": "blue"}')
+    try:
+        assert [lab.neighbours for _, lab in registry.running()] == [100]
+        monkeypatch.setattr(preflight, "neighbour_limit", lambda: need + 100)
+        preflight.check(mine)
+        monkeypatch.setattr(preflight, "neighbour_limit", lambda: need + 99)
+        with pytest.raises(MachineError, match=f"would need {need + 100} neighbour entries"):
+            preflight.check(mine)
+        with pytest.raises(MachineError, match="another version of hpn started it; end it: hpn down theirs"):
+            registry.fabric_of(place)
+    finally:
+        os.close(lock)
 
 
 def test_a_supervisor_that_dies_in_the_middle_of_its_answer_is_one_line(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import signal
 import struct
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import FrameType
 
@@ -47,6 +47,7 @@ class LabRecord:
     started_at: float
     state: str = STARTING
     reason: str = ""
+    neighbours: int = 0  # entries that it has in the machine's neighbour tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +204,10 @@ class LabFolder:
         draft.rename(self.path / "lab.json")
 
     def read(self) -> LabRecord | None:
-        """The record, None when there is none (yet)."""
+        """The record, None when there is none (yet). What another version of hpn says besides is left out."""
         try:
-            return LabRecord(**json.loads((self.path / "lab.json").read_text()))
+            told = json.loads((self.path / "lab.json").read_text())
+            return LabRecord(**{field.name: told[field.name] for field in fields(LabRecord) if field.name in told})
         except (OSError, ValueError, TypeError):
             return None
 

@@ -28,7 +28,7 @@ def neighbour_entries(fabric: Fabric) -> int:
 
 
 def _neighbours(fabric: Fabric) -> list[str]:
-    others = sum(neighbour_entries(registry.fabric_of(place)) for place, lab in registry.running() if lab.nodes)
+    others = sum(lab.neighbours for _, lab in registry.running())
     need, limit = neighbour_entries(fabric) + others, neighbour_limit()
     if need <= limit:
         return []

@@ -101,8 +101,11 @@ def find(name: str | None) -> tuple[LabFolder, LabRecord]:
 
 
 def fabric_of(place: LabFolder) -> Fabric:
-    """The fabric of a running lab. MachineError when its folder is damaged."""
+    """The fabric of a running lab. MachineError when its folder is damaged, or of another version of hpn."""
     try:
         return build(FabricSpec.model_validate_json((place.path / "fabric.json").read_text()))
     except (OSError, ValueError) as error:
-        raise MachineError(f"lab {place.name}: its state is damaged; end it: hpn down {place.name}") from error
+        raise MachineError(
+            f"lab {place.name}: its state is damaged, or another version of hpn started it;"
+            f" end it: hpn down {place.name}"
+        ) from error

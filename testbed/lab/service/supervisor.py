@@ -83,6 +83,7 @@ class _Start:
             links=len(fabric.links),
             datapath="",
             started_at=time.time(),
+            neighbours=preflight.neighbour_entries(fabric),
         )
         place.write(record)
         self._box = self._spawn()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from testbed.errors import MachineError
 from testbed.kernel.ns import NetNs
 from testbed.kernel.processes import piped
-from traffic.iperf import ended, said, spawn
+from traffic.foreign import ended, said, spawn
 
 _SENT = re.compile(r"Total of (\d+) messages sent in ([\d.]+) sec")
 _CAME = re.compile(r"Total (\d+) messages received")

@@ -91,7 +91,7 @@ class AdmissionReceiver:
         A slice is granted whole, so that no grant is of a few bytes.
         """
         first = self._first()
-        if first is not None and first.granted == first.received_bytes < first.size_bytes:
+        if first is not None and first.granted == first.received_bytes:
             self._turns.remove(first)
             return self._grant(first, self._slice_of(first))
         if not self._turns or (size := self._slice_of(self._turns[0])) > self._free_bytes:

@@ -6,10 +6,8 @@ into two record files. It dies with its parent.
 
 from __future__ import annotations
 
-import gc
 import os
 import select
-import socket
 import sys
 import time
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ from traffic.flow import requester_qpn
 from traffic.gaps import send_gaps
 from traffic.messages import (
     Begin,
-    Decoder,
     Finish,
     Message,
     Move,
@@ -40,14 +37,13 @@ from traffic.messages import (
     Stop,
     Stopped,
     WorkerReport,
-    encode,
 )
 from traffic.qp import AckPolicy
 from traffic.receiver import Receiver
 from traffic.recordfile import RecordFile
 from traffic.records import RECEIVED, SENT
 from traffic.sender import Sender
-from traffic.served import serve
+from traffic.served import Engine, collect_no_more, drain, serve
 from traffic.sockets import raise_file_limit
 from traffic.wire import SYNDROME_ACK, Ack
 
@@ -66,9 +62,9 @@ class _Place:
 class Worker:
     """The state of one worker between set-up and report."""
 
-    def __init__(self, setup: Setup, control: socket.socket) -> None:
+    def __init__(self, setup: Setup, engine: Engine) -> None:
         self._setup = setup
-        self._control = control
+        self._engine = engine
         self._realtime = setup.realtime and _be_realtime()
         raise_file_limit(len(setup.senders) + len(setup.receivers) + len(setup.nics))
         namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
@@ -100,17 +96,13 @@ class Worker:
 
     def run(self) -> None:
         """Serve the engine until it says Finish or goes away."""
-        decoder = Decoder()
         poll = select.epoll()
-        poll.register(self._control.fileno(), select.EPOLLIN)
+        poll.register(self._engine.fileno(), select.EPOLLIN)
         poll.register(self._ticker.fileno(), select.EPOLLIN)
         if not self._receive_every:
             poll.register(self._receiver.fileno(), select.EPOLLIN)
-        self._say(Ready(self._setup.index, self._realtime, self._receiver.buffer_bytes()))
-        # Nothing here makes reference cycles in earnest, and a collection is a gap in the stream.
-        gc.collect()
-        gc.freeze()
-        gc.disable()
+        self._engine.say(Ready(self._setup.index, self._realtime, self._receiver.buffer_bytes()))
+        collect_no_more()
         while True:
             for fd, _ in poll.poll():
                 if fd == self._ticker.fileno():
@@ -119,20 +111,8 @@ class Worker:
                     self._tick(ticks)
                 elif fd == self._receiver.fileno():
                     self._receive()
-                elif not self._serve(decoder):
+                elif not self._engine.serve(self._obey, self._finish):
                     return
-
-    def _serve(self, decoder: Decoder) -> bool:
-        """Take what the engine says; False when it was the last word."""
-        data = self._control.recv(1 << 16)
-        if not data:
-            return False  # the engine is gone
-        for message in decoder.feed(data):
-            if isinstance(message, Finish):
-                self._finish(message)
-                return False
-            self._obey(message)
-        return True
 
     def _obey(self, message: Message) -> None:
         match message:
@@ -141,15 +121,15 @@ class Worker:
                     sender.begin(at_ns)
                 self._ticker.start(at_ns + self._setup.offset_ns, self._setup.tick_ns)
             case Moves(moves):
-                self._say(MovedAll(tuple(self._move(move) for move in moves)))
+                self._engine.say(MovedAll(tuple(self._move(move) for move in moves)))
             case Replace():
                 self._replace(message)
-                self._say(Replaced())
+                self._engine.say(Replaced())
             case Stop():
                 self._stopped = True
                 for sender in self._senders:
                     sender.schedule.stop()
-                self._say(Stopped())
+                self._engine.say(Stopped())
 
     def _move(self, move: Move) -> Moved:
         try:
@@ -183,7 +163,7 @@ class Worker:
             self._expire(at)
         if at >= self._next_progress_ns:
             self._next_progress_ns = at + _PROGRESS_NS
-            self._say(self._progress(at))
+            self._engine.say(self._progress(at))
 
     def _receive(self) -> None:
         acks = self._receiver.tick(self._receive_every * self._setup.tick_ns)
@@ -202,7 +182,7 @@ class Worker:
         for sender in self._senders:
             for flow in sender.expire(at_ns):
                 requester = sender.requesters[flow]
-                self._say(QpError(sender.flows[flow].id, at_ns, requester.acknowledged, requester.outstanding))
+                self._engine.say(QpError(sender.flows[flow].id, at_ns, requester.acknowledged, requester.outstanding))
 
     def _progress(self, at_ns: int) -> Progress:
         sent: dict[int, int] = {}
@@ -211,27 +191,20 @@ class Worker:
         return Progress(at_ns, sent, self._receiver.counts())
 
     def _finish(self, finish: Finish) -> None:
-        self._drain(finish)
+        drain(self._ticker, self._setup.tick_ns, finish, self._drained)
         self._sent.close()
         self._records.close()
         report = self._report()
         self._receiver.close()
         for sender in self._senders:
             sender.close()
-        self._say(report)
+        self._engine.say(report)
 
-    def _drain(self, finish: Finish) -> None:
-        """Go on receiving until nothing has come for a while."""
-        begun = arrived = now_ns()
-        packets = -1
-        self._ticker.start(begun, self._setup.tick_ns)
-        poller = select.poll()  # select() ends at descriptor 1,024
-        poller.register(self._ticker.fileno(), select.POLLIN)
-        while (at := now_ns()) - arrived < finish.quiet_ns and at - begun < finish.limit_ns:
-            poller.poll()
-            self._tick(self._ticker.take())
-            if packets != self._receiver.received.packets:
-                packets, arrived = self._receiver.received.packets, now_ns()
+    def _drained(self, ticks: int) -> int | None:
+        """Go on receiving; when that was, if anything came."""
+        packets = self._receiver.received.packets
+        self._tick(ticks)
+        return now_ns() if packets != self._receiver.received.packets else None
 
     def _report(self) -> WorkerReport:
         gaps = send_gaps(np.fromfile(self._sent.path, SENT))
@@ -250,9 +223,6 @@ class Worker:
             late_ticks=self._late_ticks,
             cpu_s=time.process_time(),
         )
-
-    def _say(self, message: Message) -> None:
-        self._control.sendall(encode(message))
 
 
 def _be_realtime() -> bool:

@@ -33,7 +33,7 @@ from traffic.qp import AckPolicy
 from traffic.rc.port_recovery import PortRecovery
 from traffic.rc.timers import RETRY_TIMERS
 from traffic.rc.work import Recovery, Transport
-from traffic.rdma.engine import JobPlan
+from traffic.rdma.plan import JobPlan
 from traffic.rdma.rehash import RehashPolicy
 from traffic.rdma.setup import QueuePair
 

@@ -25,7 +25,8 @@ from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
 from traffic.flow import ROCE_PORT, FlowSpec
 from traffic.paths import CHOICES, drawn_again
-from traffic.rdma.engine import JobEngine, JobPlan, Layout
+from traffic.rdma.engine import JobEngine
+from traffic.rdma.plan import JobPlan, Layout
 from traffic.rdma.rehash import Cause
 from traffic.rdma.setup import JobReport, Leaves
 
@@ -96,7 +97,7 @@ class LabJob(LabQueuePairs):
         raise MachineError(f"no spare can take over from {', '.join(dead)} while a job runs")
 
     async def layout(self) -> Layout | None:
-        """After a death: put spares in the place of hosts that answer nobody; ``traffic.rdma.engine.Scheduler``."""
+        """After a death: put spares in the place of hosts that answer nobody; ``traffic.rdma.plan.Scheduler``."""
         moved = await self._standby.replace_lost(self.flows) if self._standby is not None else None
         if moved is None:
             return None

@@ -17,7 +17,7 @@ from testbed.lab.lab import Lab
 from traffic.flow import FlowSpec
 from traffic.job.standby import Question, Replaced, cut_off, questions, replacements
 from traffic.paths import SourcePorts
-from traffic.rdma.engine import JobPlan
+from traffic.rdma.plan import JobPlan
 
 _ROUNDS, _EVERY_S = 5, 0.1
 """How often each NIC is asked before it counts as silent; both are choices of this file."""

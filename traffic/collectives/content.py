@@ -60,7 +60,9 @@ def _sum(ranks: tuple[int, ...], iteration: int, piece: Piece, path_mtu: int) ->
     for part in (iteration, piece.buffer, piece.index):
         state = _mix((state ^ part) + _STEP & _MASK)
     blocks = np.arange(1, blocks_of(piece.size_bytes, path_mtu) + 1, dtype=np.uint64) * np.uint64(_STEP)
-    if len(ranks) == 1:
+    if (
+        len(ranks) == 1
+    ):  # without a table of one row: half the time (256 blocks: 10 us, 22), and each piece sent begins so
         seed = _mix((ranks[0] ^ state) + _STEP & _MASK)
         return _cut(_mixed(blocks + np.uint64(seed)), piece.size_bytes, path_mtu)
     seeds = _mixed((np.array(ranks, np.uint64) ^ np.uint64(state)) + np.uint64(_STEP))

@@ -6,25 +6,18 @@ tick: it sleeps until something arrives or is due. It dies with its parent.
 
 from __future__ import annotations
 
-import gc
 import select
-import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from testbed.events import now_ns
 from testbed.kernel.ns import NetNs
 from testbed.kernel.timerfd import Ticker
-from traffic.collectives.rank import Timed
 from traffic.messages import (
     Begin,
-    Decoder,
     Finish,
     Message,
     Move,
@@ -35,16 +28,13 @@ from traffic.messages import (
     Ready,
     Stop,
     Stopped,
-    encode,
 )
 from traffic.rc.packets import Packet
-from traffic.rc.work import Completion
 from traffic.rdma.carrier import Carrier
 from traffic.rdma.counters import nic_counters
 from traffic.rdma.device import SYNDROME_NAK_INVALID, Device
+from traffic.rdma.jobrecords import JobRecords
 from traffic.rdma.receiver import Arriving
-from traffic.rdma.records import MESSAGE, SPAN
-from traffic.rdma.sender import Sender
 from traffic.rdma.setup import (
     FIRST_LIFE,
     Abort,
@@ -58,9 +48,8 @@ from traffic.rdma.setup import (
     Restarted,
     Spray,
 )
-from traffic.recordfile import RecordFile
 from traffic.ringmsg import Sleeper
-from traffic.served import serve
+from traffic.served import Engine, collect_no_more, drain, serve
 from traffic.sockets import raise_file_limit
 from traffic.uring import open_ring
 from traffic.wire import SYNDROME_ACK
@@ -74,16 +63,15 @@ _STALL_NS = 5_000_000
 class Worker:
     """The state of one worker between set-up and report."""
 
-    def __init__(self, setup: JobSetup, control: socket.socket) -> None:
+    def __init__(self, setup: JobSetup, engine: Engine) -> None:
         self._setup = setup
-        self._control = control
+        self._engine = engine
         raise_file_limit(2 * len(setup.nics))
         namespaces = {nic.name: NetNs(nic.name, nic.namespace_fd) for nic in setup.nics}
         transport, ring = setup.transport, open_ring(_RING_ENTRIES)
         self._device = Device(setup.nics, namespaces, transport.path_mtu, transport.ack_every, ring)
-        self._sleeper = None if ring is None else Sleeper(control.fileno())
-        self._spans = RecordFile(Path(setup.out, f"spans-{setup.index}.bin"), SPAN)
-        self._messages = RecordFile(Path(setup.out, f"messages-{setup.index}.bin"), MESSAGE)
+        self._sleeper = None if ring is None else Sleeper(engine.fileno())
+        self._records = JobRecords(Path(setup.out), setup.index)
         self._carrier = self._start_life(FIRST_LIFE)
         self._carriers = [self._carrier]  # of all lives of the job
         for sender in self._carrier.senders:
@@ -101,21 +89,17 @@ class Worker:
 
     def run(self) -> None:
         """Serve the engine until it says Finish or goes away."""
-        decoder = Decoder()
         self._poll = select.epoll()
-        self._poll.register(self._control.fileno(), select.EPOLLIN)
+        self._poll.register(self._engine.fileno(), select.EPOLLIN)
         self._poll.register(self._ticker.fileno(), select.EPOLLIN)
         self._poll.register(self._device.fileno(), select.EPOLLIN)
-        self._say(Ready(self._setup.index, False, 0))
-        # Nothing here makes reference cycles in earnest, and a collection is a gap in what is sent.
-        gc.collect()
-        gc.freeze()
-        gc.disable()
+        self._engine.say(Ready(self._setup.index, False, 0))
+        collect_no_more()
         while True:
             for fd, _ in self._wait():
                 if fd == self._ticker.fileno():
                     self._note_late(self._ticker.take())
-                elif fd == self._control.fileno() and not self._serve(decoder):
+                elif fd == self._engine.fileno() and not self._engine.serve(self._obey, self._finish):
                     return
             self._tick()
 
@@ -132,41 +116,29 @@ class Worker:
         """So many ticks have passed since the last one that was seen."""
         self._late_ticks += ticks - 1 if self._ticking and ticks > self._stalled_ticks else 0
 
-    def _serve(self, decoder: Decoder) -> bool:
-        """Take what the engine says; False when it was the last word."""
-        data = self._control.recv(1 << 16)
-        if not data:
-            return False  # the engine is gone
-        for message in decoder.feed(data):
-            if isinstance(message, Finish):
-                self._finish(message)
-                return False
-            self._obey(message)
-        return True
-
     def _obey(self, message: Message) -> None:
         match message:
             case Begin(at_ns):
                 self._begin_ns = at_ns
                 self._ticker.start(at_ns + self._setup.offset_ns, 0)
             case Moves(moves):
-                self._say(MovedAll(tuple(self._move(move) for move in moves)))
+                self._engine.say(MovedAll(tuple(self._move(move) for move in moves)))
             case Ports(ports):
                 self._carrier.set_ports(ports, now_ns())
             case Spray(sports):
                 for flow, taken in sports.items():
                     self._device.spray(self._pairs[flow], taken)
             case Abort():
-                self._say(Aborted(self._carrier.abort(now_ns())))
+                self._engine.say(Aborted(self._carrier.abort(now_ns())))
             case Restart(life, part):
                 self._restart(life, part)
-                self._say(Restarted())
+                self._engine.say(Restarted())
             case Stop():
                 self._carrier.stop()
-                self._say(Stopped())
+                self._engine.say(Stopped())
 
     def _start_life(self, life: Life) -> Carrier:
-        return Carrier(self._setup, self._device, self._completed, self._timed, self._say, life)
+        return Carrier(self._setup, self._device, self._records.completed, self._records.timed, self._engine.say, life)
 
     def _restart(self, life: Life, part: Part | None) -> None:
         """Everything anew but the paths, which are the network's affair; ``part``: ranks have moved."""
@@ -199,7 +171,7 @@ class Worker:
         self._device.flush()
         if now >= self._next_progress_ns:
             self._next_progress_ns = now + _PROGRESS_NS
-            self._say(self._progress(now))
+            self._engine.say(self._progress(now))
         self._sleep(now, busy=self._carrier.busy or self._device.holds or self._device.packets > packets)
 
     def _receive(self, now: int) -> None:
@@ -239,20 +211,6 @@ class Worker:
             due = [at for at in (self._carrier.next_ns(), self._begin_ns, self._next_progress_ns) if at is not None]
             self._ticker.start(max(min(due), now + 1), 0)
 
-    def _completed(self, sender: Sender, completion: Completion) -> None:
-        row = np.zeros(1, MESSAGE)
-        row["flow"], row["tag"] = sender.pair.flow.id, completion.request.immediate or 0
-        row["bytes"] = completion.request.size_bytes
-        row["posted_ns"], row["completed_ns"] = completion.posted_ns, completion.completed_ns
-        self._messages.append(row)
-
-    def _timed(self, rank: int, ended: Sequence[Timed]) -> None:
-        rows = np.zeros(len(ended), SPAN)
-        for row, span in zip(rows, ended, strict=True):
-            row["rank"], row["iteration"], row["span"], row["wrong"] = rank, span.iteration, span.span, span.wrong
-            row["begin_ns"], row["end_ns"] = span.begin_ns, span.end_ns
-        self._spans.append(rows)
-
     def _progress(self, at_ns: int) -> Progress:
         sent: Counter[int] = Counter()
         received: Counter[int] = Counter()
@@ -264,29 +222,19 @@ class Worker:
         return Progress(at_ns, sent, received)
 
     def _finish(self, finish: Finish) -> None:
-        self._drain(finish)
-        self._spans.close()
-        self._messages.close()
+        drain(self._ticker, self._setup.tick_ns, finish, self._drained)
+        self._records.close()
         report = self._report()
         self._device.close()
-        self._say(report)
+        self._engine.say(report)
 
-    def _drain(self, finish: Finish) -> None:
-        """Take and answer what is still on its way, until nothing has come for a while; nothing more is sent."""
-        begun = arrived = now_ns()
-        packets = self._device.packets
-        self._ticker.start(begun, self._setup.tick_ns)
-        poller = select.poll()
-        poller.register(self._ticker.fileno(), select.POLLIN)
-        while (at := now_ns()) - arrived < finish.quiet_ns and at - begun < finish.limit_ns:
-            poller.poll()
-            self._ticker.take()
-            now = now_ns()
-            self._receive(now)
-            self._carrier.tick(now, now + self._setup.tick_ns)
-            self._device.flush()
-            if packets != self._device.packets or self._carrier.busy:
-                packets, arrived = self._device.packets, now
+    def _drained(self, _ticks: int) -> int | None:
+        """Take and answer what is still on its way; when that was, if there was anything."""
+        packets, now = self._device.packets, now_ns()
+        self._receive(now)
+        self._carrier.tick(now, now + self._setup.tick_ns)
+        self._device.flush()
+        return now if packets != self._device.packets or self._carrier.busy else None
 
     def _report(self) -> JobWorkerReport:
         device = self._device
@@ -303,9 +251,6 @@ class Worker:
             late_ticks=self._late_ticks,
             cpu_s=time.process_time(),
         )
-
-    def _say(self, message: Message) -> None:
-        self._control.sendall(encode(message))
 
 
 if __name__ == "__main__":

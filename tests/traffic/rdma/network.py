@@ -28,7 +28,7 @@ from traffic.rc.responder import Reply
 from traffic.rc.work import Completion
 from traffic.rdma.carrier import Carrier
 from traffic.rdma.egress import run_bytes
-from traffic.rdma.engine import JobPlan
+from traffic.rdma.plan import JobPlan
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Sender
 from traffic.rdma.setup import FailedOver, JobSetup, Leaves, QueuePair, Recovered

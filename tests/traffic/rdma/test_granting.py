@@ -14,8 +14,8 @@ from tests.traffic.rdma.test_carrier import FATES
 from traffic.rc.inbox import Packets
 from traffic.rc.packets import Opcode
 from traffic.rc.work import Status
-from traffic.rdma.engine import JobPlan
 from traffic.rdma.granting import GRANT_BYTES
+from traffic.rdma.plan import JobPlan
 from traffic.rdma.receiver import Arriving, receiving_end
 from traffic.rdma.setup import FailedOver
 

@@ -14,16 +14,24 @@ class HpnError(Exception):
 class InputError(HpnError):
     """A file, name or option is wrong (exit 2). ``problems`` holds every mistake found, one line each.
 
-    ``about``: the keys of a section of which one has to change, the likeliest first; empty where that goes without
-    saying. A dot leads into a section of it.
+    ``about`` is, for each of them, the keys of a section of which one has to change, the likeliest first; empty where
+    that goes without saying. A dot leads into a section of it, or to an item of a list.
     """
 
     exit_code = 2
 
     def __init__(self, problems: str | Sequence[str], about: Sequence[str] = ()) -> None:
-        self.about = tuple(about)
+        """``about``: the keys that all of the problems are about."""
         self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        self.about: tuple[tuple[str, ...], ...] = (tuple(about),) * len(self.problems)
         super().__init__("\n".join(self.problems))
+
+    @classmethod
+    def of_each(cls, found: Sequence[tuple[str, Sequence[str]]]) -> InputError:
+        """Several problems, each with the keys that it is about."""
+        error = cls([problem for problem, _ in found])
+        error.about = tuple(tuple(keys) for _, keys in found)
+        return error
 
 
 class MachineError(HpnError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -155,13 +156,16 @@ def _of_job(mistakes: Mistakes, job: Job | None, fabric: Fabric) -> tuple[FlowSp
     try:
         return () if job is None else plan_of(job, fabric).flows
     except InputError as error:
-        mistakes.add_all(("job", *_key(mistakes.document, error)), error, "job: ")
+        for problem, about in zip(error.problems, error.about, strict=True):
+            mistakes.add(("job", *_key(mistakes.document, about)), f"job: {problem}")
         return ()
 
 
-def _key(document: Document, error: InputError) -> Where:
+def _key(document: Document, about: Sequence[str]) -> Where:
     """Where in the job what does not fit is written: its own key, else the work that asks for what is not there."""
-    places = (tuple(key.split(".")) for key in (*error.about, *WORKS))
+    places: Iterator[Where] = (
+        tuple(int(part) if part.isdecimal() else part for part in key.split(".")) for key in (*about, *WORKS)
+    )
     return next((place for place in places if ("job", *place) in document.lines), ())
 
 

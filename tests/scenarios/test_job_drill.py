@@ -147,6 +147,38 @@ def test_what_does_not_fit_is_told_at_the_line_of_its_key(keys: tuple[str, ...],
     assert caught.value.problems[0].startswith(f"d.yaml:{line}: job: ")
 
 
+TRAINING = (("compute", "10 ms"), ("tensor", "2"), ("data", "4"), ("data_size", "1 MB"))
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        ({"data": "3"}, [8]),
+        ({"expert": "3"}, [10]),
+        ({"tensor": "8", "data": "1"}, [7]),
+        ({"data": "2", "pipeline": "2"}, [10]),
+        ({"data": "2", "pipeline": "2", "pipeline_size": "0 B"}, [11]),
+        ({"data_size": "3 B"}, [9]),
+        ({"data_size": "3 B", "stragglers": "[{rank: 7, extra: 1 ms}, {rank: 8, extra: 1 ms}]"}, [9, 10]),
+        (
+            {
+                "data_size": "3 B",
+                "expert": "3",
+                "stragglers": "\n    - {rank: 9, extra: 1 ms}\n    - {rank: 8, extra: 1 ms}",
+            },
+            [9, 10, 12, 13],
+        ),
+    ],
+)
+def test_each_mistake_of_a_training_is_told_at_the_line_of_its_own_key(given: dict[str, str], lines: list[int]) -> None:
+    keys = dict(TRAINING) | given
+    with pytest.raises(InputError) as caught:
+        _job("\n  training:" + "".join(f"\n    {key}: {value}" for key, value in keys.items()))
+    assert [problem.split(": ")[:3] for problem in caught.value.problems] == [
+        [f"d.yaml:{line}", "job", "training"] for line in lines
+    ]
+
+
 @pytest.mark.parametrize("size", ["1 B", "4095 B", "4096 B", "4097 B", "2 GiB"])
 def test_messages_of_any_size_are_good_input(size: str) -> None:
     assert _job(f"{{messages: {{pattern: same-rail, size: {size}}}, gpus: 1}}").job is not None

@@ -209,30 +209,47 @@ def _expert_groups(training: Training, ranks: Sequence[int]) -> list[Sequence[in
 
 
 def _check(training: Training, places: Sequence[Place]) -> None:
-    degrees = (training.tensor, training.data, training.pipeline, training.expert)
-    problems = []
-    if min(*degrees, training.micro_batches, training.buckets, training.compute_ns) < 1:
-        problems.append("degrees of parallelism, micro-batches, buckets and compute are at least 1")
-    elif training.tensor * training.data * training.pipeline != len(places):
-        problems.append(
-            f"tensor {training.tensor} x data {training.data} x pipeline {training.pipeline} is"
-            f" {training.tensor * training.data * training.pipeline} ranks; the job has {len(places)} GPUs"
-        )
-    elif training.data % training.expert:
-        problems.append(f"expert {training.expert} does not divide data {training.data}")
-    elif any(len({places[rank].host for rank in group}) > 1 for group in _tensor_groups(training, range(len(places)))):
-        problems.append(
-            f"tensor {training.tensor} reaches beyond a host; take a divisor of the GPUs of one, as its traffic"
-            " belongs on NVLink"
-        )
-    if training.pipeline > 1 and training.pipeline_bytes < 1:
-        problems.append("a pipeline needs pipeline_bytes of at least 1")
-    if training.data > 1 and training.data_bytes < training.buckets:
-        problems.append(f"gradients need data_size of at least 1 B for each of {training.buckets} buckets")
+    problems = [*_degrees(training, places), *_sizes(training)]
     problems += [
-        f"straggler {straggler.rank} is none of the ranks 0 to {len(places) - 1}"
-        for straggler in training.stragglers
+        (f"straggler {straggler.rank} is none of the ranks 0 to {len(places) - 1}", (f"stragglers.{at}.rank",))
+        for at, straggler in enumerate(training.stragglers)
         if not 0 <= straggler.rank < len(places)
     ]
     if problems:
-        raise InputError([f"training: {problem}" for problem in problems])
+        raise InputError.of_each(
+            [(f"training: {problem}", [f"training.{key}" for key in keys]) for problem, keys in problems]
+        )
+
+
+_Problem = tuple[str, tuple[str, ...]]
+"""What is wrong, and the keys of ``training`` that it is about."""
+
+
+def _degrees(training: Training, places: Sequence[Place]) -> Iterator[_Problem]:
+    """What of the degrees of parallelism does not fit the job's ranks: the first mistake."""
+    degrees = (training.tensor, training.data, training.pipeline, training.expert)
+    if min(*degrees, training.micro_batches, training.buckets, training.compute_ns) < 1:
+        yield "degrees of parallelism, micro-batches, buckets and compute are at least 1", ()
+    elif training.tensor * training.data * training.pipeline != len(places):
+        text = (
+            f"tensor {training.tensor} x data {training.data} x pipeline {training.pipeline} is"
+            f" {training.tensor * training.data * training.pipeline} ranks; the job has {len(places)} GPUs"
+        )
+        yield text, ("data", "tensor", "pipeline")
+    elif training.data % training.expert:
+        yield f"expert {training.expert} does not divide data {training.data}", ("expert",)
+    elif any(len({places[rank].host for rank in group}) > 1 for group in _tensor_groups(training, range(len(places)))):
+        text = (
+            f"tensor {training.tensor} reaches beyond a host; take a divisor of the GPUs of one, as its traffic"
+            " belongs on NVLink"
+        )
+        yield text, ("tensor",)
+
+
+def _sizes(training: Training) -> Iterator[_Problem]:
+    """Messages and buckets of nothing."""
+    if training.pipeline > 1 and training.pipeline_bytes < 1:
+        yield "a pipeline needs pipeline_size of at least 1 B", ("pipeline_size", "pipeline")
+    if training.data > 1 and training.data_bytes < training.buckets:
+        text = f"gradients need data_size of at least 1 B for each of {training.buckets} buckets"
+        yield text, ("data_size", "buckets", "data")

@@ -237,7 +237,7 @@ def test_activations_are_timed_at_their_sender() -> None:
         (Training(1, data=3, data_bytes=9), 1, r"tensor 1 x data 3 x pipeline 1 is 3 ranks; the job has 8 GPUs"),
         (Training(1, data=8, expert=3, data_bytes=9), 1, "expert 3 does not divide data 8"),
         (Training(1, tensor=2, data=4, data_bytes=9), 1, "tensor 2 reaches beyond a host"),
-        (Training(1, data=4, pipeline=2, data_bytes=9), 1, "a pipeline needs pipeline_bytes"),
+        (Training(1, data=4, pipeline=2, data_bytes=9), 1, "a pipeline needs pipeline_size"),
         (Training(1, data=8), 1, "gradients need data_size of at least 1 B for each of 4 buckets"),
         (Training(0, data=8, data_bytes=9), 1, "compute are at least 1"),
         (

@@ -21,7 +21,8 @@ from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
 from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
 from testbed.lag.jhash import nft_jhash
 from testbed.routing.pathcontrol.actions import Action, Move, Send
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
+from testbed.routing.pathcontrol.destinations import HostSettings
+from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
 from testbed.routing.pathcontrol.tor_agent import TorAgent
 
 SIZES = ((2, 8), (8, 8), (32, 8), (128, 8), (128, 32), (128, 100))

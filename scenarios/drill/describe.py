@@ -53,7 +53,7 @@ def _traffic(drill: Drill, fabric: Fabric) -> list[str]:
     load = format_percent(workload.load)
     return [
         f"{workload.pattern}: {len(flows)} queue pairs, {load} of every NIC, {total:.0f} Mbit/s,"
-        f" source ports {workload.source_ports}",
+        f" source ports {workload.source_ports}{'' if workload.path_control else ', unknown to path control'}",
         *_transfers(flows),
         f"one packet every {period_ms:.3g} ms per queue pair: no shorter outage can be seen",
         f"a queue pair dies after {deadly_ns / 1e9:.3g} s without an acknowledgement (timeout {workload.ib_timeout},"

@@ -48,6 +48,7 @@ class Workload:
     retry_count: int = 7
     tick_ns: int = 1_000_000  # how often senders look at their schedule
     source_ports: str = "disjoint"  # how they are chosen: traffic.paths.CHOICES
+    path_control: bool = True  # queue pairs are known to it
     seed: int | None = None  # of the pattern; None: the fabric's
     size_bytes: int | None = None  # of a transfer on each queue pair, in patterns that send transfers
     every_ns: int | None = None  # from the start of one to that of the next

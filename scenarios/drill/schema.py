@@ -94,6 +94,9 @@ class WorkloadSection(Strict):
     source_ports: Annotated[str, OneOf(CHOICES)] = Field(
         default=_WORKLOAD.source_ports, description="how a queue pair's path is chosen"
     )
+    path_control: bool = Field(
+        default=_WORKLOAD.path_control, description="no: nobody tells it of these queue pairs, as of plain UDP"
+    )
 
 
 class SampleSection(Strict):

@@ -20,7 +20,7 @@ from scenarios.run.standby_on_lab import Standby
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.lab.lab import Lab
-from testbed.routing.pathcontrol.actions import Move
+from testbed.routing.pathcontrol.actions import STEERING, Move
 from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
 from traffic.flow import ROCE_PORT, FlowSpec
@@ -181,10 +181,12 @@ class LabJob(LabQueuePairs):
         return report
 
     def _heard(self, event: Event) -> None:
-        """A LAG has other active ports now."""
+        """A LAG has other active ports now, or steers otherwise."""
         if event.kind is EventKind.LAG:
             nic = self._nic_of_lag.get((event.node, event.subject))
             self._tell_ports([flow for flow in self.flows if nic in (flow.src_nic, flow.dst_nic)])
+        elif event.kind is EventKind.PATH and event.what in STEERING:
+            self._tell_ports([flow for flow in self.flows if event.subject in (flow.src_ip, flow.dst_ip)])
 
     def _move(self, move: Move) -> None:
         super()._move(move)

@@ -41,6 +41,7 @@ class LabQueuePairs(ABC):
         self._lab = lab
         self._roster = Roster(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}
+        self._known = True  # to path control
         self._recent: deque[Progress] = deque(maxlen=6)
 
     @abstractmethod
@@ -60,7 +61,7 @@ class LabQueuePairs(ABC):
         return {nic.name: self._lab.wiring.namespaces[nic.host] for nic in self._lab.fabric.nics}
 
     async def start(self) -> None:
-        """Start the engine and put every queue pair under path control."""
+        """Start the engine and put every queue pair under path control, if they are to be known to it."""
         await self.engine.start()
         self._lab.move_listeners.append(self._move)
         self._connect(self._roster.present)
@@ -94,6 +95,8 @@ class LabQueuePairs(ABC):
         self._each_nic(flows, lambda nic, connections: self._lab.nics[nic].disconnect(c.id for c in connections))
 
     def _each_nic(self, flows: Sequence[FlowSpec], do: Callable[[str, list[Connection]], None]) -> None:
+        if not self._known:
+            return
         for nic in {flow.src_nic for flow in flows} | {flow.dst_nic for flow in flows}:
             data = [Connection(2 * f.id, f.dst_ip, ROCE_PORT, f.sport) for f in flows if f.src_nic == nic]
             acks = [Connection(2 * f.id + 1, f.src_ip, ROCE_PORT, f.ack_sport) for f in flows if f.dst_nic == nic]

@@ -167,7 +167,8 @@ class _Run:
             return LabJob(lab, plan_of(job, lab.fabric), self._folder.path, job.source_ports)
         flows, how = flows_of(workload, lab.fabric), workload.source_ports
         later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
-        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how)
+        known = workload.path_control
+        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how, known=known)
         if CHOICES[how].keeps_links_free and traffic.spread.worst_load > _FULL_LINK:
             raise InputError(
                 f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"

@@ -24,6 +24,7 @@ class LabTraffic(LabQueuePairs):
 
     ``later`` are stand-ins, by the instant at which they begin (``scenarios.drill.spares.stand_ins``): their sockets
     are opened with the others', they send from ``take_over`` on. ``source_ports``: a key of ``traffic.paths.CHOICES``.
+    Path control is told of them unless they are to be as plain UDP, ``known`` to nobody.
     """
 
     engine: TrafficEngine
@@ -36,8 +37,11 @@ class LabTraffic(LabQueuePairs):
         tick_ns: int = 1_000_000,
         later: Sequence[Sequence[FlowSpec]] = (),
         source_ports: str = "disjoint",
+        *,
+        known: bool = True,
     ) -> None:
         super().__init__(lab, CHOICES[source_ports].choose(flows, LabRouter(lab), later, lab.fabric.spec.seed))
+        self._known = known
         wanted = math.ceil(sum(flow.rate_pps for flow in flows) / _WORKER_PPS)
         workers = max(1, min(os.cpu_count() or 1, len(self.flows), wanted))
         self.engine = TrafficEngine(

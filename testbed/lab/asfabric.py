@@ -14,7 +14,7 @@ from testbed.fabric.model import Fabric, LinkKind, Node
 from testbed.kernel.ns import NetNs
 from testbed.lab.lab import Lab
 from testbed.lab.markers import MarkerKind
-from testbed.lab.state import State
+from testbed.lab.state import NOT_STEERED, State, steered
 from testbed.lag.datapath import LagKind
 from testbed.lag.datapaths import DATAPATHS
 from testbed.lag.lacpdu import PortInfo
@@ -31,7 +31,9 @@ def deviations(lab: Lab) -> tuple[str, ...]:
 
 
 def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -> State:
-    """A healthy lab on ``datapath``: partner of each LACP port, rate of each port, ECMP seed of each switch. Pure.
+    """A healthy lab on ``datapath``: partner of each LACP port, rate of each port, ECMP seed of each switch; pure.
+
+    Where LAGs steer by destination, nothing is steered.
 
     Where switches mark by their queues, each of their ports has such a one; where a second class has a queue, two.
     Linux bonding counts its ports and makes its key by itself: of such a host only the system is known.
@@ -52,6 +54,8 @@ def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = Non
         found[f"LACP partner of {link.upper.label}"] = host
     for node in fabric.switches:
         found[f"ECMP seed of {node.name}"] = str(node.ecmp_seed)
+    if fabric.spec.path_control.chosen.steers:
+        found |= {f"steering of {nic.name}": NOT_STEERED for nic in fabric.nics}
     return found
 
 
@@ -63,6 +67,9 @@ def contradictions(fabric: Fabric) -> tuple[str, ...]:
 def actual(lab: Lab) -> State:
     """The same things as the kernel of each node and the LACPDUs of each partner have them."""
     found: State = dict(_partners(lab))
+    for nic in lab.nics.values():
+        if nic.steering is not None:
+            found[f"steering of {nic.nic.name}"] = steered(nic.steering)
     absent = {item.path for item in lab.wiring.missing}
     for node in lab.fabric.nodes:
         found |= _rates(lab, node)

@@ -19,9 +19,11 @@ from testbed.lab.announce import Announcer
 from testbed.lab.watch import Message
 from testbed.lag.datapath import UDP, LagKind, LagPlace
 from testbed.lag.machine import PortStatus
+from testbed.lag.steering import Steering
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo
-from testbed.routing.pathcontrol.host_agent import Connection, HostSettings
+from testbed.routing.pathcontrol.destinations import HostSettings
+from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.pathcontrol.policies import HostPlace, HostPolicy
 
 
@@ -56,16 +58,20 @@ class HostNic:
         self._moves_itself = kind.moves_itself
         control = fabric.spec.path_control
         settings = HostSettings(control.refresh_ms, control.hold_ms, control.hold_max_ms)
-        place = HostPlace(nic.name, self._ports, settings, self._map, fabric.spec.seed)
+        place = HostPlace(nic.name, self._ports, settings, self._map, fabric.spec.seed, nic.ip)
         tors = {link.lower.name: link.upper.mac for link in nic.links}
+        self.steering = Steering(nft, nic.lag, self._ports) if control.chosen.steers else None
         self._control: _Control | None = None
         if control.chosen.agent is not None:
             agent = control.chosen.agent(place)
-            io = AgentIo(nic.host, space, agent, self._ports, sink, on_move, tors, self._lag.look)
+            steer = None if self.steering is None else self.steering.apply
+            io = AgentIo(nic.host, space, agent, self._ports, sink, on_move, tors, self._lag.look, steer)
             self._control = _Control(agent, io)
 
     def start(self) -> None:
         """Start path control and the LAG; no port carries anything yet."""
+        if self.steering is not None:
+            self.steering.setup()
         if self._control is not None:
             self._control.io.start()
         self._lag.start()
@@ -76,6 +82,8 @@ class HostNic:
         self.announcer.close()
         if self._control is not None:
             self._control.io.stop()
+        if self.steering is not None:
+            self.steering.close()
 
     def connect(self, connections: Iterable[Connection]) -> None:
         """Put queue pairs under path control (nothing happens where it is turned off)."""
@@ -110,7 +118,7 @@ class HostNic:
         if not self._active:
             return None
         chosen = self._lag.port_for(self.nic.ip, dst_ip, sport, dport, proto, self._active)
-        return self._ports.index(chosen)
+        return self._ports.index(chosen if self.steering is None else self.steering.port_for(chosen, dst_ip))
 
     def status(self) -> tuple[PortStatus, ...]:
         """LACP of each port."""

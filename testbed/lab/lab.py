@@ -30,6 +30,7 @@ from testbed.lab.watch import Watcher
 from testbed.lab.wire import Wiring, wire
 from testbed.lag.choose import choose
 from testbed.lag.datapath import LagKind
+from testbed.lag.steering import check as check_steering
 from testbed.routing.bgp import BgpDaemon
 from testbed.routing.daemons import DAEMONS
 from testbed.routing.pathcontrol.actions import Move
@@ -69,6 +70,8 @@ class Lab:
         kind = choose(fabric.spec.lag)
         marking = choose_marker(fabric.spec.ecn)
         check_classes(fabric.spec)
+        if fabric.spec.path_control.chosen.steers:
+            check_steering()
         wiring = wire(fabric, kind, marking)
         timeline, spaces = Timeline(sink), wiring.namespaces
         nics: dict[str, HostNic] = {}

@@ -1,11 +1,13 @@
-"""The state of a lab that a drill must leave as it found it: carrier, LACP, BGP, every route of every switch."""
+"""The state of a lab that a drill must leave as it found it: carrier, LACP, steering, BGP, every switch's routes."""
 
 from __future__ import annotations
 
 from testbed.kernel.rtnl import RT_TABLE_LOCAL, RT_TABLE_MAIN
 from testbed.lab.lab import Lab
+from testbed.lag.steering import Steering
 
 State = dict[str, str]
+NOT_STEERED = "nothing"
 
 
 def state(lab: Lab) -> State:
@@ -19,6 +21,8 @@ def state(lab: Lab) -> State:
                 found[f"BGP session {end.label}"] = "established" if up else "down"
     for nic in lab.nics.values():
         found[f"LAG {nic.nic.name}"] = f"active ports {nic.active}"
+        if nic.steering is not None:
+            found[f"steering of {nic.nic.name}"] = steered(nic.steering)
     found |= lab.breakage.standing()
     for node in lab.fabric.switches:
         for route in lab.requests(node.name).routes():
@@ -27,6 +31,12 @@ def state(lab: Lab) -> State:
                 key = f"route {route.prefix}{table} on {node.name}"
                 found[key] = f"kind {route.kind} via interfaces {sorted(route.oifs)}"
     return found
+
+
+def steered(steering: Steering) -> str:
+    """What a NIC's kernel steers, in words."""
+    words = (f"{ip} from {start} to {end}" for (start, ip), end in sorted(steering.standing().items()))
+    return ", ".join(words) or NOT_STEERED
 
 
 def differences(before: State, after: State) -> tuple[str, ...]:

@@ -41,7 +41,10 @@ def test_a_drill_of_plug_ins_is_read_with_them_and_refused_without() -> None:
     ):
         assert unknown in without.stderr
     assert "write one of permutation, pairs, incast" in without.stderr
-    assert "topology.path_control.policy is 'home-at-once'; write one of move-source-ports, off" in without.stderr
+    assert (
+        "topology.path_control.policy is 'home-at-once'; write one of move-source-ports, steer-destinations, both, off"
+        in without.stderr
+    )
 
 
 def test_a_lag_datapath_of_a_plug_in_is_a_word_of_topologies_and_says_what_it_cannot_honour(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from itertools import count
 from testbed.kernel.rtnl import RT_TABLE_MAIN
 from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
 from testbed.routing.pathcontrol.actions import Action, Move, Send
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
+from testbed.routing.pathcontrol.destinations import HostSettings
+from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
 from testbed.routing.pathcontrol.tor_agent import TorAgent
 
 MS = 1_000_000

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send
-from testbed.routing.pathcontrol.host_agent import MOVE_BATCH, Connection, HostAgent, HostSettings
+from testbed.routing.pathcontrol.destinations import HostSettings
+from testbed.routing.pathcontrol.host_agent import MOVE_BATCH, Connection, HostAgent
 from testbed.routing.pathcontrol.message import Interest, decode, encode_hello, encode_interest, encode_reach
 from testbed.routing.pathcontrol.source_ports import FIRST_SPORT, SEARCH_LIMIT, SPORTS
 from testbed.routing.pathcontrol.tor_view import Standing

@@ -10,7 +10,8 @@ from testbed.events import EventKind, now_ns
 from testbed.fabric.model import Nic
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
+from testbed.routing.pathcontrol.destinations import HostSettings
+from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
 from tests.routing import fabrics
 from tests.routing.minilab import MiniLab
 

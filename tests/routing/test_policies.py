@@ -12,7 +12,8 @@ from testbed.events import EventKind
 from testbed.fabric.load import load_topology
 from testbed.fabric.spec import PathControlSpec
 from testbed.routing.pathcontrol.actions import Action, Move
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings
+from testbed.routing.pathcontrol.destinations import HostSettings
+from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
 from testbed.routing.pathcontrol.policies import PATH_POLICIES, HostPlace, HostPolicy, PathPolicy
 from tests.lab.running import Recorder, cut, running, tiny
 
@@ -31,6 +32,8 @@ def test_the_page_has_every_policy_in_its_own_words() -> None:
 @pytest.mark.parametrize(
     ("control", "name"),
     [
+        ("{policy: steer-destinations}", "steer-destinations"),
+        ("{policy: both}", "both"),
         ("{}", "move-source-ports"),
         ("{enabled: true}", "move-source-ports"),
         ("{enabled: false}", "off"),
@@ -49,9 +52,10 @@ def test_the_key_that_turns_it_off_and_the_policy_are_one_thing(tmp_path: Path, 
     [
         (
             "{policy: move-source-port}",
-            "policy is 'move-source-port'; write one of move-source-ports, off (did you mean move-source-ports?)",
+            "policy is 'move-source-port'; write one of move-source-ports, steer-destinations, both, off"
+            " (did you mean move-source-ports?)",
         ),
-        ("{policy: yes}", "policy is true; write one of move-source-ports, off"),
+        ("{policy: yes}", "policy is true; write one of move-source-ports, steer-destinations, both, off"),
         (
             "{policy: off, enabled: yes}",
             "policy is off, but path_control.enabled is yes; leave one of them out",
@@ -71,6 +75,7 @@ def test_hpns_own_policy_is_the_agent_that_moves_source_ports() -> None:
     assert agent is not None
     assert isinstance(agent(place), HostAgent)
     assert PATH_POLICIES["off"].agent is None
+    assert [policy.name for policy in PATH_POLICIES.values() if policy.steers] == ["steer-destinations", "both"]
 
 
 class _Still:

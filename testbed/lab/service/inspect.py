@@ -104,6 +104,17 @@ def _bgp(lab: Lab) -> list[JsonValue]:
     return rows
 
 
+def _steering(lab: Lab) -> list[JsonValue]:
+    """What each host's kernel sends by another port than its LAG chose; no rows where no path policy steers."""
+    names = {nic.ip: nic.name for nic in lab.fabric.nics}
+    return [
+        {"nic": name, "destination": ip, "destination_nic": names.get(ip), "from_port": start, "to_port": end}
+        for name, nic in lab.nics.items()
+        if nic.steering is not None
+        for (start, ip), end in sorted(nic.steering.standing().items())
+    ]
+
+
 def _bfd(lab: Lab, port: Port) -> str | None:
     """State of the BFD session, 'none' where BGP has none to show for it now; None: the fabric has no BFD."""
     if lab.fabric.spec.bgp.bfd is None:
@@ -180,4 +191,5 @@ SECTIONS: Mapping[str, Callable[[Lab], list[JsonValue]]] = {
     "bgp": _bgp,
     "routes": _routes,
     "ecmp": _ecmp,
+    "steering": _steering,
 }

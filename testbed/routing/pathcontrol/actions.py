@@ -26,6 +26,19 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class Steer:
+    """Have what the LAG sends to a destination through ``from_port`` leave by ``to_port``; None: by ``from_port``."""
+
+    dst_ip: str
+    from_port: str
+    to_port: str | None
+
+
+STEERED, RELEASED = STEERING = ("steered", "released")
+"""What the timeline says of a destination that a LAG steers from now on, and no more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reachability:
     """A destination was lost or came back through a port, as its ToR says."""
 
@@ -43,4 +56,4 @@ class Hold:
     hold_ns: int
 
 
-Action = Send | Move | Reachability | Hold
+Action = Send | Move | Steer | Reachability | Hold

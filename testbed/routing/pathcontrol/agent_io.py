@@ -10,10 +10,20 @@ from typing import Protocol
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
-from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send
+from testbed.routing.pathcontrol.actions import (
+    RELEASED,
+    STEERED,
+    Action,
+    Hold,
+    Move,
+    Reachability,
+    Send,
+    Steer,
+)
 from testbed.routing.pathcontrol.message import ETHERTYPE, GROUP_MAC
 
 MoveSink = Callable[[Move], None]
+SteerSink = Callable[[Sequence[Steer]], None]
 
 
 class Agent(Protocol):
@@ -43,8 +53,10 @@ class AgentIo:
         on_move: MoveSink | None = None,
         peers: Mapping[str, str] | None = None,
         before: Callable[[], None] = lambda: None,
+        on_steer: SteerSink | None = None,
     ) -> None:
-        """``ports`` are the interfaces it speaks on; ``on_move`` tells the traffic engine of a new source port.
+        """``ports`` are the interfaces it speaks on; ``on_move`` tells the traffic engine of a new source port,
+        ``on_steer`` the LAG what to steer, all that is wanted at a time together.
 
         ``peers`` gives the one MAC address to listen to at each port; without it anybody is heard. ``before`` is
         called ahead of every decision that a frame or the timer asks for, to bring the agent's knowledge up to date.
@@ -55,6 +67,7 @@ class AgentIo:
         self._ports = tuple(ports)
         self._emit = emit
         self._on_move = on_move
+        self._on_steer = on_steer
         self._peers = peers
         self._before = before
         self._sockets: dict[str, PacketSocket] = {}
@@ -77,7 +90,10 @@ class AgentIo:
             self._timer = None
 
     def perform(self, actions: Sequence[Action]) -> None:
-        """Send, move and report; moves go first, because packets are being lost until they are made."""
+        """Steer, move, send and report; steering and moves first: packets are being lost until they are made."""
+        steers = [action for action in actions if isinstance(action, Steer)]
+        if steers and self._on_steer is not None:
+            self._on_steer(steers)
         for action in actions:
             if isinstance(action, Move) and self._on_move is not None:
                 self._on_move(action)
@@ -112,7 +128,11 @@ class AgentIo:
         self._timer = asyncio.get_running_loop().call_at(due_ns / 1e9, self._tick, due_ns)
 
 
-def _event(at_ns: int, node: str, action: Move | Reachability | Hold) -> Event:
+def _event(at_ns: int, node: str, action: Move | Steer | Reachability | Hold) -> Event:
+    if isinstance(action, Steer):
+        what = RELEASED if action.to_port is None else STEERED
+        detail = {"from_port": action.from_port, "to_port": action.to_port or action.from_port}
+        return Event(at_ns, EventKind.PATH, node, action.dst_ip, what, detail)
     if isinstance(action, Hold):
         return Event(
             at_ns, EventKind.PATH, node, action.dst_ip, "held", {"port": action.port, "ms": action.hold_ns / 1e6}
@@ -120,11 +140,11 @@ def _event(at_ns: int, node: str, action: Move | Reachability | Hold) -> Event:
     if isinstance(action, Reachability):
         what = "reachable" if action.reachable else "unreachable"
         return Event(at_ns, EventKind.PATH, node, action.dst_ip, what, {"port": action.port})
-    detail: dict[str, str | int | float] = {
+    moved: dict[str, str | int | float] = {
         "dst": action.dst_ip,
         "old_sport": action.old_sport,
         "sport": action.sport,
         "from_port": action.from_port,
         "to_port": action.to_port,
     }
-    return Event(at_ns, EventKind.PATH, node, str(action.connection), "moved", detail)
+    return Event(at_ns, EventKind.PATH, node, str(action.connection), "moved", moved)

@@ -41,6 +41,10 @@ class Fib:
         """Whether it has a unicast /32 through an interface with carrier."""
         return any(oifs - self._down for oifs in self._routes.get(ip, {}).values())
 
+    def there(self) -> list[str]:
+        """Every address that is reachable."""
+        return [ip for ip in self._routes if self.reachable(ip)]
+
     def _drop_flushed(self) -> None:
         """The kernel removes a downed interface's routes without a word about them."""
         for ip, entries in list(self._routes.items()):

@@ -25,6 +25,9 @@ LIFETIME_REFRESHES = 3
 EPOCH_BITS = 32
 """The upper bits of a number count the starts of the ToR's agent, the lower ones its frames to one port."""
 
+EVERYTHING = "0.0.0.0"
+"""In an INTEREST: tell me also of every destination you can reach and I did not ask about. No host has this address."""
+
 MAX_PAYLOAD = 1500
 """Bytes; fits the smallest Ethernet MTU. A longer frame is not ours."""
 

@@ -11,7 +11,10 @@ from typing import Protocol
 
 from testbed.entries import Registry
 from testbed.routing.pathcontrol.actions import Action
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, HostSettings, PortFor
+from testbed.routing.pathcontrol.destinations import Destinations, HostSettings
+from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, PortFor
+from testbed.routing.pathcontrol.move_and_steer import MoveAndSteer
+from testbed.routing.pathcontrol.steering import ALSO, SteeringAgent
 
 
 class HostPolicy(Protocol):
@@ -46,19 +49,38 @@ class HostPlace:
     settings: HostSettings
     port_for: PortFor
     seed: int
+    ip: str = ""  # its own address
 
 
 @dataclass(frozen=True, slots=True)
 class PathPolicy:
-    """One way. ``agent`` makes that of a NIC; without one, hosts do nothing and ToRs tell them nothing."""
+    """One way. ``agent`` makes that of a NIC; without one, hosts do nothing and ToRs tell them nothing.
+
+    ``steers``: its agents ask for ``Steer``, so that LAGs have to be able to do it.
+    """
 
     name: str  # in a topology file
     summary: str  # for docs/path-control.md
     agent: Callable[[HostPlace], HostPolicy] | None
+    steers: bool = False
 
 
 def _source_ports(place: HostPlace) -> HostPolicy:
     return HostAgent(place.nic, place.ports, place.settings, place.port_for, place.seed)
+
+
+def _destination(place: HostPlace) -> HostPolicy:
+    return SteeringAgent(place.ip, place.ports, _every_destination(place))
+
+
+def _both(place: HostPlace) -> HostPolicy:
+    shared = _every_destination(place)
+    mover = HostAgent(place.nic, place.ports, place.settings, place.port_for, place.seed, shared)
+    return MoveAndSteer(shared, mover, SteeringAgent(place.ip, place.ports, shared))
+
+
+def _every_destination(place: HostPlace) -> Destinations:
+    return Destinations(place.nic, place.ports, place.settings, place.seed, ALSO)
 
 
 DEFAULT = "move-source-ports"
@@ -70,6 +92,13 @@ PATH_POLICIES: Registry[PathPolicy] = Registry(
         PathPolicy(
             DEFAULT, "queue pairs move to source ports that the LAG sends where the destination is", _source_ports
         ),
+        PathPolicy(
+            "steer-destinations",
+            "the LAG sends what is for a lost destination by another port, whoever sent it",
+            _destination,
+            steers=True,
+        ),
+        PathPolicy("both", "queue pairs move, the LAG steers all other traffic", _both, steers=True),
         PathPolicy(OFF, "a plane that cannot reach a NIC goes on being sent to", None),
     ),
     of=PathPolicy,

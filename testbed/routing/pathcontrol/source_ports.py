@@ -47,16 +47,17 @@ class SourcePorts:
 
     def candidates(self, connection: int) -> Iterator[int]:
         """Free source ports in the order of this connection, at most ``SEARCH_LIMIT``."""
-        digest = self.digest(f"{connection}")
-        start, stride = digest & 0xFFFF, digest >> 16 & 0xFFFF | 1
+        drawn = digest(self._seed, self._nic, f"{connection}")
+        start, stride = drawn & 0xFFFF, drawn >> 16 & 0xFFFF | 1
         every = (FIRST_SPORT + (start + step * stride) % SPORTS for step in range(SPORTS))
         return islice((sport for sport in every if sport not in self._taken), SEARCH_LIMIT)
-
-    def digest(self, text: str) -> int:
-        """32 bits that differ between NICs and fabrics."""
-        return int.from_bytes(blake2b(f"{self._seed}/{self._nic}/{text}".encode(), digest_size=4).digest(), "big")
 
     def _release(self, sport: int) -> None:
         self._taken[sport] -= 1
         if not self._taken[sport]:
             del self._taken[sport]
+
+
+def digest(seed: int, nic: str, text: str) -> int:
+    """32 bits that differ between NICs and fabrics."""
+    return int.from_bytes(blake2b(f"{seed}/{nic}/{text}".encode(), digest_size=4).digest(), "big")

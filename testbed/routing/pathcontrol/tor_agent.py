@@ -16,6 +16,7 @@ from testbed.routing.pathcontrol.actions import Send
 from testbed.routing.pathcontrol.fib import Fib
 from testbed.routing.pathcontrol.message import (
     EPOCH_BITS,
+    EVERYTHING,
     LIFETIME_REFRESHES,
     Interest,
     decode,
@@ -136,6 +137,8 @@ class TorAgent:
         expires_ns = now_ns + LIFETIME_REFRESHES * message.refresh_ms * 1_000_000
         answer = []
         for ip in message.destinations:
+            if ip == EVERYTHING:
+                continue
             if ip not in asking.wanted and len(asking.wanted) >= MAX_INTERESTS:
                 continue
             asking.wanted[ip] = expires_ns
@@ -147,7 +150,16 @@ class TorAgent:
             self._sweep_ns = expires_ns
         if not asking.news:
             self._waiting.pop(port, None)
-        return [Send(port, frame) for frame in asking.reach(answer)]
+        if EVERYTHING in message.destinations:
+            answer += self._not_asked_about(asking)
+        frames = asking.reach(answer)
+        asking.asks = max(0.0, asking.asks + 1 - max(1, len(frames)))  # a long answer counts as so many
+        return [Send(port, frame) for frame in frames]
+
+    def _not_asked_about(self, asking: _Port) -> list[tuple[str, bool]]:
+        """What there is besides. It is only named: who wants to know when it goes asks about it."""
+        room = MAX_INTERESTS - len(asking.wanted)
+        return [(ip, True) for ip in self._fib.there() if ip not in asking.wanted][: max(0, room)]
 
     def on_timer(self, now_ns: int) -> list[Send]:
         """Forget the interests that were not refreshed; tell what was gathered."""

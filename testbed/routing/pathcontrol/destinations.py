@@ -1,0 +1,208 @@
+"""What the ToRs behind a NIC's ports say of destinations, pure: whom to ask, what is believed, and how good a port is.
+
+Changes when asking, or believing what was said, does. What is done about a destination that is gone is the business
+of those who use it: ``host_agent`` gives queue pairs other source ports, ``steering`` has the LAG use another port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from testbed.routing.pathcontrol.actions import Action, Hold, Reachability, Send
+from testbed.routing.pathcontrol.damping import Damper
+from testbed.routing.pathcontrol.message import LIFETIME_REFRESHES, Reach, decode, encode_interest
+from testbed.routing.pathcontrol.source_ports import digest
+from testbed.routing.pathcontrol.tor_view import Heard, Standing, TorView
+
+_ASKS_A_REFRESH = 8
+"""At most so often is a ToR asked again about everything because of missing frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """Times in ms, as in ``PathControlSpec``."""
+
+    refresh_ms: int = 500
+    hold_ms: int = 1000
+    hold_max_ms: int = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The active ports for one destination."""
+
+    good: frozenset[str]
+    usable: frozenset[str]  # GOOD ones included
+
+    @property
+    def best(self) -> frozenset[str]:
+        """The good ones, or the usable ones when none is good; empty when there is nothing to choose."""
+        return self.good or self.usable
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What came of a frame or of time passing: what to send and report, and what is to be looked at anew."""
+
+    actions: list[Action]
+    touched: tuple[str, ...] = ()  # destinations whose standing may be another
+    doubts_ended: bool = False  # then that of every destination
+    there: tuple[str, ...] = ()  # destinations that the ToR has, asked about or not
+
+
+class Destinations:
+    """The destinations that one NIC cares for, as the ToRs behind its ports have them.
+
+    What a port's ToR has not spoken of counts as reachable, so a ToR without path control changes nothing. The
+    exception is a port that just came back to a ToR which does speak: its routes may lag behind its carrier, so for up
+    to three refresh times a destination is not there before the ToR confirms.
+    """
+
+    def __init__(
+        self, nic: str, ports: Sequence[str], settings: HostSettings, seed: int = 0, also: Sequence[str] = ()
+    ) -> None:
+        """``ports`` are the member ports in LAG order; ``also``: what is asked besides, in every round."""
+        self.active: tuple[str, ...] = ()
+        self._ports = tuple(ports)
+        self._refresh_ms = settings.refresh_ms
+        self._refresh_ns = settings.refresh_ms * 1_000_000
+        self._views = {port: TorView(LIFETIME_REFRESHES * self._refresh_ns) for port in ports}
+        self._damper = Damper(settings.hold_ms, settings.hold_max_ms)
+        self._wanted: dict[str, int] = {}  # how many care
+        self._also = tuple(also)
+        self._phase = digest(seed, nic, "phase")
+        self._next_refresh_ns: int | None = None
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """When ``on_timer`` wants to be called; None for never."""
+        if self._next_refresh_ns is None:
+            return None
+        views = [self._views[port] for port in self.active]
+        times = [self._next_refresh_ns, *(view.doubt_until_ns for view in views if view.doubt_until_ns)]
+        times += [view.ask_ns for view in views if view.ask_ns is not None]
+        held_ns = self._damper.deadline_ns
+        return min(times if held_ns is None else [*times, held_ns])
+
+    @property
+    def size(self) -> int:
+        """Words and records of losses in memory."""
+        return sum(view.size for view in self._views.values()) + self._damper.size
+
+    def standing(self, port: str, ip: str, now_ns: int) -> Standing:
+        """How good a member port is for a destination, with damping."""
+        found = self._views[port].standing(ip, now_ns)
+        return Standing.USABLE if found is Standing.GOOD and self._damper.holds((port, ip)) else found
+
+    def choice(self, ip: str, now_ns: int) -> Choice:
+        """The active ports that are good, and usable, for a destination."""
+        standings = {port: self.standing(port, ip, now_ns) for port in self.active}
+        good = frozenset(port for port, found in standings.items() if found is Standing.GOOD)
+        return Choice(good, frozenset(port for port, found in standings.items() if found is not Standing.BAD))
+
+    def care_for(self, ips: Iterable[str], now_ns: int) -> list[Send]:
+        """Ask every ToR about these from now on; nothing is sent for those that it is asked about already.
+
+        Who cares for a destination says so once, and gives it up once.
+        """
+        fresh = []
+        for ip in ips:
+            if ip not in self._wanted:
+                fresh.append(ip)
+            self._wanted[ip] = self._wanted.get(ip, 0) + 1
+        if self._wanted:
+            self.begin(now_ns)
+        return self._ask(self.active, fresh)
+
+    def begin(self, now_ns: int) -> None:
+        """Have a first round of asking before a refresh time is over, unless rounds are under way."""
+        if self._next_refresh_ns is None:
+            self._next_refresh_ns = now_ns + self._phase_ns()
+
+    def give_up(self, ip: str) -> None:
+        """One less cares for it. The ToRs forget what nobody cares for by themselves; rounds end with the last."""
+        self._wanted[ip] -= 1
+        if self._wanted[ip]:
+            return
+        del self._wanted[ip]
+        for port, view in self._views.items():
+            view.forget(ip)
+            self._damper.forget((port, ip))
+        if not self._wanted and not self._also:
+            self._next_refresh_ns = None
+
+    def set_active(self, ports: Iterable[str], now_ns: int) -> list[Send]:
+        """The LAG's collecting and distributing ports changed: ask the new ones."""
+        chosen = set(ports)
+        came = [port for port in self._ports if port in chosen and port not in self.active]
+        self.active = tuple(port for port in self._ports if port in chosen)
+        for port in came:
+            self._views[port].reset(now_ns)
+        return [send for port in came for send in self._ask_all(port, now_ns)]
+
+    def on_frame(self, port: str, payload: bytes, now_ns: int) -> Update | None:
+        """What the ToR behind ``port`` says; None for anything but a REACH of its present agent."""
+        message = decode(payload)
+        if not isinstance(message, Reach) or port not in self.active:
+            return None
+        view = self._views[port]
+        heard = view.hear(message, self._wanted, now_ns)
+        if heard is None:
+            return None
+        if heard.missed and view.ask_ns is None:
+            view.ask_ns = self._ask_again_at(view, now_ns, restarted=not message.states)
+        if view.doubt_until_ns and view.has_spoken_of(self._wanted):
+            view.doubt_until_ns = 0
+        news = self._note(port, heard, now_ns)
+        there = tuple(ip for ip, reachable in message.states if reachable)
+        return Update([*self._asks_due(now_ns), *news], tuple(heard.changed), there=there)
+
+    def on_timer(self, now_ns: int) -> Update:
+        """Refresh the interest; let doubts and holds end."""
+        ended = False
+        for view in self._views.values():
+            if 0 < view.doubt_until_ns <= now_ns:
+                view.doubt_until_ns, ended = 0, True
+        touched = [ip for _, ip in self._damper.release(now_ns)]
+        if self._next_refresh_ns is None or self._next_refresh_ns > now_ns:
+            return Update([*self._asks_due(now_ns)], tuple(touched), ended)
+        self._next_refresh_ns = now_ns + self._refresh_ns
+        self._damper.expire(now_ns)
+        touched += [ip for port in self.active for ip in self._views[port].expire(now_ns)]
+        asks = [send for port in self.active for send in self._ask_all(port, now_ns)]
+        return Update([*asks], tuple(touched), ended)
+
+    def _ask_again_at(self, view: TorView, now_ns: int, *, restarted: bool) -> int:
+        """At once, but not too often; a ToR that has just started is not asked by all of its hosts in chorus."""
+        gap_ns = self._refresh_ns // _ASKS_A_REFRESH
+        soon_ns = now_ns + (self._phase_ns() % gap_ns if restarted else 0)
+        return soon_ns if view.asked_ns is None else max(soon_ns, view.asked_ns + gap_ns)
+
+    def _asks_due(self, now_ns: int) -> list[Send]:
+        views = [(port, self._views[port].ask_ns) for port in self.active]
+        due = [port for port, ask_ns in views if ask_ns is not None and ask_ns <= now_ns]
+        return [send for port in due for send in self._ask_all(port, now_ns)]
+
+    def _ask_all(self, port: str, now_ns: int) -> list[Send]:
+        self._views[port].asked_ns, self._views[port].ask_ns = now_ns, None
+        return self._ask((port,), [*self._also, *self._wanted])
+
+    def _ask(self, ports: Iterable[str], destinations: Sequence[str]) -> list[Send]:
+        frames = encode_interest(self._refresh_ms, destinations)
+        return [Send(port, frame) for port in ports for frame in frames]
+
+    def _note(self, port: str, heard: Heard, now_ns: int) -> list[Action]:
+        """Report what is news."""
+        news: list[Action] = []
+        for ip, reachable in heard.changed.items():
+            news.append(Reachability(ip, port, reachable))
+            if not reachable:
+                self._damper.lost((port, ip), now_ns)
+            elif hold_ns := self._damper.back((port, ip), now_ns):
+                news.append(Hold(ip, port, hold_ns))
+        return news
+
+    def _phase_ns(self) -> int:
+        """First refresh: half to a whole refresh time away, so that the NICs of a lab do not speak in chorus."""
+        return self._refresh_ns // 2 + self._phase % (self._refresh_ns // 2)

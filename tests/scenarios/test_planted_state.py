@@ -23,7 +23,8 @@ from testbed.lab.breaking.impair_egress import EgressShapers
 from testbed.lab.tor import Tor
 from testbed.lag.speaker import Speaker
 from testbed.routing import ecmp
-from testbed.routing.pathcontrol.actions import Action
+from testbed.routing.pathcontrol.actions import Action, Reachability
+from testbed.routing.pathcontrol.destinations import Update
 from testbed.routing.pathcontrol.host_agent import HostAgent
 
 _DRILL = """
@@ -71,20 +72,20 @@ def _shaper_left_behind(patch: pytest.MonkeyPatch) -> None:
 
 
 def _all_reshuffled_on_return(patch: pytest.MonkeyPatch) -> None:
-    note = HostAgent._note
+    follow = HostAgent.follow
     lost: set[tuple[int, str]] = set()
 
-    def noted(self: HostAgent, port: str, changed: dict[str, bool], now_ns: int) -> list[Action]:
-        news = note(self, port, changed, now_ns)
-        came_back = [ip for ip, reachable in changed.items() if reachable and (id(self), ip) in lost]
-        lost.update((id(self), ip) for ip, reachable in changed.items() if not reachable)
+    def followed(self: HostAgent, update: Update, now_ns: int) -> list[Action]:
+        news = [action for action in update.actions if isinstance(action, Reachability)]
+        came_back = any(said.reachable and (id(self), said.dst_ip) in lost for said in news)
+        lost.update((id(self), said.dst_ip) for said in news if not said.reachable)
         if came_back:
             for number, connection in self._connections.items():
                 self._connections[number] = replace(connection, home_sport=next(self._sports.candidates(number)))
             self._unplaced.update(dict.fromkeys(self._connections))
-        return news
+        return follow(self, update, now_ns)
 
-    patch.setattr(HostAgent, "_note", noted)
+    patch.setattr(HostAgent, "follow", followed)
 
 
 def _failed(out: Path) -> Iterator[Check]:

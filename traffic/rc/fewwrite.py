@@ -12,7 +12,6 @@ from traffic.framing import BTH_BYTES, ICRC_BYTES
 from traffic.rc.entries import Entry
 from traffic.rc.packets import (
     PAYLOAD_HEAD_BYTES,
-    R_KEY,
     WITH_IMMEDIATE,
     WITH_RETH,
     Envelope,
@@ -95,7 +94,7 @@ class FewWriter:
             layout = path.layouts.get(opcode) or self._lay_out(path, opcode)
             rest = _PSN.pack((psn + k) & wire.PSN_MASK | (wire.ACK_REQUEST if asks else 0))
             if opcode in WITH_RETH:
-                rest += _RETH.pack(entry.address, R_KEY, size)
+                rest += _RETH.pack(entry.address, path.envelope.r_key, size)
             if opcode in WITH_IMMEDIATE:
                 rest += _IMMEDIATE.pack(immediate)
             rest += _PAYLOAD.pack(word, sent_ns)

@@ -24,7 +24,7 @@ PAYLOAD_HEAD_BYTES = 16
 """What a payload begins with: the word of its packet (8 bytes) and its send time (8)."""
 
 R_KEY = 0x48504E31
-"""A host's memory is one region, so one key serves all."""
+"""A host's memory is one region, so one key serves all of ours; who connects to another's memory is told its key."""
 
 ECN_MASK, ECT_0, CE = 0b11, 0b10, 0b11
 """The two low bits of the TOS byte; of them: ECN-capable, and marked by a switch (RFC 3168)."""
@@ -79,6 +79,7 @@ class Envelope:
     sport: int
     qpn: int  # the receiving queue pair's
     tos: int = ECT_0  # DSCP and ECN
+    r_key: int = R_KEY  # of the memory that the receiving queue pair writes to
 
 
 class Reth(NamedTuple):
@@ -152,7 +153,7 @@ def pack_write(
     pad = -len(payload) & PAD_MASK
     body = _bth(opcode, to.qpn, psn, pad=pad, ack_requested=ack_requested)
     if reth is not None:
-        body += _RETH.pack(reth.address, R_KEY, reth.size_bytes)
+        body += _RETH.pack(reth.address, to.r_key, reth.size_bytes)
     if immediate is not None:
         body += _WORD.pack(immediate)
     return _closed(to, body + payload + bytes(pad))

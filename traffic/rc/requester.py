@@ -82,7 +82,7 @@ class Requester:
             packet_seq_err=self._naks,
             req_transport_retries_exceeded=exceeded,
             req_remote_invalid_request=invalid,
-            req_cqe_error=exceeded + invalid + flushed,
+            req_cqe_error=sum(self._ended.values()) - self._ended[Status.SUCCESS],
             req_cqe_flush_error=flushed,
         )
 
@@ -135,9 +135,9 @@ class Requester:
             self._gaps.on_nak(missing, self._sent, self._again)
         return completions
 
-    def on_invalid_request(self, now_ns: int) -> list[Completion]:
-        """The other end cannot make sense of a request (NAK 0x61): the queue pair errors, nothing is tried again."""
-        return self._fail(Status.INVALID_REQUEST, now_ns)
+    def on_refused(self, why: Status, now_ns: int) -> list[Completion]:
+        """The other end refuses a request for good: the queue pair errors, nothing is tried again."""
+        return self._fail(why, now_ns)
 
     def deadline_ns(self) -> int | None:
         """When ``on_timer`` is due; None while nothing is waited for."""

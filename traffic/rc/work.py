@@ -33,6 +33,8 @@ class Status(StrEnum):
     SUCCESS = "success"
     RETRY_EXCEEDED = "retry-exceeded"
     INVALID_REQUEST = "remote-invalid-request"
+    ACCESS_ERROR = "remote-access-error"
+    OPERATION_ERROR = "remote-operational-error"
     FLUSHED = "flushed"
 
 

@@ -17,7 +17,6 @@ from traffic.rc.fewwrite import FewWriter
 from traffic.rc.icrc import EXTENSIONS, WriteIcrc
 from traffic.rc.packets import (
     PAYLOAD_HEAD_BYTES,
-    R_KEY,
     WITH_RETH,
     WRITES,
     Envelope,
@@ -191,7 +190,7 @@ class FrameWriter:
         if opcode is not Opcode.WRITE_FIRST:
             heads[rows, _VARYING_AT.start] |= _ASK
         raw = heads[rows, _VARYING_AT]
-        between = _extensions(opcode, ends)
+        between = self._extensions(opcode, ends)
         heads[rows, _COMMON:start] = between
         heads[rows, start : start + PAYLOAD_HEAD_BYTES] = raw[:, 4:]
         sizes = self._sizes
@@ -204,13 +203,12 @@ class FrameWriter:
         varying = self._icrc.of_offsets(self._offsets[extension], raw)
         self._icrcs[rows] = constant ^ varying ^ self._icrc.of_columns(extension, BTH_BYTES, between)
 
-
-def _extensions(opcode: Opcode, ends: Sequence[_End]) -> wire.U8:
-    """What stands between BTH and payload."""
-    found = np.empty(len(ends), _EXTENSION)
-    found["address"] = np.array([end.entry.address for end in ends], np.uint64)
-    found["key"] = R_KEY
-    found["size"] = [end.entry.numbers[_SIZE] for end in ends]
-    found["immediate"] = [max(end.entry.numbers[_IMMEDIATE], 0) for end in ends]
-    begin = 0 if opcode in WITH_RETH else RETH_BYTES
-    return found.view(np.uint8).reshape(len(ends), -1)[:, begin : begin + extension_bytes(opcode)]
+    def _extensions(self, opcode: Opcode, ends: Sequence[_End]) -> wire.U8:
+        """What stands between BTH and payload."""
+        found = np.empty(len(ends), _EXTENSION)
+        found["address"] = np.array([end.entry.address for end in ends], np.uint64)
+        found["key"] = [self.envelopes[end.entry.numbers[_PATH]].r_key for end in ends]
+        found["size"] = [end.entry.numbers[_SIZE] for end in ends]
+        found["immediate"] = [max(end.entry.numbers[_IMMEDIATE], 0) for end in ends]
+        begin = 0 if opcode in WITH_RETH else RETH_BYTES
+        return found.view(np.uint8).reshape(len(ends), -1)[:, begin : begin + extension_bytes(opcode)]

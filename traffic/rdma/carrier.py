@@ -129,9 +129,9 @@ class Carrier:
         """A NAK: ``psn24`` is missing."""
         self._heard(qpn, lambda sender: sender.on_nak(psn24, now_ns), now_ns)
 
-    def on_invalid_request(self, qpn: int, now_ns: int) -> None:
-        """A NAK: the request makes no sense."""
-        self._heard(qpn, lambda sender: sender.on_invalid_request(now_ns), now_ns)
+    def on_refused(self, qpn: int, why: Status, now_ns: int) -> None:
+        """A NAK: the request makes no sense, or is not allowed."""
+        self._heard(qpn, lambda sender: sender.on_refused(why, now_ns), now_ns)
 
     def on_cnp(self, qpn: int, now_ns: int) -> None:
         """A congestion notification for a requester here."""

@@ -21,6 +21,7 @@ from traffic.rc.outgoing import Outgoing
 from traffic.rc.packets import CNP_BYTES, DSCP_SHIFT, ECT_0, Envelope
 from traffic.rc.requester import Run
 from traffic.rc.responder import Reply
+from traffic.rc.syndromes import SYNDROME_ACK, SYNDROME_NAK_INVALID, SYNDROME_NAK_PSN
 from traffic.rdma.receiver import Receiver
 from traffic.rdma.sender import Sender
 from traffic.rdma.setup import QueuePair
@@ -28,10 +29,8 @@ from traffic.recvmmsg import Batch, BatchReceiver
 from traffic.ringmsg import RingReceiver
 from traffic.sockets import drops, open_raw_sender, open_receiver
 from traffic.uring import Ring
-from traffic.wire import PSN_MASK, SYNDROME_ACK, SYNDROME_NAK_PSN
+from traffic.wire import PSN_MASK
 
-SYNDROME_NAK_INVALID = 0x61
-"""NAK, invalid request (IBTA vol. 1, 9.7.5.2.8)."""
 NO_ROOM = "no room to send"
 _BATCH = 1024
 _ROOM = 2048

@@ -111,9 +111,9 @@ class Sender:
         """``psn24`` is missing there."""
         return self._heard(self.requester.on_nak, psn24, now_ns)
 
-    def on_invalid_request(self, now_ns: int) -> list[tuple[Part, Completion]]:
+    def on_refused(self, why: Status, now_ns: int) -> list[tuple[Part, Completion]]:
         """The other end cannot make sense of what it got."""
-        return self._ended(self.requester.on_invalid_request(now_ns), now_ns)
+        return self._ended(self.requester.on_refused(why, now_ns), now_ns)
 
     def on_cnp(self, now_ns: int) -> None:
         """The other end was reached by marked packets."""

@@ -30,9 +30,10 @@ from traffic.messages import (
     Stopped,
 )
 from traffic.rc.packets import Packet
+from traffic.rc.syndromes import REFUSALS, Says, says
 from traffic.rdma.carrier import Carrier
 from traffic.rdma.counters import nic_counters
-from traffic.rdma.device import SYNDROME_NAK_INVALID, Device
+from traffic.rdma.device import Device
 from traffic.rdma.jobrecords import JobRecords
 from traffic.rdma.receiver import Arriving
 from traffic.rdma.setup import (
@@ -52,7 +53,6 @@ from traffic.ringmsg import Sleeper
 from traffic.served import Engine, collect_no_more, drain, serve
 from traffic.sockets import raise_file_limit
 from traffic.uring import open_ring
-from traffic.wire import SYNDROME_ACK
 
 _PROGRESS_NS = 100_000_000
 _RING_ENTRIES = 4096  # what is sent or received at once is less
@@ -185,17 +185,17 @@ class Worker:
 
     def _reply(self, packet: Packet, now: int) -> None:
         """An acknowledgement, a NAK or a congestion notification."""
-        carrier = self._carrier
+        carrier, aeth = self._carrier, packet.aeth
         if packet.immediate is not None:
             self._device.foreign += not carrier.on_note(packet.qpn, packet.immediate, now)
-        elif packet.aeth is None:
+        elif aeth is None:
             carrier.on_cnp(packet.qpn, now)
-        elif packet.aeth.syndrome == SYNDROME_ACK:
+        elif (meaning := says(aeth.syndrome)) is Says.ARRIVED:
             carrier.on_ack(packet.qpn, packet.psn, now, packet.becn)
-        elif packet.aeth.syndrome == SYNDROME_NAK_INVALID:
-            carrier.on_invalid_request(packet.qpn, now)
-        else:
+        elif meaning is Says.MISSING:
             carrier.on_nak(packet.qpn, packet.psn, now)
+        elif meaning is Says.REFUSED:
+            carrier.on_refused(packet.qpn, REFUSALS[aeth.syndrome], now)
 
     def _sleep(self, now: int, busy: bool) -> None:
         """Tick while packets come and go, deaf in between; else wake for what arrives and what is due."""

@@ -126,7 +126,7 @@ def test_many_messages_in_one_tick(
     writer = FrameWriter(rows, MTU)
     entries, expected = [], []
     for k in range(8):
-        to = Envelope("10.0.0.1", IPS[k % 2], 0xC000 + k, k)
+        to = Envelope("10.0.0.1", IPS[k % 2], 0xC000 + k, k, r_key=k << 28)
         run = Run(WorkRequest(k, size, k << 60, immediate), 0, -(-size // MTU), 2**24 - 1 + k, again=False)
         words = np.arange(run.count, dtype=np.uint64) + np.uint64(k << 50)
         entries.append(run_entry(writer.open_path(to, 3), run, words, AT, MTU))

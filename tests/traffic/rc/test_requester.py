@@ -221,9 +221,12 @@ def test_after_a_timeout_what_the_receiver_had_is_not_sent_again() -> None:
 def test_a_request_that_the_other_end_cannot_make_sense_of_is_the_end() -> None:
     made = requester(MTU, MTU)
     made.take(2, 0)
-    assert [end.status for end in made.on_invalid_request(1)] == [Status.INVALID_REQUEST, Status.FLUSHED]
+    assert [end.status for end in made.on_refused(Status.INVALID_REQUEST, 1)] == [
+        Status.INVALID_REQUEST,
+        Status.FLUSHED,
+    ]
     assert (made.state, made.counters.req_remote_invalid_request) == (QpState.ERROR, 1)
-    assert made.on_invalid_request(2) == []
+    assert made.on_refused(Status.INVALID_REQUEST, 2) == []
 
 
 def test_closed_it_flushes_what_it_has_and_takes_nothing_more() -> None:

@@ -25,7 +25,7 @@ from traffic.messages import NicSpec, QpError
 from traffic.rc.ranges import PSN_MASK
 from traffic.rc.requester import Run
 from traffic.rc.responder import Reply
-from traffic.rc.work import Completion
+from traffic.rc.work import Completion, Status
 from traffic.rdma.carrier import Carrier
 from traffic.rdma.egress import run_bytes
 from traffic.rdma.plan import JobPlan
@@ -265,7 +265,7 @@ class Network:
                 case "nak":
                     carrier.on_nak(packet.qpn, packet.psn, self.now_ns)
                 case "invalid":
-                    carrier.on_invalid_request(packet.qpn, self.now_ns)
+                    carrier.on_refused(packet.qpn, Status.INVALID_REQUEST, self.now_ns)
                 case "cnp":
                     carrier.on_cnp(packet.qpn, self.now_ns)
 

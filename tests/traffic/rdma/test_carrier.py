@@ -219,7 +219,7 @@ def test_a_rank_whose_queue_pair_is_dead_posts_to_nobody_on_it() -> None:
     net.begin()
     net.pass_(MS)
     dead = net.carriers[0].senders[0]
-    net.carriers[0].on_invalid_request(requester_qpn(dead.pair.flow.id), net.now_ns)
+    net.carriers[0].on_refused(requester_qpn(dead.pair.flow.id), Status.INVALID_REQUEST, net.now_ns)
     (error,) = net.errors
     assert (error.flow, error.at_ns) == (dead.pair.flow.id, net.now_ns)
     posted = dead.requester.counters.packets

@@ -1,0 +1,1 @@
+"""Programs and kernels nobody here wrote, as the far end of ours or beside it."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import MachineError
-from testbed.kernel import ns, programs, sandbox
+from testbed.kernel import ns, programs, sandbox, soft_roce
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.red import LOOPBACK, ROOT, add_red
 
@@ -90,7 +90,14 @@ def _kernel() -> Iterator[Capability]:
         "topologies without Cores, or core_ports: hash; not dcn-plus",
         "" if found["rules"] else "a kernel with CONFIG_IP_MULTIPLE_TABLES",
     )  # fmt: skip
+    yield _soft_roce()
     yield Capability("tbf shaper", found["tbf"], True, "link rates", "", "" if found["tbf"] else "modprobe sch_tbf")
+
+
+def _soft_roce() -> Capability:
+    reason = sandbox.ask(lambda: soft_roce.problem(load=False))
+    use, instead = "RDMA devices (soft_roce, clients that speak verbs)", "those topologies and clients are refused"
+    return Capability("Soft-RoCE", reason is None, False, use, instead, "" if reason is None else str(reason))
 
 
 def probe_kernel() -> dict[str, bool]:

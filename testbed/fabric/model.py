@@ -145,6 +145,11 @@ class Nic:
         """The NIC's own subnet, announced by its ToRs as the fallback: 'a.b.c.0/len'."""
         return str(ip_interface(f"{self.ip}/{self.prefix_len}").network)
 
+    @property
+    def rdma(self) -> str:
+        """Name of its RDMA device, where the lab has Soft-RoCE: 'rxe-p0.s1.h3.r2', shown in all namespaces."""
+        return f"rxe-{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Stack:

@@ -215,6 +215,9 @@ class FabricSpec(Strict):
     second_class: SecondClassSpec | None = Field(
         default=None, description="left out: all traffic waits in one queue at each port"
     )
+    soft_roce: bool = Field(
+        default=False, description="an RDMA device (rdma_rxe) on every NIC, for programs that speak verbs; root only"
+    )
     seed: int = Field(default=1, ge=0, le=2**31 - 1)
     ecmp_seeds: Literal["per-switch", "one"] = Field(
         default="per-switch", description="one: every switch hashes alike, as boxes left at their vendor's default do"

@@ -23,6 +23,8 @@ from testbed.lab.host_nic import HostNic
 from testbed.lab.markers import MarkerKind
 from testbed.lab.markers import choose as choose_marker
 from testbed.lab.reactions import Reactions
+from testbed.lab.soft_roce import SoftRoce
+from testbed.lab.soft_roce import check as check_soft_roce
 from testbed.lab.stack import Stacks
 from testbed.lab.timeline import Timeline
 from testbed.lab.tor import Tor
@@ -54,6 +56,7 @@ class Lab:
     breakage: Breakage
     stacks: Stacks
     impairments: Impairments
+    soft_roce: SoftRoce | None
     move_listeners: list[Callable[[Move], None]]
     route_listeners: list[Callable[[str], None]]
     _timeline: Timeline
@@ -72,6 +75,7 @@ class Lab:
         check_classes(fabric.spec)
         if fabric.spec.path_control.chosen.steers:
             check_steering()
+        check_soft_roce(fabric.spec)
         wiring = wire(fabric, kind, marking)
         timeline, spaces = Timeline(sink), wiring.namespaces
         nics: dict[str, HostNic] = {}
@@ -88,6 +92,10 @@ class Lab:
             watcher.start()
             _start_daemons(grips, reactions, bgp)
             stacks.start()
+            soft_roce = SoftRoce(fabric, spaces) if fabric.spec.soft_roce else None
+            if soft_roce is not None:
+                closing.callback(soft_roce.close)
+                soft_roce.start()
             return cls(
                 fabric=fabric,
                 datapath=kind.name,
@@ -101,6 +109,7 @@ class Lab:
                 breakage=breakage,
                 stacks=stacks,
                 impairments=Impairments(fabric, spaces, grips.requests, marking),
+                soft_roce=soft_roce,
                 move_listeners=reactions.move_listeners,
                 route_listeners=reactions.route_listeners,
                 _timeline=timeline,

@@ -1,0 +1,80 @@
+"""Soft-RoCE on a lab's NICs: an RDMA device (rdma_rxe) on the LAG interface of each, for programs that speak verbs.
+
+The driver sends by the host's routes and listens at UDP port 4791 of the namespace it is in; so what it sends goes
+through the LAG like all else, whichever datapath that has. By default a device is shown in every network namespace of
+the machine; so its name, of the fabric, says which NIC it is. It goes with its interface: a lab that is killed
+leaves none.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from contextlib import suppress
+
+from testbed.errors import MachineError
+from testbed.fabric.model import Fabric
+from testbed.fabric.spec import FabricSpec
+from testbed.kernel.ns import NetNs
+from testbed.kernel.rdma import Rdma
+from testbed.kernel.soft_roce import KIND, problem
+
+
+def check(spec: FabricSpec) -> None:
+    """MachineError, naming the way out, when the topology asks for it and the kernel cannot."""
+    why_not = problem(load=True) if spec.soft_roce else None
+    if why_not is not None:
+        raise MachineError(why_not)
+
+
+class SoftRoce:
+    """The devices of a lab's NICs, from ``start`` to ``close``."""
+
+    def __init__(self, fabric: Fabric, spaces: Mapping[str, NetNs]) -> None:
+        self._fabric = fabric
+        self._spaces = spaces
+        self._sockets: dict[str, Rdma] = {}  # by host
+        self._indexes: dict[str, int] = {}  # by NIC
+
+    def start(self) -> None:
+        """Make a device on each NIC's LAG interface. MachineError when the kernel refuses one."""
+        try:
+            for host in self._fabric.hosts:
+                self._start_in(host.name)
+        except OSError as error:
+            self.close()
+            hint = "; another lab has it: end that first" if error.errno in {errno.EEXIST, errno.ENFILE} else ""
+            raise MachineError(f"no Soft-RoCE device ({error.strerror or error}){hint}") from error
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """What the devices have counted since they were made (hw_counters), by NIC, then by the driver's names.
+
+        MachineError when a device is gone.
+        """
+        try:
+            return {
+                nic.name: dict(self._sockets[nic.host].counters(self._indexes[nic.name])) for nic in self._fabric.nics
+            }
+        except OSError as error:
+            raise MachineError(f"a Soft-RoCE device is gone: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """Remove the devices that are still there."""
+        for nic in self._fabric.nics:
+            if nic.name in self._indexes:
+                with suppress(OSError):  # gone with its interface
+                    self._sockets[nic.host].delete(self._indexes.pop(nic.name))
+        for opened in self._sockets.values():
+            opened.close()
+        self._sockets.clear()
+
+    def _start_in(self, host: str) -> None:
+        opened = self._sockets[host] = Rdma(self._spaces[host])
+        nics = self._fabric.nics_of(host)
+        for nic in nics:
+            opened.add(nic.rdma, KIND, nic.lag)
+        found = opened.devices()
+        for nic in nics:
+            if nic.rdma not in found:
+                raise OSError(errno.ENODEV, f"{host} does not see {nic.rdma}: rdma system set netns shared")
+            self._indexes[nic.name] = found[nic.rdma]

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from testbed.kernel import soft_roce
+from testbed.kernel import ns, programs, soft_roce
 from testbed.kernel.ns import NetNs
 
 HERE = NetNs("here", -1)
@@ -22,8 +22,8 @@ class Kernel:
         monkeypatch.setattr(soft_roce, "Rdma", lambda _ns: self.opened())
         monkeypatch.setattr(soft_roce, "_interface", lambda _ns: None)
         monkeypatch.setattr(soft_roce, "_taken", lambda _ns: listens)
-        monkeypatch.setattr(soft_roce.ns, "create", lambda name: NetNs(name, os.open(os.devnull, os.O_RDONLY)))
-        monkeypatch.setattr(soft_roce.programs, "find", self.find)
+        monkeypatch.setattr(ns, "create", lambda name: NetNs(name, os.open(os.devnull, os.O_RDONLY)))
+        monkeypatch.setattr(programs, "find", self.find)
 
     def opened(self) -> Kernel:
         self.asked.append("socket")
@@ -86,5 +86,3 @@ def test_modules_are_loaded_for_a_lab_and_not_for_whoever_only_asks(monkeypatch:
     assert kernel.asked == ["socket"]
     soft_roce.problem(load=True)
     assert kernel.asked == ["socket", "socket", "modprobe"]
-
-

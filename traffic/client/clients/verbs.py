@@ -1,0 +1,66 @@
+"""``verbs``: RDMA writes over real queue pairs of the kernel, in a ring of each rail, step after step. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from testbed.errors import InputError
+from testbed.files.units import duration
+from traffic.client.client import Site
+from traffic.client.plan import ClientPlan, ClientProcess, Starts
+from traffic.client.ranks import ClientRank
+from traffic.client.rdma import RdmaClient, device_of, missing_for, own_program, rails
+
+_US, _MS = 1_000, 1_000_000
+
+
+class Verbs(RdmaClient):
+    """Every rank writes ``size`` to the next of its rail and waits for that of the one before.
+
+    ``ib_timeout`` is the exponent of a queue pair's timer (4.096 us times 2 to it), ``retry_count`` how often it is
+    tried again; ``pause`` lies between two steps.
+    """
+
+    KEY = "verbs"
+    SUMMARY = "RDMA writes around a ring of each rail, over the kernel's own queue pairs"
+
+    ib_timeout: int = Field(default=14, ge=1, le=31)
+    retry_count: int = Field(default=7, ge=0, le=7)
+    pause: Annotated[int, duration("0 ms", "10 s")] = 0
+
+    def missing(self, site: Site) -> str | None:
+        """libibverbs, or its driver for Soft-RoCE."""
+        return missing_for(self.KEY)
+
+    def plan(self, ranks: Sequence[ClientRank], site: Site) -> ClientPlan:
+        """A process for each rank, which knows its neighbours. InputError where a rank is alone on its rail."""
+        made: dict[int, ClientProcess] = {}
+        for ring in rails(ranks):
+            if len(ring) == 1:
+                raise InputError(f"rank {ring[0].rank} is alone on {ring[0].interface}: write more ranks", ("ranks",))
+            for at, rank in enumerate(ring):
+                before, after = ring[at - 1], ring[(at + 1) % len(ring)]
+                made[rank.rank] = self._process(site, rank, before.rank, after.rank, len(ring))
+        return ClientPlan(
+            processes=tuple(made[rank.rank] for rank in ranks),
+            starts=Starts.READY,
+            reporting=tuple(rank.rank for rank in ranks),
+        )
+
+    def _process(self, site: Site, rank: ClientRank, before: int, after: int, length: int) -> ClientProcess:
+        words = {
+            "device": device_of(rank),
+            "before": before,
+            "after": after,
+            "length": length,
+            "size": self.size,
+            "mtu": self.path_mtu,
+            "timeout": self.ib_timeout,
+            "retries": self.retry_count,
+            "pause-us": self.pause // _US,
+            "patience-ms": self.deadline // _MS,
+        }
+        return own_program(site, "verbs", rank, *(f"--{name}={value}" for name, value in words.items()))

@@ -1,0 +1,193 @@
+"""A rank of a client that is somebody else's tool with a server and a client: runs it until the run ends.
+
+    foreign TOOL server|client COMMAND...
+
+What a tool prints is passed on, but for what it says of each round; of that steps are made. A tool that ends when it
+has done its rounds is started again, which is the next step; one that cannot reach its server yet is tried again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+_AGAIN_S = 0.002
+_CHUNK = 1 << 16
+_LONGEST = 4096
+_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a tool has just said is done; ``begin_ns`` None: since the round before."""
+
+    size: int
+    begin_ns: int | None = None
+
+
+class Tool(Protocol):
+    """How one tool is read. ``ends``: it ends after its rounds, and is then started again."""
+
+    kind: str
+    ends: bool
+
+    def heard(self, line: str, at_ns: int) -> Round | None:
+        """What a line says that came at that time; None: nothing of a round."""
+
+    def is_told_away(self, line: str) -> bool:
+        """Whether a line means that the server does not listen yet."""
+
+
+class Pingpong:
+    """ibv_rc_pingpong: two lines at the end, bytes both ways and the time of a round in hundredths of a microsecond."""
+
+    kind, ends = "ping-pong", True
+    _BYTES = re.compile(r"(\d+) bytes in [\d.]+ seconds = .*")
+    _ROUNDS = re.compile(r"(\d+) iters in [\d.]+ seconds = (\d+)\.(\d\d) usec/iter")
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def heard(self, line: str, at_ns: int) -> Round | None:
+        """A run is a round; the tool's own clock says how long it took, without the meeting before."""
+        if told := self._BYTES.fullmatch(line):
+            self._size = int(told[1]) // 2
+        done = self._ROUNDS.fullmatch(line)
+        if done is None:
+            return None
+        return Round(self._size, at_ns - int(done[1]) * (int(done[2]) * 1000 + int(done[3]) * 10))
+
+    def is_told_away(self, line: str) -> bool:
+        """Nobody listens at its TCP port."""
+        return line.startswith("Couldn't connect to ")
+
+
+class Rping:
+    """rping -v: a line for each ping at both ends, that is the data itself."""
+
+    kind, ends = "ping", False
+
+    def heard(self, line: str, at_ns: int) -> Round | None:
+        """A line is a round."""
+        words = line.removeprefix("server ")
+        return Round(len(words) - len("ping data: ") + 1) if words.startswith("ping data: ") else None
+
+    def is_told_away(self, line: str) -> bool:
+        """The connection manager of the other end knows no listener (its reason 8, invalid service ID)."""
+        return "RDMA_CM_EVENT_REJECTED, error 8" in line
+
+
+class Perftest:
+    """ib_write_bw and its like: addresses of both ends, then the test, then a row that begins with size and rounds."""
+
+    kind, ends = "perftest", True
+    _ROW = re.compile(r" *(\d+) +(\d+) +\S+ .*")
+
+    def __init__(self) -> None:
+        self._begin_ns: int | None = None
+
+    def heard(self, line: str, at_ns: int) -> Round | None:
+        """A run is a round, from the peer's address to the row: its own clock counts cycles of a real processor."""
+        if line.startswith(" remote address:"):
+            self._begin_ns = at_ns
+        row = self._ROW.fullmatch(line)
+        return None if row is None else Round(int(row[1]) * int(row[2]), self._begin_ns)
+
+    def is_told_away(self, line: str) -> bool:
+        """Nobody listens at its TCP port."""
+        return line.startswith("Couldn't connect to ")
+
+
+TOOLS: Mapping[str, Callable[[], Tool]] = {"pingpong": Pingpong, "rping": Rping, "perftest": Perftest}
+
+
+class _Run:
+    """The tool's command, started until the run ends; ``number`` counts steps."""
+
+    def __init__(self, made: Callable[[], Tool], asks: bool, command: Sequence[str], until_ns: int) -> None:
+        self._made, self._asks, self._command, self._until_ns = made, asks, command, until_ns
+        self._number = 0
+        self._last = ""
+        self._told_away = False
+
+    def go(self) -> int:
+        """Exit code: 0 when the run is over, 1 when the tool gave up."""
+        while time.monotonic_ns() < self._until_ns:
+            tool = self._made()
+            code = self._once(tool)
+            if code is None:
+                return 0
+            if self._asks and self._told_away:
+                time.sleep(_AGAIN_S)
+            elif code != 0 or not tool.ends:
+                print(f"hpn error {self._command[0]} ended with code {code}: {self._last}", flush=True)
+                return 1
+        return 0
+
+    def _once(self, tool: Tool) -> int | None:
+        """Start the tool and read it to its end; its exit code, None when the run ended before."""
+        self._told_away = False
+        process = subprocess.Popen(
+            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        if process.stdout is None:
+            raise RuntimeError("a process with a pipe for its output has none")
+        for line in _lines(process.stdout.fileno(), self._until_ns):
+            if line is None:
+                process.kill()
+                process.wait()
+                return None
+            self._hear(tool, line, time.monotonic_ns())
+        return process.wait()
+
+    def _hear(self, tool: Tool, line: str, at_ns: int) -> None:
+        done = tool.heard(line, at_ns)
+        if tool.is_told_away(line):
+            self._told_away = True
+        elif done is None:
+            self._last = line or self._last
+            print(line, flush=True)
+        else:
+            times = "" if done.begin_ns is None else f" begin={done.begin_ns} end={at_ns}"
+            print(f"hpn step {self._number}{times} kind={tool.kind} bytes={done.size}", flush=True)
+            self._number += 1
+
+
+def _lines(fd: int, until_ns: int) -> Iterator[str | None]:
+    """Lines as they come, to the last; None once the run is over."""
+    poll, rest = select.poll(), b""
+    poll.register(fd, select.POLLIN | select.POLLHUP)
+    while True:
+        left_ms = (until_ns - time.monotonic_ns() + _MS - 1) // _MS
+        if left_ms <= 0 or not poll.poll(left_ms):
+            yield None
+            return
+        data = os.read(fd, _CHUNK)
+        if not data:
+            return
+        *whole, rest = (rest + data).split(b"\n")
+        rest = rest[-_LONGEST:]
+        for line in whole:
+            yield line.decode(errors="replace")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Say that this is ready, wait for the begin, run."""
+    tool, role, *command = arguments
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
+    print("hpn ready", flush=True)
+    _, begin, _, until = sys.stdin.readline().split()
+    time.sleep(max(0, int(begin) - time.monotonic_ns()) / 1e9)
+    return _Run(TOOLS[tool], role == "client", command, int(until)).go()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

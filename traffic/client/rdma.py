@@ -1,0 +1,95 @@
+"""What clients have in common that speak verbs: their keys, what they need of the machine, who talks to whom. PURE."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+import traffic
+from testbed.errors import InputError
+from testbed.files.units import size as size_from
+from testbed.kernel.programs import find
+from traffic.client.client import Client, Site
+from traffic.client.plan import ClientProcess
+from traffic.client.programs.libibverbs import LIBRARY
+from traffic.client.ranks import ClientRank
+
+GID = "1"
+"""Index of the GID that is an interface's IPv4 address; that of its link-local IPv6 address is before it."""
+
+_ROOT = Path(traffic.__file__).resolve().parents[1]
+_DRIVERS = Path("/etc/libibverbs.d")
+
+
+class RdmaClient(Client):
+    """A client that needs an RDMA device on each NIC, and keys that all of them have."""
+
+    NEEDS_RDMA = True
+
+    size: Annotated[int, size_from("1 B", "64 MiB")] = Field(default=64 << 10, description="of a message")
+    path_mtu: Literal[1024, 2048, 4096] = 4096
+
+
+def missing_for(client: str, *tools: tuple[str, str]) -> str | None:
+    """What the machine lacks for a client, in one line: libibverbs with its rxe driver, and tools of packages."""
+    for tool, package in tools:
+        if find(tool) is None:
+            return f"client {client}: there is no {tool}: apt install {package}"
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        return f"client {client}: there is no libibverbs: apt install libibverbs1 ibverbs-providers"
+    if not (_DRIVERS / "rxe.driver").exists():
+        return f"client {client}: libibverbs has no driver for Soft-RoCE: apt install ibverbs-providers"
+    return None
+
+
+def rails(ranks: Sequence[ClientRank]) -> list[list[ClientRank]]:
+    """The ranks of each rail, which talk to each other: between rails there is no way in rail-optimised fabrics."""
+    found: dict[str, list[ClientRank]] = {}
+    for rank in ranks:
+        found.setdefault(rank.interface, []).append(rank)
+    return list(found.values())
+
+
+def pairs(ranks: Sequence[ClientRank]) -> list[tuple[ClientRank, ClientRank]]:
+    """Two neighbours of a rail each: the first serves, the second asks. InputError when one is left over."""
+    found = []
+    for of_rail in rails(ranks):
+        if len(of_rail) % 2:
+            raise InputError(
+                f"{len(of_rail)} ranks on {of_rail[0].interface} do not make pairs: write an even number of ranks",
+                about=("ranks",),
+            )
+        found += list(zip(of_rail[::2], of_rail[1::2], strict=True))
+    return found
+
+
+def device_of(rank: ClientRank) -> str:
+    """Name of the RDMA device of a rank's NIC, as ``Nic.rdma`` has it."""
+    return f"rxe-{rank.nic}"
+
+
+def own_program(site: Site, name: str, rank: ClientRank, *words: object) -> ClientProcess:
+    """A program of ours for one rank."""
+    argv = (site.python, "-P", "-B", "-m", f"traffic.client.programs.{name}", *map(str, words))
+    return ClientProcess((rank.rank,), rank.host, argv, {"PYTHONPATH": str(_ROOT)})
+
+
+def both_ends(
+    site: Site,
+    ranks: Sequence[ClientRank],
+    tool: str,
+    server: Callable[[ClientRank], tuple[str, ...]],
+    client: Callable[[ClientRank, ClientRank], tuple[str, ...]],
+) -> tuple[ClientProcess, ...]:
+    """The processes of a tool that has a server and a client, one for each rank, in the order of ranks."""
+    made: dict[int, ClientProcess] = {}
+    for first, second in pairs(ranks):
+        made[first.rank] = own_program(site, "foreign", first, tool, "server", *server(first))
+        made[second.rank] = own_program(site, "foreign", second, tool, "client", *client(second, first))
+    return tuple(made[rank.rank] for rank in ranks)

@@ -24,6 +24,7 @@ class EventKind(StrEnum):
     PHASE = "phase"  # the drill: starting ..., converged, healthy, analysing
     QP = "qp"  # a queue pair: error
     JOB = "job"  # of ranks: died, restarted
+    CLIENT = "client"  # a process of a client: ready, said, misread, error, ended
 
 
 @dataclass(frozen=True, slots=True)

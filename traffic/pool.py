@@ -207,6 +207,8 @@ class WorkerPool(ABC):
     async def _all(self, kind: type[T], timeout_s: float) -> list[T]:
         """The answer of that type from every worker. MachineError when one fails or says nothing in time."""
         answers = [self._answer(kind, index) for index in self._workers]
+        if not answers:
+            return []  # nothing is to be carried
         waiting = asyncio.ensure_future(asyncio.wait(answers))
         await asyncio.wait((waiting, self.failed), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if all(answer.done() for answer in answers):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from failover.analysis.client import ClientFacts, ClientMetrics
 from failover.analysis.placement import Placement
 from traffic.job.standby import Replaced
 
@@ -53,6 +54,7 @@ class JobFacts:
     deaths: tuple[DeathFact, ...] = ()
     checkpoint_every: int = 0  # iterations; 0: the job had none, and stays dead
     samples: int = 0  # that an iteration trains on; 0: not said
+    client: ClientFacts | None = None  # where it was a client: its steps are the iterations
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +183,13 @@ class JobMetrics:
     exposed_ms: float = 0.0  # of ``mean_ms``: communication while nothing is computed, of the rank for which it is most
     late_pct: float = 0.0  # of the run's time, in which the worker that was held up most stood still (5 ms and more)
     placements: tuple[Placement, ...] = ()  # at the start, and where the queue pairs had settled after each edge
+    client: ClientMetrics | None = None
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """Why nothing can be said."""
-        found = []
-        if not (self.iterations or self.messages.count or self.deaths):
+        found = [] if self.client is None else [*self.client.doubts]
+        if self.client is None and not (self.iterations or self.messages.count or self.deaths):
             found.append("no message of the job was completed: nothing was measured")
         if self.late_pct > MOST_LATE_PCT:
             found.append(

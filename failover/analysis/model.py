@@ -243,7 +243,12 @@ class DrillMetrics:
     unexplained: tuple[str, ...]
     ports: PortMetrics | None = None  # when the drill asked for samples
     transfers: Transfers | None = None  # when the workload has any; then all times of outages leave planned pauses out
-    job: JobMetrics | None = None  # when a job ran in the place of streams; then there are no flows
+    job: JobMetrics | None = None  # when a job or a client ran; streams run beside a client only
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether there were flows to measure."""
+        return self.job is None or (self.job.client is not None and self.flow_count > 0)
 
     def edge(self, fault: str, kind: EdgeKind, index: int = 0) -> EdgeResult:
         """The result of one edge. KeyError when there is none."""

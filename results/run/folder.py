@@ -124,10 +124,12 @@ def _placement_lines(placements: Iterable[Placement]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _left_out(metrics: DrillMetrics) -> set[str]:
-    """Fields that a workload of even streams has nothing to say of."""
-    found = {"transfers": metrics.transfers, "job": metrics.job}
-    return {name for name, value in found.items() if value is None}
+def _left_out(metrics: DrillMetrics) -> dict[str, bool | set[str]]:
+    """Fields that a workload of even streams has nothing to say of, nor a job that is no client."""
+    found: dict[str, bool | set[str]] = {} if metrics.transfers is not None else {"transfers": True}
+    if metrics.job is None:
+        return {**found, "job": True}
+    return {**found, "job": {"client"}} if metrics.job.client is None else found
 
 
 def _job_files(job: JobMetrics) -> Mapping[str, bytes]:

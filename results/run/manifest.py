@@ -25,9 +25,10 @@ class Manifest:
     marker: str = ""  # what marks at switches: 'red', 'nft' (a phantom queue: no figure about queues), '' nothing
     accelerator: str = ""  # of a QEMU guest: 'kvm' or 'tcg (why not kvm)'
     profile: str = ""  # 'quick' or 'full'
-    load: float = 0.0  # share of each NIC's rate that streams offered; 0 of a job
+    load: float = 0.0  # share of each NIC's rate that streams offered; 0 where none ran
     tick_ms: float = 0.0  # how often senders looked at their schedule
     job: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # how its queue pairs were connected
+    client: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # a program that ran on the hosts
     duration_s: float = 0.0
     repeat: int = 0  # index of this run among the repeats
     phase: int = 1  # number that its faults' phase and its seeds are drawn from; 1: as in the drill's file

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from failover.analysis.client import ClientFacts, RankEnd
 from failover.analysis.job import Death, JobEdge, JobMetrics, SpanResult
 from failover.analysis.model import DrillMetrics
 from failover.analysis.placement import Placement, TierSpread
 from results.text.tables import rate, table
 
 _ON_LINKS = "queue pairs on links, by true paths; imbalance is most / mean, fairness Jain's"
+_OF_RANKS = (">rank", "NIC", ">steps", "ended", "last words")
 _OF_LINKS = ("when", "tier", ">links", ">mean", ">most", "on", ">imbalance", ">fairness", ">polarisation")
 
 
@@ -30,11 +32,32 @@ def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType
             "collectives and computing: the slowest rank's time; bit/s", heads, [_span(span) for span in job.spans]
         )
         yield Text()
+    if job.client is not None:
+        yield table("ranks of the client", _OF_RANKS, [_rank(rank) for rank in job.client.facts.ranks], keys=2)
+        yield Text()
+        yield from map(Text, _client_lines(job, job.client.facts))
+        return
     if job.placements:
         rows = [_tier(at, tier) for at in _changed(job.placements) for tier in at.tiers]
         yield table(_ON_LINKS, _OF_LINKS, rows, keys=2)
         yield Text()
     yield from map(Text, _lines(job))
+
+
+def _rank(rank: RankEnd) -> tuple[str, ...]:
+    ended = rank.how if rank.how else "with the run"
+    return (str(rank.rank), rank.nic, str(rank.steps), f"{ended} (died)" if rank.died else ended, rank.last_words)
+
+
+def _client_lines(job: JobMetrics, client: ClientFacts) -> Iterator[str]:
+    mean = f", {job.mean_ms:.5g} ms each before the first edge" if job.mean_ms else ""
+    told = f"{len(client.ranks)} ranks, {client.reporting} of which tell steps"
+    yield f"client {client.key}: {told}, {len(job.iterations)} steps done by all of these{mean}"
+    yield from (f"the client died: {death.queue_pair}" for death in job.deaths)
+    if client.misread:
+        yield f"lines that were to be steps and are none: {client.misread}, first {client.first_misread}"
+    when = "told by the client itself" if client.told_times else "those at which its lines came"
+    yield f"times of steps are {when}, good to {job.tick_ms:g} ms; what each rank printed is in clients/ of the run"
 
 
 def _changed(placements: Sequence[Placement]) -> Iterator[Placement]:

@@ -42,7 +42,7 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
     if metrics is not None and metrics.job is not None:
         parts += [Text(), *job_parts(metrics, metrics.job)]
-    elif metrics is not None and metrics.edges:
+    if metrics is not None and metrics.edges and metrics.has_streams:
         delays = impairment_table(metrics)
         parts += [Text(), _outages(metrics)]
         parts += [] if delays is None else [Text(), delays]
@@ -160,7 +160,7 @@ def _named(result: EdgeResult, metrics: DrillMetrics) -> Sequence[tuple[str, Pha
         ("converge", phases.converge),
         ("path first", phases.path_first),
         ("path last", phases.path_last),
-        *([] if metrics.job is not None else [("recover", phases.recover)]),
+        *([("recover", phases.recover)] if metrics.has_streams else []),
         (_CONVERGED, converged(result, metrics.settings.validation_s)),
     )
 
@@ -214,7 +214,7 @@ def _checks(checks: Iterable[Check]) -> Table:
 
 
 def _method(metrics: DrillMetrics) -> Iterable[str]:
-    yield from _of_streams(metrics) if metrics.job is None else ()
+    yield from _of_streams(metrics) if metrics.has_streams else ()
     host = metrics.host
     if host is not None:
         waited = "" if host.run_delay_mean_pct is None else f", own processes waited {host.run_delay_mean_pct:.1f} %"

@@ -6,7 +6,7 @@ are needed for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -44,7 +44,7 @@ class Parts:
     """The sections of a drill file, as far as they could be read; faults and expectations with where they stand."""
 
     fabric: Fabric | None
-    workload: Workload | None  # None for a job too
+    workload: Workload | None  # None for a job too, and for a client that runs alone
     job: Job | None
     profile: Profile
     timeline: Timeline | None
@@ -55,6 +55,7 @@ class Parts:
     line: Callable[[Where], int]  # of a place in the file
     sample: Sampling | None
     captures: Captures | None
+    client: bool  # whether one is named
 
 
 def check_drill(mistakes: Mistakes, parts: Parts) -> None:
@@ -194,19 +195,33 @@ def _path_mtu(parts: Parts) -> Found:
 
 def _traffic(parts: Parts) -> Found:
     """What a job is asked that only streams can tell, and the other way round; no fault replaces a host of a job."""
-    if parts.job is None and parts.workload is None:
+    if parts.job is None and parts.workload is None and not parts.client:
         return  # a job that could not be read
-    wrong, runs, instead = (
-        (Traffic.JOB, "a workload of streams", "job:") if parts.job is None else (Traffic.STREAMS, "a job", "workload:")
-    )
+    told, runs, ways_out = _told_by(parts)
     for expectation, where in parts.expectations:
-        if expectation.metric.needs.traffic is wrong:
+        wanted = expectation.metric.needs.traffic
+        if wanted is not Traffic.EITHER and wanted not in told:
             text = f"{dotted(where[:3])} says nothing of {runs}, which this drill runs"
-            yield where[:3], f"{text}; remove it, or write {instead}"
-    for planned, where in parts.faults if parts.job is not None else ():
-        if planned.fault.REPLACES_HOST:
+            yield where[:3], f"{text}; remove it, or write {ways_out[wanted]}"
+    for planned, where in parts.faults if parts.job is not None or parts.client else ():
+        if planned.fault.REPLACES_HOST and parts.job is not None:
             text = f"{dotted(where)}: a job finds out by itself which hosts it has lost"
             yield where, f"{text}; write fault: host-down, and spares: 1 in job.restart"
+        elif planned.fault.REPLACES_HOST:
+            yield where, f"{dotted(where)}: no spare goes on with the work of a client; write fault: host-down"
+
+
+def _told_by(parts: Parts) -> tuple[set[Traffic], str, Mapping[Traffic, str]]:
+    """What runs, whose metrics that allows, and what to write for others."""
+    instead = {Traffic.STREAMS: "workload:", Traffic.JOB: "job:", Traffic.RANKS: "job:, or workload.client"}
+    if parts.job is not None:
+        return {Traffic.JOB, Traffic.RANKS}, "a job", instead
+    if not parts.client:
+        return {Traffic.STREAMS}, "a workload of streams", {**instead, Traffic.RANKS: "job:"}
+    if parts.workload is None:
+        streams = "streams beside it, such as workload.pattern"
+        return {Traffic.RANKS}, "a client", {**instead, Traffic.STREAMS: streams}
+    return {Traffic.RANKS, Traffic.STREAMS}, "a client and streams", instead
 
 
 def _spares(parts: Parts) -> Found:

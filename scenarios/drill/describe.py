@@ -16,6 +16,8 @@ from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.files.units import format_duration, format_percent, format_size
 from testbed.routing.pathcontrol.policies import DEFAULT
+from traffic.client.client import Client
+from traffic.client.ranks import PER_NIC, ranks_of
 from traffic.flow import FlowSpec
 from traffic.job.restart import RestartPolicy
 from traffic.rdma.rehash import RehashPolicy
@@ -46,6 +48,18 @@ def _fabric(fabric: Fabric) -> str:
 def _traffic(drill: Drill, fabric: Fabric) -> list[str]:
     if drill.job is not None:
         return _job(drill.job, fabric)
+    client = [] if drill.client is None else _client(drill.client, fabric)
+    return [*client, *(_streams(drill, fabric) if drill.streams else ())]
+
+
+def _client(client: Client, fabric: Fabric) -> list[str]:
+    ranks = ranks_of(fabric, client.ranks, client.per, client.rail)
+    at = "NIC" if client.per == PER_NIC else "host"
+    limit = format_duration(client.deadline)
+    return [f"client {client.KEY} ({client.SUMMARY}): {len(ranks)} ranks, one a {at}; ready within {limit}"]
+
+
+def _streams(drill: Drill, fabric: Fabric) -> list[str]:
     workload, flows = drill.workload, flows_of(drill.workload, fabric)
     total = sum(flow.goodput_bps for flow in flows) / 1e6
     deadly_ns = 4096 * 2**workload.ib_timeout * (workload.retry_count + 1)

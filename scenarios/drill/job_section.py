@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from scenarios.drill.client_section import has_client
 from scenarios.drill.job import Job, Saving, Work
 from scenarios.drill.job_keys import (
     CheckpointsSection,
@@ -44,7 +45,8 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
     data = mistakes.document.section("job")
     section = None if data is None else mistakes.check(JobSection, data, ("job",))
     if "workload" in mistakes.document.data:
-        mistakes.add(("job",), "a drill runs a job or the streams of a workload, not both; leave one out")
+        what = "the client of a workload" if has_client(mistakes) else "the streams of a workload"
+        mistakes.add(("job",), f"a drill runs a job or {what}, not both; leave one out")
     if not isinstance(data, dict):
         return None
     given = data

@@ -10,6 +10,7 @@ from failover.analysis.readings import Ports, Sampling
 from failover.faults import PlannedFault
 from scenarios.drill.capture import Captures
 from scenarios.drill.checks import Parts, check_drill
+from scenarios.drill.client_section import client_of, has_client, is_alone
 from scenarios.drill.expectations import expectations_of
 from scenarios.drill.job import Job, plan_of
 from scenarios.drill.job_section import WORKS, job_of
@@ -46,14 +47,15 @@ def drill_from(document: Document, base: Path) -> Drill:
     top = mistakes.check(DrillFile, document.data)
     spec, fabric = _topology(mistakes, base)
     job = job_of(mistakes, spec, base)
-    workload = _workload(mistakes)
+    workload, client = _workload(mistakes), client_of(mistakes, fabric)
+    alone = is_alone(mistakes)
     profile = _profile(document.data.get("profile"))
     timeline, faults = timeline_of(mistakes, profile, fabric)
     expectations = expectations_of(mistakes)
     sample, captures = _sample(mistakes), _captures(mistakes)
     complete = timeline is not None and len(faults) == len(entries_of(document))
-    flows = _flows(mistakes, workload, job, fabric, faults)
-    streams = None if "job" in document.data else workload
+    flows = () if alone else _flows(mistakes, workload, job, fabric, faults)
+    streams = None if "job" in document.data or alone else workload
     parts = Parts(
         fabric,
         streams,
@@ -67,6 +69,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         document.line,
         sample,
         captures,
+        has_client(mistakes),
     )
     check_drill(mistakes, parts)
     if mistakes or top is None or spec is None or workload is None or timeline is None:
@@ -83,6 +86,8 @@ def drill_from(document: Document, base: Path) -> Drill:
         source=document.name,
         sample=sample,
         job=job,
+        client=client,
+        streams=job is None and not alone,
         captures=captures,
         delay_threshold_ns=top.delay_threshold,
     )
@@ -106,7 +111,7 @@ def _workload(mistakes: Mistakes) -> Workload | None:
     section = None if data is None else mistakes.check(WorkloadSection, data, ("workload",))
     if section is None:
         return None
-    return Workload(**section.model_dump())
+    return Workload(**section.model_dump(exclude={"client"}))
 
 
 def _sample(mistakes: Mistakes) -> Sampling | None:

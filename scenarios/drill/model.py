@@ -12,6 +12,7 @@ from scenarios.drill.capture import Captures
 from scenarios.drill.job import Job
 from scenarios.expect.expectation import VERY_SLOW, Expectation
 from testbed.fabric.spec import FabricSpec
+from traffic.client.client import Client
 
 
 class Profile(StrEnum):
@@ -102,6 +103,8 @@ class Drill:
     source: str  # the file it came from
     sample: Sampling | None = None  # ports whose loads and queues are sampled
     job: Job | None = None  # what runs in the place of the workload's streams
+    client: Client | None = None  # a program that runs on the hosts, beside streams or alone
+    streams: bool = True  # whether the workload's streams run; not with a job, nor with a client that is alone
     captures: Captures | None = None  # links that are captured around each edge
     delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet that takes longer is late, and impaired (RFC 6412)
 
@@ -130,4 +133,6 @@ class Drill:
         sample = self.sample.slowed(times) if self.sample else None
         timeline = self.timeline.slowed(times)
         job = self.job.slowed(times) if self.job else None
-        return replace(self, workload=workload, job=job, timeline=timeline, expectations=expectations, sample=sample)
+        client = self.client and self.client.model_copy(update={"deadline": self.client.deadline * max(1, times)})
+        slower = replace(self, workload=workload, job=job, timeline=timeline, expectations=expectations, sample=sample)
+        return replace(slower, client=client)

@@ -74,6 +74,7 @@ class WorkloadSection(Strict):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
+    client: Plain | None = None
     pattern: Annotated[str, OneOf(PATTERNS)] = _WORKLOAD.pattern
     across_segments: bool = _WORKLOAD.across_segments
     queue_pairs: int = Field(default=_WORKLOAD.queue_pairs, ge=1, le=64, description="per NIC and destination")

@@ -35,7 +35,9 @@ def flows_of(workload: Workload, fabric: Fabric) -> tuple[FlowSpec, ...]:
 
 def queue_pairs_of(drill: Drill, fabric: Fabric) -> tuple[FlowSpec, ...]:
     """The flows of a drill's workload, or the queue pairs of its job. InputError when they do not fit the fabric."""
-    return flows_of(drill.workload, fabric) if drill.job is None else plan_of(drill.job, fabric).flows
+    if drill.job is not None:
+        return plan_of(drill.job, fabric).flows
+    return flows_of(drill.workload, fabric) if drill.streams else ()
 
 
 def packet_period_ns(flows: tuple[FlowSpec, ...]) -> int:

@@ -90,8 +90,10 @@ def _lost_samples(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) ->
 
 def _survives(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     if not job.deaths:
-        return Figure(1.0, f"{job.queue_pairs} queue pairs, {len(job.iterations)} iterations")
-    return Figure(0.0, f"queue pair {job.deaths[0].queue_pair} was given up, and the job with it")
+        what = f"{job.queue_pairs} queue pairs" if job.client is None else f"{len(job.client.facts.ranks)} ranks"
+        return Figure(1.0, f"{what}, {len(job.iterations)} iterations")
+    first = job.deaths[0].queue_pair
+    return Figure(0.0, f"queue pair {first} was given up, and the job with it" if job.client is None else first)
 
 
 def _restarts(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
@@ -203,9 +205,10 @@ def _metric(
     *,
     fault: bool = False,
     sentence: Callable[[Asked], str] | None = None,
+    of: Traffic = Traffic.RANKS,
 ) -> Metric:
     shape = Shape.YES_NO if unit is Unit.YES else Shape.LIMITS
-    needs = Needs(Traffic.JOB, fault=fault)
+    needs = Needs(of, fault=fault)
     return Metric(key, unit, takes, slowed, needs, summary, from_metrics(_of_job(measure)), shape, sentence)
 
 
@@ -214,7 +217,8 @@ WRONG_RESULTS = _metric(
     Unit.COUNT,
     Takes.NOTHING,
     Slowed.NOT,
-    "blocks of path MTU size that a collective left with a sum that is not the ranks'",
+    "blocks of path MTU size that a collective left with a sum that is not the ranks'; of a client, steps whose sum"
+    " differs between ranks, and what it says itself",
     _wrong,
 )
 METRICS = (
@@ -261,6 +265,7 @@ METRICS = (
         "lost_iterations times job.samples, fractions of an iteration included",
         _lost_samples,
         fault=True,
+        of=Traffic.JOB,
     ),
     _metric(
         "fct_p99",
@@ -269,6 +274,7 @@ METRICS = (
         Slowed.STRETCHED,
         "99th percentile of the time from posting a message to the acknowledgement of its last byte, whole record",
         _fct_p99,
+        of=Traffic.JOB,
     ),
     _metric(
         "busbw",
@@ -279,7 +285,13 @@ METRICS = (
         _busbw,
     ),
     _metric(
-        "packets_retransmitted", Unit.COUNT, Takes.NOTHING, Slowed.PER_PACKET, "packets sent again", _retransmitted
+        "packets_retransmitted",
+        Unit.COUNT,
+        Takes.NOTHING,
+        Slowed.PER_PACKET,
+        "packets sent again",
+        _retransmitted,
+        of=Traffic.JOB,
     ),
     _metric(
         "shares_apart",
@@ -289,6 +301,7 @@ METRICS = (
         "how far the queue pair with the most or the fewest bytes of completed messages is from the mean of all that"
         " completed any",
         _shares_apart,
+        of=Traffic.JOB,
     ),
     _metric(
         "cnps_lost",
@@ -297,6 +310,7 @@ METRICS = (
         Slowed.NOT,
         "congestion notifications that were sent and not handled, of those sent",
         _cnps_lost,
+        of=Traffic.JOB,
     ),
     _metric(
         "link_imbalance",
@@ -306,6 +320,7 @@ METRICS = (
         "queue pairs on the link that most cross, over the mean of its tier's links; the tier where it is largest, as"
         " paths had settled after an edge, else before the first",
         _link_imbalance,
+        of=Traffic.JOB,
     ),
     WRONG_RESULTS,
     _metric(
@@ -315,6 +330,7 @@ METRICS = (
         Slowed.NOT,
         "how often the job was started again after its death",
         _restarts,
+        of=Traffic.JOB,
     ),
     _metric(
         "hosts_replaced",
@@ -323,13 +339,15 @@ METRICS = (
         Slowed.NOT,
         "hosts whose ranks a spare has taken over, in all of the job's lives",
         _hosts_replaced,
+        of=Traffic.JOB,
     ),
     _metric(
         "job_survives",
         Unit.YES,
         Takes.NOTHING,
         Slowed.NOT,
-        "no queue pair of the job used its retries up",
+        "no queue pair of the job used its retries up; no rank of a client gave up, or ended before the run did with"
+        " another exit code than 0",
         _survives,
         sentence=lambda expectation: f"job {'survives' if expectation.limit else 'dies'}",
     ),

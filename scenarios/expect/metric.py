@@ -64,7 +64,8 @@ class Traffic(Enum):
     """What must run in a drill for a metric to have a meaning."""
 
     STREAMS = auto()
-    JOB = auto()
+    JOB = auto()  # of ours: it is about queue pairs
+    RANKS = auto()  # a job, or a client: it is about iterations
     EITHER = auto()
 
 

@@ -88,11 +88,10 @@ def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Che
 
     Of ``checks``, those of the expectations, one may say so already; one about some of them says nothing of the rest.
     """
-    if metrics.job is not None:
-        if metrics.job.wrong and not any(expectation.metric is WRONG_RESULTS for expectation in drill.expectations):
-            yield at_most("wrong results at most 0", metrics.job.wrong, 0)
-        return
-    if not metrics.edges:
+    wrong = 0 if metrics.job is None else metrics.job.wrong
+    if wrong and not any(expectation.metric is WRONG_RESULTS for expectation in drill.expectations):
+        yield at_most("wrong results at most 0", wrong, 0)
+    if not metrics.edges or not metrics.has_streams:
         return
     asked = [
         check

@@ -17,7 +17,7 @@ from results.run.folder import RunFolder, create, load
 from results.run.progress import Progress
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
-from scenarios.run import session
+from scenarios.run import client_site, session
 from scenarios.run.job import Job, answered, in_guest, last_words
 from scenarios.run.order import Batch, Order
 from scenarios.run.tries import tried
@@ -123,6 +123,7 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
     """
     engine = spec.engine()
     engine.check()
+    client_site.check(order.drill)
     folder = create(order.out.absolute())
     body = RunBody(
         file=str(Path(order.drill.source).absolute()),
@@ -135,7 +136,12 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
     )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS
     job = Job("run", spec.name, body.as_json())
-    result = answered(spec, in_guest(job, spec, folder.path, timeout_s, on_line, seed=order.phase))
+    result = answered(
+        spec,
+        in_guest(
+            job, spec, folder.path, timeout_s, on_line, seed=order.phase, more_mb=client_site.memory_mb(order.drill)
+        ),
+    )
     run = load(folder.path)
     if result.exit_code == NoisyError.exit_code and not run.has_verdict:
         raise NoisyError(f"{spec.name}: {last_words(result)}")

@@ -65,8 +65,10 @@ def in_guest(
     *,
     seed: int = 1,
     cpus: int | None = None,
+    more_mb: int = 0,
 ) -> GuestResult:
-    """Do a job in a guest, from inside ``folder``, the only one it may write; with all cores when ``cpus`` is None.
+    """Do a job in a guest, from inside ``folder``, the only one it may write; with all cores when ``cpus`` is None,
+    and with ``more_mb`` of memory beyond what hpn itself takes.
 
     The folder's name is nowhere in the guest, so that runs in virtual time repeat to the last digit. MachineError when
     the guest cannot boot, hangs, panics or is killed.
@@ -76,7 +78,7 @@ def in_guest(
         cwd=folder,
         writable=(folder,),
         environment={**environment(), **_found_here({})},
-        memory_mb=_MEMORY_MB,
+        memory_mb=_MEMORY_MB + more_mb,
         cpus=cpus or os.cpu_count() or 1,
         timeout_s=timeout_s,
         seed=seed,

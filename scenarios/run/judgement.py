@@ -23,7 +23,7 @@ def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
     """Metrics and verdict of what was measured, just now or long ago: equal input gives equal bytes."""
     facts = measured.facts
     metrics = analyse(
-        facts.flows if facts.job is None else (),
+        facts.streams,
         measured.sent,
         measured.received,
         measured.events,
@@ -35,7 +35,7 @@ def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
     metrics = replace(metrics, ports=_ports(measured))
     job = _job(measured)
     if job is not None:
-        of_edges = (doubt for doubt in metrics.inconclusive if doubt != NOTHING_SENT)
+        of_edges = (doubt for doubt in metrics.inconclusive if doubt != NOTHING_SENT or facts.streams)
         metrics = replace(metrics, job=job, inconclusive=(*of_edges, *job.doubts))
     starved = is_starved(facts.host) if facts.host is not None else None
     known = RunFacts(

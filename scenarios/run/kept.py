@@ -106,10 +106,13 @@ def keep(folder: Path, measured: Measured) -> None:
     os.replace(new, place)
 
 
-def _left_out(facts: Facts) -> dict[str, dict[str, Mapping[int, set[str]] | bool]]:
+def _left_out(facts: Facts) -> dict[str, dict[str, Mapping[int, set[str]] | set[str] | bool]]:
     """What even streams have nothing to say of."""
     even = {at: {"transfers"} for at, flow in enumerate(facts.flows) if flow.transfers is None}
-    return {"facts": {"flows": even, **({"job": True} if facts.job is None else {})}}
+    of_job: dict[str, set[str] | bool] = {"job": True} if facts.job is None else {}
+    if facts.job is not None and facts.job.client is None:
+        of_job = {"job": {"client"}}
+    return {"facts": {"flows": even, **of_job}}
 
 
 def kept(run: RunFolder) -> Kept:
@@ -202,7 +205,9 @@ def _impossible(found: _Kept) -> Iterator[str]:
 
 def _impossible_facts(job: JobFacts) -> Iterator[str]:
     """The same of a job."""
-    if not job.spans or not all(0 <= rank <= _LARGEST_ID and spans for rank, spans in job.spans.items()):
+    if (not job.spans and job.client is None) or not all(
+        0 <= rank <= _LARGEST_ID and spans for rank, spans in job.spans.items()
+    ):
         yield "its job has no ranks, or one without a span"
     if not all(0 <= span.size_bytes < _LARGEST and span.ranks >= 0 for of in job.spans.values() for span in of):
         yield "a span of its job has a size that is none"
@@ -217,6 +222,11 @@ def _impossible_facts(job: JobFacts) -> Iterator[str]:
     times = [at for death in job.deaths for at in (death.at_ns, death.restarted_at_ns) if at is not None]
     if not all(0 <= at < _LARGEST for at in times):
         yield "its job died at a time that is out of range"
+    if job.client is not None:
+        ended = (rank.ended_at_ns for rank in job.client.ranks)
+        counts = [*(rank.steps for rank in job.client.ranks), job.client.reporting, job.client.misread]
+        if not all(0 <= n < _LARGEST for n in (*counts, *(at for at in ended if at is not None))):
+            yield "its client has counts or times that are none"
     if min(job.checkpoint_every, job.samples) < 0 or max(job.checkpoint_every, job.samples) >= _LARGEST:
         yield "its job has checkpoints or samples that are none"
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from failover.analysis.edges import with_windows
 from failover.analysis.hostload import HostLoad
 from failover.analysis.job import JobFacts
@@ -46,7 +48,14 @@ class Facts:
     deviations: tuple[str, ...] = ()  # of the lab before any fault from its fabric
     lags: tuple[tuple[str, str, str], ...] = ()  # host, LAG interface and NIC
     refresh_ms: int = 0  # of path control
-    job: JobFacts | None = None  # what ran in the place of streams; ``flows`` are its queue pairs
+    job: JobFacts | None = (
+        None  # what ran in the place of streams; ``flows`` are its queue pairs, unless it is a client
+    )
+
+    @property
+    def streams(self) -> tuple[FlowSpec, ...]:
+        """The flows that are streams; beside a client there may be some."""
+        return self.flows if self.job is None or self.job.client is not None else ()
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,8 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
     match observed.report:
         case TrafficReport() as report:
             sent, received = report.sent_files, report.received_files
+            if observed.job is not None:
+                job = JobRecords(np.frombuffer(observed.spans, SPAN), np.empty(0, MESSAGE))
         case JobReport() as report:
             tables = InFiles(_paths(report.span_files), SPAN), InFiles(_paths(report.message_files), MESSAGE)
             job = JobRecords(*map(whole, tables))

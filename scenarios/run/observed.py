@@ -26,4 +26,5 @@ class Observed:
     differences: tuple[str, ...]
     ports: Sampled | None = None
     job: JobFacts | None = None  # where a job ran, beside its records in ``report``
+    spans: bytes = b""  # where it was a client: its steps, as traffic.rdma.records.SPAN
     deviations: tuple[str, ...] = ()  # of the healthy lab, before any fault, from what the fabric decides

@@ -15,6 +15,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from failover.analysis.hostload import HostLoad
+from failover.analysis.job import JobFacts
 from failover.faults.moments import moments
 from failover.inject.injector import Injector
 from failover.sampling.host import HostSampler
@@ -28,12 +30,14 @@ from scenarios.drill.model import Drill
 from scenarios.drill.spares import stand_ins
 from scenarios.drill.workload import flows_of
 from scenarios.run.captures import CaptureProcess
+from scenarios.run.client_site import site_of, told_of
+from scenarios.run.clients_on_lab import LabClients
 from scenarios.run.guard import Guard
 from scenarios.run.job_on_lab import LabJob
 from scenarios.run.observed import Observed
 from scenarios.run.order import Order
 from scenarios.run.phase import phase_of
-from scenarios.run.queue_pairs_on_lab import LabQueuePairs
+from scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
 from scenarios.run.traffic_on_lab import LabTraffic
 from testbed import versions
 from testbed.errors import HpnError, InputError, MachineError
@@ -106,7 +110,7 @@ class _Run:
     async def _measure(self, lab: Lab) -> Observed:
         """Traffic and faults; the lab is healed whatever happens."""
         before, unlike = state(lab), deviations(lab)
-        traffic = self._traffic(lab)
+        traffic, client = self._traffic(lab), self._client(lab)
         injector = Injector(lab, traffic)
         sampler = HostSampler(own_pids)
         ports = PortSampler(lab.fabric, lab.requests, self._drill.sample)
@@ -121,6 +125,9 @@ class _Run:
         news: asyncio.Task[None] | None = None
         try:
             await traffic.start()
+            if client is not None:
+                self._phase("preparing the client")
+                await client.start()
             await traffic.look("start", 0)
             lab.subscribe(guard.heard)
             gc.collect()
@@ -128,24 +135,33 @@ class _Run:
             sampler.start()
             self._start_ns = now_ns() + _LEAD_NS
             traffic.engine.begin(self._start_ns)
+            if client is not None:
+                client.begin(self._start_ns, self._start_ns + self._drill.timeline.end_ns)
             ports.start(self._start_ns)
             captures.begin(self._start_ns)
             news = asyncio.create_task(self._relay(traffic, guard))
             await self._timeline(lab, traffic, injector, guard)
             ports.stop()
             end_ns = now_ns()
+            if client is not None:
+                client.terminate()
             sampler.stop()
             report = await traffic.finish()
             await captures.end()
+            if client is not None:
+                await client.end()
         finally:
             if news is not None:
                 news.cancel()
             sampler.stop()
             ports.stop()
             captures.kill()
+            if client is not None:
+                client.kill()
+                client.write(self._folder.path)
             await injector.heal()
             await traffic.engine.close()
-        changed = await _restored(lab, before)
+        changed, host = await _restored(lab, before), sampler.load(self._start_ns, end_ns)
         guard.last_look()
         return Observed(
             flows=traffic.flows,
@@ -153,11 +169,12 @@ class _Run:
             edges=tuple(injector.edges),
             start_ns=self._start_ns,
             end_ns=end_ns,
-            host=sampler.load(self._start_ns, end_ns),
+            host=host,
             differences=changed,
             ports=ports.sampled(),
             deviations=unlike,
-            job=traffic.facts(report) if isinstance(traffic, LabJob) and isinstance(report, JobReport) else None,
+            job=_facts(traffic, report, client, host),
+            spans=b"" if client is None else client.records(),
         )
 
     def _traffic(self, lab: Lab) -> LabQueuePairs:
@@ -165,7 +182,7 @@ class _Run:
         job, workload = self._drill.job, self._drill.workload
         if job is not None:
             return LabJob(lab, plan_of(job, lab.fabric), self._folder.path, job.source_ports)
-        flows, how = flows_of(workload, lab.fabric), workload.source_ports
+        flows, how = flows_of(workload, lab.fabric) if self._drill.streams else (), workload.source_ports
         later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
         known = workload.path_control
         traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how, known=known)
@@ -175,6 +192,11 @@ class _Run:
                 f" fabric; lower workload.load"
             )
         return traffic
+
+    def _client(self, lab: Lab) -> LabClients | None:
+        """The program that runs on the hosts, if one does."""
+        client = self._drill.client
+        return None if client is None else LabClients(lab, client, site_of(self._drill))
 
     async def _timeline(self, lab: Lab, traffic: LabQueuePairs, injector: Injector, guard: Guard) -> None:
         """The healthy phase, every edge at its time, and the settling; what the guard finds lost ends it at once."""
@@ -244,6 +266,13 @@ def _this_task() -> asyncio.Task[object]:
     return task
 
 
+def _facts(traffic: LabQueuePairs, report: Report, client: LabClients | None, host: HostLoad | None) -> JobFacts | None:
+    """What the job was, or the client; its steps are told when this process's loop gets to read them."""
+    if client is not None:
+        return client.facts(0 if host is None else round(host.loop_lag_max_ms * 1e6))
+    return traffic.facts(report) if isinstance(traffic, LabJob) and isinstance(report, JobReport) else None
+
+
 async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[str, ...]:
     """Wait for the lab to converge again, then compare with what it was and with what the fabric decides."""
     try:
@@ -271,9 +300,10 @@ def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manif
         started_ns=started_ns,
         accelerator=os.environ.get("HPN_ACCELERATOR", ""),
         profile=order.drill.profile.value,
-        load=workload.load if job is None else 0.0,
+        load=workload.load if order.drill.streams else 0.0,
         tick_ms=order.drill.tick_ns / 1e6,
         job={} if job is None else told(job, lab.fabric),
+        client={} if order.drill.client is None else told_of(order.drill.client),
         repeat=order.repeat,
         phase=phase.number,
         phase_ms=phase.shift_ns / 1e6,

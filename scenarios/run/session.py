@@ -20,7 +20,7 @@ from results.run.folder import RunFolder, create
 from results.run.place import drop_raw, nearest
 from results.run.progress import Progress, decode, encode
 from scenarios.drill.workload import queue_pairs_of
-from scenarios.run import runner, space
+from scenarios.run import client_site, runner, space
 from scenarios.run.order import Order
 from testbed.errors import HpnError, InputError, MachineError, error_for
 from testbed.fabric.build import build
@@ -43,6 +43,7 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     fabric = build(order.drill.topology)
     preflight.check(fabric)
     needs.check(planned.fault for planned in order.drill.timeline.faults)
+    client_site.check(order.drill)
     if Path("/run") in order.out.resolve().parents:
         raise InputError(f"{order.out} lies under /run, which the sandbox hides; choose another --out")
     drill, flows = order.drill, queue_pairs_of(order.drill, fabric)
@@ -51,7 +52,7 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
         wanted = space.record_bytes(flows, end_ns, drill.workload.tick_ns, order.keep_records)
     else:
         wanted = space.job_record_bytes(flows, end_ns, order.keep_records)
-    space.check(nearest(order.out.absolute()), wanted)
+    space.check(nearest(order.out.absolute()), wanted + client_site.disk_bytes(drill))
     folder = create(order.out.absolute())
     if named(order.engine).own_kernel:
         return _run(order, folder, on_progress)  # whoever started the guest clears up after it

@@ -23,7 +23,12 @@ def own_sys() -> None:
     with suppress(OSError):
         unshare(CLONE_NEWNS)
         mount("none", "/", "none", MS_REC | MS_PRIVATE)
-        try:
-            mount("sysfs", "/sys", "sysfs", _QUIET)
-        except OSError:  # a read-only one is what an unprivileged user gets where the machine's own is read-only
-            mount("sysfs", "/sys", "sysfs", _QUIET | MS_RDONLY)
+        mount_sys()
+
+
+def mount_sys() -> None:
+    """Mount sysfs of the caller's network namespace on /sys, in a mount namespace of its own. OSError on failure."""
+    try:
+        mount("sysfs", "/sys", "sysfs", _QUIET)
+    except OSError:  # a read-only one is what an unprivileged user gets where the machine's own is read-only
+        mount("sysfs", "/sys", "sysfs", _QUIET | MS_RDONLY)

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from failover.analysis.client import ClientFacts, ClientMetrics, client_doubts
 from failover.analysis.edge import Edge
 from failover.analysis.job import (
     Death,
@@ -68,7 +69,12 @@ def job_metrics(
         open_ms=max(0.0, (end_ns - last_ns) / 1e6),
         late_pct=100 * facts.late_ns / max(end_ns - start_ns, 1),
         placements=facts.placements,
+        client=_client(facts.client, end_ns, measured=bool(iterations or deaths)),
     )
+
+
+def _client(facts: ClientFacts | None, end_ns: int, *, measured: bool) -> ClientMetrics | None:
+    return None if facts is None else ClientMetrics(facts, tuple(client_doubts(facts, end_ns, measured=measured)))
 
 
 def timeline(facts: JobFacts, spans: Records) -> Iterator[SpanTime]:

@@ -1,0 +1,51 @@
+"""Reads a drill's ``workload.client``: which client runs on the hosts, and where its ranks are."""
+
+from __future__ import annotations
+
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric
+from testbed.files.check import Mistakes, did_you_mean
+from testbed.files.document import shorten
+from traffic.client.client import Client
+from traffic.client.ranks import ranks_of
+from traffic.client.registry import CLIENTS
+
+WHERE = ("workload", "client")
+
+
+def has_client(mistakes: Mistakes) -> bool:
+    """Whether the document names a client, rightly or not."""
+    data = mistakes.document.data.get("workload")
+    return isinstance(data, dict) and "client" in data
+
+
+def is_alone(mistakes: Mistakes) -> bool:
+    """Whether the client is all that the workload has: no streams run then."""
+    data = mistakes.document.data.get("workload")
+    return isinstance(data, dict) and set(data) == {"client"}
+
+
+def client_of(mistakes: Mistakes, fabric: Fabric | None) -> Client | None:
+    """The client of a document for a fabric; None when it has none, or one that is not right."""
+    data = mistakes.document.data.get("workload")
+    given = data.get("client") if isinstance(data, dict) else None
+    if given is None and has_client(mistakes):
+        mistakes.add(WHERE, f"workload.client is empty; write run: {' or '.join(CLIENTS)} below it")
+    if not isinstance(given, dict):
+        return None
+    key = given.get("run")
+    if not isinstance(key, str) or key not in CLIENTS:
+        problem = "does not say what it is" if "run" not in given else f"runs {shorten(key)}"
+        hint = did_you_mean(str(key), CLIENTS, "write one of")
+        mistakes.add((*WHERE, "run") if "run" in given else WHERE, f"workload.client {problem}; {hint}")
+        return None
+    client = mistakes.check(CLIENTS[key], given, WHERE)
+    if client is None or fabric is None:
+        return client
+    try:
+        ranks_of(fabric, client.ranks, client.per, client.rail)
+    except InputError as error:
+        about = next((key for key in error.about if key in given), "")
+        mistakes.add_all((*WHERE, about) if about else WHERE, error, "workload.client: ")
+        return None
+    return client

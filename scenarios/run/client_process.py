@@ -1,0 +1,104 @@
+"""One process of a client on a lab: started in its host, heard, told when the run begins, seen to end.
+
+Changes when a process is started or ended in another way. What its lines mean for the run, the owner decides
+(``scenarios.run.clients_on_lab``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from scenarios.run.client_output import ClientOutput
+from testbed.events import now_ns
+from testbed.kernel.confined import Confined, Ended
+from testbed.kernel.ns import NetNs
+from traffic.client.lines import Line, Output, Said
+from traffic.client.log import Log
+from traffic.client.plan import Adapter, ClientProcess
+
+Heard = Callable[["RunningClient", Said, int], None]
+
+
+class RunningClient:
+    """A process of a client; ``heard`` gets what it says on standard output, ``gone`` is called when it has ended.
+
+    ``ended`` and ``ended_at_ns`` say how and when; None while it lives.
+    """
+
+    def __init__(
+        self,
+        process: ClientProcess,
+        space: NetNs,
+        adapter: Adapter,
+        heard: Heard,
+        gone: Callable[[RunningClient], None],
+    ) -> None:
+        self.process = process
+        self.log = Log()
+        self.ended: Ended | None = None
+        self.ended_at_ns: int | None = None
+        self._adapter = adapter
+        self._heard = heard
+        self._gone = gone
+        self._loop = asyncio.get_running_loop()
+        self._confined = Confined(space)
+        self._outputs = (
+            ClientOutput(self._confined.stdout, self._printed),
+            ClientOutput(self._confined.stderr, self._complained),
+        )
+        self._loop.add_reader(self._confined.pidfd, self._exited)
+
+    @property
+    def name(self) -> str:
+        """'rank 2 in p0.s1.h0', 'ranks 0 to 3 in p0.s0.h0'."""
+        ranks = self.process.ranks
+        which = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"
+        return f"{which} in {self.process.host}"
+
+    @property
+    def pid(self) -> int:
+        """Process ID of the first process of its PID namespace."""
+        return self._confined.pid
+
+    def run(self, env: Mapping[str, str], cwd: Path, at_ns: int = 0) -> None:
+        """Become the program, at a time."""
+        self._confined.order(self.process.argv, env, cwd, at_ns)
+
+    def tell(self, line: str) -> None:
+        """Write a line to its standard input; one that does not read any more is seen to end."""
+        with suppress(BrokenPipeError, BlockingIOError):
+            os.write(self._confined.stdin, line.encode())
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        if self.ended is None:
+            self._confined.terminate()
+
+    def kill(self) -> None:
+        """Have it end, with all that it has started; returns when it is gone. Does nothing the second time."""
+        if self.ended is None:
+            self._confined.kill()
+            self._exited()
+
+    def _printed(self, line: Line, at_ns: int) -> None:
+        self.log.add(line.text, at_ns)
+        for said in self._adapter.heard(line):
+            self._heard(self, said, at_ns)
+
+    def _complained(self, line: Line, at_ns: int) -> None:
+        self.log.add(line.text, at_ns)
+        self._heard(self, Output(line.text), at_ns)
+
+    def _exited(self) -> None:
+        at_ns = now_ns()
+        self._loop.remove_reader(self._confined.pidfd)
+        ended = self._confined.ended()
+        for output in self._outputs:
+            output.end()
+        self._confined.close()
+        self.ended, self.ended_at_ns = ended, at_ns
+        self._gone(self)

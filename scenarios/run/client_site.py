@@ -1,0 +1,52 @@
+"""What a drill's client needs of this machine, asked before anything is started."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from scenarios.drill.model import Drill
+from testbed.errors import MachineError
+from testbed.fabric.build import build
+from traffic.client.client import Client, Site
+from traffic.client.log import MOST_BYTES
+from traffic.client.plan import ClientPlan
+from traffic.client.ranks import ranks_of
+
+
+def site_of(drill: Drill) -> Site:
+    """Where its client is started."""
+    return Site(Path(drill.source).absolute().parent, sys.executable)
+
+
+def plan_of(drill: Drill) -> ClientPlan | None:
+    """Its client on its fabric; None: it has none."""
+    client = drill.client
+    if client is None:
+        return None
+    return client.plan(ranks_of(build(drill.topology), client.ranks, client.per, client.rail), site_of(drill))
+
+
+def check(drill: Drill) -> None:
+    """MachineError, in one line with the way out, when this machine lacks what its client runs."""
+    missing = None if drill.client is None else drill.client.missing(site_of(drill))
+    if missing is not None:
+        raise MachineError(missing)
+
+
+def memory_mb(drill: Drill) -> int:
+    """What its client's processes take."""
+    plan = plan_of(drill)
+    return 0 if plan is None else sum(process.memory_mb for process in plan.processes)
+
+
+def disk_bytes(drill: Drill) -> int:
+    """What the logs of its client take at most."""
+    plan = plan_of(drill)
+    return 0 if plan is None else len(plan.processes) * MOST_BYTES
+
+
+def told_of(client: Client) -> dict[str, str | int | float | bool]:
+    """Its keys that are plain values, for the manifest."""
+    values = client.model_dump(exclude_none=True)
+    return {key: value for key, value in values.items() if isinstance(value, str | int | float | bool)}

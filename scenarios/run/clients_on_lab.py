@@ -1,0 +1,275 @@
+"""A client on a running lab: its processes in the hosts, from their start to their end, and what they told.
+
+Changes when something else is done for clients whatever they run. What a client is, is in ``traffic.client``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from failover.analysis.client import ClientFacts, RankEnd
+from failover.analysis.job import DeathFact, JobFacts, SpanFact
+from scenarios.run.client_process import RunningClient
+from testbed.errors import MachineError
+from testbed.events import Event, EventKind, now_ns
+from testbed.files.document import shorten
+from testbed.files.units import format_duration, format_size
+from testbed.lab.lab import Lab
+from testbed.lab.wire import NETNS_DIR
+from traffic.client.client import Client, Site
+from traffic.client.ledger import Ledger
+from traffic.client.lines import GaveUp, Misread, Output, Ready, Said, Step
+from traffic.client.plan import ClientProcess, Starts
+from traffic.client.ranks import ranks_of
+from traffic.collectives.program import ITERATION
+
+_RENDEZVOUS = Path("/run/hpn-client")
+_GRACE_S = 2.0
+"""From SIGTERM to SIGKILL."""
+_MOST_EVENTS = 100
+"""Of one process, for lines that are no steps."""
+_EVENT_LENGTH = 200
+_WORDS_LENGTH = 160
+_ARRIVAL_NS = 1_000_000
+"""How late the time of a line may be when the loop is not held up; a told time is good to a microsecond."""
+_TOLD_NS = 1_000
+
+
+class LabClients:
+    """The client of one drill. Use: start, begin, terminate, end; ``kill`` whatever happens."""
+
+    def __init__(self, lab: Lab, client: Client, site: Site) -> None:
+        self._lab = lab
+        self._client = client
+        ranks = ranks_of(lab.fabric, client.ranks, client.per, client.rail)
+        self._ranks = {rank.rank: rank for rank in ranks}
+        self.plan = client.plan(ranks, site)
+        self._ledger = Ledger(self.plan.reporting)
+        self._running: list[RunningClient] = []
+        self._ready: set[int] = set()
+        self._changed = asyncio.Event()
+        self._events: Counter[int] = Counter()
+        self._gave_up: dict[int, tuple[int, str]] = {}
+        self._misread = 0
+        self._first_misread = ""
+        self._begin_ns = self._until_ns = 0
+
+    async def start(self) -> None:
+        """Start every process; returns when all are ready. MachineError names one that is not in time, or ends."""
+        _RENDEZVOUS.mkdir(mode=0o755)
+        for at, process in enumerate(self.plan.processes):
+            space = self._lab.wiring.namespaces[process.host]
+            heard = partial(self._heard, at)
+            self._running.append(RunningClient(process, space, self.plan.adapter(process), heard, self._gone))
+        if self.plan.starts is Starts.BEGIN:
+            return
+        for running in self._running:
+            running.run(self._environment(running.process), _RENDEZVOUS)
+        await self._all_ready()
+
+    def begin(self, at_ns: int, until_ns: int) -> None:
+        """The run lasts from then to then: the clients are told, or started."""
+        self._begin_ns, self._until_ns = at_ns, until_ns
+        self._ledger.run(at_ns, until_ns)
+        for running in self._running:
+            if self.plan.starts is Starts.READY:
+                running.tell(f"begin {at_ns} until {until_ns}\n")
+            else:
+                env = {**self._environment(running.process), "HPN_UNTIL_NS": str(until_ns)}
+                running.run(env, _RENDEZVOUS, at_ns)
+
+    def terminate(self) -> None:
+        """The run is over: ask every process to end."""
+        for running in self._running:
+            running.terminate()
+
+    async def end(self) -> None:
+        """Wait until all have ended; kill those that take too long."""
+        deadline_ns = now_ns() + round(_GRACE_S * 1e9)
+        while any(running.ended is None for running in self._running) and now_ns() < deadline_ns:
+            await self._change((deadline_ns - now_ns()) / 1e9)
+        self.kill()
+
+    def kill(self) -> None:
+        """Make sure that no process is there, nor anything that one has started."""
+        for running in self._running:
+            running.kill()
+
+    def write(self, folder: Path) -> None:
+        """``clients/rank-N.log`` in a run folder: what each process has printed."""
+        place = folder / "clients"
+        place.mkdir(exist_ok=True)
+        first_ns = self._begin_ns or now_ns()
+        for running in self._running:
+            (place / f"rank-{running.process.ranks[0]}.log").write_bytes(running.log.written(first_ns))
+
+    def facts(self, lag_ns: int) -> JobFacts:
+        """What it was, for the analysis; ``lag_ns``: the most that this process's loop was held up."""
+        ledger = self._ledger
+        ends = tuple(self._end(rank, running) for running in self._running for rank in running.process.ranks)
+        return JobFacts(
+            spans={rank: self._spans(rank) for rank in self.plan.reporting},
+            queue_pairs=0,
+            tick_ns=_TOLD_NS if ledger.told_times else max(_ARRIVAL_NS, lag_ns),
+            packets=0,
+            packets_again=0,
+            counters={},
+            deaths=tuple(self._deaths())[:1],
+            client=ClientFacts(
+                key=self._client.KEY,
+                ranks=tuple(sorted(ends, key=lambda end: end.rank)),
+                reporting=len(self.plan.reporting),
+                told_times=ledger.told_times,
+                misread=self._misread,
+                first_misread=self._first_misread,
+            ),
+        )
+
+    def records(self) -> bytes:
+        """The steps as SPAN records."""
+        return self._ledger.packed()
+
+    async def _all_ready(self) -> None:
+        deadline_ns = now_ns() + self._client.deadline
+        while True:
+            for at, running in enumerate(self._running):
+                words = f"; its last words: {_words(running)}"
+                if at in self._gave_up:
+                    raise MachineError(f"{self._of(running)} gave up before the run: {self._gave_up[at][1]}")
+                if running.ended is not None:
+                    raise MachineError(f"{self._of(running)} ended before it was ready ({running.ended.text}){words}")
+                if at not in self._ready and now_ns() >= deadline_ns:
+                    limit = format_duration(self._client.deadline)
+                    raise MachineError(
+                        f"{self._of(running)} did not say 'hpn ready' within {limit}{words}; see docs/clients.md, or"
+                        " raise workload.client.deadline"
+                    )
+            if len(self._ready) == len(self._running):
+                return
+            await self._change(max(0.0, (deadline_ns - now_ns()) / 1e9))
+
+    async def _change(self, timeout_s: float) -> None:
+        """Wait until a process has said that it is ready, given up or ended, or until so much time is over."""
+        self._changed.clear()
+        waiting = asyncio.ensure_future(self._changed.wait())
+        await asyncio.wait({waiting}, timeout=timeout_s)
+        waiting.cancel()
+
+    def _environment(self, process: ClientProcess) -> Mapping[str, str]:
+        rank = self._ranks[process.ranks[0]]
+        return {
+            **os.environ,
+            "HPN_RANK": str(rank.rank),
+            "HPN_WORLD_SIZE": str(len(self._ranks)),
+            "HPN_HOST": rank.host,
+            "HPN_NIC": rank.nic,
+            "HPN_ADDRESS": rank.ip,
+            "HPN_INTERFACE": rank.interface,
+            "HPN_ADDRESSES": ",".join(each.ip for each in self._ranks.values()),
+            "HPN_HOSTS": ",".join(each.host for each in self._ranks.values()),
+            "HPN_RENDEZVOUS": str(_RENDEZVOUS),
+            "HPN_NAMESPACES": str(NETNS_DIR),
+            **process.env,
+        }
+
+    def _heard(self, at: int, running: RunningClient, said: Said, at_ns: int) -> None:
+        match said:
+            case Step():
+                why = self._ledger.take(running.process.ranks, said, at_ns)
+                if why:
+                    self._misread_line(at, running, f"step {said.number}", why, at_ns)
+            case Ready():
+                if at not in self._ready:
+                    self._ready.add(at)
+                    self._note(running, "ready", at_ns)
+                self._changed.set()
+            case GaveUp(text):
+                self._gave_up.setdefault(at, (at_ns, text or "it does not say why"))
+                self._note(running, "error", at_ns, text)
+                self._changed.set()
+            case Misread(text, why):
+                self._misread_line(at, running, text, why, at_ns)
+            case Output(text):
+                if text.strip():
+                    self._note_bounded(at, running, "said", at_ns, text)
+
+    def _misread_line(self, at: int, running: RunningClient, text: str, why: str, at_ns: int) -> None:
+        line = f"{shorten(text, _WORDS_LENGTH)} of {running.name}: {why}"
+        self._misread += 1
+        self._first_misread = self._first_misread or line
+        self._note_bounded(at, running, "misread", at_ns, line)
+
+    def _gone(self, running: RunningClient) -> None:
+        if running.ended is not None and running.ended_at_ns is not None:
+            self._note(running, "ended", running.ended_at_ns, running.ended.text)
+        self._changed.set()
+
+    def _note_bounded(self, at: int, running: RunningClient, what: str, at_ns: int, text: str) -> None:
+        self._events[at] += 1
+        if self._events[at] <= _MOST_EVENTS:
+            self._note(running, what, at_ns, text)
+        elif self._events[at] == _MOST_EVENTS + 1:
+            self._note(running, what, at_ns, "more lines: they are in clients/ of the run folder")
+
+    def _note(self, running: RunningClient, what: str, at_ns: int, text: str = "") -> None:
+        detail = {"text": shorten(text, _EVENT_LENGTH, quoted=False)} if text else {}
+        rank = f"rank {running.process.ranks[0]}"
+        self._lab.emit(Event(at_ns, EventKind.CLIENT, running.process.host, rank, what, detail))
+
+    def _of(self, running: RunningClient) -> str:
+        return f"client {self._client.KEY}: {running.name}"
+
+    def _spans(self, rank: int) -> tuple[SpanFact, ...]:
+        of = self._ledger.doings(rank)
+        told = (SpanFact(_label(kind, size), kind, size, len(self._ranks)) for kind, size in of)
+        return (SpanFact(ITERATION, ITERATION, 0, len(self._ranks)), *told)
+
+    def _end(self, number: int, running: RunningClient) -> RankEnd:
+        rank, died_ns = self._ranks[number], self._died_ns(running)
+        by_itself = running.ended is not None and self._by_itself(running)
+        return RankEnd(
+            rank=number,
+            host=rank.host,
+            nic=rank.nic,
+            steps=self._ledger.count(number),
+            how=running.ended.text if running.ended is not None and by_itself else "",
+            ended_at_ns=running.ended_at_ns if by_itself else None,
+            died=died_ns is not None,
+            last_words=_words(running),
+        )
+
+    def _by_itself(self, running: RunningClient) -> bool:
+        """Whether it ended before the run did."""
+        return running.ended_at_ns is not None and running.ended_at_ns < self._until_ns
+
+    def _died_ns(self, running: RunningClient) -> int | None:
+        """When it died, if it did: it gave up, or ended too early and not with exit code 0."""
+        at = self._running.index(running)
+        gave_up_ns = self._gave_up[at][0] if at in self._gave_up else self._until_ns
+        if gave_up_ns < self._until_ns:
+            return gave_up_ns
+        failed = running.ended is not None and running.ended.code != 0
+        return running.ended_at_ns if failed and self._by_itself(running) else None
+
+    def _deaths(self) -> list[DeathFact]:
+        """Of all processes, in order of time."""
+        found = []
+        for at, running in enumerate(self._running):
+            at_ns = self._died_ns(running)
+            if at_ns is not None:
+                why = self._gave_up[at][1] if at in self._gave_up else running.ended.text if running.ended else ""
+                found.append(DeathFact(at_ns, f"{running.name}: {shorten(why, _WORDS_LENGTH, quoted=False)}"))
+        return sorted(found, key=lambda death: death.at_ns)
+
+
+def _label(kind: str, size_bytes: int) -> str:
+    return f"{kind} {format_size(size_bytes)}" if size_bytes else kind
+
+
+def _words(running: RunningClient) -> str:
+    return shorten(running.log.last_words, _WORDS_LENGTH, quoted=False) or "it said nothing"

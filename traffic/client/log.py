@@ -1,0 +1,47 @@
+"""What one client process has printed, with times: kept in memory while the run lasts, up to a limit. PURE.
+
+Changes when the files in a run folder's ``clients/`` do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    at_ns: int
+    text: str
+
+
+class Log:
+    """At most ``MOST_BYTES`` of lines, and how much was left out; ``last_words``: the last line that says anything."""
+
+    def __init__(self) -> None:
+        self.last_words = ""
+        self._lines: list[_Said] = []
+        self._bytes = 0
+        self._lines_left_out = 0
+        self._bytes_left_out = 0
+
+    def add(self, text: str, at_ns: int) -> bool:
+        """Note a line; False when there is no room for it."""
+        if text.strip():
+            self.last_words = text
+        size = len(text.encode()) + 1
+        if self._lines_left_out or self._bytes + size > MOST_BYTES:
+            self._lines_left_out += 1
+            self._bytes_left_out += size
+            return False
+        self._bytes += size
+        self._lines.append(_Said(at_ns, text))
+        return True
+
+    def written(self, begin_ns: int) -> bytes:
+        """'+1.234567 text', seconds after the run's begin ('-' before it)."""
+        lines = [f"{(said.at_ns - begin_ns) / 1e9:+.6f} {said.text}\n" for said in self._lines]
+        if self._lines_left_out:
+            lines.append(f"({self._lines_left_out} more lines, {self._bytes_left_out} bytes, are left out)\n")
+        return "".join(lines).encode()

@@ -45,7 +45,7 @@ def client_of(mistakes: Mistakes, fabric: Fabric | None) -> Client | None:
     try:
         ranks_of(fabric, client.ranks, client.per, client.rail)
     except InputError as error:
-        about = next((key for key in error.about if key in given), "")
+        about = next((key for keys in error.about for key in keys if key in given), "")
         mistakes.add_all((*WHERE, about) if about else WHERE, error, "workload.client: ")
         return None
     return client

@@ -64,9 +64,9 @@ class RunningClient:
         """Process ID of the first process of its PID namespace."""
         return self._confined.pid
 
-    def run(self, env: Mapping[str, str], cwd: Path, at_ns: int = 0) -> None:
-        """Become the program, at a time."""
-        self._confined.order(self.process.argv, env, cwd, at_ns)
+    def run(self, env: Mapping[str, str], cwd: Path, at_ns: int = 0, *, batch: bool) -> None:
+        """Become the program, at a time; ``batch``: as ``Confined.order``."""
+        self._confined.order(self.process.argv, env, cwd, at_ns, batch=batch)
 
     def tell(self, line: str) -> None:
         """Write a line to its standard input; one that does not read any more is seen to end."""

@@ -41,10 +41,14 @@ _TOLD_NS = 1_000
 
 
 class LabClients:
-    """The client of one drill. Use: start, begin, terminate, end; ``kill`` whatever happens."""
+    """The client of one drill. Use: start, begin, terminate, end; ``kill`` whatever happens.
 
-    def __init__(self, lab: Lab, client: Client, site: Site) -> None:
+    ``polls``: whether it may ask again and again without sleeping, although time is virtual (``Confined.order``).
+    """
+
+    def __init__(self, lab: Lab, client: Client, site: Site, *, polls: bool) -> None:
         self._lab = lab
+        self._polls = polls
         self._client = client
         ranks = ranks_of(lab.fabric, client.ranks, client.per, client.rail)
         self._ranks = {rank.rank: rank for rank in ranks}
@@ -69,7 +73,7 @@ class LabClients:
         if self.plan.starts is Starts.BEGIN:
             return
         for running in self._running:
-            running.run(self._environment(running.process), _RENDEZVOUS)
+            running.run(self._environment(running.process), _RENDEZVOUS, batch=self._polls)
         await self._all_ready()
 
     def begin(self, at_ns: int, until_ns: int) -> None:
@@ -81,7 +85,7 @@ class LabClients:
                 running.tell(f"begin {at_ns} until {until_ns}\n")
             else:
                 env = {**self._environment(running.process), "HPN_UNTIL_NS": str(until_ns)}
-                running.run(env, _RENDEZVOUS, at_ns)
+                running.run(env, _RENDEZVOUS, at_ns, batch=self._polls)
 
     def terminate(self) -> None:
         """The run is over: ask every process to end."""

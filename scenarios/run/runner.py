@@ -196,7 +196,9 @@ class _Run:
     def _client(self, lab: Lab) -> LabClients | None:
         """The program that runs on the hosts, if one does."""
         client = self._drill.client
-        return None if client is None else LabClients(lab, client, site_of(self._drill))
+        if client is None:
+            return None
+        return LabClients(lab, client, site_of(self._drill), polls=has_virtual_time(self._order.engine))
 
     async def _timeline(self, lab: Lab, traffic: LabQueuePairs, injector: Injector, guard: Guard) -> None:
         """The healthy phase, every edge at its time, and the settling; what the guard finds lost ends it at once."""

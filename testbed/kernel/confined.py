@@ -76,9 +76,14 @@ class Confined:
         for fd in (self.stdin, self.stdout, self.stderr):
             os.set_blocking(fd, False)
 
-    def order(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, at_ns: int = 0) -> None:
-        """Become this program at a time of CLOCK_MONOTONIC; one that has passed: now."""
-        order = {"argv": list(argv), "env": dict(env), "cwd": str(cwd), "at_ns": at_ns}
+    def order(
+        self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, at_ns: int = 0, *, batch: bool = False
+    ) -> None:
+        """Become this program at a time of CLOCK_MONOTONIC; one that has passed: now.
+
+        ``batch``: in the scheduling class SCHED_BATCH, by which a kernel in virtual time knows whose polling takes time.
+        """
+        order = {"argv": list(argv), "env": dict(env), "cwd": str(cwd), "at_ns": at_ns, "batch": batch}
         with suppress(BrokenPipeError):  # it has ended, and that is noticed elsewhere
             left = memoryview(json.dumps(order).encode())
             while left:

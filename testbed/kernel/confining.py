@@ -85,6 +85,8 @@ def _be(order: dict[str, object], status: int) -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if not (isinstance(argv, list) and isinstance(env, dict) and isinstance(cwd, str)):
             raise OSError(0, "the order is none")
+        if order["batch"]:
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         os.chdir(cwd)
         os.execve(argv[0], argv, env)
     except OSError as error:

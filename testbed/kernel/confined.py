@@ -81,7 +81,7 @@ class Confined:
     ) -> None:
         """Become this program at a time of CLOCK_MONOTONIC; one that has passed: now.
 
-        ``batch``: in the scheduling class SCHED_BATCH, by which a kernel in virtual time knows whose polling takes time.
+        ``batch``: in the scheduling class SCHED_BATCH, by which a kernel in virtual time knows who polls.
         """
         order = {"argv": list(argv), "env": dict(env), "cwd": str(cwd), "at_ns": at_ns, "batch": batch}
         with suppress(BrokenPipeError):  # it has ended, and that is noticed elsewhere

@@ -105,6 +105,10 @@ def test_all_dimensions_are_all_ranks() -> None:
         (recv(2, 1, comm_dst=1), "node 2: its comm_dst is 1, and its file is that of rank 0"),
         ({**node(2, "METADATA_NODE"), "inputs": {"values": "['[{\"pg_name\": 1}]']"}}, "node '2': its process groups"),
         ({**node(2, "METADATA_NODE"), "inputs": {"values": "['pg_name']"}}, "not JSON"),
+        (
+            {**node(2, "METADATA_NODE"), "inputs": {"values": '[\'[{"pg_name": "5", "ranks": [0, 1, 0]}]\']'}},
+            "process group '5' has a rank twice",
+        ),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_with_file_and_node(bad: Made, told: str) -> None:

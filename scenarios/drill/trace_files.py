@@ -31,10 +31,10 @@ def trace_of(mistakes: Mistakes, path: Path) -> TraceWork | ChakraWork | None:
         if not text.lstrip().startswith("{"):
             return read_trace(text, path.name)
         files = [(path.name, text)]
-        left = MOST_TRACE_BYTES - len(text)
+        left = MOST_TRACE_BYTES - len(text.encode())
         for other in _others(path):
             files.append((other.name, _read(other, left)))
-            left -= len(files[-1][1])
+            left -= len(files[-1][1].encode())
         return read_chakra(files, shared=_OF_RANK.fullmatch(path.name) is None)
     except InputError as error:
         mistakes.add_all(_WHERE, error, "job.trace: ")
@@ -54,7 +54,8 @@ def _others(first: Path) -> list[Path]:
         for each in first.parent.iterdir()
         if (other := _OF_RANK.fullmatch(each.name)) is not None and other["name"] == name
     }
-    if missing := next((rank for rank in range(len(ranks)) if rank not in ranks), None):
+    missing = next((rank for rank in range(len(ranks)) if rank not in ranks), None)
+    if missing is not None:
         text = f"{name}.{missing}.json is missing, and there is {name}.{max(ranks)}.json"
         raise InputError(f"{text}; a trace has a file for each rank")
     if found["rank"] != "0":

@@ -132,3 +132,21 @@ def test_the_files_of_all_ranks_together_have_a_measure(chakra: Path, monkeypatc
     monkeypatch.setattr(trace_files, "MOST_TRACE_BYTES", 3000)
     with pytest.raises(InputError, match=r"chakra.2.json, with those .* before it, is longer than 3 KB"):
         load_drill(chakra)
+
+
+def test_their_measure_is_in_bytes(chakra: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = chakra.with_name("chakra.0.json")
+    first.write_text(first.read_text().replace('"name": "', '"name": "' + 500 * "\N{SNOWMAN}", 1))
+    files = [chakra.with_name(f"chakra.{rank}.json") for rank in range(4)]
+    monkeypatch.setattr(trace_files, "MOST_TRACE_BYTES", sum(len(each.read_bytes()) for each in files))
+    assert load_drill(chakra).job is not None
+    monkeypatch.setattr(trace_files, "MOST_TRACE_BYTES", sum(len(each.read_bytes()) for each in files) - 1)
+    with pytest.raises(InputError, match=r"chakra.3.json, with those of the ranks before it, is longer than"):
+        load_drill(chakra)
+
+
+def test_the_first_rank_s_file_is_missed_too(chakra: Path) -> None:
+    chakra.with_name("chakra.0.json").unlink()
+    chakra.write_text(chakra.read_text().replace("chakra.0.json\n  gpus", "chakra.1.json\n  gpus"))
+    with pytest.raises(InputError, match=r"chakra.0.json is missing, and there is chakra.3.json"):
+        load_drill(chakra)

@@ -154,7 +154,7 @@ def _result(port: Watched, readings: Sequence[Reading]) -> PortResult:
 
 
 def _marks(before: Reading, after: Reading) -> int | None:
-    """Packets marked between two readings; None when RED was not there at both, as a fault may take its place."""
+    """Packets marked between two readings; None when nothing marked at both: a fault may stand in RED's place."""
     return None if before.marked is None or after.marked is None else after.marked - before.marked
 
 

@@ -81,7 +81,7 @@ class Reading:
     sent_bytes: int
     sent_packets: int
     rate_bps: int  # of the port as it was read
-    marked: int | None  # packets, by the port's RED; None: it has none
+    marked: int | None  # packets, by the port's RED or phantom queue; None: it has neither
 
     @property
     def backlog_ms(self) -> float:
@@ -108,7 +108,7 @@ class Series:
     def packed(self) -> bytes:
         """All readings as they lie in memory: seven unsigned 64-bit numbers each, in the order of ``Reading``.
 
-        The last is one more than were marked, 0 without a RED.
+        The last is one more than were marked, 0 where nothing marks.
         """
         return self._rows.tobytes()
 

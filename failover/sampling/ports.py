@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
 
 from failover.analysis.readings import Sampled, Sampling, Series, watched
 from testbed.errors import MachineError
@@ -19,6 +21,16 @@ from testbed.kernel.timerfd import Ticker
 _GOLDEN = 0.6180339887498949
 
 
+class Marks(Protocol):
+    """What marks packets at a switch's ports without being their queue."""
+
+    def read(self) -> Mapping[int, int]:
+        """Packets marked so far, by ifindex."""
+
+    def close(self) -> None:
+        """Read no more."""
+
+
 class PortSampler:
     """Takes one reading of the ports of a drill in every period, by one netlink dump per switch.
 
@@ -26,13 +38,21 @@ class PortSampler:
     always at the same phase. Without ``sampling`` it does nothing.
     """
 
-    def __init__(self, fabric: Fabric, requests: Callable[[str], Netlink], sampling: Sampling | None) -> None:
-        """``requests`` gives the netlink socket of a node."""
+    def __init__(
+        self,
+        fabric: Fabric,
+        requests: Callable[[str], Netlink],
+        sampling: Sampling | None,
+        marks: Callable[[str], Marks] | None = None,
+    ) -> None:
+        """``requests`` gives the netlink socket of a node, ``marks`` what marks there; None: nothing, or the queues."""
         self._sampling = sampling
         self._requests = requests
         self._nodes: dict[str, dict[int, Series]] = {}
         for port in watched(fabric, sampling.ports) if sampling is not None else ():
             self._nodes.setdefault(port.node, {})[port.ifindex] = Series(port)
+        self._marks_of = marks
+        self._marks: dict[str, Marks] = {}
         self._alarm: _Alarm | None = None
         self._cpu_ns = 0
         self._problem = ""
@@ -40,7 +60,17 @@ class PortSampler:
     def start(self, at_ns: int) -> None:
         """Read from ``at_ns`` (CLOCK_MONOTONIC) on; needs a running event loop."""
         if self._sampling is not None:
+            self._open_marks()
             self._alarm = _Alarm(at_ns, self._sampling.period_ns, self._read)
+
+    def _open_marks(self) -> None:
+        if self._marks_of is None:
+            return
+        try:
+            for node in self._nodes:
+                self._marks[node] = self._marks_of(node)
+        except OSError as error:
+            self._problem = error.strerror or str(error)
 
     def stop(self) -> None:
         """Read a last time; does nothing the second time."""
@@ -49,6 +79,8 @@ class PortSampler:
         self._alarm.close()
         self._alarm = None
         self._read()
+        for marks in self._marks.values():
+            marks.close()
 
     def sampled(self) -> Sampled | None:
         """Everything read; None when nothing was asked for. MachineError when the kernel refused."""
@@ -63,8 +95,10 @@ class PortSampler:
         began_ns = time.thread_time_ns()
         try:
             for node, ports in self._nodes.items():
+                marked = self._marks[node].read() if node in self._marks else {}
                 for found in self._requests(node).buckets(ports):
-                    ports[found.ifindex].append(found)
+                    by_rules = marked.get(found.ifindex)
+                    ports[found.ifindex].append(found if by_rules is None else replace(found, marked=by_rules))
         except OSError as error:
             self._problem = error.strerror or str(error)
         self._cpu_ns += time.thread_time_ns() - began_ns

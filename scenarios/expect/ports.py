@@ -69,7 +69,7 @@ def _packets_marked(_expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Packets that sampled ports marked."""
     counting = [port for port in metrics.ports.ports if port.marked is not None] if metrics.ports is not None else []
     if not counting:
-        return Figure(None, "no sampled port counts marks, as RED does")
+        return Figure(None, "nothing marks at the sampled ports; write ecn in the topology")
     worst = max(counting, key=lambda port: port.marked or 0)
     return Figure(sum(port.marked or 0 for port in counting), f"{worst.port}: {worst.marked}")
 
@@ -117,7 +117,7 @@ METRICS = (
         Takes.NOTHING,
         Slowed.PER_PACKET,
         Needs(Traffic.EITHER, samples=True),
-        "packets that RED at the sampled ports marked (ECN)",
+        "packets that the sampled ports marked (ECN)",
         from_metrics(_packets_marked),
     ),
     Metric(

@@ -113,7 +113,7 @@ class _Run:
         traffic, client = self._traffic(lab), self._client(lab)
         injector = Injector(lab, traffic)
         sampler = HostSampler(own_pids)
-        ports = PortSampler(lab.fabric, lab.requests, self._drill.sample)
+        ports = PortSampler(lab.fabric, lab.requests, self._drill.sample, lab.marks)
         guard = Guard(
             lab,
             traffic.engine,

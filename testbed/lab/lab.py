@@ -20,7 +20,7 @@ from testbed.lab.classes import check as check_classes
 from testbed.lab.convergence import Convergence, Gap, until_converged
 from testbed.lab.grips import Grips, Requests
 from testbed.lab.host_nic import HostNic
-from testbed.lab.markers import MarkerKind
+from testbed.lab.markers import MarkerKind, PhantomMarks
 from testbed.lab.markers import choose as choose_marker
 from testbed.lab.reactions import Reactions
 from testbed.lab.soft_roce import SoftRoce
@@ -163,6 +163,12 @@ class Lab:
         self.nics[src.name].look()
         port = self.nics[src.name].port_for(dst.ip, flow.sport, flow.dport)
         return trace(self.fabric, flow, port, self.requests, self.link_up)
+
+    @property
+    def marks(self) -> Callable[[str], PhantomMarks] | None:
+        """What tells a switch's marks, by its name, where it is not a queue that marks; None: none does otherwise."""
+        counts = None if self.marking is None else self.marking.counts
+        return None if counts is None else lambda node: counts(self.wiring.namespaces[node])
 
     def link_up(self, link: str) -> bool:
         """Whether both ends of a link have carrier."""

@@ -2,13 +2,14 @@
 
 ``red`` looks at the very queue that packets wait in. ``nft`` is a phantom queue: a counter that drains at the port's
 rate, in packets of the full size, and marks what finds more than ``kmin_bytes`` in it; it sees neither ``kmax_bytes``
-nor ``pmax``, and no figure about queues can rest on it. nftables' limits by bytes mark nothing at all (FACTS 13).
+nor ``pmax``, and no figure about queues can rest on it; what it marks is counted, port by port. nftables' limits by
+bytes mark nothing at all (FACTS 13).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from testbed.entries import Registry
@@ -19,17 +20,18 @@ from testbed.fabric.spec import EcnSpec
 from testbed.kernel import ns
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft, NftError
+from testbed.kernel.nftcounters import NftCounters
 from testbed.kernel.ns import NetNs
 from testbed.kernel.red import LOOPBACK, ROOT, add_red
 
-_TABLE = "hpn_ecn"
+_TABLE, _PORT = "hpn_ecn", "port"
 
 
 @dataclass(frozen=True, slots=True)
 class MarkerKind:
     """One way to mark: ``queue`` makes what stands inside a port's token bucket (ifindex, marker, limit in bytes, what
-    it is put under), ``rules`` the nftables rules of a switch. ``problem``, in a throw-away namespace: why this kernel
-    has none.
+    it is put under), ``rules`` the nftables rules of a switch, ``counts`` what they have marked, by ifindex (a queue
+    counts by itself). ``problem``, in a throw-away namespace: why this kernel has none.
     """
 
     name: str
@@ -37,6 +39,22 @@ class MarkerKind:
     problem: Callable[[NetNs], str | None]
     queue: Callable[[int, Marker, int, int], bytes] | None = None
     rules: Callable[[Fabric, Node, Marker], str] | None = None
+    counts: Callable[[NetNs], PhantomMarks] | None = None
+
+
+class PhantomMarks:
+    """What the phantom queues of a switch have marked. OSError when the kernel does not tell."""
+
+    def __init__(self, space: NetNs) -> None:
+        self._counters = NftCounters(space, _TABLE)
+
+    def read(self) -> Mapping[int, int]:
+        """Packets marked since the lab was wired, by ifindex; those that then found no room in the queue among them."""
+        return {int(name.removeprefix(_PORT)): packets for name, packets in self._counters.packets().items()}
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._counters.close()
 
 
 def _no_red(space: NetNs) -> str | None:
@@ -61,7 +79,7 @@ def _no_egress(space: NetNs) -> str | None:
     except MachineError as error:
         return f"no marker nft: {error}"
     try:
-        rules.run(f"table netdev {_TABLE} {{\n{_chain('probe', 'lo', 1000, 2)}}}\n")
+        rules.run(f"table netdev {_TABLE} {{\n{_chain(LOOPBACK, 'lo', 1000, 2)}}}\n")
     except NftError as error:
         return f"no marker nft in this kernel ({error}); a Linux of 5.16 or newer has netdev egress chains"
     finally:
@@ -76,14 +94,17 @@ def _phantom_queues(fabric: Fabric, node: Node, marker: Marker) -> str:
     for link in fabric.links_of(node.name):
         port = link.end_at(node.name)
         packets = max(marker.kmin_bytes // frame, 1)
-        chains.append(_chain(f"port{port.ifindex}", port.name, link.rate_bps // (8 * frame), packets))
+        chains.append(_chain(port.ifindex, port.name, link.rate_bps // (8 * frame), packets))
     return f"table netdev {_TABLE} {{\n{''.join(chains)}}}\n"
 
 
-def _chain(name: str, device: str, packets_per_s: int, burst: int) -> str:
+def _chain(ifindex: int, device: str, packets_per_s: int, burst: int) -> str:
+    """The phantom queue of a port, and a counter of the same name for what it marks."""
+    name = f"{_PORT}{ifindex}"
     hook = f'type filter hook egress device "{device}" priority 0; policy accept'
     limit = f"limit rate over {max(packets_per_s, 1)}/second burst {burst} packets"
-    return f"chain {name} {{\n{hook}\nip ecn {{ ect0, ect1 }} {limit} ip ecn set ce\n}}\n"
+    marks = f"ip ecn {{ ect0, ect1 }} {limit} counter name {name} ip ecn set ce"
+    return f"counter {name} {{\n}}\nchain {name} {{\n{hook}\n{marks}\n}}\n"
 
 
 MARKERS: Registry[MarkerKind] = Registry(
@@ -91,7 +112,9 @@ MARKERS: Registry[MarkerKind] = Registry(
     lambda kind: kind.name,
     [
         MarkerKind("red", "the kernel's RED on each port's queue", _no_red, queue=_red),
-        MarkerKind("nft", "a phantom queue, counted in packets", _no_egress, rules=_phantom_queues),
+        MarkerKind(
+            "nft", "a phantom queue, counted in packets", _no_egress, rules=_phantom_queues, counts=PhantomMarks
+        ),
     ],
     of=MarkerKind,
 )

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+from collections.abc import Container, Iterable
 from itertools import pairwise
 
 import pytest
 
 from failover.analysis.ports import PortResult, port_metrics
-from failover.analysis.readings import Ports, Sampling
+from failover.analysis.readings import Ports, Sampling, Watched, watched
 from failover.sampling.ports import PortSampler, into_ns
 from testbed.errors import MachineError
 from testbed.events import now_ns
+from testbed.fabric.build import build
 from testbed.fabric.model import Link
 from testbed.kernel.netlink import Netlink
+from testbed.kernel.qdisc import BucketReading
 from testbed.lab.lab import Lab
 from testbed.lab.wire import queue_bytes
 from tests.lab.running import running, tiny
@@ -101,6 +104,64 @@ async def test_a_kernel_that_refuses_is_named() -> None:
         sampler.stop()
         with pytest.raises(MachineError, match="queues cannot be sampled: no such luck; remove 'sample'"):
             sampler.sampled()
+
+
+class _Buckets(Netlink):
+    """Of a kernel whose switches have a token bucket at every port, and no RED."""
+
+    def __init__(self, ports: Iterable[Watched]) -> None:
+        """Opens nothing."""
+        self._ports = ports
+
+    def buckets(self, ifindexes: Container[int]) -> list[BucketReading]:
+        found = {port.ifindex for port in self._ports if port.ifindex in ifindexes}
+        return [BucketReading(now_ns(), ifindex, 0, 0, 0, 0, 0, 10**9) for ifindex in found]
+
+
+class _Marks:
+    """Of one port alone: one more each time it is read."""
+
+    def __init__(self, ifindex: int) -> None:
+        self.ifindex = ifindex
+        self.marked = 6
+        self.open = True
+
+    def read(self) -> dict[int, int]:
+        self.marked += 1
+        return {self.ifindex: self.marked}
+
+    def close(self) -> None:
+        self.open = False
+
+
+async def test_what_marks_beside_the_queues_is_read_with_them() -> None:
+    fabric = build(tiny(segments=1))
+    ports = watched(fabric, Ports.SWITCHES)
+    opened = {port.node: _Marks(port.ifindex) for port in reversed(ports)}  # of each node's first port
+    sampler = PortSampler(
+        fabric, lambda _node: _Buckets(ports), Sampling(60_000 * MS, Ports.SWITCHES), opened.__getitem__
+    )
+    sampler.start(now_ns())
+    await asyncio.sleep(0.01)
+    sampler.stop()
+    found = sampler.sampled()
+    assert found is not None
+    for series in found.series:
+        marked = [reading.marked for reading in series.until(now_ns())]
+        assert marked == ([7, 8] if series.port.ifindex == opened[series.port.node].ifindex else [None, None])
+    assert not any(marks.open for marks in opened.values())
+
+
+async def test_marks_that_cannot_be_read_are_named() -> None:
+    sampler = PortSampler(build(tiny(segments=1)), lambda _node: _Buckets(()), Sampling(5 * MS), _refuse_marks)
+    sampler.start(now_ns())
+    sampler.stop()
+    with pytest.raises(MachineError, match="queues cannot be sampled: no counters here"):
+        sampler.sampled()
+
+
+def _refuse_marks(_node: str) -> _Marks:
+    raise OSError(errno.EPERM, "no counters here")
 
 
 def _refuse(_node: str) -> Netlink:

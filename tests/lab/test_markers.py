@@ -14,10 +14,11 @@ from testbed.fabric.presets import PRESETS
 from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import EcnSpec
 from testbed.kernel import ns
+from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
 from testbed.lab.asfabric import deviations
 from testbed.lab.breaking.impair import Delay
-from testbed.lab.markers import MARKERS, _chain, choose
+from testbed.lab.markers import MARKERS, PhantomMarks, _chain, choose
 from testbed.lab.wire import inner_queues
 from tests.lab.running import running, tiny
 from tests.traffic.nets import B_IP, chain
@@ -60,7 +61,13 @@ async def test_a_lab_that_marks_is_as_its_fabric_decides_and_says_with_what() ->
         print(f"marker {lab.marking.name}")
         assert deviations(lab) == ()
         if lab.marking.name == "nft":
+            tor = lab.fabric.nics[0].links[0].upper.node
+            assert lab.marks is not None
+            marks = lab.marks(tor)
+            assert set(marks.read()) == {link.end_at(tor).ifindex for link in lab.fabric.links_of(tor)}
+            marks.close()
             return
+        assert lab.marks is None
         link = lab.fabric.nics[0].links[0]
         assert link.upper.ifindex in lab.requests(link.upper.node).queues().marked
         assert lab.requests(link.lower.node).queues().marked == {}
@@ -88,13 +95,18 @@ def test_the_phantom_queue_marks_what_is_beyond_its_burst_and_leaves_alone_what_
     if (problem := MARKERS["nft"].problem(ns.create("probe"))) is not None:
         pytest.skip(problem)
     rules = Nft(net.a)
-    rules.run(f"table netdev hpn_ecn {{\n{_chain('c', 'e0', 1, 20)}}}\n")
+    port = next(link.ifindex for link in Netlink(net.a).links() if link.name == "e0")
+    rules.run(f"table netdev hpn_ecn {{\n{_chain(port, 'e0', 1, 20)}{_chain(port + 1, 'lo', 1, 20)}}}\n")
+    marks = PhantomMarks(net.a)
+    assert marks.read() == {port: 0, port + 1: 0}
     with net.b.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind((B_IP, 9))
         _until_one_arrives(net.a, receiver)
         receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         seen = {tos: _through(net.a, receiver, tos) for tos in (0, 2)}
     rules.close()
+    assert marks.read() == {port: seen[2].count(3), port + 1: 0}
+    marks.close()
     assert seen[0] == [0] * 100
     assert seen[2][:20] == [2] * 20
     assert 75 <= seen[2].count(3) <= 80

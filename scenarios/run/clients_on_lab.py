@@ -16,10 +16,11 @@ from failover.analysis.client import ClientFacts, RankEnd
 from failover.analysis.job import DeathFact, JobFacts, SpanFact
 from scenarios.run.client_process import RunningClient
 from testbed.errors import MachineError
-from testbed.events import Event, EventKind, now_ns
+from testbed.events import Event, EventKind, EventSink, now_ns
+from testbed.fabric.model import Fabric
 from testbed.files.document import shorten
 from testbed.files.units import format_duration, format_size
-from testbed.lab.lab import Lab
+from testbed.kernel.ns import NetNs
 from testbed.lab.wire import NETNS_DIR
 from traffic.client.client import Client, Site
 from traffic.client.ledger import Ledger
@@ -46,11 +47,21 @@ class LabClients:
     ``polls``: whether it may ask again and again without sleeping, although time is virtual (``Confined.order``).
     """
 
-    def __init__(self, lab: Lab, client: Client, site: Site, *, polls: bool) -> None:
-        self._lab = lab
+    def __init__(
+        self,
+        fabric: Fabric,
+        namespaces: Mapping[str, NetNs],
+        emit: EventSink,
+        client: Client,
+        site: Site,
+        *,
+        polls: bool,
+    ) -> None:
+        self._namespaces = namespaces
+        self._emit = emit
         self._polls = polls
         self._client = client
-        ranks = ranks_of(lab.fabric, client.ranks, client.per, client.rail)
+        ranks = ranks_of(fabric, client.ranks, client.per, client.rail)
         self._ranks = {rank.rank: rank for rank in ranks}
         self.plan = client.plan(ranks, site)
         self._ledger = Ledger(self.plan.reporting)
@@ -67,7 +78,7 @@ class LabClients:
         """Start every process; returns when all are ready. MachineError names one that is not in time, or ends."""
         _RENDEZVOUS.mkdir(mode=0o755)
         for at, process in enumerate(self.plan.processes):
-            space = self._lab.wiring.namespaces[process.host]
+            space = self._namespaces[process.host]
             heard = partial(self._heard, at)
             self._running.append(RunningClient(process, space, self.plan.adapter(process), heard, self._gone))
         if self.plan.starts is Starts.BEGIN:
@@ -89,6 +100,7 @@ class LabClients:
 
     def terminate(self) -> None:
         """The run is over: ask every process to end."""
+        self._until_ns = min(self._until_ns, now_ns())
         for running in self._running:
             running.terminate()
 
@@ -223,7 +235,7 @@ class LabClients:
     def _note(self, running: RunningClient, what: str, at_ns: int, text: str = "") -> None:
         detail = {"text": shorten(text, _EVENT_LENGTH, quoted=False)} if text else {}
         rank = f"rank {running.process.ranks[0]}"
-        self._lab.emit(Event(at_ns, EventKind.CLIENT, running.process.host, rank, what, detail))
+        self._emit(Event(at_ns, EventKind.CLIENT, running.process.host, rank, what, detail))
 
     def _of(self, running: RunningClient) -> str:
         return f"client {self._client.KEY}: {running.name}"

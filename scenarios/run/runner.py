@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-import platform
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,21 +23,20 @@ from results.run.folder import RunFolder
 from results.run.manifest import Manifest
 from results.run.progress import Progress
 from scenarios.drill.blast import transit_flows
-from scenarios.drill.job import plan_of, told
+from scenarios.drill.job import plan_of
 from scenarios.drill.model import Drill
 from scenarios.drill.spares import stand_ins
 from scenarios.drill.workload import flows_of
 from scenarios.run.captures import CaptureProcess
-from scenarios.run.client_site import site_of, told_of
+from scenarios.run.client_site import site_of
 from scenarios.run.clients_on_lab import LabClients
 from scenarios.run.guard import Guard
 from scenarios.run.job_on_lab import LabJob
+from scenarios.run.manifest import manifest_of
 from scenarios.run.observed import Observed
 from scenarios.run.order import Order
-from scenarios.run.phase import phase_of
 from scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
 from scenarios.run.traffic_on_lab import LabTraffic
-from testbed import versions
 from testbed.errors import HpnError, InputError, MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.fabric.build import build
@@ -47,7 +44,6 @@ from testbed.kernel.processes import own_pids, reap_strangers
 from testbed.lab.asfabric import deviations
 from testbed.lab.lab import Lab
 from testbed.lab.state import State, differences, state
-from testbed.routing.daemons import DAEMONS
 from testbed.vm.engines import has_virtual_time
 from traffic.paths import CHOICES
 from traffic.rdma.setup import JobReport
@@ -93,7 +89,7 @@ class _Run:
         self._phase(f"starting {len(fabric.nodes)} nodes and {len(fabric.links)} links")
         try:
             lab = Lab.start(fabric, self._events.append)
-            manifest = _manifest(self._order, lab, started_at, began_ns)
+            manifest = manifest_of(self._order, lab, started_at, began_ns)
             self._folder.write_manifest(manifest)
             asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
             await lab.converged()
@@ -110,7 +106,8 @@ class _Run:
     async def _measure(self, lab: Lab) -> Observed:
         """Traffic and faults; the lab is healed whatever happens."""
         before, unlike = state(lab), deviations(lab)
-        traffic, client = self._traffic(lab), self._client(lab)
+        traffic = self._traffic(lab)
+        client = self._client(lab)
         injector = Injector(lab, traffic)
         sampler = HostSampler(own_pids)
         ports = PortSampler(lab.fabric, lab.requests, self._drill.sample, lab.marks)
@@ -198,7 +195,8 @@ class _Run:
         client = self._drill.client
         if client is None:
             return None
-        return LabClients(lab, client, site_of(self._drill), polls=has_virtual_time(self._order.engine))
+        polls, site = has_virtual_time(self._order.engine), site_of(self._drill)
+        return LabClients(lab.fabric, lab.wiring.namespaces, lab.emit, client, site, polls=polls)
 
     async def _timeline(self, lab: Lab, traffic: LabQueuePairs, injector: Injector, guard: Guard) -> None:
         """The healthy phase, every edge at its time, and the settling; what the guard finds lost ends it at once."""
@@ -284,37 +282,3 @@ async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[s
             raise
         return differences(before, state(lab)) or ("the lab did not converge again",)
     return (*differences(before, state(lab)), *deviations(lab))
-
-
-def _manifest(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:
-    spec, phase = lab.fabric.spec, phase_of(order.drill.topology, order.phase)
-    job, workload = order.drill.job, order.drill.workload
-    return Manifest(
-        drill=order.drill.name,
-        fabric=spec.name,
-        architecture=spec.architecture,
-        command=order.command,
-        engine=order.engine,
-        datapath=lab.datapath,
-        marker="" if lab.marking is None else lab.marking.name,
-        kernel=platform.release(),
-        started_at=started_at,
-        started_ns=started_ns,
-        accelerator=os.environ.get("HPN_ACCELERATOR", ""),
-        profile=order.drill.profile.value,
-        load=workload.load if order.drill.streams else 0.0,
-        tick_ms=order.drill.tick_ns / 1e6,
-        job={} if job is None else told(job, lab.fabric),
-        client={} if order.drill.client is None else told_of(order.drill.client),
-        repeat=order.repeat,
-        phase=phase.number,
-        phase_ms=phase.shift_ns / 1e6,
-        versions={
-            "hpn": versions.HPN,
-            "python": platform.python_version(),
-            "mininet": versions.MININET,
-            spec.bgp.daemon: DAEMONS[spec.bgp.daemon].version(),
-        },
-        seeds={"fabric": spec.seed},
-        doctor={item.path: f"absent: {item.why}" for item in lab.wiring.missing},
-    )

@@ -79,7 +79,7 @@ class Ledger:
     def _of_rank(self, rank: int, step: Step, at_ns: int) -> str:
         if rank not in self._rows:
             return f"rank {rank} does not report steps"
-        if self._begin_ns is None or self._until_ns is None:
+        if self._begin_ns is None or self._until_ns is None or at_ns < self._begin_ns:
             return "it came before the run's begin"
         rows = self._rows[rank]
         if step.number in rows:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MOST_BYTES = 1 << 20
+_STAMP_BYTES = 12  # '+1.234567 ', and the line's end
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class Log:
         """Note a line; False when there is no room for it."""
         if text.strip():
             self.last_words = text
-        size = len(text.encode()) + 1
-        if self._lines_left_out or self._bytes + size > MOST_BYTES:
+        size = len(text.encode()) + _STAMP_BYTES
+        if self.is_full or self._bytes + size > MOST_BYTES:
             self._lines_left_out += 1
             self._bytes_left_out += size
             return False
@@ -39,9 +40,14 @@ class Log:
         self._lines.append(_Said(at_ns, text))
         return True
 
+    @property
+    def is_full(self) -> bool:
+        """Whether something is left out."""
+        return self._lines_left_out > 0
+
     def written(self, begin_ns: int) -> bytes:
         """'+1.234567 text', seconds after the run's begin ('-' before it)."""
         lines = [f"{(said.at_ns - begin_ns) / 1e9:+.6f} {said.text}\n" for said in self._lines]
-        if self._lines_left_out:
+        if self.is_full:
             lines.append(f"({self._lines_left_out} more lines, {self._bytes_left_out} bytes, are left out)\n")
         return "".join(lines).encode()

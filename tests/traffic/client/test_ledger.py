@@ -78,6 +78,7 @@ def test_a_step_that_cannot_be_is_refused(step: Step, why: str) -> None:
 
 def test_nothing_is_taken_before_the_run_nor_of_a_rank_that_does_not_report() -> None:
     assert Ledger((0,)).take((0,), Step(0), 500) == "it came before the run's begin"
+    assert _ledger(0).take((0,), Step(0), BEGIN - 1) == "it came before the run's begin"
     assert _ledger(0).take((1,), Step(0), 2_000) == "rank 1 does not report steps"
 
 

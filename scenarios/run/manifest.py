@@ -1,0 +1,53 @@
+"""What a run says of itself before it measures anything.
+
+Changes when another fact belongs in every result.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+
+from results.run.manifest import Manifest
+from scenarios.drill.job import told
+from scenarios.run.client_site import told_of
+from scenarios.run.order import Order
+from scenarios.run.phase import phase_of
+from testbed import versions
+from testbed.lab.lab import Lab
+from testbed.routing.daemons import DAEMONS
+
+
+def manifest_of(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:
+    """The manifest of a run that has just started; ``started_at`` is wall time, ``started_ns`` CLOCK_MONOTONIC."""
+    spec, phase = lab.fabric.spec, phase_of(order.drill.topology, order.phase)
+    job, workload = order.drill.job, order.drill.workload
+    return Manifest(
+        drill=order.drill.name,
+        fabric=spec.name,
+        architecture=spec.architecture,
+        command=order.command,
+        engine=order.engine,
+        datapath=lab.datapath,
+        marker="" if lab.marking is None else lab.marking.name,
+        kernel=platform.release(),
+        started_at=started_at,
+        started_ns=started_ns,
+        accelerator=os.environ.get("HPN_ACCELERATOR", ""),
+        profile=order.drill.profile.value,
+        load=workload.load if order.drill.streams else 0.0,
+        tick_ms=order.drill.tick_ns / 1e6,
+        job={} if job is None else told(job, lab.fabric),
+        client={} if order.drill.client is None else told_of(order.drill.client),
+        repeat=order.repeat,
+        phase=phase.number,
+        phase_ms=phase.shift_ns / 1e6,
+        versions={
+            "hpn": versions.HPN,
+            "python": platform.python_version(),
+            "mininet": versions.MININET,
+            spec.bgp.daemon: DAEMONS[spec.bgp.daemon].version(),
+        },
+        seeds={"fabric": spec.seed},
+        doctor={item.path: f"absent: {item.why}" for item in lab.wiring.missing},
+    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from testbed.errors import InputError
 from testbed.fabric.model import Fabric
 from testbed.files.check import Mistakes, did_you_mean
 from testbed.files.document import shorten
-from traffic.client.client import Client
+from traffic.client.client import Client, Site
 from traffic.client.ranks import ranks_of
 from traffic.client.registry import CLIENTS
 
@@ -25,8 +28,8 @@ def is_alone(mistakes: Mistakes) -> bool:
     return isinstance(data, dict) and set(data) == {"client"}
 
 
-def client_of(mistakes: Mistakes, fabric: Fabric | None) -> Client | None:
-    """The client of a document for a fabric; None when it has none, or one that is not right."""
+def client_of(mistakes: Mistakes, fabric: Fabric | None, base: Path) -> Client | None:
+    """The client of a document, in folder ``base``, for a fabric; None when it has none, or one that is not right."""
     data = mistakes.document.data.get("workload")
     given = data.get("client") if isinstance(data, dict) else None
     if given is None and has_client(mistakes):
@@ -43,7 +46,7 @@ def client_of(mistakes: Mistakes, fabric: Fabric | None) -> Client | None:
     if client is None or fabric is None:
         return client
     try:
-        ranks_of(fabric, client.ranks, client.per, client.rail)
+        client.plan(ranks_of(fabric, client.ranks, client.per, client.rail), Site(base.absolute(), sys.executable))
     except InputError as error:
         about = next((key for keys in error.about for key in keys if key in given), "")
         mistakes.add_all((*WHERE, about) if about else WHERE, error, "workload.client: ")

@@ -47,7 +47,7 @@ def drill_from(document: Document, base: Path) -> Drill:
     top = mistakes.check(DrillFile, document.data)
     spec, fabric = _topology(mistakes, base)
     job = job_of(mistakes, spec, base)
-    workload, client = _workload(mistakes), client_of(mistakes, fabric)
+    workload, client = _workload(mistakes), client_of(mistakes, fabric, base)
     alone = is_alone(mistakes)
     profile = _profile(document.data.get("profile"))
     timeline, faults = timeline_of(mistakes, profile, fabric)

@@ -161,7 +161,7 @@ async def test_a_crash_of_one_rank_is_the_death_of_the_job(tmp_path: Path) -> No
 
 
 async def test_giving_up_in_the_run_is_a_death_whatever_the_exit_code(tmp_path: Path) -> None:
-    run = _Run(f"{STEPS}echo hpn error lost my peer; exit 0", tmp_path)
+    run = _Run(f"{STEPS}echo hpn error lost my peer; exit 0", tmp_path, ranks=1)
     facts = await run.go(all_ended)
     assert [death.queue_pair for death in facts.deaths] == ["rank 0 in p0.s0.h0: lost my peer"]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from testbed.errors import InputError, MachineError
 from testbed.kernel.processes import piped
-from testbed.vm import kernel_cache, kernel_source, uml_kernel
+from testbed.vm import kernel_cache, kernel_recipe, kernel_source, uml_kernel
 from testbed.vm.console import Lines
 from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
 from testbed.vm.kernel_cache import Built
@@ -49,13 +49,21 @@ class Step:
 OnStep = Callable[[Step], None]
 
 
-def build(on_step: OnStep, source: Path | None = None) -> Built:
+def build(
+    on_step: OnStep,
+    source: Path | None = None,
+    *,
+    later_suites: bool = False,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> Built:
     """The kernel of ``source``, or of the newest package; taken from the cache when it is there.
 
+    ``later_suites``: of those that the distribution's later suites have, too. ``tell`` hears what was taken and why.
     MachineError, naming the command that helps, when this machine cannot build it; InputError for a bad ``source``.
     """
     _check_machine()
-    chosen = kernel_source.of_file(source) if source is not None else kernel_source.newest_package()
+    chosen = _chosen(source, kernel_cache.cache_folder() / "apt" if later_suites else None)
+    tell(f"source: {' '.join(chosen.identity.split()[:-1])}, {chosen.why}")
     compiler = _first_line(["gcc", "--version"])
     key = kernel_cache.key_of(chosen.identity, compiler)
     for built in kernel_cache.all_built():
@@ -70,11 +78,17 @@ def build(on_step: OnStep, source: Path | None = None) -> Built:
         _configure(tree, work)
         _compile(tree, work, on_step)
         release = uml_kernel.describe(tree / "linux").release
-        made = Built(key, release, chosen.identity, kernel_cache.recipe(), compiler, time.monotonic() - begun)
+        made = Built(key, release, chosen.identity, kernel_recipe.checksum(), compiler, time.monotonic() - begun)
         kernel_cache.store(made, tree / "linux", tree / ".config")
         on_step(Step("clean up", 0.0))
         shutil.rmtree(work)
     return made
+
+
+def _chosen(source: Path | None, lists: Path | None) -> Source:
+    if source is not None and lists is not None:
+        raise InputError("--source names the kernel source already; leave out --later-suites")
+    return kernel_source.of_file(source) if source is not None else kernel_source.newest_package(lists)
 
 
 def missing_packages() -> list[str]:
@@ -137,17 +151,16 @@ def _unpacked(source: Source, work: Path, on_step: OnStep) -> Path:
     if not (unfinished / "arch" / "um" / "Makefile").is_file():
         shutil.rmtree(unfinished)
         raise InputError(f"{tar} holds no Linux source with user-mode Linux in it")
-    if not _patch(unfinished, kernel_cache.PATCH):
-        raise MachineError(f"{kernel_cache.PATCH.name} does not fit {source.identity.split()[0]}; use another source")
-    if _patch(unfinished, kernel_cache.XSTATE_PATCH, "--dry-run"):  # a newer source does without
-        _patch(unfinished, kernel_cache.XSTATE_PATCH)
+    for patch in kernel_recipe.needed(unfinished):
+        if not _patch(unfinished, patch):
+            raise MachineError(f"{patch.name} does not fit {source.identity.split()[0]}; use another source")
     unfinished.rename(tree)
     return tree
 
 
-def _patch(tree: Path, patch: Path, *options: str) -> bool:
+def _patch(tree: Path, patch: Path) -> bool:
     """Apply a patch; False when it does not fit."""
-    command = ["patch", "-p1", "--forward", "--batch", *options]
+    command = ["patch", "-p1", "--forward", "--batch"]
     with patch.open() as text:
         return subprocess.run(command, cwd=tree, stdin=text, capture_output=True, check=False).returncode == 0
 
@@ -180,8 +193,8 @@ def _unpack(tar: Path, into: Path, on_step: OnStep) -> None:
 
 def _configure(tree: Path, work: Path) -> None:
     """Write .config from our fragment. MachineError naming every option the source cannot give."""
-    _make(tree, work, ["allnoconfig", f"KCONFIG_ALLCONFIG={kernel_cache.FRAGMENT}"], lambda _line: None)
-    missing = missing_options(kernel_cache.FRAGMENT.read_text(), (tree / ".config").read_text())
+    _make(tree, work, ["allnoconfig", f"KCONFIG_ALLCONFIG={kernel_recipe.FRAGMENT}"], lambda _line: None)
+    missing = missing_options(kernel_recipe.FRAGMENT.read_text(), (tree / ".config").read_text())
     if missing:
         raise MachineError(f"this kernel source cannot have {', '.join(missing)}; use a newer one with --source")
 

@@ -15,12 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from testbed.errors import MachineError
-
-_HERE = Path(__file__).parent
-FRAGMENT = _HERE / "uml-kernel.config"
-PATCH = _HERE / "uml-kernel.patch"
-XSTATE_PATCH = _HERE / "uml-kernel-xstate.patch"
-"""Only for sources that need it: Linux before 6.13."""
+from testbed.vm import kernel_recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +55,9 @@ def folder() -> Path:
     return cache_folder() / "uml"
 
 
-def recipe() -> str:
-    """Checksum of the configuration and the patches in this checkout."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in (FRAGMENT, PATCH, XSTATE_PATCH))).hexdigest()
-
-
 def key_of(source: str, compiler: str) -> str:
     """The cache key of a kernel of this recipe."""
-    return hashlib.sha256("\n".join((source, recipe(), compiler)).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join((source, kernel_recipe.checksum(), compiler)).encode()).hexdigest()[:16]
 
 
 def all_built() -> Iterator[Built]:
@@ -83,7 +73,7 @@ def all_built() -> Iterator[Built]:
 
 def newest() -> Built | None:
     """The newest kernel of this recipe, None when there is none."""
-    now = recipe()
+    now = kernel_recipe.checksum()
     return max((built for built in all_built() if built.recipe == now), key=lambda b: numbers(b.release), default=None)
 
 

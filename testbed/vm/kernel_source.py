@@ -1,6 +1,7 @@
-"""Linux source to build from: a tar file somebody names, or the newest linux-source package this machine's lists offer.
+"""Linux source to build from: a tar file somebody names, or the newest linux-source package that apt offers.
 
-Needs no root: a package that is not installed is downloaded by ``apt-get download`` and opened in the cache.
+Offered by this machine's package lists, and by those of Debian's later suites where the user allows that. Needs no
+root: a package that is not installed is downloaded by ``apt-get download`` and opened in the cache.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import hashlib
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.errors import InputError, MachineError
 from testbed.kernel.processes import piped
+from testbed.vm import later_suites
 from testbed.vm.kernel_cache import numbers
 
 INSTALLED = Path("/usr/src")
@@ -25,12 +27,17 @@ _APT_TIMEOUT_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``identity`` names it with a checksum. ``tar`` is None while the package still has to be downloaded."""
+    """``identity`` names it with a checksum. ``tar`` is None while the package still has to be downloaded.
+
+    ``why`` it was chosen; ``apt`` are the options with which apt knows the package.
+    """
 
     identity: str
     tar: Path | None
     package: str = ""
     version: str = ""
+    why: str = "named with --source"
+    apt: tuple[str, ...] = ()
 
 
 def of_file(path: Path) -> Source:
@@ -41,19 +48,34 @@ def of_file(path: Path) -> Source:
         return Source(f"{path.name} sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}", path.absolute())
 
 
-def newest_package() -> Source:
-    """The newest linux-source package that apt offers or that is installed. MachineError when there is none."""
-    for package, version, checksum in _offered():
-        tar = INSTALLED / f"{package}.tar.xz"
-        if _installed_version(package) == version and tar.is_file():
-            return Source(f"{package} {version} sha256:{checksum}", tar, package, version)
-        return Source(f"{package} {version} sha256:{checksum}", None, package, version)
+def newest_package(lists: Path | None = None) -> Source:
+    """The newest linux-source package that apt offers or that is installed. MachineError when there is none.
+
+    With ``lists``, a folder for their package lists, the distribution's later suites are asked too.
+    """
+    own = _newest_offered((), "the newest in this machine's package lists")
+    if lists is not None:
+        return _newer_of_later_suites(own, lists)
+    if own is not None:
+        return own
     tars = sorted(INSTALLED.glob("linux-source-*.tar.*"), key=lambda path: numbers(path.name))
     if tars:
-        return of_file(tars[-1])
+        return replace(of_file(tars[-1]), why=f"the newest in {INSTALLED}, as apt offers none")
     raise MachineError(
         "no kernel source: apt offers no linux-source package (apt-get update?); or name a tar file with --source"
     )
+
+
+def _newer_of_later_suites(own: Source | None, lists: Path) -> Source:
+    """The newest package of later suites, if it is newer than what this machine's own lists have."""
+    suites = " and ".join(later_suites.SUITES)
+    later = _newest_offered(later_suites.update(lists), f"the newest in {suites}")
+    if later is None or (own is not None and numbers(later.version) <= numbers(own.version)):
+        if own is None:
+            raise MachineError(f"no kernel source: apt offers no linux-source package, {suites} included")
+        return replace(own, why=f"{own.why}; {suites} have none that is newer")
+    here = f"{own.package} {own.version}" if own is not None else "none"
+    return replace(later, why=f"{later.why}; this machine's own lists offer {here}")
 
 
 def fetch(source: Source, into: Path) -> Path:
@@ -64,7 +86,11 @@ def fetch(source: Source, into: Path) -> Path:
     if tar.is_file():
         return tar
     into.mkdir(parents=True, exist_ok=True)
-    _run(["apt-get", "--quiet", "download", f"{source.package}={source.version}"], into, "download the kernel source")
+    _run(
+        ["apt-get", *source.apt, "--quiet", "download", f"{source.package}={source.version}"],
+        into,
+        "download the kernel source",
+    )
     deb = max(into.glob(f"{source.package}_*.deb"), key=lambda path: path.stat().st_mtime)
     unfinished = tar.with_suffix(".part")
     with unfinished.open("wb") as file:
@@ -84,16 +110,20 @@ def tar_option(tar: Path) -> str:
     return _TARS[tar.suffix]
 
 
-def _offered() -> Iterator[tuple[str, str, str]]:
-    """Packages with a source, newest first: name, version, checksum."""
+def _newest_offered(apt: tuple[str, ...], why: str) -> Source | None:
+    """The newest package that apt knows a source for, with these options."""
     if shutil.which("apt-cache") is None:
-        return
-    names = [name for name in _words(["apt-cache", "pkgnames", "linux-source-"]) if _PACKAGE.fullmatch(name)]
+        return None
+    names = [name for name in _words(["apt-cache", *apt, "pkgnames", "linux-source-"]) if _PACKAGE.fullmatch(name)]
     for name in sorted(names, key=numbers, reverse=True):
-        shown = "\n".join(_lines(["apt-cache", "show", "--no-all-versions", name]))
+        shown = "\n".join(_lines(["apt-cache", *apt, "show", "--no-all-versions", name]))
         fields = dict(re.findall(r"^(Version|SHA256): (\S+)$", shown, re.MULTILINE))
         if "Version" in fields and "SHA256" in fields:
-            yield name, fields["Version"], fields["SHA256"]
+            version, identity = fields["Version"], f"{name} {fields['Version']} sha256:{fields['SHA256']}"
+            tar = INSTALLED / f"{name}.tar.xz"
+            installed = _installed_version(name) == version and tar.is_file()
+            return Source(identity, tar if installed else None, name, version, why, apt)
+    return None
 
 
 def _installed_version(package: str) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import InputError, MachineError
-from testbed.vm import kernel_build, kernel_cache, kernel_source
+from testbed.vm import kernel_build, kernel_cache, kernel_recipe, kernel_source
 from testbed.vm.kernel_build import Step, _patch, build, missing_options
+from testbed.vm.kernel_recipe import PATCHES
 
 
 @pytest.fixture(autouse=True)
@@ -24,29 +25,61 @@ def _program(path: Path, text: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def test_the_patch_for_large_cpu_states_is_taken_where_it_fits(tmp_path: Path) -> None:
-    registers = "arch/x86/um/os-Linux/registers.c"
-    expected = _expected(kernel_cache.XSTATE_PATCH)
-    (tmp_path / registers).parent.mkdir(parents=True)
-    (tmp_path / registers).write_text("".join(f"{line}\n" for line in expected))
-    assert _patch(tmp_path, kernel_cache.XSTATE_PATCH, "--dry-run")
-    assert (tmp_path / registers).read_text().splitlines() == expected
-    assert _patch(tmp_path, kernel_cache.XSTATE_PATCH)
-    assert "xstate_bytes = iov.iov_len;" in (tmp_path / registers).read_text()
-    (tmp_path / registers).write_text("a newer source\n")
-    assert not _patch(tmp_path, kernel_cache.XSTATE_PATCH, "--dry-run")
-
-
-def _expected(patch: Path) -> list[str]:
-    """A file the patch fits: its context lines at their places, blank lines between."""
+def _unpatched(patch: Path) -> dict[str, str]:
+    """Files that the patch fits, by path: its context lines at their places, blank lines between."""
+    files: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in patch.read_text().split("+++", 1)[1].splitlines()[1:]:
-        if line.startswith("@@"):
+    for line in patch.read_text().split("\n--- ", 1)[1].splitlines()[1:]:
+        if line.startswith("+++ b/"):
+            lines = files.setdefault(line.removeprefix("+++ b/"), [])
+        elif line.startswith("@@"):
             start = int(line.split()[1].split(",")[0].removeprefix("-"))
             lines += [""] * (start - 1 - len(lines))
-        elif not line.startswith("+"):
+        elif line.startswith((" ", "-")) and not line.startswith("--- "):
             lines.append(line[1:])
-    return lines
+    return {file: "".join(f"{line}\n" for line in lines) for file, lines in files.items()}
+
+
+def _source() -> dict[str, str]:
+    """A source with a place for every patch."""
+    return {file: text for patch in PATCHES for file, text in _unpatched(patch.path).items()}
+
+
+def _write(tree: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+
+
+def test_every_patch_is_taken_and_once_only(tmp_path: Path) -> None:
+    _write(tmp_path, _source())
+    patches = list(kernel_recipe.needed(tmp_path))
+    assert sorted(patches) == sorted(kernel_recipe.FRAGMENT.parent.glob("*.patch"))
+    assert all(_patch(tmp_path, patch) for patch in patches)
+    patched = {line for file in _source() for line in (tmp_path / file).read_text().splitlines()}
+    for patch in patches:
+        assert {
+            line[1:] for line in patch.read_text().splitlines() if line.startswith("+") and not line.startswith("+++")
+        } <= patched
+    assert not any(_patch(tmp_path, patch) for patch in patches)
+
+
+def test_a_source_that_does_something_itself_needs_no_patch_for_it(tmp_path: Path) -> None:
+    """Soft-RoCE that listens in every namespace, registers of any size: newer sources have these."""
+    newer = {
+        "arch/x86/um/os-Linux/registers.c": "unsigned long host_fp_size;\n",
+        "drivers/infiniband/sw/rxe/rxe_net.c": "\trt = ip_route_output_key(net, &fl);\n",
+    }
+    _write(tmp_path, _source() | newer)
+    assert {patch.name for patch in kernel_recipe.needed(tmp_path)} == {"uml-kernel.patch", "uml-kernel-polling.patch"}
+
+
+@pytest.mark.parametrize("patch", [patch.path for patch in PATCHES], ids=lambda path: path.stem)
+def test_a_source_that_needs_a_patch_and_does_not_take_it_is_refused(tmp_path: Path, patch: Path) -> None:
+    place = {"uml-kernel-xstate": "have_xstate_support", "uml-kernel-rxe": "ip_route_output_key(&init_net, &fl)"}
+    changed = dict.fromkeys(_unpatched(patch), f"int other; /* {place.get(patch.stem, '')} */\n")
+    with pytest.raises(MachineError, match=rf"{patch.name} does not fit linux-0"):
+        build(_silent, _tar(tmp_path, {"arch/um/Makefile": "", **_source(), **changed}))
 
 
 def _silent(_step: Step) -> None:
@@ -89,14 +122,9 @@ def test_a_tar_file_without_a_kernel_is_refused_and_a_torn_one_too(tmp_path: Pat
         build(_silent, torn)
 
 
-def test_a_source_the_patch_does_not_fit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match=r"uml-kernel\.patch does not fit"):
-        build(_silent, _tar(tmp_path, {"arch/um/Makefile": "", "arch/um/os-Linux/util.c": "int other;\n"}))
-
-
 def test_a_build_that_fails_gives_the_reason_and_goes_on_where_it_was(tmp_path: Path) -> None:
     """The 'kernel' is a Makefile: it configures, fails to compile once, and is taken up again without unpacking."""
-    config = "\n".join(line for line in kernel_cache.FRAGMENT.read_text().splitlines() if line.startswith("CONFIG_"))
+    config = "\n".join(line for line in kernel_recipe.FRAGMENT.read_text().splitlines() if line.startswith("CONFIG_"))
     program = (
         "#!/bin/sh\\ncase $$1 in --version) echo 6.99.1;; --help) echo User Mode Linux;; *) echo CONFIG_A=y;; esac"
     )
@@ -105,8 +133,7 @@ def test_a_build_that_fails_gives_the_reason_and_goes_on_where_it_was(tmp_path: 
         "linux:\n\t@test -f again || { touch again; echo 'x.c:1: error: no luck'; exit 1; }\n"
         f"\tprintf '{program}\\n' > linux; chmod +x linux\n"
     )
-    util = "".join(f"{line[1:]}\n" for line in _patched_lines())
-    source = _tar(tmp_path, {"Makefile": makefile, "wanted": config, "arch/um/Makefile": "", _UTIL: util})
+    source = _tar(tmp_path, {"Makefile": makefile, "wanted": config, "arch/um/Makefile": "", **_source()})
     with pytest.raises(MachineError, match=r"x\.c:1: error: no luck"):
         build(_silent, source)
     stages: list[str] = []
@@ -117,21 +144,9 @@ def test_a_build_that_fails_gives_the_reason_and_goes_on_where_it_was(tmp_path: 
     assert build(lambda _step: pytest.fail("it is in the cache"), source) == built
 
 
-_UTIL = "arch/um/os-Linux/util.c"
-
-
-def _patched_lines() -> list[str]:
-    """The lines the patch expects to find, after as many that are of no interest as it skips."""
-    lines = kernel_cache.PATCH.read_text().splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith("@@"))
-    return [" //"] * 98 + [line for line in lines[at + 1 :] if not line.startswith("+")]
-
-
 def _tar(tmp_path: Path, files: dict[str, str]) -> Path:
     root = tmp_path / "linux-0"
-    for name, text in {"COPYING": "", **files}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    _write(root, {"COPYING": "", **files})
     path = tmp_path / "linux-0.tar.gz"
     with tarfile.open(path, "w:gz") as tar:
         tar.add(root, "linux-0")

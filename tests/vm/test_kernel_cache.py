@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.vm import kernel_cache
+from testbed.vm import kernel_cache, kernel_recipe
 from testbed.vm.kernel_cache import Built
 
 
@@ -18,7 +18,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _store(tmp_path: Path, release: str, recipe: str | None = None) -> Built:
     (tmp_path / "linux").write_bytes(b"a kernel")
     (tmp_path / ".config").write_text("CONFIG_NET=y\n")
-    found = recipe or kernel_cache.recipe()
+    found = recipe or kernel_recipe.checksum()
     built = Built(f"key-{release}", release, "linux-source", found, "gcc", 200.0)
     kernel_cache.store(built, tmp_path / "linux", tmp_path / ".config")
     return built

@@ -170,7 +170,7 @@ class Phases:
     detect: Phase  # injection to the first sign that an affected node noticed
     switch: Phase  # detect to the last hit host's LAG being rewritten
     converge: Phase  # injection to the last attributable route change
-    path_first: Phase  # injection to the first queue pair moved by path control
+    path_first: Phase  # injection to the first queue pair moved, or destination steered, by path control
     path_last: Phase  # injection to the last one
     recover: Phase  # injection to the last flow's recovery (RFC 6412: full convergence time)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from failover.analysis.marks import Mark
 from failover.analysis.model import Edge, EdgeKind, EdgeResult, FlowEdgeResult, HitLink, Phase, Phases
 from testbed.events import Event, EventKind
+from testbed.routing.pathcontrol.actions import STEERING
 
 _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
     EdgeKind.FAILURE: {
@@ -30,6 +31,10 @@ _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
 """What a port, LAG or session that is hit says when it notices: of its carrier, or when a protocol's timer ran out."""
 
 
+_DONE = frozenset({"moved", *STEERING})
+"""What path control does, and says of it: a queue pair moved, a destination steered or released."""
+
+
 def phases_of(edge: Edge, events: Iterable[Event], flows: Sequence[FlowEdgeResult], pause_ms: float = 0.0) -> Phases:
     """The phases of one edge. ``events`` may be the whole timeline; ``flows`` are all results of this edge.
 
@@ -40,7 +45,7 @@ def phases_of(edge: Edge, events: Iterable[Event], flows: Sequence[FlowEdgeResul
         key=lambda event: event.at_ns,
     )
     detect = _detect(edge, inside)
-    moved = [event for event in inside if event.kind is EventKind.PATH and event.what == "moved"]
+    moved = [event for event in inside if event.kind is EventKind.PATH and event.what in _DONE]
     nothing_moved = "path control moved no queue pair"
     return Phases(
         detect=detect,

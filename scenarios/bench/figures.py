@@ -48,12 +48,13 @@ def everything(runs: int = 3) -> Iterator[Figure]:
 
 
 def _other_rooms(runs: int) -> Iterator[Figure]:
-    from scenarios.bench import analysis, guests, jobs, pathcontrol
+    from scenarios.bench import analysis, guests, jobs, pathcontrol, steering
 
     yield from analysis.figures(_in_sandbox(analysis.judged))
     if programs.find("iperf3") is not None:
         yield from jobs.figures(_in_sandbox(lambda: asyncio.run(jobs.side_by_side(_BESIDE_S))))
     yield from pathcontrol.figures()
+    yield from steering.figures()
     yield from guests.guests(runs)
 
 

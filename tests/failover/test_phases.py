@@ -48,6 +48,14 @@ def metrics(*events: Event, at: Edge | None = None, outage_ms: int = 20) -> Dril
     return analyse([flow()], *records.tables, events, [chosen], (S, 3 * S), Settings(validation_s=1))
 
 
+def test_a_destination_that_is_steered_counts_as_what_path_control_did_and_so_does_its_release() -> None:
+    def steered(ms: int, what: str) -> Event:
+        return Event(AT + ms * MS, EventKind.PATH, HOST, "10.0.0.1", what, {"from_port": "r0p0", "to_port": "r0p1"})
+
+    found = phases(*FAILURE, steered(4, "steered"), steered(12, "released"))
+    assert (found.path_first.ms, found.path_last.ms) == (4.0, 12.0)
+
+
 def test_a_failure_splits_into_its_phases() -> None:
     found = phases(*FAILURE)
     assert found.detect == Phase(0.2, AT + 2 * MS // 10, f"{TOR} h0 carrier-down")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
+
 from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
 from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
 
@@ -41,9 +43,9 @@ class Fib:
         """Whether it has a unicast /32 through an interface with carrier."""
         return any(oifs - self._down for oifs in self._routes.get(ip, {}).values())
 
-    def there(self) -> list[str]:
-        """Every address that is reachable."""
-        return [ip for ip in self._routes if self.reachable(ip)]
+    def there(self, but: Container[str]) -> Iterator[str]:
+        """Every address that is reachable, but for these."""
+        return (ip for ip in self._routes if ip not in but and self.reachable(ip))
 
     def _drop_flushed(self) -> None:
         """The kernel removes a downed interface's routes without a word about them."""

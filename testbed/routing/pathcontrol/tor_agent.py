@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from testbed.routing.pathcontrol.actions import Send
@@ -158,8 +159,8 @@ class TorAgent:
 
     def _not_asked_about(self, asking: _Port) -> list[tuple[str, bool]]:
         """What there is besides. It is only named: who wants to know when it goes asks about it."""
-        room = MAX_INTERESTS - len(asking.wanted)
-        return [(ip, True) for ip in self._fib.there() if ip not in asking.wanted][: max(0, room)]
+        room = max(0, MAX_INTERESTS - len(asking.wanted))
+        return [(ip, True) for ip in islice(self._fib.there(but=asking.wanted), room)]
 
     def on_timer(self, now_ns: int) -> list[Send]:
         """Forget the interests that were not refreshed; tell what was gathered."""

@@ -63,11 +63,12 @@ class Steering:
         """What the kernel steers: port and address to the port used instead. NftError when the table is gone."""
         if not self._stands:
             return {}
-        found = {}
-        for start, end in pairs(self._ports):
-            for ip in elements(self._nft.run(f"list set netdev {self._table} {_set_name(self._ports, start, end)}")):
-                found[start, ip] = end
-        return found
+        sets = elements(self._nft.run(f"list table netdev {self._table}"))
+        return {
+            (start, ip): end
+            for start, end in pairs(self._ports)
+            for ip in sets.get(_set_name(self._ports, start, end), ())
+        }
 
     def close(self) -> None:
         """Steer no more."""
@@ -129,10 +130,10 @@ def pairs(ports: Sequence[str]) -> Iterator[tuple[str, str]]:
     return ((start, end) for start in ports for end in ports if start != end)
 
 
-def elements(listed: str) -> list[str]:
-    """The addresses in what nft says of a set."""
-    found = re.search(r"elements = \{([^}]*)\}", listed)
-    return [] if found is None else re.findall(r"\d+\.\d+\.\d+\.\d+", found[1])
+def elements(listed: str) -> Mapping[str, Sequence[str]]:
+    """The addresses in each set that has any, in what nft says of a table."""
+    sets = re.findall(r"set (\w+) \{[^{}]*elements = \{([^}]*)\}", listed)
+    return {name: re.findall(r"\d+\.\d+\.\d+\.\d+", within) for name, within in sets}
 
 
 def _set_name(ports: Sequence[str], start: str, end: str) -> str:

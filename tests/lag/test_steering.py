@@ -38,9 +38,14 @@ def _sent(where: Rack, to: str) -> list[int]:
 
 
 def test_the_sets_of_a_table_are_read_back() -> None:
-    assert elements("table netdev t {\n\tset s {\n\t\ttype ipv4_addr\n\t}\n}\n") == []
-    listed = "set s {\n\t\ttype ipv4_addr\n\t\telements = { 10.0.1.1, 10.0.1.2,\n\t\t\t     10.0.1.3 }\n\t}"
-    assert elements(listed) == ["10.0.1.1", "10.0.1.2", "10.0.1.3"]
+    empty = "\tset e {\n\t\ttype ipv4_addr\n\t}\n"
+    full = "\tset s {\n\t\ttype ipv4_addr\n\t\telements = { 10.0.1.1, 10.0.1.2,\n\t\t\t     10.0.1.3 }\n\t}\n"
+    other = "\tset t {\n\t\ttype ipv4_addr\n\t\telements = { 10.0.1.4 }\n\t}\n"
+    other += '\tchain p0 {\n\t\tip daddr @s fwd to "a"\n\t}\n'
+    assert elements(f"table netdev t {{\n{empty}{full}{other}}}\n") == {
+        "s": ["10.0.1.1", "10.0.1.2", "10.0.1.3"],
+        "t": ["10.0.1.4"],
+    }
     assert 'device "a" priority -300' in table("steer_x", ("a", "b"))
 
 

@@ -46,11 +46,13 @@ if TYPE_CHECKING:
     from testbed.routing.pathcontrol.policies import PATH_POLICIES as PATH_POLICIES
     from testbed.versions import HPN as __version__
     from testbed.vm.engines import ENGINES as ENGINES
+    from traffic.client.registry import CLIENTS as CLIENTS
     from traffic.paths import CHOICES as SOURCE_PORTS
     from traffic.patterns import PATTERNS as PATTERNS
 
 _PLACES = {
     "ARCHITECTURES": "testbed.fabric.architectures",
+    "CLIENTS": "traffic.client.registry",
     "DAEMONS": "testbed.routing.daemons",
     "DATAPATHS": "testbed.lag.datapaths",
     "Drill": "scenarios.drill.model",
@@ -89,6 +91,7 @@ _PLACES = {
 
 __all__ = [
     "ARCHITECTURES",
+    "CLIENTS",
     "DAEMONS",
     "DATAPATHS",
     "ENGINES",

@@ -25,7 +25,7 @@ from testbed.lab.wire import NETNS_DIR
 from traffic.client.client import Client, Site
 from traffic.client.ledger import Ledger
 from traffic.client.lines import GaveUp, Misread, Output, Ready, Said, Step
-from traffic.client.plan import ClientProcess, Starts
+from traffic.client.plan import ClientPlan, ClientProcess, Starts
 from traffic.client.ranks import ranks_of
 from traffic.collectives.program import ITERATION
 
@@ -41,8 +41,11 @@ _ARRIVAL_NS = 1_000_000
 _TOLD_NS = 1_000
 
 
+_NOTHING = ClientPlan((), Starts.BEGIN, ())
+
+
 class LabClients:
-    """The client of one drill. Use: start, begin, terminate, end; ``kill`` whatever happens.
+    """The client of one drill, or nothing at all. Use: start, begin, terminate, end; ``close`` whatever happens.
 
     ``polls``: whether it may ask again and again without sleeping, although time is virtual (``Confined.order``).
     """
@@ -52,7 +55,7 @@ class LabClients:
         fabric: Fabric,
         namespaces: Mapping[str, NetNs],
         emit: EventSink,
-        client: Client,
+        client: Client | None,
         site: Site,
         *,
         polls: bool,
@@ -60,10 +63,10 @@ class LabClients:
         self._namespaces = namespaces
         self._emit = emit
         self._polls = polls
-        self._client = client
-        ranks = ranks_of(fabric, client.ranks, client.per, client.rail)
+        self._key, self._deadline_ns = ("", 0) if client is None else (client.KEY, client.deadline)
+        ranks = () if client is None else ranks_of(fabric, client.ranks, client.per, client.rail)
         self._ranks = {rank.rank: rank for rank in ranks}
-        self.plan = client.plan(ranks, site)
+        self.plan = _NOTHING if client is None else client.plan(ranks, site)
         self._ledger = Ledger(self.plan.reporting)
         self._running: list[RunningClient] = []
         self._ready: set[int] = set()
@@ -76,6 +79,8 @@ class LabClients:
 
     async def start(self) -> None:
         """Start every process; returns when all are ready. MachineError names one that is not in time, or ends."""
+        if not self.plan.processes:
+            return
         _RENDEZVOUS.mkdir(mode=0o755)
         for at, process in enumerate(self.plan.processes):
             space = self._namespaces[process.host]
@@ -100,32 +105,33 @@ class LabClients:
 
     def terminate(self) -> None:
         """The run is over: ask every process to end."""
-        self._until_ns = min(self._until_ns, now_ns())
+        if self._running:
+            self._until_ns = min(self._until_ns, now_ns())
         for running in self._running:
             running.terminate()
 
     async def end(self) -> None:
         """Wait until all have ended; kill those that take too long."""
-        deadline_ns = now_ns() + round(_GRACE_S * 1e9)
+        deadline_ns = now_ns() + round(_GRACE_S * 1e9) if self._running else 0
         while any(running.ended is None for running in self._running) and now_ns() < deadline_ns:
             await self._change((deadline_ns - now_ns()) / 1e9)
-        self.kill()
+        self._kill()
 
-    def kill(self) -> None:
-        """Make sure that no process is there, nor anything that one has started."""
-        for running in self._running:
-            running.kill()
-
-    def write(self, folder: Path) -> None:
-        """``clients/rank-N.log`` in a run folder: what each process has printed."""
+    def close(self, folder: Path) -> None:
+        """Make sure that nothing is left running; write what each process has printed to ``clients/`` in a folder."""
+        self._kill()
+        if not self._running:
+            return
         place = folder / "clients"
         place.mkdir(exist_ok=True)
         first_ns = self._begin_ns or now_ns()
         for running in self._running:
             (place / f"rank-{running.process.ranks[0]}.log").write_bytes(running.log.written(first_ns))
 
-    def facts(self, lag_ns: int) -> JobFacts:
+    def facts(self, lag_ns: int) -> JobFacts | None:
         """What it was, for the analysis; ``lag_ns``: the most that this process's loop was held up."""
+        if not self._running:
+            return None
         ledger = self._ledger
         ends = tuple(self._end(rank, running) for running in self._running for rank in running.process.ranks)
         return JobFacts(
@@ -137,7 +143,7 @@ class LabClients:
             counters={},
             deaths=tuple(self._deaths())[:1],
             client=ClientFacts(
-                key=self._client.KEY,
+                key=self._key,
                 ranks=tuple(sorted(ends, key=lambda end: end.rank)),
                 reporting=len(self.plan.reporting),
                 told_times=ledger.told_times,
@@ -150,19 +156,23 @@ class LabClients:
         """The steps as SPAN records."""
         return self._ledger.packed()
 
+    def _kill(self) -> None:
+        for running in self._running:
+            running.kill()
+
     async def _all_ready(self) -> None:
-        deadline_ns = now_ns() + self._client.deadline
+        deadline_ns = now_ns() + self._deadline_ns
         while True:
             for at, running in enumerate(self._running):
-                words = f"; its last words: {_words(running)}"
+                who, words = f"client {self._key}: {running.name}", f"; its last words: {_words(running)}"
                 if at in self._gave_up:
-                    raise MachineError(f"{self._of(running)} gave up before the run: {self._gave_up[at][1]}")
+                    raise MachineError(f"{who} gave up before the run: {self._gave_up[at][1]}")
                 if running.ended is not None:
-                    raise MachineError(f"{self._of(running)} ended before it was ready ({running.ended.text}){words}")
+                    raise MachineError(f"{who} ended before it was ready ({running.ended.text}){words}")
                 if at not in self._ready and now_ns() >= deadline_ns:
-                    limit = format_duration(self._client.deadline)
+                    limit = format_duration(self._deadline_ns)
                     raise MachineError(
-                        f"{self._of(running)} did not say 'hpn ready' within {limit}{words}; see docs/clients.md, or"
+                        f"{who} did not say 'hpn ready' within {limit}{words}; see docs/clients.md, or"
                         " raise workload.client.deadline"
                     )
             if len(self._ready) == len(self._running):
@@ -236,9 +246,6 @@ class LabClients:
         detail = {"text": shorten(text, _EVENT_LENGTH, quoted=False)} if text else {}
         rank = f"rank {running.process.ranks[0]}"
         self._emit(Event(at_ns, EventKind.CLIENT, running.process.host, rank, what, detail))
-
-    def _of(self, running: RunningClient) -> str:
-        return f"client {self._client.KEY}: {running.name}"
 
     def _spans(self, rank: int) -> tuple[SpanFact, ...]:
         of = self._ledger.doings(rank)

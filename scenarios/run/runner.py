@@ -122,9 +122,7 @@ class _Run:
         news: asyncio.Task[None] | None = None
         try:
             await traffic.start()
-            if client is not None:
-                self._phase("preparing the client")
-                await client.start()
+            await client.start()
             await traffic.look("start", 0)
             lab.subscribe(guard.heard)
             gc.collect()
@@ -132,30 +130,25 @@ class _Run:
             sampler.start()
             self._start_ns = now_ns() + _LEAD_NS
             traffic.engine.begin(self._start_ns)
-            if client is not None:
-                client.begin(self._start_ns, self._start_ns + self._drill.timeline.end_ns)
+            client.begin(self._start_ns, self._start_ns + self._drill.timeline.end_ns)
             ports.start(self._start_ns)
             captures.begin(self._start_ns)
             news = asyncio.create_task(self._relay(traffic, guard))
             await self._timeline(lab, traffic, injector, guard)
             ports.stop()
             end_ns = now_ns()
-            if client is not None:
-                client.terminate()
+            client.terminate()
             sampler.stop()
             report = await traffic.finish()
             await captures.end()
-            if client is not None:
-                await client.end()
+            await client.end()
         finally:
             if news is not None:
                 news.cancel()
             sampler.stop()
             ports.stop()
             captures.kill()
-            if client is not None:
-                client.kill()
-                client.write(self._folder.path)
+            client.close(self._folder.path)
             await injector.heal()
             await traffic.engine.close()
         changed, host = await _restored(lab, before), sampler.load(self._start_ns, end_ns)
@@ -171,7 +164,7 @@ class _Run:
             ports=ports.sampled(),
             deviations=unlike,
             job=_facts(traffic, report, client, host),
-            spans=b"" if client is None else client.records(),
+            spans=client.records(),
         )
 
     def _traffic(self, lab: Lab) -> LabQueuePairs:
@@ -190,11 +183,11 @@ class _Run:
             )
         return traffic
 
-    def _client(self, lab: Lab) -> LabClients | None:
+    def _client(self, lab: Lab) -> LabClients:
         """The program that runs on the hosts, if one does."""
         client = self._drill.client
-        if client is None:
-            return None
+        if client is not None:
+            self._phase("preparing the client")
         polls, site = has_virtual_time(self._order.engine), site_of(self._drill)
         return LabClients(lab.fabric, lab.wiring.namespaces, lab.emit, client, site, polls=polls)
 
@@ -266,11 +259,11 @@ def _this_task() -> asyncio.Task[object]:
     return task
 
 
-def _facts(traffic: LabQueuePairs, report: Report, client: LabClients | None, host: HostLoad | None) -> JobFacts | None:
+def _facts(traffic: LabQueuePairs, report: Report, client: LabClients, host: HostLoad | None) -> JobFacts | None:
     """What the job was, or the client; its steps are told when this process's loop gets to read them."""
-    if client is not None:
-        return client.facts(0 if host is None else round(host.loop_lag_max_ms * 1e6))
-    return traffic.facts(report) if isinstance(traffic, LabJob) and isinstance(report, JobReport) else None
+    if isinstance(traffic, LabJob) and isinstance(report, JobReport):
+        return traffic.facts(report)
+    return client.facts(0 if host is None else round(host.loop_lag_max_ms * 1e6))
 
 
 async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[str, ...]:

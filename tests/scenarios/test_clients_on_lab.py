@@ -57,13 +57,14 @@ class _Run:
             self.clients.terminate()
             await self.clients.end()
         finally:
-            self.clients.kill()
-            self.clients.write(self.folder)
+            self.clients.close(self.folder)
             shutil.rmtree(clients_on_lab._RENDEZVOUS)
             await asyncio.sleep(0)
             assert set(own_pids()) <= before, "a process is left"
             assert os.listdir("/dev/shm") == SHARED
-        return self.clients.facts(0)
+        facts = self.clients.facts(0)
+        assert facts is not None
+        return facts
 
     def log(self, rank: int = 0) -> str:
         return (self.folder / "clients" / f"rank-{rank}.log").read_text()

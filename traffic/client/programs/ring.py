@@ -1,15 +1,17 @@
 """A ring of TCP connections: every step is an all-gather of random blocks, round the ring, checked by its hash.
 
-    ring.py [BYTES] [PAUSE_MS]
+    ring.py [BYTES] [PAUSE_MS] [CONNECTIONS]
 
-Every rank listens at its address and connects to the next. In a step rank r makes a block of BYTES / ranks that only
-its number and the step decide, and passes on what comes, until each has all blocks: BYTES in all, of which a rank
-sends BYTES * (ranks - 1) / ranks. ``sum`` is the hash of all blocks in order of ranks: a wrong byte anywhere shows.
+Every rank listens at its address and connects to the next, so many times; each connection carries a part of a block.
+In a step rank r makes a block of BYTES / ranks that only its number and the step decide, and passes on what comes,
+until each has all blocks: BYTES in all, of which a rank sends BYTES * (ranks - 1) / ranks. ``sum`` is the hash of all
+blocks in order of ranks: a wrong byte anywhere shows.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import random
 import select
@@ -21,14 +23,14 @@ PORT = 29400
 RETRY_S = 0.05
 
 
-def main(size: int, pause_s: float) -> None:
+def main(size: int, pause_s: float, connections: int) -> None:
     """Prepare, wait for the begin, do steps until the run ends."""
     rank, world = int(os.environ["HPN_RANK"]), int(os.environ["HPN_WORLD_SIZE"])
     addresses = os.environ["HPN_ADDRESSES"].split(",")
     listener = socket.create_server((addresses[rank], PORT))
-    following = connected(addresses[(rank + 1) % world], addresses[rank])
-    before, _ = listener.accept()
-    for each in (before, following):
+    following = [connected(addresses[(rank + 1) % world], addresses[rank], at) for at in range(connections)]
+    before = accepted(listener, connections)
+    for each in (*before, *following):
         each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         each.setblocking(False)
     print("hpn ready", flush=True)
@@ -48,30 +50,49 @@ def main(size: int, pause_s: float) -> None:
         time.sleep(pause_s)
 
 
-def connected(address: str, own: str) -> socket.socket:
-    """A connection to the next rank, once that listens."""
+def connected(address: str, own: str, number: int) -> socket.socket:
+    """A connection to the next rank, once that listens; it begins with its number."""
     while True:
         try:
-            return socket.create_connection((address, PORT), timeout=None, source_address=(own, 0))
+            made = socket.create_connection((address, PORT), timeout=None, source_address=(own, 0))
         except ConnectionRefusedError:
             time.sleep(RETRY_S)
+            continue
+        made.sendall(bytes([number]))
+        return made
 
 
-def exchanged(following: socket.socket, before: socket.socket, block: bytes) -> bytes:
+def accepted(listener: socket.socket, connections: int) -> list[socket.socket]:
+    """All connections of the rank before, in the order of their numbers."""
+    found = {}
+    for _ in range(connections):
+        made, _address = listener.accept()
+        found[made.recv(1)[0]] = made
+    return [found[at] for at in range(connections)]
+
+
+def exchanged(following: list[socket.socket], before: list[socket.socket], block: bytes) -> bytes:
     """Send a block on and receive one as large, both at once: whoever only sends may wait for ever."""
-    left, came = memoryview(block), bytearray()
-    while left or len(came) < len(block):
-        wanted = [before] if len(came) < len(block) else []
-        readable, writable, _ = select.select(wanted, [following] if left else [], [])
-        if readable:
-            data = before.recv(len(block) - len(came))
+    ends = [len(block) * at // len(following) for at in range(len(following) + 1)]
+    parts = list(itertools.pairwise(ends))
+    left = {sock: memoryview(block)[begin:end] for sock, (begin, end) in zip(following, parts, strict=True)}
+    came = {sock: bytearray() for sock in before}
+    missing = {sock: end - begin for sock, (begin, end) in zip(before, parts, strict=True)}
+    while any(left.values()) or any(missing.values()):
+        receiving = [sock for sock, count in missing.items() if count]
+        sending = [sock for sock, data in left.items() if data]
+        readable, writable, _ = select.select(receiving, sending, [])
+        for sock in readable:
+            data = sock.recv(missing[sock])
             if not data:
                 raise ConnectionError("the rank before has gone")
-            came += data
-        if writable:
-            left = left[following.send(left) :]
-    return bytes(came)
+            came[sock] += data
+            missing[sock] -= len(data)
+        for sock in writable:
+            left[sock] = left[sock][sock.send(left[sock]) :]
+    return b"".join(came.values())
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000, float(sys.argv[2]) / 1e3 if len(sys.argv) > 2 else 0.0)
+    given = dict(enumerate(sys.argv))
+    main(int(given.get(1, "1000000")), float(given.get(2, "0")) / 1e3, int(given.get(3, "1")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes.util
 import importlib.util
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,9 +48,14 @@ def _tools() -> Iterator[Capability]:
         "" if library else "apt install libnftables1",
     )  # fmt: skip
     yield _tool("nft", "nftables", "looking at rules by hand", instead="nothing; labs do not need the tool")
-    yield _tool("iperf3", "iperf3", "foreign judge of throughput", instead="those tests are skipped")
+    yield _tool(
+        "iperf3", "iperf3", "client iperf3; foreign judge of throughput", instead="such drills and tests are left out"
+    )
     yield _tool("tshark", "tshark", "foreign judge of packets", instead="those tests are skipped")
     yield _tool("mnexec", "mininet", "stock Mininet for 'hpn bench'", instead="the bench leaves Mininet out")
+    yield _client("torch", _has("torch"), "pip install torch --index-url https://download.pytorch.org/whl/cpu")
+    mpiexec = programs.find("mpiexec.hydra", beside=sys.executable)
+    yield _client("mpi", _has("mpi4py") and mpiexec is not None, "pip install mpi4py mpich")
     mininet = importlib.util.find_spec("mininet") is not None
     provide = "" if mininet else "pip install mininet==2.3.0.dev6"
     yield Capability("mininet (Python)", mininet, True, "hpn shell, net.get, node.cmd", "", provide)
@@ -59,6 +65,15 @@ def _tool(command: str, package: str, use: str, *, needed: bool = False, instead
     path = programs.find(command)
     provide = "" if path else f"apt install {package}"
     return Capability(command, path is not None, needed, path or use, instead, provide)
+
+
+def _client(name: str, present: bool, provide: str) -> Capability:
+    instead = "such drills are left out of --all, and refused"
+    return Capability(f"client {name}", present, False, "programs in drills", instead, "" if present else provide)
+
+
+def _has(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
 
 
 def _kernel() -> Iterator[Capability]:

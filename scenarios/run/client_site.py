@@ -27,11 +27,16 @@ def plan_of(drill: Drill) -> ClientPlan | None:
     return client.plan(ranks_of(build(drill.topology), client.ranks, client.per, client.rail), site_of(drill))
 
 
+def missing(drill: Drill) -> str | None:
+    """What this machine lacks of what its client runs, in one line with the way out; None: nothing."""
+    return None if drill.client is None else drill.client.missing(site_of(drill))
+
+
 def check(drill: Drill) -> None:
-    """MachineError, in one line with the way out, when this machine lacks what its client runs."""
-    missing = None if drill.client is None else drill.client.missing(site_of(drill))
-    if missing is not None:
-        raise MachineError(missing)
+    """MachineError when this machine lacks what its client runs."""
+    lacks = missing(drill)
+    if lacks is not None:
+        raise MachineError(lacks)
 
 
 def memory_mb(drill: Drill) -> int:

@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import cli
+import commands.drill
 from commands.page import terminal
+from scenarios.drill import catalogue
+from scenarios.run.order import Batch
 from tests.product.hpn import ROOT, Hpn
+from traffic.client.clients.torch import Torch
 
 
 @pytest.fixture
@@ -136,3 +141,20 @@ def test_down_that_would_have_to_guess_says_how_to_tell_it(hpn: Hpn) -> None:
     assert "which lab? hpn down NAME, or --all; there are: a, b" in hpn.run("down", code=2)
     assert "lab a is down\nlab b is down" in hpn.run("down", "--all")
     assert list(labs.iterdir()) == []
+
+
+def test_all_leaves_out_drills_whose_client_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Torch, "missing", lambda _client, _site: "client torch: not here; install it")
+    ran: list[str] = []
+
+    def carry_out(batch: Batch, *_rest: object) -> int:
+        ran.extend(drill.name for drill in batch.drills)
+        return 0
+
+    monkeypatch.setattr(commands.drill, "_carry_out", carry_out)
+    assert cli.command_line.main(["drill", "run", "--all"], prog_name="hpn", standalone_mode=False) == 0
+    assert "left out: job-torch-link-down: client torch: not here; install it" in capsys.readouterr().err
+    assert set(catalogue.names()) - set(ran) >= {"job-torch-link-down", "job-torch-link-down-steered"}
+    assert "link-down" in ran

@@ -1,0 +1,157 @@
+"""Clients that are ready to name, torch, mpi and iperf3: what is run for them, what is refused, how iperf3 is read."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from tests.lab.running import tiny
+from traffic.client.client import Client, Site
+from traffic.client.clients import mpi
+from traffic.client.clients.iperf3 import Iperf3
+from traffic.client.clients.mpi import Mpi
+from traffic.client.clients.torch import Torch
+from traffic.client.lines import Line, Output, Step, parse
+from traffic.client.programs import rank
+from traffic.client.programs.iperf3 import Intervals
+from traffic.client.ranks import ClientRank, ranks_of
+
+SITE = Site(Path("/nowhere"), sys.executable)
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def client_of(kind: type[Client], **keys: object) -> Client:
+    return kind.model_validate({"run": kind.KEY, **keys})
+
+
+def ranks(count: int = 4) -> tuple[ClientRank, ...]:
+    return ranks_of(build(tiny()), count)
+
+
+def absent(_name: str, **_where: str) -> None:
+    """In the place of ``find`` and ``find_spec``."""
+
+
+def steps_of(name: str, streams: int = 1) -> list[Step]:
+    """The steps in what a server of iperf3 3.12 printed."""
+    reader = Intervals("udp" if name == "udp" else "tcp", streams)
+    lines = (GOLDEN / f"iperf3-{name}.txt").read_text().splitlines()
+    said = [parse(Line(told)) for line in lines for told in reader.read(line)]
+    return [each for each in said if isinstance(each, Step)]
+
+
+def test_gloo_is_told_the_interface_of_its_rank() -> None:
+    plan = client_of(Torch, work="training", size="1 MB", pause="50 ms").plan(ranks(), SITE)
+    assert [process.host for process in plan.processes] == [each.host for each in ranks()]
+    assert {process.env["GLOO_SOCKET_IFNAME"] for process in plan.processes} == {"bond0"}
+    assert plan.reporting == (0, 1, 2, 3)
+    argv = plan.processes[0].argv
+    assert argv[argv.index("--bytes") + 1] == "1000000"
+    assert argv[argv.index("--pause-ns") + 1] == "50000000"
+    assert "traffic.client.programs.torch_ddp" in argv
+
+
+def test_a_guest_is_asked_for_what_torch_and_its_buffers_take() -> None:
+    small, large = (client_of(Torch, size=size).plan(ranks(), SITE).processes[0] for size in ("4 B", "100 MB"))
+    assert (small.memory_mb, large.memory_mb) == (256, 1056)
+
+
+def test_mpiexec_starts_a_rank_on_each_host_by_its_own_interface() -> None:
+    (process,) = client_of(Mpi, work="latency", size="8 B", rounds=100).plan(ranks(), SITE).processes
+    argv = process.argv
+    assert (process.ranks, process.host) == ((0, 1, 2, 3), "p0.s0.h0")
+    assert argv[argv.index("-hosts") + 1] == "p0.s0.h0,p0.s0.h1,p0.s1.h0,p0.s1.h1"
+    assert argv.count("FI_TCP_IFACE") == 4
+    assert argv.count(":") == 3
+    enter = Path(argv[argv.index("-launcher-exec") + 1])
+    assert enter.is_file()
+    assert enter.stat().st_mode & 0o111 == 0o111, "mpiexec runs it as it is"
+
+
+def test_every_rank_of_iperf3_sends_to_the_next() -> None:
+    plan = client_of(Iperf3, protocol="udp", rate="50M", streams=2, interval="200 ms").plan(ranks(3), SITE)
+    assert [process.argv[5:7] for process in plan.processes] == [
+        ("10.0.0.1", "10.0.0.2"),
+        ("10.0.0.2", "10.0.1.1"),
+        ("10.0.1.1", "10.0.0.1"),
+    ]
+    assert plan.processes[0].argv[7:] == ("5201", "udp", "2", "0.2", "-u", "-b", "50000000", "-P", "2")
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "count", "what"),
+    [
+        (Torch, {}, 1, "2 to 256 ranks, not 1"),
+        (Mpi, {}, 1, "2 to 256 ranks, not 1"),
+        (Mpi, {"work": "bandwidth"}, 3, "an even number of ranks, not 3"),
+        (Iperf3, {}, 1, "2 ranks or more"),
+    ],
+)
+def test_ranks_that_do_not_fit_are_refused(kind: type[Client], keys: dict[str, str], count: int, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        client_of(kind, **keys).plan(ranks(count), SITE)
+
+
+def test_what_is_not_installed_is_named_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", absent)
+    monkeypatch.setattr(mpi, "find", absent)
+    monkeypatch.setattr("traffic.client.clients.iperf3.find", absent)
+    site = Site(Path("/nowhere"), "/nowhere/python")
+    told = {kind: client_of(kind).missing(site) for kind in (Torch, Mpi, Iperf3)}
+    assert "pip install torch --index-url https://download.pytorch.org/whl/cpu" in str(told[Torch])
+    assert "mpi4py and mpich not installed beside hpn; pip install mpi4py mpich" in str(told[Mpi])
+    assert "apt install iperf3" in str(told[Iperf3])
+
+
+def test_intervals_of_a_tcp_stream_are_steps_and_the_whole_time_is_none() -> None:
+    steps = steps_of("tcp")
+    assert [step.number for step in steps] == list(range(len(steps)))
+    assert len(steps) == 11
+    assert {step.kind for step in steps} == {"tcp"}
+    assert sum(step.size_bytes for step in steps) == pytest.approx(2.50 * 2**20, rel=0.01)
+
+
+def test_of_several_streams_the_sum_counts() -> None:
+    steps = steps_of("streams", streams=2)
+    assert {step.size_bytes for step in steps} == {256 * 2**10}
+    assert len(steps) == 10
+
+
+def test_intervals_of_udp_are_steps() -> None:
+    steps = steps_of("udp")
+    assert len(steps) == 11
+    assert sum(step.size_bytes for step in steps) == pytest.approx(2.38 * 2**20, rel=0.01)
+
+
+def test_an_interval_without_a_byte_is_no_step_and_lost_packets_are_told() -> None:
+    reader = Intervals("udp", 1)
+    head = "[  5]   {0:.2f}-{1:.2f}   sec  "
+    nothing = head.format(0, 0.1) + "0.00 Bytes  0.00 bits/sec  0.005 ms  0/0 (0%)  "
+    after = head.format(0.1, 0.2) + "1.40 KBytes  115 Kbits/sec  0.005 ms  41/42 (98%)  "
+    assert list(reader.read(nothing)) == []
+    assert list(reader.read(after)) == ["hpn step 0 kind=udp bytes=1434", "lost 41 of 42 packets"]
+
+
+@pytest.mark.parametrize("line", ["", "[  5]", "[  5] 0.00-0.10 sec", "iperf3: error - the server is busy", "[SUM] x"])
+def test_all_other_lines_are_passed_on(line: str) -> None:
+    assert list(Intervals("tcp", 1).read(line)) == [line]
+    assert isinstance(parse(Line(line)), Output)
+
+
+def test_a_rank_reads_its_begin() -> None:
+    assert rank.read_begin("begin 17 until 42\n") == rank.Span(17, 42)
+    for line in ("", "begin 1", "begin x until 2", "start 1 until 2"):
+        with pytest.raises(ValueError):
+            rank.read_begin(line)
+
+
+def test_a_program_that_gives_up_says_why_in_one_line_and_dies() -> None:
+    code = "from traffic.client.programs import rank; rank.give_up(RuntimeError('first\\nsecond'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "hpn error RuntimeError: first\n")

@@ -1,0 +1,151 @@
+"""Client ``mpi``: one rank of MPI that sums, plays ping-pong or sends windows of messages, as the OSU benchmarks do.
+
+Half of the ranks begin in ``latency`` and ``bandwidth``, each with a partner in the other half. Rank 0 alone is told
+when to begin, and tells the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import zlib
+from typing import Protocol
+
+import numpy as np
+from mpi4py import MPI
+
+from traffic.client.programs import rank
+from traffic.client.programs.rank import Span
+
+_PATTERN = 251
+_SHIFTS = 97
+_WINDOW = 64
+"""Messages on their way at a time, as in osu_bw."""
+
+
+class Work(Protocol):
+    """What is done in a step, and what is said of it beside its times."""
+
+    def step(self, number: int) -> None:
+        """Do the step of that number."""
+
+    def told(self, number: int) -> str:
+        """Of the step just done."""
+
+
+class AllReduce:
+    """Sums a buffer of whole numbers, which float32 adds without rounding, over all ranks, and checks it."""
+
+    def __init__(self, world: MPI.Intracomm, size_bytes: int) -> None:
+        self._world = world
+        pattern = np.arange(max(size_bytes // 4, 1)) % _PATTERN
+        self._given = (pattern * (world.rank + 1)).astype(np.float32)
+        self._summed = (pattern * (world.size * (world.size + 1) // 2)).astype(np.float32)
+        self._found = np.empty_like(self._given)
+
+    def step(self, number: int) -> None:
+        """Another sum in each step, so that an old one is no right one."""
+        self._world.Allreduce(self._given + np.float32(number % _SHIFTS), self._found)
+
+    def told(self, number: int) -> str:
+        """How many numbers of it are wrong: a wrong part may be the same on all ranks."""
+        wrong = int(np.count_nonzero(self._found != self._summed + np.float32(self._world.size * (number % _SHIFTS))))
+        checksum = zlib.crc32(self._found.tobytes())
+        return f"kind=all-reduce bytes={self._found.nbytes} sum={checksum:08x} wrong={wrong}"
+
+
+class Latency:
+    """``rounds`` times there and back between the ranks of a pair."""
+
+    def __init__(self, world: MPI.Intracomm, size_bytes: int, rounds: int) -> None:
+        self._world, self._rounds = world, rounds
+        self._mine, self._theirs = np.full(size_bytes, world.rank, np.uint8), np.empty(size_bytes, np.uint8)
+        self._asks, self._partner = _pair(world)
+
+    def step(self, number: int) -> None:
+        """One rank of the pair begins."""
+        for _ in range(self._rounds):
+            if self._asks:
+                self._world.Send(self._mine, self._partner)
+                self._world.Recv(self._theirs, self._partner)
+            else:
+                self._world.Recv(self._theirs, self._partner)
+                self._world.Send(self._mine, self._partner)
+
+    def told(self, number: int) -> str:
+        """Bytes of one way."""
+        return f"kind=ping-pong bytes={self._mine.nbytes * self._rounds}"
+
+
+class Bandwidth:
+    """``rounds`` windows of messages, each acknowledged by an empty one."""
+
+    def __init__(self, world: MPI.Intracomm, size_bytes: int, rounds: int) -> None:
+        self._world, self._rounds = world, rounds
+        self._data = np.full((_WINDOW, size_bytes), world.rank, np.uint8)
+        self._nothing = np.empty(0, np.uint8)
+        self._asks, self._partner = _pair(world)
+
+    def step(self, number: int) -> None:
+        """A rank of the first half sends, its partner receives."""
+        begin = self._world.Isend if self._asks else self._world.Irecv
+        for _ in range(self._rounds):
+            MPI.Request.Waitall([begin(row, self._partner) for row in self._data])
+            if self._asks:
+                self._world.Recv(self._nothing, self._partner)
+            else:
+                self._world.Send(self._nothing, self._partner)
+
+    def told(self, number: int) -> str:
+        """Bytes of all windows."""
+        return f"kind=bandwidth bytes={self._data.nbytes * self._rounds}"
+
+
+def _pair(world: MPI.Intracomm) -> tuple[bool, int]:
+    """Whether this rank begins, and its partner."""
+    half = world.size // 2
+    return world.rank < half, (world.rank + half) % world.size
+
+
+def _begun(world: MPI.Intracomm) -> Span:
+    """Rank 0 reads when to begin; for the others it is in what rank 0 tells them."""
+    told = np.zeros(2, np.int64)
+    if world.rank == 0:
+        span = rank.begun()
+        told[:] = span.begin_ns, span.until_ns
+    world.Bcast(told)
+    return Span(int(told[0]), int(told[1]))
+
+
+def _work(asked: argparse.Namespace, world: MPI.Intracomm) -> Work:
+    if asked.work == "latency":
+        return Latency(world, asked.bytes, asked.rounds)
+    if asked.work == "bandwidth":
+        return Bandwidth(world, asked.bytes, asked.rounds)
+    return AllReduce(world, asked.bytes)
+
+
+def main() -> None:
+    """Meet, be ready, step until the end."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("work")
+    for name in ("--bytes", "--rounds", "--pause-ns"):
+        parser.add_argument(name, type=int, required=True)
+    asked = parser.parse_args()
+    world = MPI.COMM_WORLD
+    try:
+        work = _work(asked, world)
+        world.Barrier()
+        span = _begun(world)
+        for number in rank.steps(span, asked.pause_ns):
+            begin_ns = time.monotonic_ns()
+            work.step(number)
+            end_ns = time.monotonic_ns()
+            rank.say(f"hpn step {number} rank={world.rank} begin={begin_ns} end={end_ns} {work.told(number)}")
+    except (MPI.Exception, ValueError, OSError) as error:
+        rank.give_up(error)
+    rank.wait_to_be_ended()
+
+
+if __name__ == "__main__":
+    main()

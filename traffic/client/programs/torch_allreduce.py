@@ -1,0 +1,68 @@
+"""Client ``torch``, ``work: all-reduce``: gloo sums a buffer over all ranks, again and again; each sum is checked."""
+
+from __future__ import annotations
+
+import time
+import zlib
+
+import torch
+import torch.distributed as dist
+
+from traffic.client.programs import rank, torch_group
+from traffic.client.programs.rank import Rank
+
+_FLOAT_BYTES = 4
+_PATTERN = 251  # values of the pattern: a prime, so that no chunk of the ring looks like its neighbour
+_SHIFTS = 97
+
+
+class Buffer:
+    """What this rank gives in a step, and what the sum must be: whole numbers, which float32 adds without rounding."""
+
+    def __init__(self, size_bytes: int, me: Rank) -> None:
+        self._me = me
+        pattern = torch.arange(max(size_bytes // _FLOAT_BYTES, 1)) % _PATTERN
+        self._given = (pattern * (me.rank + 1)).float()
+        self._summed = (pattern * (me.world * (me.world + 1) // 2)).float()
+        self.values = torch.empty_like(self._given)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of what is summed."""
+        return int(self.values.numel()) * _FLOAT_BYTES
+
+    def fill(self, number: int) -> None:
+        """Put in what this rank gives in a step; another in each, so that an old sum is no right one."""
+        torch.add(self._given, number % _SHIFTS, out=self.values)
+
+    def judged(self, number: int) -> str:
+        """The sum's checksum and how many of its numbers are wrong: a wrong part may be the same on all ranks."""
+        right = self._summed + self._me.world * (number % _SHIFTS)
+        wrong = int(torch.count_nonzero(self.values != right))
+        return f"sum={zlib.crc32(memoryview(self.values.numpy())):08x} wrong={wrong}"
+
+
+def main() -> None:
+    """Join, be ready, sum until the end."""
+    asked = torch_group.options("gloo's all_reduce").parse_args()
+    try:
+        me = torch_group.join(asked.timeout_ns)
+        buffer = Buffer(asked.bytes, me)
+        dist.barrier()
+        span = rank.begun()
+        for number in rank.steps(span, asked.pause_ns):
+            buffer.fill(number)
+            begin_ns = time.monotonic_ns()
+            dist.all_reduce(buffer.values)
+            end_ns = time.monotonic_ns()
+            rank.say(
+                f"hpn step {number} begin={begin_ns} end={end_ns} kind=all-reduce bytes={buffer.size_bytes}"
+                f" {buffer.judged(number)}"
+            )
+    except (RuntimeError, OSError, ValueError, KeyError) as error:
+        rank.give_up(error)
+    rank.wait_to_be_ended()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Client ``torch``, ``work: training``: a small network trained with DistributedDataParallel; weights are compared."""
+
+from __future__ import annotations
+
+import math
+import time
+import zlib
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from traffic.client.programs import rank, torch_group
+
+_FLOAT_BYTES = 4
+_LAYERS = 4
+_BATCH = 4
+_RATE = 0.01
+_WARM_UP = 2
+"""Steps before the run: after its first backward pass DDP divides the gradients into buckets anew."""
+
+
+class Training:
+    """The network of this rank, with the same weights everywhere at first, and samples of its own."""
+
+    def __init__(self, size_bytes: int, number: int) -> None:
+        torch.manual_seed(0)
+        self._width = max(math.isqrt(size_bytes // _FLOAT_BYTES // _LAYERS), 1)
+        layers = [nn.Linear(self._width, self._width, bias=False) for _ in range(_LAYERS)]
+        self._network = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
+        a_layer_mb = self._width**2 * _FLOAT_BYTES / 2**20
+        self._parallel = DistributedDataParallel(self._network, bucket_cap_mb=a_layer_mb)
+        self._optimizer = torch.optim.SGD(self._network.parameters(), lr=_RATE)
+        self._samples = torch.Generator().manual_seed(number + 1)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all gradients."""
+        return self._width**2 * _LAYERS * _FLOAT_BYTES
+
+    def step(self) -> None:
+        """Forward, backward (where the ranks' gradients are averaged, bucket by bucket), new weights."""
+        given = torch.randn(_BATCH, self._width, generator=self._samples)
+        self._optimizer.zero_grad()
+        loss = (self._parallel(given) - given).square().mean()
+        loss.backward()
+        self._optimizer.step()
+
+    def checksum(self) -> str:
+        """Of all weights: equal on all ranks when every gradient was averaged right."""
+        found = 0
+        for weights in self._network.parameters():
+            found = zlib.crc32(memoryview(weights.detach().numpy()).cast("B"), found)
+        return f"{found:08x}"
+
+
+def main() -> None:
+    """Join, train twice to be ready, train until the end."""
+    asked = torch_group.options("a training step with DistributedDataParallel").parse_args()
+    try:
+        me = torch_group.join(asked.timeout_ns)
+        training = Training(asked.bytes, me.rank)
+        for _ in range(_WARM_UP):
+            training.step()
+        span = rank.begun()
+        for number in rank.steps(span, asked.pause_ns):
+            begin_ns = time.monotonic_ns()
+            training.step()
+            end_ns = time.monotonic_ns()
+            rank.say(
+                f"hpn step {number} begin={begin_ns} end={end_ns} kind=training bytes={training.size_bytes}"
+                f" sum={training.checksum()}"
+            )
+    except (RuntimeError, OSError, ValueError, KeyError) as error:
+        rank.give_up(error)
+    rank.wait_to_be_ended()
+
+
+if __name__ == "__main__":
+    main()

@@ -20,7 +20,7 @@ COMPUTES = replace(JOB, work=Training(compute_ns=20 * MS, data=4, data_bytes=200
 
 
 def test_a_job_goes_on_with_new_queue_pairs_and_late_packets_of_the_old_ones_change_nothing() -> None:
-    _, setup = setup_of(JOB)
+    setup = setup_of(JOB)
     wires = Wires(setup)
     wires.run(200 * MS)
     assert not wires.deaths
@@ -49,7 +49,7 @@ def test_a_job_goes_on_with_new_queue_pairs_and_late_packets_of_the_old_ones_cha
 
 
 def test_nothing_is_due_in_a_dead_job() -> None:
-    _, setup = setup_of(JOB)
+    setup = setup_of(JOB)
     wires = Wires(setup)
     wires.run(20 * MS)
     assert wires.carrier.next_ns() is not None
@@ -58,7 +58,7 @@ def test_nothing_is_due_in_a_dead_job() -> None:
 
 
 def test_nothing_is_computed_in_a_dead_job() -> None:
-    _, setup = setup_of(COMPUTES)
+    setup = setup_of(COMPUTES)
     wires = Wires(setup)
     wires.run(5 * MS)
     assert not wires.spans
@@ -69,7 +69,7 @@ def test_nothing_is_computed_in_a_dead_job() -> None:
 
 def _failing(job: Job, flows: set[int]) -> Wires:
     """A job that runs for a while, then loses all packets of these queue pairs."""
-    _, setup = setup_of(job)
+    setup = setup_of(job)
     wires = Wires(setup)
     wires.run(100 * MS)
     assert not wires.deaths
@@ -128,7 +128,7 @@ BACK_NS = SOON.start_delay_ns + SOON.ack_timeout_ns
 
 def _failed_over() -> Wires:
     """A job in which queue pair 0 has just failed over."""
-    _, setup = setup_of(RECOVERS)
+    setup = setup_of(RECOVERS)
     wires = Wires(replace(setup, recovery=SOON))
     wires.run(50 * MS)
     wires.lost = lambda flow: flow == 0

@@ -1,25 +1,27 @@
-"""Workers of a job without processes: carriers joined by wires that deliver, lose and keep packets as they are told."""
+"""A job's lives in memory: one carrier with wires that deliver, lose and keep what it sends, run by run, as told.
+
+What several workers and the fate of each packet are for is ``tests.traffic.rdma.network``.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-
-import numpy as np
+from dataclasses import replace
 
 from scenarios.drill.job import Job, plan_of
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
+from tests.traffic.rc.link import batch, packets_of
+from tests.traffic.rdma.network import setups
 from traffic.collectives.rank import Timed
 from traffic.flow import recovery_qpns, requester_qpn, responder_qpn
 from traffic.messages import QpError
-from traffic.rc.inbox import Packets
-from traffic.rc.packets import Opcode
+from traffic.rc.ranges import PSN_MASK
 from traffic.rc.requester import Run
 from traffic.rc.responder import Reply
 from traffic.rc.work import Completion
 from traffic.rdma.carrier import Carrier
-from traffic.rdma.plan import JobPlan
 from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Sender
 from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
@@ -31,31 +33,11 @@ Deliver = Callable[[int], None]
 """Bring a packet to its carrier at that time."""
 
 
-def setup_of(job: Job) -> tuple[JobPlan, JobSetup]:
+def setup_of(job: Job) -> JobSetup:
     """A job on the smallest fabric, all of it in one worker."""
-    fabric = build(PRESETS["tiny"].spec)
-    plan = plan_of(job, fabric)
-    nics = {nic.name: (_RATE_BPS,) * len(nic.links) for nic in fabric.nics}
-    return plan, JobSetup(
-        index=0,
-        out="",
-        nics=(),
-        programs=plan.programs,
-        senders=plan.queue_pairs,
-        receivers=plan.queue_pairs,
-        transport=plan.transport,
-        acks=plan.acks,
-        control=plan.control,
-        scale=plan.scale,
-        choice=plan.choice,
-        split=plan.split,
-        failover=plan.failover,
-        recovery=plan.recovery,
-        rehash=plan.rehash,
-        port_rate_bps=nics,
-        tick_ns=TICK_NS,
-        offset_ns=0,
-    )
+    (setup,) = setups(plan_of(job, build(PRESETS["tiny"].spec)), workers=1)
+    rates = {nic: (_RATE_BPS,) * len(of) for nic, of in setup.port_rate_bps.items()}
+    return replace(setup, port_rate_bps=rates, tick_ns=TICK_NS)
 
 
 class Wires:
@@ -98,15 +80,16 @@ class Wires:
         """Put a run of packets on the wire."""
         flow, words = sender.pair.flow.id, sender.words(run)
         qpn = responder_qpn(flow, self.life.number)
-        path_mtu = self.setup.transport.path_mtu
-        arriving = Arriving(run.psn & 0xFFFFFF, _packets(run, words, path_mtu), True, 0)
+        packets = zip(packets_of(run, self.setup.transport), words.tolist(), strict=True)
+        whole = batch([replace(packet, word=word) for packet, word in packets])
+        arriving = Arriving(run.psn & PSN_MASK, whole, True, 0)
         if not self.lost(flow):
             self.under_way.append(lambda at_ns: self._data(qpn, arriving, at_ns))
 
     def reply(self, receiver: Receiver, reply: Reply) -> int:
         """Put an acknowledgement or a NAK on the wire."""
         flow = receiver.pair.flow.id
-        qpn, psn = requester_qpn(flow, self.life.number), reply.psn & 0xFFFFFF
+        qpn, psn = requester_qpn(flow, self.life.number), reply.psn & PSN_MASK
         if not self.lost(flow):
             self.under_way.append(lambda at_ns: self._answer(reply.nak, qpn, psn, at_ns))
         return 64
@@ -141,25 +124,3 @@ class Wires:
 
     def _timed(self, rank: int, ended: Sequence[Timed]) -> None:
         self.spans += [(rank, each) for each in ended]
-
-
-def _packets(run: Run, words: np.ndarray[tuple[int], np.dtype[np.uint64]], path_mtu: int) -> Packets:
-    whole = -(-run.request.size_bytes // path_mtu)
-    indexes = range(run.first, run.first + run.count)
-    opcodes = [_opcode(index, whole) for index in indexes]
-    sizes = [min(path_mtu, run.request.size_bytes - index * path_mtu) for index in indexes]
-    return Packets(
-        bytes(opcodes),
-        sizes,
-        np.array(words, np.uint64),
-        [run.request.address] * run.count,
-        [run.request.immediate or 0] * run.count,
-    )
-
-
-def _opcode(index: int, whole: int) -> Opcode:
-    if whole == 1:
-        return Opcode.WRITE_ONLY_IMMEDIATE
-    if index == whole - 1:
-        return Opcode.WRITE_LAST_IMMEDIATE
-    return Opcode.WRITE_FIRST if index == 0 else Opcode.WRITE_MIDDLE

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from testbed.events import now_ns
 from traffic.client.lines import Line, LineReader
 
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 14
+_LINE_BYTES = 64
+"""What a line counts for beyond its bytes: an empty one costs us as much time as another."""
 _ROOM_BYTES = 1 << 20
 _BYTES_PER_S = 1 << 20
 _WAIT_S = 0.1
@@ -55,7 +57,8 @@ class ClientOutput:
             self._stop()
             return
         self._feed(data, at_ns)
-        self._room = min(_ROOM_BYTES, self._room + (at_ns - self._looked_ns) / 1e9 * _BYTES_PER_S) - len(data)
+        cost = len(data) + _LINE_BYTES * data.count(b"\n")
+        self._room = min(_ROOM_BYTES, self._room + (at_ns - self._looked_ns) / 1e9 * _BYTES_PER_S) - cost
         self._looked_ns = at_ns
         if self._room < 0:
             self._loop.remove_reader(self._fd)

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.kernel
 FABRIC = build(PRESETS["tiny"].spec)
 STEPS = "echo hpn ready; read line; sleep 0.1; echo hpn step 0 sum=aa; "
 LONG_S = 20.0
+S = 10**9
 FOREVER = "exec sleep 1000"
 
 
@@ -143,7 +144,7 @@ async def test_one_that_ends_before_it_is_ready_is_named_with_its_last_words(tmp
 
 
 async def test_one_that_gives_up_before_the_run_says_why(tmp_path: Path) -> None:
-    run = _Run(f"echo hpn error no GPU; {FOREVER}", tmp_path)
+    run = _Run(f"echo hpn error no GPU; {FOREVER}", tmp_path, ranks=1)
     with pytest.raises(MachineError, match=r"rank 0 in p0.s0.h0 gave up before the run: no GPU"):
         await run.go(all_told)
 
@@ -198,6 +199,21 @@ async def test_a_flood_fills_neither_our_memory_nor_the_run_folder(tmp_path: Pat
     assert 1_000_000 < size < 1_100_000
     assert "more lines" in run.log().splitlines()[-1]
     assert len(run.told("said")) == 101
+
+
+async def test_a_flood_is_read_no_faster_than_the_loop_bears(tmp_path: Path) -> None:
+    """1 MiB at once, and 1 MiB a second from then on; twice that is room for a machine that holds the loop up."""
+    run = _Run(f"{STEPS}exec yes $(head -c 4000 /dev/zero | tr '\\0' x)", tmp_path, ranks=1)
+    began_ns = now_ns()
+    await run.go(lambda run: run.clients._running[0].log.is_full and now_ns() > began_ns + S)
+    left_out = int(run.log().splitlines()[-1].split(", ")[1].split()[0])
+    assert left_out < 2 * (1 + (now_ns() - began_ns) / S) * (1 << 20)
+
+
+async def test_what_a_rank_leaves_in_shared_memory_is_gone_with_it(tmp_path: Path) -> None:
+    run = _Run(f"echo mine > /dev/shm/hpn-test-$HPN_RANK; {STEPS}ls /dev/shm; {FOREVER}", tmp_path)
+    await run.go(last_of("hpn-test-1", 1))
+    assert "hpn-test-0" not in run.log(1)
 
 
 async def test_a_line_without_end_and_what_cannot_be_printed_are_bounded_and_escaped(tmp_path: Path) -> None:

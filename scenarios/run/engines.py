@@ -17,7 +17,7 @@ from results.run.folder import RunFolder, create, load
 from results.run.progress import Progress
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
-from scenarios.run import client_site, session
+from scenarios.run import client_site, guest_memory, session
 from scenarios.run.job import Job, answered, in_guest, last_words
 from scenarios.run.order import Batch, Order
 from scenarios.run.tries import tried
@@ -139,7 +139,7 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
     result = answered(
         spec,
         in_guest(
-            job, spec, folder.path, timeout_s, on_line, seed=order.phase, more_mb=client_site.memory_mb(order.drill)
+            job, spec, folder.path, timeout_s, on_line, seed=order.phase, more_mb=guest_memory.more_mb(order.drill)
         ),
     )
     run = load(folder.path)

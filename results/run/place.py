@@ -24,6 +24,7 @@ _RESULTS = (
     "iterations.jsonl",
     "spans.jsonl",
     "counters.json",
+    "hw_counters.json",
     "placement.jsonl",
     "records",
     "captures",

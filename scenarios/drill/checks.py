@@ -19,6 +19,7 @@ from scenarios.drill.capture import problem as capture_problem
 from scenarios.drill.checks_flows import busy_problems, flow_problems
 from scenarios.drill.checks_sample import expectation_problem, period_problem
 from scenarios.drill.checks_scope import scope_problem
+from scenarios.drill.checks_soft_roce import port_problem
 from scenarios.drill.checks_transfers import expectation_problems, workload_problems
 from scenarios.drill.course import course
 from scenarios.drill.job import JOB_HEADERS, Job
@@ -56,6 +57,7 @@ class Parts:
     sample: Sampling | None
     captures: Captures | None
     client: bool  # whether one is named
+    soft_roce: bool  # whether every NIC has an RDMA device, for the topology or the client
 
 
 def check_drill(mistakes: Mistakes, parts: Parts) -> None:
@@ -193,6 +195,11 @@ def _path_mtu(parts: Parts) -> Found:
         yield (section, "path_mtu"), f"{text}, the topology has {parts.fabric.spec.mtu}; {way_out}"
 
 
+def _soft_roce(parts: Parts) -> Found:
+    if parts.soft_roce:
+        yield from port_problem(job=parts.job is not None, streams=parts.workload is not None, client=parts.client)
+
+
 def _traffic(parts: Parts) -> Found:
     """What a job is asked that only streams can tell, and the other way round; no fault replaces a host of a job."""
     if parts.job is None and parts.workload is None and not parts.client:
@@ -323,6 +330,7 @@ _CHECKS = (
     _steps,
     _overlaps,
     _path_mtu,
+    _soft_roce,
     _traffic,
     _spares,
     _known_faults,

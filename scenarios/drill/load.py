@@ -49,6 +49,8 @@ def drill_from(document: Document, base: Path) -> Drill:
     job = job_of(mistakes, spec, base)
     workload, client = _workload(mistakes), client_of(mistakes, fabric, base)
     alone = is_alone(mistakes)
+    if spec is not None and client is not None and client.NEEDS_RDMA:
+        spec = spec.model_copy(update={"soft_roce": True})
     profile = _profile(document.data.get("profile"))
     timeline, faults = timeline_of(mistakes, profile, fabric)
     expectations = expectations_of(mistakes)
@@ -70,6 +72,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         sample,
         captures,
         has_client(mistakes),
+        spec is not None and spec.soft_roce,
     )
     check_drill(mistakes, parts)
     if mistakes or top is None or spec is None or workload is None or timeline is None:

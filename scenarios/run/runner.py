@@ -36,6 +36,7 @@ from scenarios.run.manifest import manifest_of
 from scenarios.run.observed import Observed
 from scenarios.run.order import Order
 from scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
+from scenarios.run.rdma_counters import DeviceCounters
 from scenarios.run.traffic_on_lab import LabTraffic
 from testbed.errors import HpnError, InputError, MachineError
 from testbed.events import Event, EventKind, now_ns
@@ -107,7 +108,7 @@ class _Run:
         """Traffic and faults; the lab is healed whatever happens."""
         before, unlike = state(lab), deviations(lab)
         traffic = self._traffic(lab)
-        client = self._client(lab)
+        client, devices = self._client(lab), DeviceCounters(lab)
         injector = Injector(lab, traffic)
         sampler = HostSampler(own_pids)
         ports = PortSampler(lab.fabric, lab.requests, self._drill.sample, lab.marks)
@@ -127,6 +128,7 @@ class _Run:
             lab.subscribe(guard.heard)
             gc.collect()
             gc.freeze()
+            devices.before()
             sampler.start()
             self._start_ns = now_ns() + _LEAD_NS
             traffic.engine.begin(self._start_ns)
@@ -137,6 +139,7 @@ class _Run:
             await self._timeline(lab, traffic, injector, guard)
             ports.stop()
             end_ns = now_ns()
+            devices.after()
             client.terminate()
             sampler.stop()
             report = await traffic.finish()
@@ -149,6 +152,7 @@ class _Run:
             ports.stop()
             captures.kill()
             client.close(self._folder.path)
+            devices.write(self._folder.path)
             await injector.heal()
             await traffic.engine.close()
         changed, host = await _restored(lab, before), sampler.load(self._start_ns, end_ns)
@@ -163,7 +167,7 @@ class _Run:
             differences=changed,
             ports=ports.sampled(),
             deviations=unlike,
-            job=_facts(traffic, report, client, host),
+            job=_facts(traffic, report, client, devices, host),
             spans=client.records(),
         )
 
@@ -259,11 +263,14 @@ def _this_task() -> asyncio.Task[object]:
     return task
 
 
-def _facts(traffic: LabQueuePairs, report: Report, client: LabClients, host: HostLoad | None) -> JobFacts | None:
+def _facts(
+    traffic: LabQueuePairs, report: Report, client: LabClients, devices: DeviceCounters, host: HostLoad | None
+) -> JobFacts | None:
     """What the job was, or the client; its steps are told when this process's loop gets to read them."""
     if isinstance(traffic, LabJob) and isinstance(report, JobReport):
         return traffic.facts(report)
-    return client.facts(0 if host is None else round(host.loop_lag_max_ms * 1e6))
+    facts = client.facts(0 if host is None else round(host.loop_lag_max_ms * 1e6))
+    return None if facts is None else replace(facts, counters=devices.counted())
 
 
 async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[str, ...]:

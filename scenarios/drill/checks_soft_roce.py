@@ -1,0 +1,20 @@
+"""What of hpn cannot run where every NIC has an RDMA device: what receives at the port that the driver has. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.files.document import Where
+from traffic.flow import ROCE_PORT
+
+
+def port_problem(*, job: bool, streams: bool, client: bool) -> Iterator[tuple[Where, str]]:
+    """Where a drill on such a topology says what cannot be, and what to do; nothing where a client is alone."""
+    if not job and not streams:
+        return
+    what, key = ("a job", "job") if job else ("streams", "workload")
+    text = f"{what} of hpn cannot receive where Soft-RoCE does (UDP port {ROCE_PORT})"
+    if client and not job:
+        yield (key, "client"), f"{text}; leave the other keys of workload out, or write another client"
+    else:
+        yield (key,), f"{text}; leave topology.soft_roce out, or write workload.client and nothing beside it"

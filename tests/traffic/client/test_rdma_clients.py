@@ -114,9 +114,9 @@ def test_a_run_of_perftest_is_a_round_from_its_meeting_to_its_row(row: str) -> N
     assert tool.heard(row, 9) == foreign.Round(6553600, 5)
 
 
-def run_tool(role: str, script: str, ms: int) -> list[Said]:
-    """What the runner of foreign tools says of a shell script that plays ibv_rc_pingpong."""
-    command = [sys.executable, "-P", "-m", "traffic.client.programs.foreign", "pingpong", role, "sh", "-c", script]
+def run_tool(role: str, script: str, ms: int, tool: str = "pingpong") -> list[Said]:
+    """What the runner of foreign tools says of a shell script that plays ibv_rc_pingpong, or another."""
+    command = [sys.executable, "-P", "-m", "traffic.client.programs.foreign", tool, role, "sh", "-c", script]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}, text=True
     ) as running:
@@ -156,6 +156,16 @@ def test_who_asks_tries_again_while_nobody_listens_and_gives_up_for_any_other_re
     assert isinstance(
         run_tool("server", script.replace("{}", away), 5000)[-1], GaveUp
     )  # a server has nobody to wait for
+
+
+def test_a_tool_that_goes_on_has_its_first_round_before_the_run_and_is_ended_with_it(tmp_path: Path) -> None:
+    script = f"echo 1 >> {tmp_path}/starts; n=0; while :; do n=$((n+1)); echo ping data: $n; sleep 0.05; done"
+    said = run_tool("client", script, 600, "rping")
+    assert said[0] == Ready()
+    steps = [each for each in said if isinstance(each, Step)]
+    assert [step.number for step in steps] == list(range(len(steps)))
+    assert 2 <= len(steps) <= 12
+    assert (tmp_path / "starts").read_text() == "1\n"
 
 
 class Deaf(verbs.Ring):

@@ -15,13 +15,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 _AGAIN_S = 0.002
 _CHUNK = 1 << 16
-_LONGEST = 4096
+_LONGEST = 1 << 17
 _MS = 1_000_000
 
 
@@ -110,83 +111,127 @@ TOOLS: Mapping[str, Callable[[], Tool]] = {"pingpong": Pingpong, "rping": Rping,
 
 
 class _Run:
-    """The tool's command, started until the run ends; ``number`` counts steps."""
+    """The tool's command, started until the run ends; ``_number`` counts steps."""
 
-    def __init__(self, made: Callable[[], Tool], asks: bool, command: Sequence[str], until_ns: int) -> None:
-        self._made, self._asks, self._command, self._until_ns = made, asks, command, until_ns
+    def __init__(self, made: Callable[[], Tool], asks: bool, command: Sequence[str]) -> None:
+        self._made, self._asks, self._command = made, asks, command
         self._number = 0
         self._last = ""
         self._told_away = False
+        self._going: _Started | None = None
 
-    def go(self) -> int:
+    def connect(self) -> bool:
+        """Of a tool that goes on: start it and wait for its first round, before the run. False: it fails."""
+        while not self._made().ends:
+            started = _Started(self._made(), self._command)
+            for line in started.lines(None):
+                if line is not None and self._hear(started.tool, line, time.monotonic_ns()):
+                    self._going = started
+                    return True
+            if not self._goes_on_after(started):
+                return False
+        return True
+
+    def begin(self) -> int:
+        """Wait for the word and for the begin, whatever a tool that goes on says until then; the run's end."""
+        if self._going is not None:
+            for line in self._going.lines(None, wake=sys.stdin.fileno()):
+                if line is None:
+                    break
+        _, begin, _, until = sys.stdin.readline().split()
+        if self._going is None:
+            time.sleep(max(0, int(begin) - time.monotonic_ns()) / 1e9)
+        else:
+            deque(self._going.lines(int(begin)), maxlen=0)
+        return int(until)
+
+    def go(self, until_ns: int) -> int:
         """Exit code: 0 when the run is over, 1 when the tool gave up."""
-        while time.monotonic_ns() < self._until_ns:
-            tool = self._made()
-            code = self._once(tool)
-            if code is None:
-                return 0
-            if self._asks and self._told_away:
-                time.sleep(_AGAIN_S)
-            elif code != 0 or not tool.ends:
-                print(f"hpn error {self._command[0]} ended with code {code}: {self._last}", flush=True)
+        while time.monotonic_ns() < until_ns:
+            started, self._going = self._going or _Started(self._made(), self._command), None
+            self._told_away = False
+            for line in started.lines(until_ns):
+                if line is None:
+                    started.process.kill()
+                    started.process.wait()
+                    return 0
+                at_ns = time.monotonic_ns()
+                done = self._hear(started.tool, line, at_ns)
+                if done is not None:
+                    self._tell(started.tool, done, at_ns)
+            if not self._goes_on_after(started):
                 return 1
         return 0
 
-    def _once(self, tool: Tool) -> int | None:
-        """Start the tool and read it to its end; its exit code, None when the run ended before."""
-        self._told_away = False
-        process = subprocess.Popen(
-            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-        if process.stdout is None:
-            raise RuntimeError("a process with a pipe for its output has none")
-        for line in _lines(process.stdout.fileno(), self._until_ns):
-            if line is None:
-                process.kill()
-                process.wait()
-                return None
-            self._hear(tool, line, time.monotonic_ns())
-        return process.wait()
+    def _goes_on_after(self, started: _Started) -> bool:
+        """Whether the tool, which has ended, is to be started again; says why not."""
+        code = started.process.wait()
+        if self._asks and self._told_away:
+            time.sleep(_AGAIN_S)
+            return True
+        if code != 0 or not started.tool.ends:
+            print(f"hpn error {self._command[0]} ended with code {code}: {self._last}", flush=True)
+            return False
+        return True
 
-    def _hear(self, tool: Tool, line: str, at_ns: int) -> None:
+    def _hear(self, tool: Tool, line: str, at_ns: int) -> Round | None:
+        """The round that a line tells; others are passed on."""
         done = tool.heard(line, at_ns)
         if tool.is_told_away(line):
             self._told_away = True
         elif done is None:
             self._last = line or self._last
             print(line, flush=True)
-        else:
-            times = "" if done.begin_ns is None else f" begin={done.begin_ns} end={at_ns}"
-            print(f"hpn step {self._number}{times} kind={tool.kind} bytes={done.size}", flush=True)
-            self._number += 1
+        return done
+
+    def _tell(self, tool: Tool, done: Round, at_ns: int) -> None:
+        times = "" if done.begin_ns is None else f" begin={done.begin_ns} end={at_ns}"
+        print(f"hpn step {self._number}{times} kind={tool.kind} bytes={done.size}", flush=True)
+        self._number += 1
 
 
-def _lines(fd: int, until_ns: int) -> Iterator[str | None]:
-    """Lines as they come, to the last; None once the run is over."""
-    poll, rest = select.poll(), b""
-    poll.register(fd, select.POLLIN | select.POLLHUP)
-    while True:
-        left_ms = (until_ns - time.monotonic_ns() + _MS - 1) // _MS
-        if left_ms <= 0 or not poll.poll(left_ms):
-            yield None
-            return
-        data = os.read(fd, _CHUNK)
-        if not data:
-            return
-        *whole, rest = (rest + data).split(b"\n")
-        rest = rest[-_LONGEST:]
-        for line in whole:
-            yield line.decode(errors="replace")
+class _Started:
+    """A tool that runs, and what it has printed of a line that has not ended."""
+
+    def __init__(self, tool: Tool, command: Sequence[str]) -> None:
+        self.tool = tool
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        if self.process.stdout is None:
+            raise RuntimeError("a process with a pipe for its output has none")
+        self._fd = self.process.stdout.fileno()
+        self._rest = b""
+
+    def lines(self, until_ns: int | None, wake: int | None = None) -> Iterator[str | None]:
+        """Lines as they come, to the last; None, and no more, at a time or when ``wake`` can be read."""
+        poll = select.poll()
+        for fd in (self._fd,) if wake is None else (self._fd, wake):
+            poll.register(fd, select.POLLIN | select.POLLHUP)
+        while True:
+            left_ms = None if until_ns is None else (until_ns - time.monotonic_ns() + _MS - 1) // _MS
+            ready = [] if left_ms is not None and left_ms <= 0 else [fd for fd, _ in poll.poll(left_ms)]
+            if not ready or wake in ready:
+                yield None
+                return
+            data = os.read(self._fd, _CHUNK)
+            if not data:
+                return
+            *whole, self._rest = (self._rest + data).split(b"\n")
+            self._rest = self._rest[:_LONGEST]
+            for line in whole:
+                yield line.decode(errors="replace")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Say that this is ready, wait for the begin, run."""
     tool, role, *command = arguments
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
+    run = _Run(TOOLS[tool], role == "client", command)
+    if not run.connect():
+        return 1
     print("hpn ready", flush=True)
-    _, begin, _, until = sys.stdin.readline().split()
-    time.sleep(max(0, int(begin) - time.monotonic_ns()) / 1e9)
-    return _Run(TOOLS[tool], role == "client", command, int(until)).go()
+    return run.go(run.begin())
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from traffic.client.ranks import ClientRank, ranks_of
 
 SITE = Site(Path("/nowhere"), sys.executable)
 GOLDEN = Path(__file__).parent / "golden"
+MS = 1_000_000
+BEGIN_NS = 5_000 * MS
 
 
 def client_of(kind: type[Client], **keys: object) -> Client:
@@ -39,10 +41,10 @@ def absent(_name: str, **_where: str) -> None:
 
 
 def steps_of(name: str, streams: int = 1) -> list[Step]:
-    """The steps in what a server of iperf3 3.12 printed."""
-    reader = Intervals("udp" if name == "udp" else "tcp", streams)
+    """The steps in what a server of iperf3 3.12 printed, a line every millisecond."""
+    reader = Intervals(streams, 0.1, BEGIN_NS)
     lines = (GOLDEN / f"iperf3-{name}.txt").read_text().splitlines()
-    said = [parse(Line(told)) for line in lines for told in reader.read(line)]
+    said = [parse(Line(told)) for at, line in enumerate(lines, 1) for told in reader.read(line, BEGIN_NS + at * MS)]
     return [each for each in said if isinstance(each, Step)]
 
 
@@ -81,7 +83,7 @@ def test_every_rank_of_iperf3_sends_to_the_next() -> None:
         ("10.0.0.2", "10.0.1.1"),
         ("10.0.1.1", "10.0.0.1"),
     ]
-    assert plan.processes[0].argv[7:] == ("5201", "udp", "2", "0.2", "-u", "-b", "50000000", "-P", "2")
+    assert plan.processes[0].argv[7:] == ("5201", "2", "0.2", "-u", "-b", "50000000", "-P", "2")
 
 
 @pytest.mark.parametrize(
@@ -109,38 +111,33 @@ def test_what_is_not_installed_is_named_with_the_way_out(monkeypatch: pytest.Mon
     assert "apt install iperf3" in str(told[Iperf3])
 
 
-def test_intervals_of_a_tcp_stream_are_steps_and_the_whole_time_is_none() -> None:
-    steps = steps_of("tcp")
-    assert [step.number for step in steps] == list(range(len(steps)))
-    assert len(steps) == 11
-    assert {step.kind for step in steps} == {"tcp"}
-    assert sum(step.size_bytes for step in steps) == pytest.approx(2.50 * 2**20, rel=0.01)
-
-
-def test_of_several_streams_the_sum_counts() -> None:
-    steps = steps_of("streams", streams=2)
-    assert {step.size_bytes for step in steps} == {256 * 2**10}
-    assert len(steps) == 10
-
-
-def test_intervals_of_udp_are_steps() -> None:
-    steps = steps_of("udp")
-    assert len(steps) == 11
-    assert sum(step.size_bytes for step in steps) == pytest.approx(2.38 * 2**20, rel=0.01)
+@pytest.mark.parametrize(("name", "streams", "count"), [("tcp", 1, 11), ("streams", 2, 10), ("udp", 1, 11)])
+def test_intervals_are_steps_and_the_whole_time_is_none(name: str, streams: int, count: int) -> None:
+    steps = steps_of(name, streams)
+    assert [step.number for step in steps] == list(range(count))
+    assert {step.begin_ns for step in steps[:-1]} == {BEGIN_NS}, "none can have begun before the run"
 
 
 def test_an_interval_without_a_byte_is_no_step_and_lost_packets_are_told() -> None:
-    reader = Intervals("udp", 1)
+    reader = Intervals(1, 0.1, BEGIN_NS)
     head = "[  5]   {0:.2f}-{1:.2f}   sec  "
-    nothing = head.format(0, 0.1) + "0.00 Bytes  0.00 bits/sec  0.005 ms  0/0 (0%)  "
-    after = head.format(0.1, 0.2) + "1.40 KBytes  115 Kbits/sec  0.005 ms  41/42 (98%)  "
-    assert list(reader.read(nothing)) == []
-    assert list(reader.read(after)) == ["hpn step 0 kind=udp bytes=1434", "lost 41 of 42 packets"]
+    nothing = head.format(0.2, 0.3) + "0.00 Bytes  0.00 bits/sec  0.005 ms  0/0 (0%)  "
+    after = head.format(0.3, 0.4) + "1.40 KBytes  115 Kbits/sec  0.005 ms  41/42 (98%)  "
+    assert list(reader.read(nothing, BEGIN_NS + 300 * MS)) == []
+    begin_ns, end_ns = BEGIN_NS + 300 * MS, BEGIN_NS + 400 * MS
+    assert list(reader.read(after, end_ns)) == [f"hpn step 3 begin={begin_ns} end={end_ns}", "lost 41 of 42 packets"]
+
+
+def test_uneven_intervals_of_a_busy_machine_have_numbers_of_their_own() -> None:
+    reader = Intervals(1, 0.1, BEGIN_NS)
+    lines = [f"[  5]   {times}   sec   256 KBytes  18.8 Mbits/sec" for times in ("0.91-1.09", "1.09-1.10", "1.10-1.20")]
+    said = [parse(Line(told)) for line in lines for told in reader.read(line, BEGIN_NS + 1500 * MS)]
+    assert [each.number for each in said if isinstance(each, Step)] == [9, 11, 12]
 
 
 @pytest.mark.parametrize("line", ["", "[  5]", "[  5] 0.00-0.10 sec", "iperf3: error - the server is busy", "[SUM] x"])
 def test_all_other_lines_are_passed_on(line: str) -> None:
-    assert list(Intervals("tcp", 1).read(line)) == [line]
+    assert list(Intervals(1, 0.1, BEGIN_NS).read(line, BEGIN_NS)) == [line]
     assert isinstance(parse(Line(line)), Output)
 
 

@@ -52,7 +52,7 @@ class Iperf3(Client):
         )
 
     def _process(self, here: ClientRank, there: ClientRank, site: Site) -> ClientProcess:
-        way = (find(_TOOL) or _TOOL, here.ip, there.ip, _PORT, self.protocol, self.streams, self.interval / 1e9)
+        way = (find(_TOOL) or _TOOL, here.ip, there.ip, _PORT, self.streams, self.interval / 1e9)
         rate = () if self.rate is None else ("-b", self.rate)
         options = (*(("-u",) if self.protocol == "udp" else ()), *rate, "-P", self.streams)
         argv = (site.python, "-P", "-m", _PROGRAM, *map(str, (*way, *options)))

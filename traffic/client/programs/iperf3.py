@@ -1,6 +1,6 @@
 """Client ``iperf3``: a rank takes a stream from the rank before it and sends one to the rank after it.
 
-    iperf3 TOOL HERE THERE PORT tcp|udp STREAMS INTERVAL OPTIONS-OF-THE-SENDER...
+    iperf3 TOOL HERE THERE PORT STREAMS INTERVAL OPTIONS-OF-THE-SENDER...
 
 What the server prints is passed on, but for its intervals: of those steps are made. The sender's words go to standard
 error.
@@ -13,6 +13,7 @@ import re
 import selectors
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -21,41 +22,42 @@ from traffic.client.programs import rank
 from traffic.client.programs.meeting import Meeting
 
 _INTERVAL = re.compile(
-    r"\[ *(?P<who>\d+|SUM)\] +[\d.]+-[\d.]+ +sec +(?P<moved>[\d.]+) (?P<unit>[KMGT]?)Bytes +[\d.]+ [KMGT]?bits/sec"
-    r"(?: +[\d.]+ ms +(?P<lost>-?\d+)/(?P<sent>\d+) \([\d.e+-]+%\))?(?P<rest>.*)"
+    r"\[ *(?P<who>\d+|SUM)\] +(?P<begin>[\d.]+)-(?P<end>[\d.]+) +sec +(?P<moved>[\d.]+) [KMGT]?Bytes"
+    r" +[\d.]+ [KMGT]?bits/sec(?: +[\d.]+ ms +(?P<lost>-?\d+)/(?P<sent>\d+) \([\d.e+-]+%\))?(?P<rest>.*)"
 )
-_FACTOR = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _LISTENS = "Server listening"
 _PATIENCE_S = 600.0
 """For the other ranks: the drill's deadline ends us long before."""
 
 
 class Intervals:
-    """Reads a server's lines. ``streams``: with several of them only their sum counts."""
+    """Reads a server's lines. ``streams``: with several of them only their sum counts. ``begin_ns``: of the run."""
 
-    def __init__(self, kind: str, streams: int) -> None:
-        self._kind = kind
+    def __init__(self, streams: int, interval_s: float, begin_ns: int) -> None:
         self._who = re.compile("SUM" if streams > 1 else r"\d+")
-        self._number = 0
+        self._interval_s = interval_s
+        self._begin_ns = begin_ns
+        self._number = -1
 
-    def read(self, line: str) -> Iterable[str]:
-        """What to say for a line.
+    def read(self, line: str, at_ns: int) -> Iterable[str]:
+        """What to say for a line that came at that time.
 
-        An interval in which something arrived is a step; an empty one is not, so that the next step is longer by it.
-        The whole time, which comes at the end, has a word behind it.
+        An interval in which something arrived is the step of its number, an empty one none. The whole time, which comes
+        at the end, has a word behind it.
         """
         told = _INTERVAL.fullmatch(line.rstrip())
         if told is None or told["rest"].strip():
             return (line,)
         if not self._who.fullmatch(told["who"]):
             return ()
-        return tuple(self._told(told))
+        return tuple(self._told(told, at_ns))
 
-    def _told(self, told: re.Match[str]) -> Iterator[str]:
-        moved = round(float(told["moved"]) * _FACTOR[told["unit"]])
-        if moved:
-            yield f"hpn step {self._number} kind={self._kind} bytes={moved}"
-            self._number += 1
+    def _told(self, told: re.Match[str], at_ns: int) -> Iterator[str]:
+        begin_s, end_s = float(told["begin"]), float(told["end"])
+        self._number = max(self._number + 1, round(begin_s / self._interval_s))  # late intervals are uneven
+        if float(told["moved"]):
+            begin_ns = max(at_ns - round((end_s - begin_s) * 1e9), self._begin_ns)
+            yield f"hpn step {self._number} begin={begin_ns} end={at_ns}"
         if told["lost"] is not None and int(told["lost"]) > 0:
             yield f"lost {told['lost']} of {told['sent']} packets"
 
@@ -63,8 +65,9 @@ class Intervals:
 class _Rank:
     """The two processes, and the lines that they have not ended."""
 
-    def __init__(self, server: Sequence[str], sender: Sequence[str], reader: Intervals) -> None:
-        self._server, self._sender, self._reader = server, sender, reader
+    def __init__(self, server: Sequence[str], sender: Sequence[str], streams: int, interval_s: float) -> None:
+        self._server, self._sender = server, sender
+        self._streams, self._interval_s = streams, interval_s
 
     def go(self, me: rank.Rank) -> int:
         """Listen, meet the others, send until the run ends; 1 when iperf3 ends before."""
@@ -85,24 +88,18 @@ class _Rank:
             return self._relay(both, span)
 
     def _relay(self, both: selectors.BaseSelector, span: rank.Span) -> int:
-        rest = b""
+        """Pass on what the server says until the run is over; 1 when one of the two ends before."""
+        reader, rest = Intervals(self._streams, self._interval_s, span.begin_ns), b""
         while True:
             for key, _ in both.select():
-                if not isinstance(key.fileobj, int):
-                    data = os.read(key.fd, 65536)
-                    if not data:
-                        return _gave_up(self._server, key.data)
-                    *whole, rest = (rest + data).split(b"\n")
-                    self._hear(whole)
-                elif span.over:
-                    both.unregister(key.fileobj)
-                else:
-                    return _gave_up(self._sender, key.data)
-
-    def _hear(self, lines: Iterable[bytes]) -> None:
-        for line in lines:
-            for said in self._reader.read(line.decode(errors="replace")):
-                rank.say(said)
+                ours = key.fileobj is not key.data.stdout
+                data = b"" if ours else os.read(key.fd, 65536)
+                if not data:
+                    return 0 if span.over else _gave_up(self._sender if ours else self._server, key.data)
+                *whole, rest = (rest + data).split(b"\n")
+                for line in whole:
+                    for said in reader.read(line.decode(errors="replace"), time.monotonic_ns()):
+                        rank.say(said)
 
 
 def _meet(me: rank.Rank) -> None:
@@ -141,11 +138,11 @@ def _gave_up(command: Sequence[str], process: subprocess.Popen[bytes]) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Run this rank's server and sender."""
-    tool, here, there, port, kind, streams, interval, *options = arguments
+    tool, here, there, port, streams, interval, *options = arguments
     common = ("-p", port, "-i", interval, "--forceflush")
     server = (tool, "-s", "-1", "-B", here, *common)
     sender = (tool, "-c", there, "-B", here, "-t", "0", *common, *options)
-    return _Rank(server, sender, Intervals(kind, int(streams))).go(rank.Rank.from_environment())
+    return _Rank(server, sender, int(streams), float(interval)).go(rank.Rank.from_environment())
 
 
 if __name__ == "__main__":

@@ -149,8 +149,8 @@ class JobEdge:
     ``longest_ms``: the longest iteration that was under way in the window, or 0 for none; ``unfinished``: it had not
     ended when the run did, so that it is a lower bound. ``lost``: iterations that the rate before promised for the
     window less those that were done in it; less than 0 when there were more. An iteration counts with the share of it
-    that lies in a window; the one that the run cut off as if it took as long as the mean, or just until then; of a job
-    that died, not at all.
+    that lies in a window; the one that the run cut off as if it took as long as the median, or just until then; of a
+    job that died, not at all.
     """
 
     rate_before: float

@@ -83,6 +83,14 @@ def test_a_stall_is_a_long_iteration_and_what_was_not_done_meanwhile_is_lost() -
     assert cost.rate_after == pytest.approx(10, rel=0.02)
 
 
+def test_what_the_end_cuts_off_counts_as_one_that_waited_for_nothing() -> None:
+    """Its elders' mean would have it take twice as long, for the one that stood still for 7 s."""
+    whole = [*every(250, 2000), (2000, 9000), *every(250, 13_000, 9000)]
+    (cost,) = told(whole, 2050, end_ms=13_225).edges
+    assert cost.rate_before == pytest.approx(4, rel=0.01)
+    assert cost.rate_after == pytest.approx(4, rel=0.01)
+
+
 def test_a_job_that_never_goes_on_has_an_iteration_without_end() -> None:
     (cost,) = told(every(100, 2000), 2050).edges
     assert cost.unfinished

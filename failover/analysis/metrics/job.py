@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
@@ -221,15 +222,15 @@ def _last_end(iterations: Sequence[Iteration], at_ns: int) -> int:
 
 
 def _unfinished(iterations: Sequence[Iteration], deaths: Sequence[Death], end_ns: int) -> Iterator[Iteration]:
-    """The iteration that the run cut off, as if it had ended when its elders' mean time was over, or else just then.
+    """The iteration that the run cut off, as if it had taken the median time of its elders, or had ended just then.
 
-    A job that is dead has none.
+    The median, as one that waited for an outage says nothing of the one that is under way. A job that is dead has none.
     """
     again_ns = 0 if not deaths else deaths[-1].restarted_at_ns
     if iterations and again_ns is not None:
         begin_ns = max(again_ns, *(each.end_ns for each in iterations))
-        mean_ns = round(sum(each.end_ns - each.begin_ns for each in iterations) / len(iterations))
-        yield Iteration(len(iterations), begin_ns, max(begin_ns + mean_ns, end_ns), 0)
+        usual_ns = round(median(each.end_ns - each.begin_ns for each in iterations))
+        yield Iteration(len(iterations), begin_ns, max(begin_ns + usual_ns, end_ns), 0)
 
 
 def _rate(iterations: Sequence[Iteration], from_ns: int, to_ns: int) -> float:

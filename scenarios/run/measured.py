@@ -48,9 +48,7 @@ class Facts:
     deviations: tuple[str, ...] = ()  # of the lab before any fault from its fabric
     lags: tuple[tuple[str, str, str], ...] = ()  # host, LAG interface and NIC
     refresh_ms: int = 0  # of path control
-    job: JobFacts | None = (
-        None  # what ran in the place of streams; ``flows`` are its queue pairs, unless it is a client
-    )
+    job: JobFacts | None = None  # a job, whose queue pairs ``flows`` are, or a client
 
     @property
     def streams(self) -> tuple[FlowSpec, ...]:

@@ -25,8 +25,9 @@ from testbed.errors import InputError, MachineError
 from testbed.kernel.qdisc import BucketReading
 from tests.failover.synthetic import MS, NO_PACKETS, Dead, S, edge, flow, record
 from tests.product.hpn import Hpn
-from tests.results.sample import EVENTS, LOAD, MANIFEST
+from tests.results.sample import EVENTS, LOAD
 from tests.scenarios.measured import drill
+from tests.scenarios.run_folders import judged_run
 from traffic.columns import InMemory, whole
 from traffic.records import RECEIVED
 
@@ -59,27 +60,14 @@ def _sampled() -> Sampled:
     return Sampled(Sampling(50 * MS), (busy, idle), 10**6)
 
 
-def _run(folder: Path, measured: Measured) -> RunFolder:
-    """What the runner leaves of it."""
-    folder.mkdir()
-    run = RunFolder(folder)
-    run.write_events(measured.events)
-    keep(folder, measured)
-    metrics, verdict = judge_measured(measured)
-    run.write_metrics(metrics)
-    run.write_manifest(MANIFEST)
-    run.write_verdict(verdict)
-    return run
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    return _run(tmp_path / "run", _measured())
+    return judged_run(tmp_path / "run", _measured())
 
 
 @pytest.mark.parametrize("ports", [None, _sampled()], ids=["without ports", "with ports"])
 def test_metrics_and_verdict_come_again_byte_for_byte(tmp_path: Path, ports: Sampled | None) -> None:
-    found = analyse(_run(tmp_path / "run", _measured(ports)))
+    found = analyse(judged_run(tmp_path / "run", _measured(ports)))
     assert found.differences == ()
     assert ("ports.json" in found.files) == (ports is not None)
     assert found.verdict.outcome is Outcome.PASS
@@ -102,7 +90,7 @@ def test_what_the_run_saw_beside_its_packets_is_judged() -> None:
 
 
 def test_equal_measurements_leave_equal_bytes(tmp_path: Path) -> None:
-    runs = [_run(tmp_path / name, _measured(_sampled())) for name in ("one", "other")]
+    runs = [judged_run(tmp_path / name, _measured(_sampled())) for name in ("one", "other")]
     files = [{p.name: p.read_bytes() for p in (run.path / FOLDER).iterdir()} for run in runs]
     assert sorted(files[0]) == ["facts.json", "packets.npz"]
     assert files[0] == files[1]
@@ -117,7 +105,7 @@ def test_numpy_reads_the_packets_without_us(run: RunFolder) -> None:
 
 def test_a_run_in_which_nothing_arrived_is_kept_too(tmp_path: Path) -> None:
     measured = replace(_measured(), received=NO_PACKETS[1])
-    assert analyse(_run(tmp_path / "run", measured)).differences == ()
+    assert analyse(judged_run(tmp_path / "run", measured)).differences == ()
 
 
 def test_the_command_says_that_all_is_equal_and_has_the_verdict_s_exit_code(run: RunFolder, tmp_path: Path) -> None:

@@ -17,14 +17,15 @@ from results.verdict import Outcome
 from scenarios.drill.load import drill_from
 from scenarios.expect.expectation import Expectation
 from scenarios.run.analyse import analyse
-from scenarios.run.judgement import judge_measured, timeline_of
+from scenarios.run.judgement import judge_measured
 from scenarios.run.kept import FOLDER, keep, kept
 from scenarios.run.measured import Facts, JobRecords, Measured
 from testbed.errors import InputError
 from testbed.files.document import parse
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
 from tests.product.hpn import Hpn
-from tests.results.sample import LOAD, MANIFEST
+from tests.results.sample import LOAD
+from tests.scenarios.run_folders import judged_run
 from traffic.rdma.records import MESSAGE, SPAN
 
 DRILL = """
@@ -64,20 +65,9 @@ def _measured() -> Measured:
     return Measured(facts, (), *NO_PACKETS, None, JobRecords(spans, messages))
 
 
-def _run(folder: Path, measured: Measured) -> RunFolder:
-    run = create(folder)
-    run.write_events(measured.events)
-    keep(folder, measured)
-    metrics, verdict = judge_measured(measured)
-    run.write_metrics(metrics, timeline_of(measured))
-    run.write_manifest(MANIFEST)
-    run.write_verdict(verdict)
-    return run
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    return _run(tmp_path / "run", _measured())
+    return judged_run(tmp_path / "run", _measured())
 
 
 def test_metrics_timeline_and_verdict_come_again_byte_for_byte(run: RunFolder) -> None:
@@ -191,7 +181,7 @@ def test_an_iteration_of_any_number_takes_no_memory_of_that_size(run: RunFolder)
 
 
 def test_a_run_s_counters_and_collectives_are_shown(tmp_path: Path) -> None:
-    folder, hpn = str(_run(tmp_path / "run", _measured()).path), Hpn(tmp_path)
+    folder, hpn = str(judged_run(tmp_path / "run", _measured()).path), Hpn(tmp_path)
     assert hpn.json("inspect", "counters", folder) == [{"nic": "p0.s0.h0.r0", "packet_seq_err": 3}]
     assert "packet_seq_err" in hpn.run("inspect", "counters", folder)
     (row,) = json.loads(hpn.run("inspect", "collectives", folder, "--json"))

@@ -12,7 +12,6 @@ import pytest
 from failover.analysis.client import ClientFacts, RankEnd, client_doubts
 from failover.analysis.job import DeathFact, JobFacts, SpanFact
 from failover.analysis.model import QUICK
-from results.run.folder import RunFolder, create
 from results.text.terminal import summary
 from results.verdict import Outcome
 from scenarios.drill.describe import describe
@@ -21,8 +20,8 @@ from scenarios.drill.model import Drill
 from scenarios.drill.workload import queue_pairs_of
 from scenarios.run import client_site, clients_on_lab
 from scenarios.run.analyse import analyse
-from scenarios.run.judgement import judge_measured, timeline_of
-from scenarios.run.kept import FOLDER, keep, kept
+from scenarios.run.judgement import judge_measured
+from scenarios.run.kept import FOLDER, kept
 from scenarios.run.measured import Facts, JobRecords, Measured
 from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
@@ -31,6 +30,7 @@ from tests.failover.synthetic import MS, NO_PACKETS, S, edge
 from tests.product.hpn import Hpn
 from tests.results.sample import LOAD, MANIFEST
 from tests.results.shown import as_text
+from tests.scenarios.run_folders import judged_run
 from traffic.client import lines
 from traffic.client.client import Client
 from traffic.client.ledger import Ledger
@@ -115,19 +115,8 @@ def _measured(deaths: tuple[DeathFact, ...] = (), misread: int = 0) -> Measured:
     return Measured(facts, (), *NO_PACKETS, None, records)
 
 
-def _run(folder: Path, measured: Measured) -> RunFolder:
-    run = create(folder)
-    run.write_events(measured.events)
-    keep(folder, measured)
-    metrics, verdict = judge_measured(measured)
-    run.write_metrics(metrics, timeline_of(measured))
-    run.write_manifest(MANIFEST)
-    run.write_verdict(verdict)
-    return run
-
-
 def test_steps_are_iterations_and_come_again_from_the_records_byte_for_byte(tmp_path: Path) -> None:
-    run = _run(tmp_path / "run", _measured())
+    run = judged_run(tmp_path / "run", _measured())
     found = analyse(run)
     assert found.differences == ()
     assert found.metrics.job is not None
@@ -142,7 +131,7 @@ def test_steps_are_iterations_and_come_again_from_the_records_byte_for_byte(tmp_
 
 
 def test_records_of_a_client_that_no_run_can_have_are_refused(tmp_path: Path) -> None:
-    run = _run(tmp_path / "run", _measured())
+    run = judged_run(tmp_path / "run", _measured())
     path = run.path / FOLDER / "facts.json"
     path.write_text(path.read_text().replace('"reporting": 2', '"reporting": -2'))
     with pytest.raises(InputError, match="its client has counts or times that are none"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from commands.page import Page, json_option
+from commands.page import Page, json_option, tell_left_out
 from results.ci import ci_document, ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.run.folder import prepare
@@ -32,6 +32,7 @@ def ci_run(suite: Path, out: Path, jobs: int | None, as_json: bool) -> int:
     A run on the host or in QEMU has the machine to itself; guests with virtual time disturb nobody.
     """
     page, wanted = Page(as_json), load_suite(suite, ENGINES)
+    tell_left_out(wanted.left_out)
     prepare(out)
     runs = []
     try:

@@ -12,12 +12,20 @@ from pathlib import Path
 import click
 from pydantic import JsonValue
 
-from commands.page import Page, as_json_option, json_option, show, stall_limit_option, terminal
+from commands.page import (
+    Page,
+    as_json_option,
+    json_option,
+    show,
+    stall_limit_option,
+    tell_left_out,
+    terminal,
+)
 from commands.where import engine_option, virtual_time_option
 from results.compare import compare, spread_table
 from results.engines import Difference, engine_tables, side_by_side
-from results.junit import Judged, junit_xml
-from results.junit import check_place as check_junit
+from results.junit import Unmade, check_place, judged, junit_xml
+from results.markdown import drills_summary
 from results.run.folder import RunFolder, run_document
 from results.run.folder import load as load_run
 from results.text.live import LiveView
@@ -28,7 +36,6 @@ from results.text.terminal import summary
 from results.verdict import Outcome, worst_exit_code
 from scenarios.drill import catalogue
 from scenarios.drill.describe import describe
-from scenarios.drill.model import Drill
 from scenarios.run import calibrate, client_site, engines, repeats, session
 from scenarios.run.order import Batch
 from scenarios.suite import slots
@@ -95,6 +102,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
     "--tries", type=click.IntRange(1, 20), default=1, show_default=True, help="Of a run, while it cannot be trusted."
 )
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
+@click.option("--summary", type=click.Path(dir_okay=False, path_type=Path), help="Write a summary in Markdown here.")
 @click.option("--keep-records", is_flag=True, help="Keep every packet's record, compressed, for: hpn analyse")
 @json_option
 @click.option(
@@ -110,6 +118,7 @@ def drill_run(
     phase: int,
     tries: int,
     junit: Path | None,
+    summary: Path | None,
     keep_records: bool,
     as_json: bool,
     out: Path | None,
@@ -118,30 +127,25 @@ def drill_run(
     spec = asked_for(engine, virtual_time)
     if everything == bool(names):
         raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
-    drills = [catalogue.load(name) for name in names] or _library()
+    drills = [catalogue.load(name) for name in names]
+    if everything:
+        library = client_site.library()
+        tell_left_out(library.left_out)
+        drills = [*library.drills]
     if slow:
         drills = [chosen.slowed(slow) for chosen in drills]
-    if junit is not None:
-        check_junit(junit)
+    for option, path in (("--junit", junit), ("--summary", summary)):
+        if path is not None:
+            check_place(path, option)
     repeats.check(drills, repeat)
     out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries, keep_records, phase)
-    return _carry_out(batch, spec, Page(as_json), junit)
+    return _carry_out(batch, spec, Page(as_json), junit, summary)
 
 
-def _library() -> list[Drill]:
-    """Every drill that comes with hpn, but those with clients that are not installed here: these are named."""
-    found = []
-    for name in catalogue.names():
-        chosen = catalogue.load(name)
-        if (missing := client_site.missing(chosen)) is None:
-            found.append(chosen)
-        else:
-            click.echo(f"left out: {name}: {missing}", err=True)
-    return found
-
-
-def _carry_out(batch: Batch, spec: EngineSpec, page: Page, junit: Path | None = None) -> int:
+def _carry_out(
+    batch: Batch, spec: EngineSpec, page: Page, junit: Path | None = None, job_page: Path | None = None
+) -> int:
     """Make every run and show it; the exit code."""
     if not spec.own_kernel:
         budget = calibrate.load()
@@ -149,20 +153,26 @@ def _carry_out(batch: Batch, spec: EngineSpec, page: Page, junit: Path | None = 
             calibrate.check(chosen, budget)
     runs: list[RunFolder] = []
     refused: MachineError | NoisyError | None = None
+    unmade: list[Unmade] = []
     try:
         watched = engines.run_batch(batch, spec, lambda title: LiveView(page.console, title), page.tell)
         for order, run in watched:
             if isinstance(run, MachineError | NoisyError):
                 refused = run if refused is None or isinstance(run, MachineError) else refused
+                unmade.append(Unmade(order.drill.name, order.repeat, str(run), isinstance(run, NoisyError)))
                 click.echo(f"hpn: {order.drill.name}: {run}", err=True)
                 continue
             runs.append(run)
+            _write_report(run)
             page.console.print(summary(run.manifest(), run.metrics(), run.verdict()))
             page.console.print(f"run folder: {run.path}\n", soft_wrap=True)
     finally:
         repeated = repeats.judge(batch, runs)
+        found = [judged(run) for run in runs] if junit is not None or job_page is not None else []
         if junit is not None:
-            junit.write_text(junit_xml((Judged(run.manifest(), run.verdict()) for run in runs), repeated))
+            junit.write_text(junit_xml(found, repeated, unmade), encoding="utf-8")
+        if job_page is not None:
+            job_page.write_text(drills_summary(found, repeated, unmade), encoding="utf-8")
     if batch.repeat > 1:
         page.show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
         page.show(*repeats.summaries(repeated))
@@ -176,6 +186,13 @@ def run_job(body: JsonValue, spec: EngineSpec) -> int:
     order = engines.body_from(body).order(spec)
     with LiveView(terminal(), order.title) as listen:
         return session.run(order, listen).verdict().exit_code
+
+
+def _write_report(run: RunFolder) -> None:
+    """The run's page beside its figures."""
+    from results.page.folder import write_report  # Jinja and numpy, which nobody waits for who only lists drills
+
+    write_report(run.path)
 
 
 def suite_job(body: JsonValue, spec: EngineSpec) -> int:
@@ -222,7 +239,9 @@ def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
     page.tell(f"measured with hpn {found.measured_by}, analysed with hpn {found.analysed_by}")
     for line in found.differences:
         page.tell(f"differs: {line}")
-    page.end(lambda: run_document(found.run, found.files) | {"differences": found.differences})
+    for line in found.gaps:
+        page.tell(f"gap: {line}")
+    page.end(lambda: run_document(found.run, found.files) | {"differences": found.differences, "gaps": found.gaps})
     if out is not None:
         page.tell(f"run folder: {found.write(out).path}")
     elif found.differences:
@@ -230,15 +249,6 @@ def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
     else:
         page.tell(f"{', '.join(found.files)}: equal to those of the run, byte for byte")
     return found.verdict.exit_code
-
-
-@click.command("compare")
-@click.argument("folders", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
-@as_json_option
-def compare_(folders: tuple[Path, ...], as_json: bool) -> None:
-    """Put run folders of one drill on several engines side by side, with the reason for each difference."""
-    found = [load_run(folder) for folder in folders]
-    _show_differences(side_by_side([(run.manifest(), run.metrics()) for run in found]), as_json)
 
 
 def _show_differences(found: Sequence[Difference], as_json: bool) -> None:

@@ -16,11 +16,11 @@ from testbed.errors import InputError
 from testbed.lab.service import control, registry
 from testbed.lab.service.inspect import SECTIONS
 
-_COUNTERS, _COLLECTIVES = "counters", "collectives"
+_COUNTERS, _COLLECTIVES, _RUN = "counters", "collectives", "run"
 
 
 @click.command()
-@click.argument("what", required=False, type=click.Choice([*SECTIONS, _COUNTERS, _COLLECTIVES]))
+@click.argument("what", required=False, type=click.Choice([*SECTIONS, _COUNTERS, _COLLECTIVES, _RUN]))
 @click.argument("run", required=False, type=click.Path(file_okay=False, path_type=Path))
 @lab_option
 @as_json_option
@@ -28,13 +28,13 @@ def inspect(what: str | None, run: Path | None, lab_name: str | None, as_json: b
     """Show nodes, links, LACP, BGP sessions, routes and ECMP groups of a lab as they are now.
 
     Of the job of a drill, with the RUN folder it left: counters (of each NIC, by their rdma-statistic names) and
-    collectives (as nccl-tests prints them).
+    collectives (as nccl-tests prints them). Of any RUN folder: run (what it holds, and what is missing or damaged).
     """
-    if what in (_COUNTERS, _COLLECTIVES):
+    if what in (_COUNTERS, _COLLECTIVES, _RUN):
         _of_run(what, run, as_json)
         return
     if run is not None:
-        raise InputError(f"{what} are a lab's; of a run folder there are {_COUNTERS} and {_COLLECTIVES}")
+        raise InputError(f"{what} are a lab's; of a run folder there are {_COUNTERS}, {_COLLECTIVES} and {_RUN}")
     place, _ = registry.find(lab_name)
     if what:
         found = control.call(place.socket, "inspect", what=what)
@@ -50,7 +50,10 @@ def inspect(what: str | None, run: Path | None, lab_name: str | None, as_json: b
 def _of_run(what: str, run: Path | None, as_json: bool) -> None:
     """Print one section of a run's job."""
     if run is None:
-        raise InputError(f"{what} are of a drill's job: name its run folder, hpn inspect {what} runs/TIME/DRILL")
+        raise InputError(f"{what} is told of a drill: name its run folder, hpn inspect {what} runs/TIME/DRILL")
+    if what == _RUN:
+        _show_contents(run, as_json)
+        return
     job = load(run).metrics().job
     if job is None:
         raise InputError(f"{run}: this drill ran no job, which alone has {what}")
@@ -63,6 +66,18 @@ def _of_run(what: str, run: Path | None, as_json: bool) -> None:
         click.echo("\n".join(lines(collectives)))
     else:
         raise InputError(f"{run}: no collective of this job was done by all of its ranks")
+
+
+def _show_contents(run: Path, as_json: bool) -> None:
+    """Print what a run folder holds."""
+    from results.run.reading import read  # numpy
+    from results.text.contents import rows as rows_of
+
+    found = rows_of(read(run))
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        show(rows_table(_RUN, found))
 
 
 def _counted(job: JobMetrics) -> list[dict[str, str | int]]:

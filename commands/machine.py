@@ -16,13 +16,14 @@ from results.text.tables import (
     calibration_line,
     doctor_table,
     figure_line,
+    kernels_table,
 )
-from scenarios.bench import figures
+from scenarios.bench import figures, virtual
 from scenarios.run import calibrate
 from scenarios.selftest import start
 from testbed.doctor import examine
 from testbed.errors import MachineError, NoisyError
-from testbed.vm import kernel_build
+from testbed.vm import kernel_build, kernel_list
 from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
 from testbed.vm.engines import asked_for
@@ -52,11 +53,12 @@ def doctor(as_json: bool, boot: bool, measure: bool) -> int:
 
 @click.command()
 @click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Repeats; medians are shown.")
+@click.option("--virtual-time", is_flag=True, help="Only a virtual second, by hosts, packets, clients and kernel.")
 @as_json_option
-def bench(runs: int, as_json: bool) -> int:
+def bench(runs: int, virtual_time: bool, as_json: bool) -> int:
     """Measure the speeds this project claims, beside stock Mininet where it is installed."""
     found = []
-    for figure in figures.everything(runs):
+    for figure in virtual.table() if virtual_time else figures.everything(runs):
         found.append(figure)
         if not as_json:
             click.echo(figure_line(figure))
@@ -97,6 +99,19 @@ def vm_build_kernel(source: Path | None, later_suites: bool) -> None:
             listen, source, later_suites=later_suites, tell=lambda line: page.print(line, soft_wrap=True)
         )
     click.echo(f"user-mode-linux {built.release} is in the cache as {built.key}")
+
+
+@vm.command("kernels")
+@as_json_option
+def vm_kernels(as_json: bool) -> None:
+    """List the user-mode-linux kernels in the cache, and say whether apt offers a newer source."""
+    found = kernel_list.entries()
+    offered = kernel_list.offered()
+    if as_json:
+        click.echo(json.dumps({"kernels": [asdict(entry) for entry in found], "offered": asdict(offered)}, indent=2))
+        return
+    show(kernels_table(found))
+    click.echo(offered.text)
 
 
 @vm.command("shell", context_settings={"allow_interspersed_args": False})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import click
@@ -77,6 +77,12 @@ def terminal(stderr: bool = False) -> Console:
     """Where to print: as wide as the terminal or COLUMNS say, else 160; brackets are brackets, never markup."""
     wide = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
     return Console(stderr=stderr, width=None if wide else 160, markup=False, emoji=False, highlight=False)
+
+
+def tell_left_out(drills: Iterable[str]) -> None:
+    """Name the drills of the library that this machine lacks the client of, each with what is missing, on stderr."""
+    for drill in drills:
+        click.echo(f"left out: {drill}", err=True)
 
 
 def show(*renderables: RenderableType) -> None:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from hpn.api import load_run as load_run
     from hpn.api import on_lab as on_lab
     from hpn.api import run as run
+    from results.graph.dot import fabric_dot as fabric_dot
+    from results.graph.overlay import Mark as Mark
+    from results.graph.overlay import Overlay as Overlay
+    from results.graph.svg import fabric_svg as fabric_svg
     from results.run.folder import RunFolder as RunFolder
     from results.verdict import Outcome as Outcome
     from results.verdict import Verdict as Verdict
@@ -68,7 +72,9 @@ _PLACES = {
     "METRICS": "scenarios.expect.metrics",
     "MachineError": "testbed.errors",
     "NoisyError": "testbed.errors",
+    "Mark": "results.graph.overlay",
     "Outcome": "results.verdict",
+    "Overlay": "results.graph.overlay",
     "PATH_POLICIES": "testbed.routing.pathcontrol.policies",
     "PATTERNS": "traffic.patterns",
     "PRESETS": "testbed.fabric.presets",
@@ -80,6 +86,8 @@ _PLACES = {
     "build": "testbed.fabric.build",
     "compare": "hpn.api",
     "drills": "scenarios.drill.catalogue:names",
+    "fabric_dot": "results.graph.dot",
+    "fabric_svg": "results.graph.svg",
     "inventory": "testbed.fabric.inventory",
     "load_drill": "scenarios.drill.catalogue:load",
     "load_fabric": "testbed.fabric.load",
@@ -110,8 +118,10 @@ __all__ = [
     "Lab",
     "LabLevers",
     "MachineError",
+    "Mark",
     "NoisyError",
     "Outcome",
+    "Overlay",
     "RunFolder",
     "Verdict",
     "__version__",
@@ -119,6 +129,8 @@ __all__ = [
     "build",
     "compare",
     "drills",
+    "fabric_dot",
+    "fabric_svg",
     "inventory",
     "load_drill",
     "load_fabric",

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from junitparser import Error, JUnitXml, Skipped, TestCase, TestSuite
 from rich.table import Table
 
-from results.junit import Judged, as_xml, junit_xml, repeats_suite
+from results.junit import Judged, Unmade, repeats_suite, run_suite, unmade_suite
+from results.junit_xml import Suite, report
+from results.markdown import cell, details, rows, why
 from results.text.tables import table
-from results.text.terminal import describe
-from results.verdict import Outcome, Verdict
+from results.verdict import Outcome
 
 if TYPE_CHECKING:
     from results.repeats.together import Repeated
@@ -43,6 +43,7 @@ class CiRun:
     judged: Judged | None
     error: str = ""
     exit_code: int = 0
+    log: str = ""  # the file with what it printed, where there is one
 
     @property
     def title(self) -> str:
@@ -60,7 +61,7 @@ class CiRun:
     def reason(self) -> str:
         """Why it is not a pass, in one line; '' for a pass."""
         if self.judged is not None:
-            return _reason(self.judged.verdict)
+            return why(self.judged.verdict)
         return self.error.splitlines()[0] if self.error else "it ended without a verdict"
 
 
@@ -96,7 +97,7 @@ class Repeats:
     @property
     def reason(self) -> str:
         """Why it is not a pass, or else why one of its runs is not."""
-        said = _reason(self.together.verdict) if self.together is not None else ""
+        said = why(self.together.verdict) if self.together is not None else ""
         return said or next((run.reason for run in self.runs if run.reason), "")
 
     @property
@@ -132,41 +133,27 @@ def _worst(codes: Iterable[int]) -> int:
     return next((code for code in _WORST_FIRST if code in found), 0)
 
 
-def _reason(verdict: Verdict) -> str:
-    """Why it is not a pass, in one line; '' for a pass."""
-    if verdict.reasons:
-        return verdict.reasons[0]
-    worst = next((check for check in verdict.checks if check.outcome is verdict.outcome), None)
-    return "" if worst is None or verdict.outcome is Outcome.PASS else f"{worst.text}: {describe(worst)}"
-
-
 def ci_junit(suite: str, groups: Sequence[Repeats]) -> str:
     """One report: a test suite per run, and one per repeated drill with the verdict over its repeats."""
-    report = JUnitXml(suite)
+    suites: list[Suite] = []
     for group in groups:
-        for run in group.runs:
-            report.add_testsuite(_run_suite(run))
+        suites += map(_run_suite, group.runs)
         if group.together is not None:
-            report.add_testsuite(repeats_suite(group.together))
-    return as_xml(report)
+            suites.append(repeats_suite(group.together, f"{_classname(group.runs[0])}.all-runs"))
+    return report(suite, suites)
 
 
-def _run_suite(run: CiRun) -> TestSuite:
-    if run.judged is None:
-        suite = TestSuite(run.title)
-        case = TestCase("the drill runs", classname=f"{run.engine}.{run.drill}", time=round(run.wall_s, 3))
-        error = Error(run.error or run.reason, "machine")
-        case.result = [error if run.answer == CANNOT_RUN else Skipped(f"inconclusive: {run.error or run.reason}")]
-        suite.add_testcase(case)
-        suite.update_statistics()  # type: ignore[no-untyped-call]  # as above
-        return suite
-    (suite,) = (part for part in JUnitXml.fromstring(junit_xml([run.judged])) if isinstance(part, TestSuite))
-    suite.name = run.title
-    for part in suite:
-        if isinstance(part, TestCase):
-            part.classname = f"{run.engine}.{run.drill}"
-    suite.add_property("folder", run.folder)
-    return suite
+def _classname(run: CiRun) -> str:
+    return f"{run.engine}.{run.drill}"
+
+
+def _run_suite(run: CiRun) -> Suite:
+    classname = _classname(run) + (f".run-{run.repeat}" if run.repeats > 1 else "")
+    if run.judged is not None:
+        return run_suite(run.judged, run.title, classname, {"folder": run.folder})
+    log = (run.log,) if run.log else ()
+    unmade = Unmade(run.drill, run.repeat, run.error or run.reason, run.answer != CANNOT_RUN, run.wall_s, log)
+    return unmade_suite(unmade, run.title, classname, {"folder": run.folder})
 
 
 def ci_table(groups: Sequence[Repeats]) -> Table:
@@ -195,11 +182,10 @@ def ci_summary(suite: str, groups: Sequence[Repeats]) -> str:
     """The summary as Markdown, for a file or a CI system's job page."""
     runs = [run for group in groups for run in group.runs]
     headline = f"{_HEADLINE[exit_code(groups)]}, {len(runs)} runs" if runs else "no runs"
-    lines = [f"# {suite}: {headline}", "", "| drill | engine | answer | runs | | wall s | why |", "|" + "---|" * 7]
-    for group in groups:
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in _row(group)) + " |")
-    lines += ["", "| run | answer | folder |", "|---|---|---|"]
-    lines += [f"| {run.title} | {run.answer} | {run.folder} |" for run in runs]
+    lines = [f"# {cell(suite)}: {headline}", ""]
+    lines += rows(("drill", "engine", "answer", "runs", "", "wall s", "why"), map(_row, groups))
+    lines += ["", *rows(("run", "answer", "folder"), ((run.title, run.answer, run.folder) for run in runs))]
+    lines += details((run.title, run.judged) for run in runs if run.judged is not None)
     return "\n".join(lines) + "\n"
 
 

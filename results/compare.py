@@ -6,7 +6,7 @@ Changes when another figure is compared. A published figure needs at least ten r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median, pstdev
 from typing import TypeGuard
@@ -83,6 +83,16 @@ def compare(runs: Sequence[DrillMetrics]) -> tuple[Spread, ...]:
             if found:
                 spreads.append(_spread(label, figure, found, len(runs) - len(found)))
     return tuple(spreads)
+
+
+def figures_of(run: DrillMetrics) -> Iterator[tuple[str, str, float, Interval, bool]]:
+    """Every figure of every edge of one run: edge, figure, ms, interval, and whether it is a lower bound."""
+    for result in run.edges:
+        for figure, read in FIGURES.items():
+            ms = read(result, run.settings)
+            if _told(ms):
+                never = figure in {_WORST, _MEDIAN, _FULL} and result.flows_unrecovered > 0
+                yield result.edge.label, figure, ms, _interval(figure, ms, run, result), never
 
 
 def _told(ms: float | None) -> TypeGuard[float]:

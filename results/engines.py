@@ -13,14 +13,13 @@ from rich.table import Table
 
 from failover.analysis.model import DrillMetrics, EdgeKind
 from results.compare import Spread, compare
+from results.comparison.causes import CPU_COST as CPU_COST
+from results.comparison.causes import UNEXPLAINED as UNEXPLAINED
 from results.run.manifest import Manifest
 from results.text.tables import table
 from results.text.terminal import milliseconds
 from testbed.lag.datapaths import DATAPATHS
 from testbed.vm.engines import has_virtual_time
-
-CPU_COST = "CPU time: in virtual time computing takes none, elsewhere it is part of every reaction"
-UNEXPLAINED = "unexplained: compare the events.jsonl of the two runs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,22 @@
-"""JUnit XML of drills, for CI: one test suite per run, one test case per expectation.
+"""JUnit of drills, for CI: one test suite per run, one test case per expectation, and one for the measurement itself.
 
 Changes when the mapping to JUnit changes. A broken expectation is a failure. Inconclusive is ``skipped``, not
 ``error``: the drill said nothing about the network, and CI systems show skipped tests apart without blaming the
 change; the exit code 4 is there for those who want to gate on it. When the run as a whole cannot be trusted, every
-case is skipped, whatever its figures say (DESIGN rule 8).
+case is skipped, whatever its figures say (DESIGN rule 8). Repeats have class names of their own: CI systems take two
+cases of one class and name for one.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
-
+from results.junit_xml import Case, Status, Suite, report
+from results.run.folder import RunFolder
 from results.run.manifest import Manifest
 from results.text.terminal import describe
 from results.verdict import Check, Outcome, Verdict
@@ -25,84 +25,123 @@ from testbed.errors import InputError
 if TYPE_CHECKING:
     from results.repeats.together import Repeated
 
-_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that no XML 1.0 document may hold, not even escaped."""
+TRUSTED = "the measurement can be trusted"
+_ATTACHED = ("report.html", "verdict.json", "metrics.json", "events.jsonl")
+_STATUS = {Outcome.PASS: Status.PASS, Outcome.FAIL: Status.FAILURE, Outcome.INCONCLUSIVE: Status.SKIPPED}
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One run with its verdict."""
+    """One run with its verdict. ``files``: what a report attaches, with paths as CI systems find them."""
 
     manifest: Manifest
     verdict: Verdict
+    files: tuple[str, ...] = ()
 
 
-def check_place(path: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """A run that could not be made, and why; ``noisy`` when it could but could say nothing, which is no error.
+
+    ``repeat`` is 0 when there is only one.
+    """
+
+    drill: str
+    repeat: int
+    said: str
+    noisy: bool
+    wall_s: float = 0.0
+    files: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        """'error' or 'inconclusive'."""
+        return Outcome.INCONCLUSIVE.value if self.noisy else "error"
+
+
+def judged(run: RunFolder, *more: Path) -> Judged:
+    """A run as its folder has it, and its files; ``more`` come before them."""
+    paths = (*more, *(run.path / name for name in _ATTACHED))
+    return Judged(run.manifest(), run.verdict(), tuple(str(path) for path in paths if os.path.isfile(path)))
+
+
+def check_place(path: Path, option: str = "--junit") -> None:
     """InputError when no report could be written to ``path``: to be known before the drills run, not after."""
     if not os.access(path if path.exists() else path.parent, os.W_OK) or path.is_dir():
-        raise InputError(f"cannot write a report to {path}; choose another --junit, in a folder that exists")
+        raise InputError(f"cannot write a report to {path}; choose another {option}, in a folder that exists")
 
 
-def junit_xml(runs: Iterable[Judged], repeated: Iterable[Repeated] = ()) -> str:
+def junit_xml(runs: Iterable[Judged], repeated: Iterable[Repeated] = (), unmade: Iterable[Unmade] = ()) -> str:
     """The whole report as text; ``repeated`` adds a suite for each drill judged over its repeats."""
-    report = JUnitXml("hpn")
-    for run in runs:
-        report.add_testsuite(_suite(run))
-    for found in repeated:
-        report.add_testsuite(repeats_suite(found))
-    return as_xml(report)
+    suites = [run_suite(run, *_named(run.manifest.drill, run.manifest.repeat)) for run in runs]
+    suites += [unmade_suite(run, *_named(run.drill, run.repeat)) for run in unmade]
+    return report("hpn", [*suites, *(repeats_suite(found, f"{found.drill}.all-runs") for found in repeated)])
 
 
-def as_xml(report: JUnitXml) -> str:
-    """A report as text that every XML reader takes, whatever a console said."""
-    text = report.tostring()  # type: ignore[no-untyped-call]  # junitparser leaves it without types
-    return _NOT_XML.sub("?", text.decode() if isinstance(text, bytes) else str(text))
+def _named(drill: str, repeat: int) -> tuple[str, str]:
+    """The title of a run's suite, and the class of its cases."""
+    return (f"{drill} #{repeat}", f"{drill}.run-{repeat}") if repeat else (drill, drill)
 
 
-def _suite(run: Judged) -> TestSuite:
+def unmade_suite(run: Unmade, title: str, classname: str, more: Mapping[str, str] | None = None) -> Suite:
+    """The suite of a run that there is none of: an error, or skipped where it is inconclusive."""
+    status, said = (Status.SKIPPED, _inconclusive((run.said,))) if run.noisy else (Status.ERROR, run.said)
+    case = Case("the drill runs", classname, status, said, "machine", time_s=run.wall_s, attachments=run.files)
+    return Suite(title, [case], more or {}, time_s=run.wall_s)
+
+
+def run_suite(run: Judged, title: str, classname: str, more: Mapping[str, str] | None = None) -> Suite:
+    """The suite of one run; ``more`` are further properties."""
     manifest, verdict = run.manifest, run.verdict
-    suite = TestSuite(manifest.drill + (f" #{manifest.repeat}" if manifest.repeat else ""))
-    suite.timestamp = manifest.started_at
-    for name, value in _properties(manifest, verdict).items():
-        suite.add_property(name, value)
-    for check in verdict.checks or (Check("drill", Outcome.INCONCLUSIVE),):
-        suite.add_testcase(_case(manifest.drill, check, verdict.reasons))
-    suite.update_statistics()  # type: ignore[no-untyped-call]  # as above
-    suite.time = manifest.duration_s  # of the drill; its cases are judged afterwards and take no time
-    return suite
+    trusted = Case(
+        TRUSTED,
+        classname,
+        Status.SKIPPED if verdict.doubts else Status.PASS,
+        _inconclusive(verdict.doubts),
+        attachments=run.files,
+    )
+    return Suite(
+        title,
+        [trusted, *_cases(verdict, classname, run.files)],
+        {**_properties(manifest, verdict), **(more or {})},
+        manifest.started_at,
+        manifest.duration_s,  # of the drill; its cases are judged afterwards and take no time
+    )
 
 
-def repeats_suite(found: Repeated) -> TestSuite:
+def repeats_suite(found: Repeated, classname: str) -> Suite:
     """One case per expectation over all runs, and one for their agreement; a flip is told but no failure by itself."""
-    suite, verdict = TestSuite(found.name), found.verdict
-    suite.add_property("verdict", found.outcome.value)
-    suite.add_property("answers", ", ".join(found.answers))
-    suite.add_property("left out", str(found.left_out))
-    suite.add_property("proof", found.proof or "none")
-    for check in verdict.checks or (Check("drill", Outcome.INCONCLUSIVE),):
-        suite.add_testcase(_case(found.drill, check, verdict.reasons))
-    agree = TestCase("runs agree", classname=found.drill, time=0.0)
-    if found.unstable:
-        agree.result = [Skipped(f"unstable: {', '.join(found.answers)}")]
-    suite.add_testcase(agree)
-    suite.update_statistics()  # type: ignore[no-untyped-call]  # as above
-    return suite
+    properties = {
+        "verdict": found.outcome.value,
+        "answers": ", ".join(found.answers),
+        "left out": str(found.left_out),
+        "proof": found.proof or "none",
+    }
+    verdict = found.verdict
+    cases = _cases(verdict, classname) or [Case("drill", classname, Status.SKIPPED, _inconclusive(verdict.reasons))]
+    unstable = f"unstable: {', '.join(found.answers)}" if found.unstable else ""
+    agree = Case("runs agree", classname, Status.SKIPPED if unstable else Status.PASS, unstable)
+    return Suite(found.name, [*cases, agree], properties)
 
 
-def _case(drill: str, check: Check, reasons: tuple[str, ...]) -> TestCase:
-    case = TestCase(check.text, classname=drill, time=0.0)
-    said = describe(check)
+def _cases(verdict: Verdict, classname: str, files: Sequence[str] = ()) -> list[Case]:
+    return [_case(check, verdict.reasons, classname, files) for check in verdict.checks]
+
+
+def _case(check: Check, reasons: tuple[str, ...], classname: str, files: Sequence[str]) -> Case:
+    said, status = describe(check), _STATUS[check.outcome]
     if reasons:
-        case.result = [Skipped("inconclusive: " + "; ".join(reasons))]
-    elif check.outcome is Outcome.INCONCLUSIVE:
-        case.result = [Skipped(f"inconclusive: {said}")]
-    elif check.outcome is Outcome.FAIL:
-        case.result = [Failure(said, "expectation")]
-    case.system_out = said
-    return case
+        return Case(check.text, classname, Status.SKIPPED, _inconclusive(reasons), out=said)
+    if status is Status.FAILURE:
+        return Case(check.text, classname, status, said, "expectation", said, attachments=files)
+    return Case(check.text, classname, status, _inconclusive((said,)), out=said)
 
 
-def _properties(manifest: Manifest, verdict: Verdict) -> Mapping[str, str]:
+def _inconclusive(reasons: Sequence[str]) -> str:
+    return "inconclusive: " + "; ".join(reasons)
+
+
+def _properties(manifest: Manifest, verdict: Verdict) -> dict[str, str]:
     plain = ("fabric", "architecture", "engine", "datapath", "kernel", "profile")
     found = {name: str(getattr(manifest, name)) for name in plain}
     if manifest.accelerator:

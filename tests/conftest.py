@@ -30,8 +30,8 @@ _GUEST_MB = 2048
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put guests last: they take minutes, and what is quick shall have failed by then."""
-    items.sort(key=_is_guest)
+    """Put guests last, as they take minutes and what is quick shall have failed by then; behind them the extras."""
+    items.sort(key=lambda item: (_is_guest(item), item.get_closest_marker("extra") is not None))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,12 +1,18 @@
-"""Guest tests run last, although whole files go to workers: so no file may mix them with others."""
+"""Guest tests run last, extras behind them, although whole files go to workers: so no file may mix them with others."""
 
 from __future__ import annotations
 
 import pytest
 
+_LAST = ("guest", "extra")
 
-def test_guests_come_last_and_in_files_of_their_own(request: pytest.FixtureRequest) -> None:
-    tests = [(item.get_closest_marker("guest") is not None, item.path) for item in request.session.items]
-    assert [guest for guest, _ in tests] == sorted(guest for guest, _ in tests)
-    mixed = {path for guest, path in tests if guest} & {path for guest, path in tests if not guest}
+
+def test_guests_come_last_and_extras_behind_them_in_files_of_their_own(request: pytest.FixtureRequest) -> None:
+    tests = [(_kind(item), item.path) for item in request.session.items]
+    assert [kind for kind, _ in tests] == sorted(kind for kind, _ in tests)
+    mixed = {path for _, path in tests if len({kind for kind, other in tests if other == path}) > 1}
     assert not mixed, f"move the guest tests of {mixed} into a file of their own"
+
+
+def _kind(item: pytest.Item) -> tuple[bool, ...]:
+    return tuple(item.get_closest_marker(name) is not None for name in _LAST)

@@ -39,6 +39,9 @@ DONE = np.dtype([("mark", "u8"), ("result", "i4"), ("flags", "u4")])
 Requests = npt.NDArray[np.void]
 Done = npt.NDArray[np.void]
 
+_RAW_REQUEST = np.dtype(f"V{REQUEST.itemsize}")
+"""``REQUEST`` without its fields, which numpy would copy one by one."""
+
 SEND_MESSAGE, RECEIVE_MESSAGE, WATCH = 9, 10, 6  # IORING_OP_SENDMSG, RECVMSG, POLL_ADD
 LINKED = 1 << 2
 """IOSQE_IO_LINK: the next request waits for this one, and is cancelled when this one fails."""
@@ -83,7 +86,7 @@ class Ring:
         access = mmap.PROT_READ | mmap.PROT_WRITE
         words = np.frombuffer(mmap.mmap(self._fd, size, mmap.MAP_SHARED, access), np.uint32, size // 4)
         requests = mmap.mmap(self._fd, entries * REQUEST.itemsize, mmap.MAP_SHARED, access, offset=_REQUESTS_AT)
-        self._requests = np.frombuffer(requests, REQUEST)
+        self._requests = np.frombuffer(requests, _RAW_REQUEST)
         words[own[6] // 4 : own[6] // 4 + entries] = np.arange(entries)
         self._words = words.data
         self._end_at, self._head_at, self._tail_at = own[1] // 4, theirs[0] // 4, theirs[1] // 4
@@ -101,8 +104,10 @@ class Ring:
             raise ValueError(f"{count} requests for a ring of {room}")
         at = self._filled % room
         before = min(count, room - at)
-        self._requests[at : at + before] = requests[:before]
-        self._requests[: count - before] = requests[before:]
+        raw = requests.view(_RAW_REQUEST)
+        self._requests[at : at + before] = raw[:before]
+        if before < count:
+            self._requests[: count - before] = raw[before:]
         self._filled += count
 
     def enter(self, least: int, until_ns: int | None = None) -> Done:

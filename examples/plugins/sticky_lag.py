@@ -83,5 +83,7 @@ DATAPATHS.add(
         numbered=True,
         at_failure="a sticky LAG leaves a port when the kernel tells that carrier is gone, and for nothing else",
         at_repair="a sticky LAG takes a port back when our speaker does",
+        failure_within_ms=0,
+        repair_within_ms=200,
     )
 )

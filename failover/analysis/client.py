@@ -27,6 +27,15 @@ class RankEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class RankLog:
+    """What was written of what the process of a rank, its first, has printed: so that a reader sees what is missing."""
+
+    rank: int
+    size_bytes: int
+    crc32: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClientFacts:
     """A client as it ran: its key in the registry, its ranks, and lines that were to be steps and are none."""
 
@@ -36,6 +45,7 @@ class ClientFacts:
     told_times: bool  # every step came with times of its own
     misread: int = 0
     first_misread: str = ""
+    logs: tuple[RankLog, ...] = ()  # in ``clients/`` of the run folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ means anything; what tells a starved run from a busy one is time our own runnabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 _LEAST_SHARE = 0.01
 """Of the time, that our processes must have been runnable together before their waiting means anything."""
@@ -54,6 +55,19 @@ class HostLoad:
     others_max_1s_pct: float | None
     loop_lag_max_ms: float
     loop_lag_p99_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostMoment:
+    """The same between two samples, as ``HostLoad``; ``lag_ms``: how much later than due the second was taken."""
+
+    at_ns: int  # of the second
+    lag_ms: float
+    idle_pct: float
+    steal_pct: float
+    psi_pct: float | None
+    run_delay_pct: float | None
+    others_pct: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +153,15 @@ def summarise(samples: Sequence[Sample], cpus: int) -> HostLoad | None:
         loop_lag_max_ms=lag_ms[-1],
         loop_lag_p99_ms=lag_ms[int(0.99 * (len(lag_ms) - 1))],
     )
+
+
+def course(samples: Sequence[Sample], cpus: int) -> Iterator[HostMoment]:
+    """The load from each sample to the next, to a hundredth; what /proc counts in ticks is coarse at this pace."""
+    for first, last in pairwise(samples):
+        found = _shares(first, last, cpus)
+        shares = (found.idle, found.steal, found.psi, found.run_delay, found.others)
+        idle, steal, *perhaps = (None if share is None else round(share, 2) for share in shares)
+        yield HostMoment(last.at_ns, round(last.lag_ns / 1e6, 3), idle or 0.0, steal or 0.0, *perhaps)
 
 
 def _max(seconds: Sequence[_Shares], value: Callable[[_Shares], float | None]) -> float | None:

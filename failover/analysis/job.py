@@ -55,6 +55,7 @@ class JobFacts:
     checkpoint_every: int = 0  # iterations; 0: the job had none, and stays dead
     samples: int = 0  # that an iteration trains on; 0: not said
     client: ClientFacts | None = None  # where it was a client: its steps are the iterations
+    phantom_marks: bool = False  # it acts on marks, and a phantom queue made them as this kernel has no RED
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +150,8 @@ class JobEdge:
     ``longest_ms``: the longest iteration that was under way in the window, or 0 for none; ``unfinished``: it had not
     ended when the run did, so that it is a lower bound. ``lost``: iterations that the rate before promised for the
     window less those that were done in it; less than 0 when there were more. An iteration counts with the share of it
-    that lies in a window; the one that the run cut off as if it took as long as the median, or just until then; of a
-    job that died, not at all.
+    that lies in a window, and so does the usual pause before it; the one that the run cut off as if it took as long as
+    the median, or just until then; of a job that died, not at all.
     """
 
     rate_before: float
@@ -184,6 +185,7 @@ class JobMetrics:
     late_pct: float = 0.0  # of the run's time, in which the worker that was held up most stood still (5 ms and more)
     placements: tuple[Placement, ...] = ()  # at the start, and where the queue pairs had settled after each edge
     client: ClientMetrics | None = None
+    phantom_marks: bool = False  # JobFacts.phantom_marks
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -195,5 +197,10 @@ class JobMetrics:
             found.append(
                 f"a worker of the job stood still for {self.late_pct:.3g} % of the time, more than"
                 f" {MOST_LATE_PCT:g} %: the machine held the job up"
+            )
+        if self.phantom_marks:
+            found.append(
+                "the job acts on marks, and without RED in this kernel a phantom queue made them: that is no queue's"
+                " answer; run it in virtual time, or ask for marker: nft and find its own limits"
             )
         return tuple(found)

@@ -244,6 +244,7 @@ class DrillMetrics:
     ports: PortMetrics | None = None  # when the drill asked for samples
     transfers: Transfers | None = None  # when the workload has any; then all times of outages leave planned pauses out
     job: JobMetrics | None = None  # when a job or a client ran; streams run beside a client only
+    beside: JobMetrics | None = None  # of a client that ran beside a job
 
     @property
     def has_streams(self) -> bool:

@@ -44,8 +44,11 @@ class HostSampler:
 
     def load(self, start_ns: int = 0, end_ns: int | None = None) -> HostLoad | None:
         """Summary of the samples taken in [start, end]; None when there are fewer than two."""
-        chosen = [s for s in self._samples if start_ns <= s.at_ns and (end_ns is None or s.at_ns <= end_ns)]
-        return summarise(chosen, os.cpu_count() or 1)
+        return summarise(self.samples(start_ns, end_ns), os.cpu_count() or 1)
+
+    def samples(self, start_ns: int = 0, end_ns: int | None = None) -> tuple[Sample, ...]:
+        """The samples taken in [start, end]."""
+        return tuple(s for s in self._samples if start_ns <= s.at_ns and (end_ns is None or s.at_ns <= end_ns))
 
     def _tick(self) -> None:
         at_ns = now_ns()

@@ -19,12 +19,13 @@ from typing import IO
 
 import numpy as np
 
-from testbed.errors import InputError, MachineError
+from results.run.files import check_memory, damaged, opened
+from testbed.errors import InputError
 from traffic.columns import Column, Table
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the first that the format knows: equal arrays give equal files
 _LEVEL = 6
-_MEMORY_SHARE = 0.25
+_PACKED = {zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED}
 _PART = 1 << 22  # bytes unpacked at a time
 
 
@@ -70,7 +71,7 @@ class Stored:
         shape, dtype = _header(self.path, member, self.name)
         expected = (self.dtype.itemsize, len(self))
         if shape != expected or dtype != np.uint8:
-            raise _damaged(self.path, f"{self.name} is {shape} of {dtype}, not {expected} of bytes")
+            raise damaged(self.path, f"{self.name} is {shape} of {dtype}, not {expected} of bytes")
 
     def _column(self, member: IO[bytes], dtype: np.dtype[np.generic]) -> Column:
         made = np.empty(len(self), dtype)
@@ -86,7 +87,7 @@ class Stored:
         return made
 
     def _too_short_or_long(self) -> InputError:
-        return _damaged(self.path, f"{self.name} is not {self.wanted.size} bytes long")
+        return damaged(self.path, f"{self.name} is not {self.wanted.size} bytes long")
 
 
 def write_arrays(path: Path, tables: Mapping[str, Table]) -> None:
@@ -106,29 +107,30 @@ def stored(path: Path, wanted: Mapping[str, Wanted]) -> dict[str, Stored]:
     check_memory(path, sum(each.size for each in wanted.values()))
     with _opened(path) as archive:
         found = sorted(archive.namelist())
+        packed = {each.compress_type for each in archive.infolist()}
     if found != sorted(f"{name}.npy" for name in wanted):
-        raise _damaged(path, f"it holds {len(found)} arrays, not just {', '.join(wanted)}")
+        raise damaged(path, f"it holds {len(found)} arrays, not just {', '.join(wanted)}")
+    if not packed <= _PACKED:
+        raise damaged(path, "its arrays are packed in a way of their own")
     return {name: Stored(path, name, each) for name, each in wanted.items()}
-
-
-def check_memory(path: Path, needed: int) -> None:
-    """MachineError when the records at ``path`` take ``needed`` bytes, and that is more than one process should."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory * _MEMORY_SHARE:
-        raise MachineError(
-            f"{path}: {needed / 1e9:.1f} GB of records, more than {_MEMORY_SHARE:.0%} of this machine's memory"
-        )
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The archive, in whatever folder of a run it lies."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
             yield archive
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; was the run made with --keep-records?") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise _damaged(path, str(error)) from error
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        OverflowError,
+    ) as error:
+        raise damaged(path, str(error)) from error
 
 
 def _write(member: IO[bytes], table: Table) -> None:
@@ -145,14 +147,10 @@ def _header(path: Path, member: IO[bytes], name: str) -> tuple[tuple[int, ...], 
     """Shape and type as the array's own header says. InputError when it is none of ours."""
     try:
         if np.lib.format.read_magic(member) != (1, 0):
-            raise _damaged(path, f"{name} is of another format")
+            raise damaged(path, f"{name} is of another format")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
     except (ValueError, SyntaxError, TypeError) as error:
-        raise _damaged(path, f"{name}: {error}") from error
+        raise damaged(path, f"{name}: {error}") from error
     if fortran:
-        raise _damaged(path, f"{name} is in the order of Fortran")
+        raise damaged(path, f"{name} is in the order of Fortran")
     return shape, dtype
-
-
-def _damaged(path: Path, why: str) -> InputError:
-    return InputError(f"{path} is damaged or of another version ({why}); repeat the run")

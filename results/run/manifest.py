@@ -7,6 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from results.run.files import parse
+from testbed.errors import InputError
+
+FORMAT = 2
+"""Of run folders as they are written now; docs/run-folder.md says what each has."""
+_KNOWN = (1, FORMAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +46,30 @@ class Manifest:
     attempt: int = 1  # more than 1: the ones before could not be trusted, and lie beside it
     versions: Mapping[str, str] = field(default_factory=dict)  # hpn, python, bird, ...
     seeds: Mapping[str, int] = field(default_factory=dict)
+    summary: str = ""  # of the drill
+    slow: int = 1  # the drill's traffic was divided by this: as asked, or as a slow kernel takes it
+    commit: str = ""  # of hpn; '' where it did not run from a checkout
+    machine: Mapping[str, str | int] = field(default_factory=dict)  # under any guest: cpus, cpu, memory_mb, kernel, ...
+    files: Mapping[str, int] = field(default_factory=dict)  # bytes of each, of a run that has ended; not the verdict's
     doctor: Mapping[str, str] = field(default_factory=dict)  # capability to what is used
-    format: int = 1  # of the run folder
+    format: int = FORMAT  # of the run folder
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """What is to be known before anything else is read."""
+
+    format: int
+
+
+_MANIFEST = TypeAdapter(Manifest)
+_VERSION = TypeAdapter(_Version)
+
+
+def manifest_from(path: Path, text: bytes) -> Manifest:
+    """The manifest in the file at ``path``. InputError when it is none, or of a format that is not known here."""
+    found = parse(path, _VERSION, text).format
+    if found not in _KNOWN:
+        known = " and ".join(map(str, _KNOWN))
+        raise InputError(f"{path} has format {found}, this hpn reads {known}; use the hpn that made the run")
+    return parse(path, _MANIFEST, text)

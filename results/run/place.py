@@ -17,18 +17,30 @@ from testbed.errors import InputError
 
 _RESULTS = (
     "verdict.json",
+    "report.html",
     "metrics.json",
     "flows.jsonl",
     "ports.json",
     "transfers.jsonl",
     "iterations.jsonl",
     "spans.jsonl",
+    "client-iterations.jsonl",
+    "client-spans.jsonl",
     "counters.json",
     "hw_counters.json",
     "placement.jsonl",
+    "fabric.json",
+    "drill.json",
+    "series.json",
+    "series.npz",
+    "host.jsonl",
+    "paths.jsonl",
+    "queue_pairs.jsonl",
+    "workers.json",
     "records",
     "captures",
     "bonding",
+    "clients",
 )
 _RAW = ("sent-*.bin", "received-*.bin", "spans-*.bin", "messages-*.bin")
 _HALF = (".*.new",)

@@ -88,3 +88,9 @@ def _shared(least: Sequence[int], natural: Sequence[int], room: int) -> list[int
         widths[index] += more
         spare -= more
     return widths
+
+
+def shortened(text: str, most: int = 400) -> str:
+    """The text on one line of so many characters, cut where it goes on too long."""
+    one_line = " ".join(text[: 4 * most].split())
+    return one_line if len(one_line) <= most else one_line[: max(0, most - 3)] + "..."

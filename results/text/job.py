@@ -14,7 +14,7 @@ from failover.analysis.placement import Placement, TierSpread
 from results.text.tables import rate, table
 
 _ON_LINKS = "queue pairs on links, by true paths; imbalance is most / mean, fairness Jain's"
-_OF_RANKS = (">rank", "NIC", ">steps", "ended", "last words")
+_OF_RANKS = (">rank", "NIC", ">steps", "ended")
 _OF_LINKS = ("when", "tier", ">links", ">mean", ">most", "on", ">imbalance", ">fairness", ">polarisation")
 
 
@@ -24,17 +24,18 @@ def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType
     if labels:
         columns = ("edge", ">iterations/s before", ">during", ">after", ">lost", ">longest ms")
         edges = [_edge(label, cost) for label, cost in zip(labels, job.edges, strict=True)]
-        yield table("iterations of all ranks", columns, edges)
+        whose = " of the client" if job is metrics.beside else ""
+        yield table(f"iterations of all ranks{whose}", columns, edges)
         yield Text()
     if job.spans:
         heads = ("span", ">size B", ">ranks", ">times", ">mean ms", ">least", ">most", ">algbw", ">busbw", ">wrong")
-        yield table(
-            "collectives and computing: the slowest rank's time; bit/s", heads, [_span(span) for span in job.spans]
-        )
+        what = "collectives of the client" if job is metrics.beside else "collectives and computing"
+        yield table(f"{what}: the slowest rank's time; bit/s", heads, [_span(span) for span in job.spans])
         yield Text()
     if job.client is not None:
         yield table("ranks of the client", _OF_RANKS, [_rank(rank) for rank in job.client.facts.ranks], keys=2)
         yield Text()
+        yield from map(Text, _last_words(job.client.facts.ranks))
         yield from map(Text, _client_lines(job, job.client.facts))
         return
     if job.placements:
@@ -46,7 +47,17 @@ def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType
 
 def _rank(rank: RankEnd) -> tuple[str, ...]:
     ended = rank.how if rank.how else "with the run"
-    return (str(rank.rank), rank.nic, str(rank.steps), f"{ended} (died)" if rank.died else ended, rank.last_words)
+    return (str(rank.rank), rank.nic, str(rank.steps), f"{ended} (died)" if rank.died else ended)
+
+
+def _last_words(ranks: Sequence[RankEnd]) -> Iterator[str]:
+    """Of those that ended before the run or have told no step: what a step says is in the tables."""
+    found: dict[str, list[int]] = {}
+    for rank in ranks:
+        if rank.how or not rank.steps:
+            found.setdefault(rank.last_words, []).append(rank.rank)
+    for words, of in found.items():
+        yield f"last words of rank{'s' * (len(of) > 1)} {', '.join(map(str, of))}: {words}"
 
 
 def _client_lines(job: JobMetrics, client: ClientFacts) -> Iterator[str]:

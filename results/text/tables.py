@@ -12,6 +12,7 @@ from results.text.figure import Figure
 from results.text.fitting import FittingTable
 from testbed.doctor import Capability
 from testbed.fabric.inventory import Inventory
+from testbed.vm.kernel_list import Entry
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], keys: int = 1) -> Table:
@@ -120,6 +121,12 @@ def doctor_table(found: Iterable[Capability]) -> Table:
         for c in found
     ]
     return table("this machine", ("capability", "here", "detail", "used instead", "provided by"), rows)
+
+
+def kernels_table(found: Iterable[Entry]) -> Table:
+    """What ``hpn vm kernels`` shows."""
+    rows = [(e.release, e.state, e.source.split(" sha256:")[0], f"{e.build_s:.0f} s", e.program) for e in found]
+    return table("kernels in the cache", ("Linux", "state", "source", ">built in", "program"), rows)
 
 
 def figure_line(figure: Figure) -> str:

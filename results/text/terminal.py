@@ -42,6 +42,8 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
     if metrics is not None and metrics.job is not None:
         parts += [Text(), *job_parts(metrics, metrics.job)]
+    if metrics is not None and metrics.beside is not None:
+        parts += [Text(), *job_parts(metrics, metrics.beside)]
     if metrics is not None and metrics.edges and metrics.has_streams:
         delays = impairment_table(metrics)
         parts += [Text(), _outages(metrics)]

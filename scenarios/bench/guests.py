@@ -5,26 +5,21 @@ An engine that this machine does not have is left out; ``hpn doctor`` says why.
 
 from __future__ import annotations
 
-import re
-import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
 from results.text.figure import Figure
+from scenarios.bench import virtual
 from scenarios.bench.jobs import virtual_packet, virtual_ring
 from scenarios.drill.load import load_drill
 from scenarios.run.calibrate import packets_per_s
-from scenarios.run.engines import run_in_guest
-from scenarios.run.order import Order
 from testbed.errors import MachineError
 from testbed.vm import kernel_cache
 from testbed.vm.engines import ENGINES, EngineSpec
 from testbed.vm.guest import GuestJob
 
 _DRILL = Path(__file__).parent / "virtual-time.yaml"
-_ELAPSED = re.compile(r"([\d.]+) of [\d.]+ s")
 
 
 def guests(runs: int) -> Iterator[Figure]:
@@ -38,7 +33,7 @@ def guests(runs: int) -> Iterator[Figure]:
             continue
         yield _boot(spec, runs, spec.boot_target_s)
         if spec.virtual_time:
-            yield virtual_second(spec)
+            yield from virtual_second(spec)
             yield virtual_packet(spec)
             yield virtual_ring(spec)
     built = kernel_cache.newest()
@@ -55,18 +50,10 @@ def _boot(spec: EngineSpec, runs: int, target_s: float) -> Figure:
     return Figure(f"{spec.name}: boot to first command", boot_s, "s", target_s, note=f"Linux {results[0].kernel}")
 
 
-def virtual_second(spec: EngineSpec) -> Figure:
-    """Wall time of a second of traffic: 16 hosts, 2 rails, about 50,000 packets/s in all."""
+def virtual_second(spec: EngineSpec) -> Iterator[Figure]:
+    """A second of traffic, wall and CPU time: 16 hosts, 2 rails, about 50,000 packets/s in all."""
     drill = load_drill(_DRILL)
-    seen: list[tuple[float, float]] = []  # drill's own clock, wall clock
-
-    def listen(line: str) -> None:
-        found = _ELAPSED.search(line)
-        if found is not None:
-            seen.append((float(found[1]), time.monotonic()))
-
-    with tempfile.TemporaryDirectory() as out:
-        verdict = run_in_guest(Order(drill, Path(out) / "run", ("bench",)), spec, listen).verdict()
-    (first_s, begun), (last_s, ended) = seen[0], seen[-1]
-    note = f"{packets_per_s(drill):,.0f} packets/s; the drill: {verdict.outcome.value}"
-    return Figure(f"{spec.name}: wall per virtual second", (ended - begun) / (last_s - first_s), "s", 10, note=note)
+    found = virtual.measure(drill, spec)
+    note = f"{packets_per_s(drill):,.0f} packets/s; the drill: {found.outcome}"
+    yield Figure(f"{spec.name}: wall per virtual second", found.wall_s, "s", 10, note=note)
+    yield virtual.cpu_figure(f"{spec.name}: CPU per virtual second", found)

@@ -26,9 +26,9 @@ from scenarios.drill.job import JOB_HEADERS, Job
 from scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
 from scenarios.drill.targets import settling_problem, target_problem
 from scenarios.drill.workload import mtu_needed, packet_period_ns
-from scenarios.expect.asked import At, Flows
+from scenarios.expect.asked import At, Flows, Whose
 from scenarios.expect.expectation import Expectation
-from scenarios.expect.metric import Traffic
+from scenarios.expect.metric import Shape, Traffic
 from testbed.fabric.model import Fabric
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Where, shorten
@@ -56,7 +56,7 @@ class Parts:
     line: Callable[[Where], int]  # of a place in the file
     sample: Sampling | None
     captures: Captures | None
-    client: bool  # whether one is named
+    client: bool  # whether one is named; not beside a job that could not be read
     soft_roce: bool  # whether every NIC has an RDMA device, for the topology or the client
 
 
@@ -210,6 +210,8 @@ def _traffic(parts: Parts) -> Found:
         if wanted is not Traffic.EITHER and wanted not in told:
             text = f"{dotted(where[:3])} says nothing of {runs}, which this drill runs"
             yield where[:3], f"{text}; remove it, or write {ways_out[wanted]}"
+        elif problem := _whose_problem(expectation, parts):
+            yield where[:3], f"{dotted(where[:3])} {problem}"
     for planned, where in parts.faults if parts.job is not None or parts.client else ():
         if planned.fault.REPLACES_HOST and parts.job is not None:
             text = f"{dotted(where)}: a job finds out by itself which hosts it has lost"
@@ -218,11 +220,25 @@ def _traffic(parts: Parts) -> Found:
             yield where, f"{dotted(where)}: no spare goes on with the work of a client; write fault: host-down"
 
 
+def _whose_problem(expectation: Expectation, parts: Parts) -> str:
+    """Whose iterations are meant is said where two have them, and only what runs can be meant; '' when all is well."""
+    if expectation.metric.needs.traffic is not Traffic.RANKS:
+        return ""
+    runs = {Whose.JOB: parts.job is not None, Whose.CLIENT: parts.client}
+    if expectation.whose is not None and not runs[expectation.whose]:
+        return f"is about a {expectation.whose}, and this drill runs none; leave whose out"
+    if expectation.whose is None and all(runs.values()):
+        form = "{{is: yes, whose: {}}}" if expectation.metric.shape is Shape.YES_NO else "whose: {}"
+        ways_out = " or ".join(map(form.format, Whose))
+        return f"does not say whose, and a job and a client run; write {ways_out}"
+    return ""
+
+
 def _told_by(parts: Parts) -> tuple[set[Traffic], str, Mapping[Traffic, str]]:
     """What runs, whose metrics that allows, and what to write for others."""
     instead = {Traffic.STREAMS: "workload:", Traffic.JOB: "job:", Traffic.RANKS: "job:, or workload.client"}
     if parts.job is not None:
-        return {Traffic.JOB, Traffic.RANKS}, "a job", instead
+        return {Traffic.JOB, Traffic.RANKS}, "a job and a client" if parts.client else "a job", instead
     if not parts.client:
         return {Traffic.STREAMS}, "a workload of streams", {**instead, Traffic.RANKS: "job:"}
     if parts.workload is None:

@@ -23,7 +23,7 @@ def has_client(mistakes: Mistakes) -> bool:
 
 
 def is_alone(mistakes: Mistakes) -> bool:
-    """Whether the client is all that the workload has: no streams run then."""
+    """Whether the client is all that the workload has: no streams run then, and a job may run beside it."""
     data = mistakes.document.data.get("workload")
     return isinstance(data, dict) and set(data) == {"client"}
 

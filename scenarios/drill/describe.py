@@ -28,7 +28,7 @@ def describe(drill: Drill) -> list[str]:
     fabric = build(drill.topology)
     lines = [f"{drill.name}: {drill.summary}", f"file: {drill.source}", ""]
     lines += [*drill.description.splitlines(), ""] if drill.description else []
-    lines += [f"fabric    {_fabric(fabric)}", *(f"traffic   {line}" for line in _traffic(drill, fabric))]
+    lines += [f"fabric    {_fabric(fabric)}", *(f"traffic   {line}" for line in traffic_in_words(drill, fabric))]
     lines += [f"samples   {_sample(drill.sample)}"] if drill.sample else []
     lines += [f"captures  {drill.captures.text}"] if drill.captures else []
     lines += [f"late      a packet that takes longer than {format_duration(drill.delay_threshold_ns)}"]
@@ -45,10 +45,11 @@ def _fabric(fabric: Fabric) -> str:
     return f"{fabric.spec.name} ({fabric.spec.architecture}): {nodes}, {len(fabric.links)} links{control}"
 
 
-def _traffic(drill: Drill, fabric: Fabric) -> list[str]:
-    if drill.job is not None:
-        return _job(drill.job, fabric)
+def traffic_in_words(drill: Drill, fabric: Fabric) -> list[str]:
+    """What runs: job, client and streams, line by line."""
     client = [] if drill.client is None else _client(drill.client, fabric)
+    if drill.job is not None:
+        return [*_job(drill.job, fabric), *client]
     return [*client, *(_streams(drill, fabric) if drill.streams else ())]
 
 
@@ -143,8 +144,8 @@ def _sample(sample: Sampling) -> str:
     return f"loads and queues of the {which}, every {format_duration(sample.period_ns)}"
 
 
-def _what(fault: Fault) -> str:
-    """The fault with its target and parameters."""
+def fault_in_words(fault: Fault) -> str:
+    """The fault with its target and parameters: 'link-delay p0.s0.h0.r0.0 (by 5 ms, carrier stays)'."""
     words = [f"{p.key} {_value(p, getattr(fault, name))}" for name, p in parameters(type(fault)).items()]
     if fault.TELLS is not Told.CARRIER:
         words.append("carrier stays")
@@ -165,7 +166,7 @@ def _timeline(drill: Drill) -> list[tuple[int, str]]:
     found = [(0, "traffic starts; healthy phase")]
     for planned in timeline.faults:
         for edge in planned.edges:
-            what = _what(edge.part or planned.fault)
+            what = fault_in_words(edge.part or planned.fault)
             repaired = f"{what} repaired" if edge.part is not None else "repaired"
             if edge.part is not None and edge.part.takes_over is not None:
                 host, spare = edge.part.takes_over

@@ -6,10 +6,15 @@ from collections.abc import Callable, Mapping
 
 from failover.analysis.marks import Mark
 from results.repeats.statistic import Statistic
-from scenarios.drill.schema import OrderExpectation, UntouchedExpectation, expectation_model
-from scenarios.expect.asked import At, Bound, Flows
+from scenarios.drill.schema import (
+    OrderExpectation,
+    UntouchedExpectation,
+    YesOrNoExpectation,
+    expectation_model,
+)
+from scenarios.expect.asked import At, Bound, Flows, Whose
 from scenarios.expect.expectation import Expectation
-from scenarios.expect.metric import Metric, Shape
+from scenarios.expect.metric import Metric, Shape, Traffic
 from scenarios.expect.metrics import METRICS
 from scenarios.expect.scope import Scope
 from testbed.files.check import Mistakes, did_you_mean, dotted
@@ -43,6 +48,12 @@ def _expectation(mistakes: Mistakes, where: Where, entry: dict[str, Plain]) -> F
 
 
 def _yes_or_no(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> Found:
+    if isinstance(given, dict) and metric.needs.traffic is Traffic.RANKS:
+        section = mistakes.check(YesOrNoExpectation, given, where)
+        if section is None:
+            return []
+        limit, line = float(section.expected), mistakes.document.line(where)
+        return [(Expectation(metric, Bound.AT_LEAST, limit, line=line, whose=_whose(section.whose)), where)]
     if not isinstance(given, bool):
         mistakes.add(where, f"{dotted(where)} is {shorten(given)}; write yes or no")
         return []
@@ -70,11 +81,16 @@ def _limits(mistakes: Mistakes, where: Where, metric: Metric, given: Plain) -> F
                 mistakes.document.line(where),
                 _scope(values),
                 over=Statistic(values["over_repeats"]),
+                whose=_whose(values.get("whose")),
             ),
             (*where, bound.value),
         )
         for bound in bounds
     ]
+
+
+def _whose(given: str | None) -> Whose | None:
+    return None if given is None else Whose(given)
 
 
 def _scope(values: Mapping[str, object]) -> Scope:

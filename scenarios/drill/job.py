@@ -103,6 +103,11 @@ class Job:
         return replace(self, slower=self.slower * times, tick_ns=min(self.tick_ns * times, 20_000_000))
 
     @property
+    def controls_queues(self) -> bool:
+        """Whether its question is what queues do."""
+        return self.congestion != LINE_RATE.values
+
+    @property
     def transport(self) -> Transport:
         """How its queue pairs are connected."""
         return Transport(

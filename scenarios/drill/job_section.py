@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scenarios.drill.client_section import has_client
+from scenarios.drill.client_section import has_client, is_alone
 from scenarios.drill.job import Job, Saving, Work
 from scenarios.drill.job_keys import (
     CheckpointsSection,
@@ -44,9 +44,9 @@ def job_of(mistakes: Mistakes, spec: FabricSpec | None, base: Path) -> Job | Non
         return None
     data = mistakes.document.section("job")
     section = None if data is None else mistakes.check(JobSection, data, ("job",))
-    if "workload" in mistakes.document.data:
-        what = "the client of a workload" if has_client(mistakes) else "the streams of a workload"
-        mistakes.add(("job",), f"a drill runs a job or {what}, not both; leave one out")
+    if "workload" in mistakes.document.data and not is_alone(mistakes):
+        what = "leave the other keys of workload out" if has_client(mistakes) else "leave one out"
+        mistakes.add(("job",), f"a drill runs a job or the streams of a workload, not both; {what}")
     if not isinstance(data, dict):
         return None
     given = data

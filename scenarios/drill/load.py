@@ -56,7 +56,7 @@ def drill_from(document: Document, base: Path) -> Drill:
     expectations = expectations_of(mistakes)
     sample, captures = _sample(mistakes), _captures(mistakes)
     complete = timeline is not None and len(faults) == len(entries_of(document))
-    flows = () if alone else _flows(mistakes, workload, job, fabric, faults)
+    flows = () if alone and "job" not in document.data else _flows(mistakes, workload, job, fabric, faults)
     streams = None if "job" in document.data or alone else workload
     parts = Parts(
         fabric,
@@ -71,7 +71,7 @@ def drill_from(document: Document, base: Path) -> Drill:
         document.line,
         sample,
         captures,
-        has_client(mistakes),
+        has_client(mistakes) and (job is not None or "job" not in document.data),
         spec is not None and spec.soft_roce,
     )
     check_drill(mistakes, parts)

@@ -103,7 +103,7 @@ class Drill:
     source: str  # the file it came from
     sample: Sampling | None = None  # ports whose loads and queues are sampled
     job: Job | None = None  # what runs in the place of the workload's streams
-    client: Client | None = None  # a program that runs on the hosts, beside streams or alone
+    client: Client | None = None  # a program that runs on the hosts, beside streams or a job, or alone
     streams: bool = True  # whether the workload's streams run; not with a job, nor with a client that is alone
     captures: Captures | None = None  # links that are captured around each edge
     delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet that takes longer is late, and impaired (RFC 6412)

@@ -17,7 +17,8 @@ from failover.analysis.readings import Ports
 from failover.faults import FAULTS, Parameter, parameters
 from failover.faults import Unit as ParameterUnit
 from scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
-from scenarios.expect.metric import Metric, Takes, Unit
+from scenarios.expect.asked import Whose
+from scenarios.expect.metric import Metric, Takes, Traffic, Unit
 from testbed.fabric.spec import Rate, Strict
 from testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent, size
 from testbed.files.words import OneOf
@@ -242,6 +243,18 @@ class _OfBefore(Strict):
     of: Literal["before"] = "before"
 
 
+class _Whose(Strict):
+    whose: Literal[tuple(map(str, Whose))] | None = None  # type: ignore[valid-type]  # made of an enum
+
+
+class YesOrNoExpectation(_Whose):
+    """What stands behind a metric that takes yes or no, where more is to be said than that."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
+    expected: bool = Field(alias="is", examples=["yes"])
+
+
 class UntouchedExpectation(_Edges):
     """``untouched:``; each part named must feel nothing."""
 
@@ -278,5 +291,6 @@ _LIMITS: Mapping[Unit, tuple[type[Strict], ...]] = {
 def expectation_model(metric: Metric) -> type[Strict]:
     """The model of what stands behind the name of a metric that has limits."""
     before = (_OfBefore,) if metric.unit is Unit.SHARE and metric.needs.fault else ()
-    bases = (*before, *_LOOKS[metric.takes], *_LIMITS[metric.unit])
+    whose = (_Whose,) if metric.needs.traffic is Traffic.RANKS else ()
+    bases = (*before, *whose, *_LOOKS[metric.takes], *_LIMITS[metric.unit])
     return create_model(f"{metric.key} expectation", __base__=bases)

@@ -66,11 +66,12 @@ def _others(first: Path) -> list[Path]:
 def _read(path: Path, most: int) -> str:
     """The text of a file of at most so many bytes. InputError when it is no such file."""
     try:
-        status = path.stat()
-        if not S_ISREG(status.st_mode):
+        if not S_ISREG(path.stat().st_mode):
             raise InputError(f"cannot read {path}: it is no regular file; name a file beside the drill")
-        if status.st_size <= most:
-            return path.read_text()
+        with path.open("rb") as file:
+            content = file.read(most + 1)  # whatever its size is said to be: it may grow, or be made as it is read
+        if len(content) <= most:
+            return content.decode()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; name a file beside the drill") from None
     except ValueError as error:

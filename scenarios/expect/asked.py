@@ -28,6 +28,13 @@ class At(StrEnum):
     ANY = "any"
 
 
+class Whose(StrEnum):
+    """Whose iterations an expectation is about, where a client runs beside a job."""
+
+    JOB = "job"
+    CLIENT = "client"
+
+
 class Bound(StrEnum):
     """How the limit is meant; the value is the key in a drill file."""
 
@@ -60,6 +67,10 @@ class Asked(Protocol):
     @property
     def scope(self) -> Scope:
         """Which part of the fabric."""
+
+    @property
+    def whose(self) -> Whose | None:
+        """Of the job or of the client beside it; None where one of them runs alone."""
 
     @property
     def events(self) -> tuple[Mark, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from failover.analysis.marks import Mark
 from results.repeats.statistic import Statistic
-from scenarios.expect.asked import At, Bound, Flows
+from scenarios.expect.asked import At, Bound, Flows, Whose
 from scenarios.expect.metric import Metric, Slowed, Unit
 from scenarios.expect.metrics import METRICS
 from scenarios.expect.scope import EVERYWHERE, Scope
@@ -57,6 +57,7 @@ class Expectation:
     events: tuple[Mark, ...] = ()  # of ``order``
     written: float | None = None  # the file's limit, where a slow kernel has another
     over: Statistic = Statistic.EVERY  # what the limit holds for when the drill is repeated
+    whose: Whose | None = None  # iterations, where a client runs beside a job
 
     @property
     def text(self) -> str:
@@ -69,6 +70,7 @@ class Expectation:
             return self.metric.sentence(self)
         words = [self.metric.words]
         flows = "other" if self.flows is Flows.OTHERS else self.flows
+        words += [f"of the {self.whose}"] if self.whose is not None else []
         words += [f"of {flows} flows"] if self.metric.by_flow and self.flows is not Flows.ALL else []
         words += [f"in {', '.join(self.scope.words)}"] if self.scope else []
         return " ".join([*words, *self.when, self.bound.value.replace("_", " "), self.limit_text])

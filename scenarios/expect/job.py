@@ -8,17 +8,33 @@ from failover.analysis.budget import around
 from failover.analysis.job import Death, JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeResult
 from failover.analysis.placement import Placement
-from scenarios.expect.asked import Asked, At
+from scenarios.expect.asked import Asked, At, Whose
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
 from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 
 _NO_JOB = Figure(None, "the run had no job")
+_NO_CLIENT = Figure(None, "no client ran beside a job")
 Measure = Callable[[Asked, DrillMetrics, JobMetrics], Figure]
 
 
 def _of_job(measure: Measure) -> Callable[[Asked, DrillMetrics], Figure]:
-    return lambda expectation, metrics: _NO_JOB if metrics.job is None else measure(expectation, metrics, metrics.job)
+    def measured(expectation: Asked, metrics: DrillMetrics) -> Figure:
+        job = job_asked(expectation, metrics)
+        if job is not None:
+            return measure(expectation, metrics, job)
+        return _NO_CLIENT if metrics.job is not None else _NO_JOB
+
+    return measured
+
+
+def job_asked(expectation: Asked, metrics: DrillMetrics) -> JobMetrics | None:
+    """What an expectation is about: the job, or the client; None when it did not run."""
+    ran = [job for job in (metrics.job, metrics.beside) if job is not None]
+    if expectation.whose is None:
+        return metrics.job
+    of_client = expectation.whose is Whose.CLIENT
+    return next((job for job in ran if (job.client is not None) == of_client), None)
 
 
 def _edges(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> list[tuple[EdgeResult, JobEdge]]:
@@ -349,6 +365,6 @@ METRICS = (
         "no queue pair of the job used its retries up; no rank of a client gave up, or ended before the run did with"
         " another exit code than 0",
         _survives,
-        sentence=lambda expectation: f"job {'survives' if expectation.limit else 'dies'}",
+        sentence=lambda expectation: f"{expectation.whose or 'job'} {'survives' if expectation.limit else 'dies'}",
     ),
 )

@@ -16,7 +16,7 @@ from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, 
 from scenarios.expect.asked import Bound, Flows
 from scenarios.expect.evidence import Evidence, RunFacts
 from scenarios.expect.expectation import Expectation
-from scenarios.expect.job import WRONG_RESULTS
+from scenarios.expect.job import WRONG_RESULTS, job_asked
 from scenarios.expect.loss import PACKETS_LOST
 from scenarios.expect.metric import Shape, Unit
 from scenarios.expect.whole import first_of
@@ -88,9 +88,10 @@ def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Che
 
     Of ``checks``, those of the expectations, one may say so already; one about some of them says nothing of the rest.
     """
-    wrong = 0 if metrics.job is None else metrics.job.wrong
-    if wrong and not any(expectation.metric is WRONG_RESULTS for expectation in drill.expectations):
-        yield at_most("wrong results at most 0", wrong, 0)
+    asked_of = [job_asked(each, metrics) for each in drill.expectations if each.metric is WRONG_RESULTS]
+    for job in (metrics.job, metrics.beside):
+        if job is not None and job.wrong and not any(each is job for each in asked_of):
+            yield at_most(f"wrong results{' of the client' * (job is metrics.beside)} at most 0", job.wrong, 0)
     if not metrics.edges or not metrics.has_streams:
         return
     asked = [

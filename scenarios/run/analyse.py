@@ -10,22 +10,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from failover.analysis.model import DrillMetrics
-from results.run.folder import RunFolder, metrics_files, verdict_files
+from results.run import reading
+from results.run.figures import metrics_files, verdict_files
+from results.run.folder import RunFolder
 from results.run.manifest import Manifest
 from results.verdict import Verdict
-from scenarios.run.judgement import judge_measured, timeline_of
+from scenarios.run import client_logs
+from scenarios.run.beside import copy_beside
+from scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
 from scenarios.run.kept import kept
 from scenarios.run.measured import Measured
 from testbed import versions
 from testbed.errors import InputError
 from testbed.files.document import shorten
 
+_LEFT_AS_THEY_ARE = frozenset({"fabric", "drill", "series", "host", "paths", "queue pairs", "workers", "devices"})
 _CONTEXT = 24  # characters shown before the first that differs: a line of flows.jsonl has a thousand
 
 
 @dataclass(frozen=True)
 class Analysed:
-    """What the records of a run say now. ``differences``: one line for each file that says something else."""
+    """What the records of a run say now.
+
+    ``differences``: a line for each file that says something else; ``gaps``: for each of a client's that is not as the
+    run wrote it, of which nothing is made.
+    """
 
     run: RunFolder
     manifest: Manifest
@@ -36,6 +45,7 @@ class Analysed:
     analysed_by: str
     files: Mapping[str, bytes]
     differences: tuple[str, ...]
+    gaps: tuple[str, ...] = ()
 
     def write(self, out: Path) -> RunFolder:
         """Metrics and verdict as they are now, with the run's own events, in a run folder of their own.
@@ -51,10 +61,13 @@ class Analysed:
             raise InputError(f"{out} is not empty; choose another --out")
         made = RunFolder(out)
         made.write_events(self.run.events())
-        made.write_metrics(self.metrics, timeline_of(self.measured))
-        made.write_verdict(self.verdict)
+        made.write_metrics(self.metrics, timelines_of(self.measured))
+        if self.manifest.format > 1:
+            made.write_series(series_of(self.measured, traces_of(self.measured)))
+            copy_beside(self.run, made)
         wrote = {**self.manifest.versions, "hpn analysed with": self.analysed_by}
-        made.write_manifest(replace(self.manifest, versions=wrote))
+        made.write_manifest(replace(self.manifest, versions=wrote, files=made.sizes()))
+        made.write_verdict(self.verdict)
         return made
 
 
@@ -73,7 +86,7 @@ def analyse(run: RunFolder) -> Analysed:
     ) as error:  # facts that contradict each other in a way of their own
         what = shorten(str(error), 200, quoted=False)
         raise InputError(f"{run.path}: the records contradict each other ({what}); repeat the run") from error
-    files = {**metrics_files(metrics, timeline_of(found.measured)), **verdict_files(verdict)}
+    files = {**metrics_files(metrics, timelines_of(found.measured)), **verdict_files(verdict)}
     return Analysed(
         run=run,
         manifest=manifest,
@@ -84,6 +97,7 @@ def analyse(run: RunFolder) -> Analysed:
         analysed_by=versions.HPN,
         files=files,
         differences=tuple(_differences(run.path, files)),
+        gaps=tuple(_gaps(run.path, metrics)),
     )
 
 
@@ -96,6 +110,15 @@ def _differences(folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
             continue
         if there != content:
             yield f"{name}, {_first_difference(there, content)}"
+
+
+def _gaps(folder: Path, metrics: DrillMetrics) -> Iterator[str]:
+    """Of what clients printed, and of parts that nothing is made of here: series, paths, the fabric and the like."""
+    found = reading.read(folder)
+    yield from (f"{gap.part}: {gap.why}" for gap in found.gaps if gap.part in _LEFT_AS_THEY_ARE and not gap.by_format)
+    for job in (metrics.job, metrics.beside):
+        if job is not None and job.client is not None:
+            yield from client_logs.gaps(folder, job.client.facts)
 
 
 def _first_difference(there: bytes, now: bytes) -> str:

@@ -1,10 +1,12 @@
-"""What a drill's client needs of this machine, asked before anything is started."""
+"""What a drill's client needs of this machine, asked before anything is started; the library's drills that it has."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
+from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
 from testbed.errors import MachineError
 from testbed.fabric.build import build
@@ -30,6 +32,20 @@ def plan_of(drill: Drill) -> ClientPlan | None:
 def missing(drill: Drill) -> str | None:
     """What this machine lacks of what its client runs, in one line with the way out; None: nothing."""
     return None if drill.client is None else drill.client.missing(site_of(drill))
+
+
+class Library(NamedTuple):
+    """The drills that come with hpn, as far as this machine has their clients."""
+
+    drills: tuple[Drill, ...]
+    left_out: tuple[str, ...]  # of each other its name, and what is missing with the way out
+
+
+def library() -> Library:
+    """Every drill that comes with hpn, but those with clients that are not installed here: these are named."""
+    lacks = [(drill, missing(drill)) for drill in catalogue.ls()]
+    left_out = (f"{drill.name}: {what}" for drill, what in lacks if what is not None)
+    return Library(tuple(drill for drill, what in lacks if what is None), tuple(left_out))
 
 
 def check(drill: Drill) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from failover.analysis.client import ClientFacts, RankEnd
+from failover.analysis.client import ClientFacts, RankEnd, RankLog
 from failover.analysis.job import DeathFact, JobFacts, SpanFact
 from scenarios.run.client_process import RunningClient
 from testbed.errors import MachineError
@@ -25,6 +26,7 @@ from testbed.lab.wire import NETNS_DIR
 from traffic.client.client import Client, Site
 from traffic.client.ledger import Ledger
 from traffic.client.lines import GaveUp, Misread, Output, Ready, Said, Step
+from traffic.client.log import FOLDER, name_of
 from traffic.client.plan import ClientPlan, ClientProcess, Starts
 from traffic.client.ranks import ranks_of
 from traffic.collectives.program import ITERATION
@@ -76,6 +78,7 @@ class LabClients:
         self._misread = 0
         self._first_misread = ""
         self._begin_ns = self._until_ns = 0
+        self._logs: list[RankLog] = []
 
     async def start(self) -> None:
         """Start every process; returns when all are ready. MachineError names one that is not in time, or ends."""
@@ -122,18 +125,20 @@ class LabClients:
         self._kill()
         if not self._running:
             return
-        place = folder / "clients"
+        place = folder / FOLDER
         place.mkdir(exist_ok=True)
         first_ns = self._begin_ns or now_ns()
         for running in self._running:
-            (place / f"rank-{running.process.ranks[0]}.log").write_bytes(running.log.written(first_ns))
+            rank, content = running.process.ranks[0], running.log.written(first_ns)
+            (place / name_of(rank)).write_bytes(content)
+            self._logs.append(RankLog(rank, len(content), zlib.crc32(content)))
 
     def facts(self, lag_ns: int) -> JobFacts | None:
-        """What it was, for the analysis; ``lag_ns``: the most that this process's loop was held up."""
+        """What it was, for the analysis, once it is closed; ``lag_ns``: the most that this loop was held up."""
         if not self._running:
             return None
         ledger = self._ledger
-        ends = tuple(self._end(rank, running) for running in self._running for rank in running.process.ranks)
+        ends = (self._end(rank, at) for at, each in enumerate(self._running) for rank in each.process.ranks)
         return JobFacts(
             spans={rank: self._spans(rank) for rank in self.plan.reporting},
             queue_pairs=0,
@@ -149,6 +154,7 @@ class LabClients:
                 told_times=ledger.told_times,
                 misread=self._misread,
                 first_misread=self._first_misread,
+                logs=tuple(self._logs),
             ),
         )
 
@@ -252,8 +258,9 @@ class LabClients:
         told = (SpanFact(_label(kind, size), kind, size, len(self._ranks)) for kind, size in of)
         return (SpanFact(ITERATION, ITERATION, 0, len(self._ranks)), *told)
 
-    def _end(self, number: int, running: RunningClient) -> RankEnd:
-        rank, died_ns = self._ranks[number], self._died_ns(running)
+    def _end(self, number: int, at: int) -> RankEnd:
+        """Of a rank, which process ``at`` speaks for."""
+        rank, running = self._ranks[number], self._running[at]
         by_itself = running.ended is not None and self._by_itself(running)
         return RankEnd(
             rank=number,
@@ -262,7 +269,7 @@ class LabClients:
             steps=self._ledger.count(number),
             how=running.ended.text if running.ended is not None and by_itself else "",
             ended_at_ns=running.ended_at_ns if by_itself else None,
-            died=died_ns is not None,
+            died=self._died_ns(at) is not None,
             last_words=_words(running),
         )
 
@@ -270,9 +277,9 @@ class LabClients:
         """Whether it ended before the run did."""
         return running.ended_at_ns is not None and running.ended_at_ns < self._until_ns
 
-    def _died_ns(self, running: RunningClient) -> int | None:
-        """When it died, if it did: it gave up, or ended too early and not with exit code 0."""
-        at = self._running.index(running)
+    def _died_ns(self, at: int) -> int | None:
+        """When a process died, if it did: it gave up, or ended too early and not with exit code 0."""
+        running = self._running[at]
         gave_up_ns = self._gave_up[at][0] if at in self._gave_up else self._until_ns
         if gave_up_ns < self._until_ns:
             return gave_up_ns
@@ -283,7 +290,7 @@ class LabClients:
         """Of all processes, in order of time."""
         found = []
         for at, running in enumerate(self._running):
-            at_ns = self._died_ns(running)
+            at_ns = self._died_ns(at)
             if at_ns is not None:
                 why = self._gave_up[at][1] if at in self._gave_up else running.ended.text if running.ended else ""
                 found.append(DeathFact(at_ns, f"{running.name}: {shorten(why, _WORDS_LENGTH, quoted=False)}"))

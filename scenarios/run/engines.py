@@ -20,6 +20,7 @@ from scenarios.drill.model import Drill
 from scenarios.run import client_site, guest_memory, session
 from scenarios.run.job import Job, answered, in_guest, last_words
 from scenarios.run.order import Batch, Order
+from scenarios.run.origin import Origin, origin
 from scenarios.run.tries import tried
 from testbed.errors import MachineError, NoisyError
 from testbed.vm.engines import ENGINES, EngineSpec
@@ -67,10 +68,11 @@ def run_batch(
 
 def run_on(spec: EngineSpec, order: Order, watch: Watch, on_line: Callable[[str], None]) -> RunFolder:
     """Make one run: here, its news told to ``watch``, or where the engine takes it. Errors as ``run_in_guest``."""
+    known = replace(order, origin=origin())
     if spec.start is not None:
-        return run_in_guest(order, spec, on_line)
+        return run_in_guest(known, spec, on_line)
     with watch(order.title) as listen:
-        return session.run(replace(order, engine=spec.name), listen)
+        return session.run(replace(known, engine=spec.name), listen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class RunBody:
     slow: int
     keep_records: bool
     seed: int | None = None
+    origin: Origin = Origin()  # noqa: RUF009 - frozen
 
     def as_json(self) -> JsonValue:
         """As the body of a job."""
@@ -104,6 +107,8 @@ class RunBody:
             spec.name,
             keep_records=self.keep_records,
             phase=self.phase,
+            slowed=self.slow,
+            origin=self.origin,
         )
 
 
@@ -133,6 +138,7 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
         slow=engine.slowness if order.slow is None else order.slow,
         keep_records=order.keep_records,
         seed=order.drill.topology.seed,
+        origin=order.origin,
     )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS
     job = Job("run", spec.name, body.as_json())

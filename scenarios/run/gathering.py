@@ -27,9 +27,11 @@ class Gathering(Generic[T]):
             self._pending = asyncio.ensure_future(self._go())
 
     def stop(self) -> None:
-        """Drop what is under way."""
-        if self._pending is not None:
-            self._pending.cancel()
+        """Drop what is under way. Raises what ``then`` has raised, which nobody else hears of."""
+        if self._pending is None or self._pending.cancel() or self._pending.cancelled():
+            return
+        if (error := self._pending.exception()) is not None:
+            raise error
 
     async def _go(self) -> None:
         while self._added:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from failover.analysis.job import DeathFact, JobFacts, SpanFact
+from failover.analysis.paths import Looked
 from failover.analysis.placement import Placement, Way, spreads
 from scenarios.drill.spares import Roster
-from scenarios.run.lab_router import LabRouter
 from scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from scenarios.run.rechoosing import Rechooser
 from scenarios.run.spraying import Sprayer, SprayPlan
@@ -20,6 +20,7 @@ from scenarios.run.standby_on_lab import Standby
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.lab.lab import Lab
+from testbed.lab.markers import stands_in
 from testbed.routing.pathcontrol.actions import STEERING, Move
 from testbed.routing.pathcontrol.host_agent import Connection
 from testbed.routing.trace import Flow
@@ -30,8 +31,12 @@ from traffic.rdma.plan import JobPlan, Layout
 from traffic.rdma.rehash import Cause
 from traffic.rdma.setup import JobReport, Leaves
 
-_WORKER_PPS = 20_000
-"""What one worker carries with ease when every queue pair's port is full."""
+_WORKER_PPS = 5_000
+"""What one worker carries with ease when every queue pair's port is full.
+
+A packet costs its two ends some 45 us of a core together (20,000 a second held one worker at 93 % while the other of
+two CPUs was idle), so that takes a quarter of one and leaves room for bursts.
+"""
 
 
 class LabJob(LabQueuePairs):
@@ -44,7 +49,8 @@ class LabJob(LabQueuePairs):
     engine: JobEngine
 
     def __init__(self, lab: Lab, plan: JobPlan, out: Path, source_ports: str) -> None:
-        super().__init__(lab, CHOICES[source_ports].choose(plan.flows, LabRouter(lab), (), lab.fabric.spec.seed))
+        choice, seed = CHOICES[source_ports], lab.fabric.spec.seed
+        super().__init__(lab, lambda router: choice.choose(plan.flows, router, (), seed))
         nics = {nic.name: nic for nic in lab.fabric.nics}
         rates = {name: tuple(link.rate_bps for link in nic.links) for name, nic in nics.items()}
         most_pps = sum(max((flow.rate_pps for flow in of), default=0.0) for of in _by_nic(self.flows))
@@ -80,6 +86,7 @@ class LabJob(LabQueuePairs):
         self._sprayer: Sprayer | None = None
         if plan.spray > 1:
             self._follows = False  # the sprayer does
+            self.begin = None  # no queue pair has one path
             spray = SprayPlan(plan.spray, CHOICES[source_ports].keeps_links_free)
             self._sprayer = Sprayer(lab, spray, self._sports, self.engine.spray)
 
@@ -155,9 +162,10 @@ class LabJob(LabQueuePairs):
             ),
             checkpoint_every=restart.checkpoint_every if restart is not None else 0,
             samples=self._plan.samples,
+            phantom_marks=self._plan.acts_on_marks and stands_in(self._lab.marking, self._lab.fabric.spec.ecn),
         )
 
-    async def look(self, when: str, edges: int) -> None:
+    async def look(self, when: str, edges: int, _planned_ns: int | None) -> None:
         """Note which links each queue pair crosses now, by the true paths; asks kernels, sends nothing."""
         at_ns, ways = now_ns(), []
         for flow in self._carrying:
@@ -165,6 +173,7 @@ class LabJob(LabQueuePairs):
             for sport in sports:
                 path = self._lab.path(Flow(flow.src_nic, flow.dst_nic, sport))
                 ways.append(Way(flow.id, flow.name, path.links, path.dropped))
+                self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
                 await asyncio.sleep(0)  # the control plane gets its turn
         tiers = spreads(self._lab.fabric, ways, self._lab.link_up)
         self._placements.append(Placement(when, edges, at_ns, tuple(ways), tiers))

@@ -6,26 +6,37 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from failover.analysis.hostload import is_starved
-from failover.analysis.job import JobMetrics, SpanTime
-from failover.analysis.metrics.analyse import analyse
+from failover.analysis.job import JobFacts, JobMetrics, SpanTime
+from failover.analysis.metrics.analyse import analyse_traces
 from failover.analysis.metrics.doubts import NOTHING_SENT
 from failover.analysis.metrics.job import job_metrics, timeline
+from failover.analysis.metrics.series import message_series, stream_series
+from failover.analysis.metrics.trace import Traces, build_traces
 from failover.analysis.model import DrillMetrics
 from failover.analysis.moved_back import Connections, strays
 from failover.analysis.ports import PortMetrics, port_metrics
+from failover.analysis.series import bins_of
+from results.run.figures import Timelines
+from results.run.series import RunSeries
 from results.verdict import Verdict
 from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
-from scenarios.run.measured import Facts, Measured
+from scenarios.run.measured import Facts, JobRecords, Measured
 
 
-def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
-    """Metrics and verdict of what was measured, just now or long ago: equal input gives equal bytes."""
+def traces_of(measured: Measured) -> Traces:
+    """What became of every packet of its streams."""
+    return build_traces(measured.facts.streams, measured.sent, measured.received, measured.facts.settings)
+
+
+def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[DrillMetrics, Verdict]:
+    """Metrics and verdict of what was measured, just now or long ago: equal input gives equal bytes.
+
+    ``traces``: those of ``traces_of``, for who has them.
+    """
     facts = measured.facts
-    metrics = analyse(
-        facts.streams,
-        measured.sent,
-        measured.received,
+    metrics = analyse_traces(
+        traces or traces_of(measured),
         measured.events,
         facts.edges,
         (facts.start_ns, facts.healthy_end_ns),
@@ -33,10 +44,11 @@ def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
         facts.host,
     )
     metrics = replace(metrics, ports=_ports(measured))
-    job = _job(measured)
+    job, beside = _job(facts, facts.job, measured.job), _job(facts, facts.beside, measured.beside)
     if job is not None:
         of_edges = (doubt for doubt in metrics.inconclusive if doubt != NOTHING_SENT or facts.streams)
-        metrics = replace(metrics, job=job, inconclusive=(*of_edges, *job.doubts))
+        doubts = (*of_edges, *job.doubts, *(() if beside is None else beside.doubts))
+        metrics = replace(metrics, job=job, beside=beside, inconclusive=doubts)
     starved = is_starved(facts.host) if facts.host is not None else None
     known = RunFacts(
         host_reasons=(starved,) if starved else (),
@@ -48,10 +60,26 @@ def judge_measured(measured: Measured) -> tuple[DrillMetrics, Verdict]:
     return metrics, judge(facts, metrics, known)
 
 
-def timeline_of(measured: Measured) -> Iterator[SpanTime] | None:
-    """When each rank of a job did what; None where no job ran."""
+def series_of(measured: Measured, traces: Traces) -> RunSeries:
+    """What its flows and ports did over time."""
     facts, records = measured.facts, measured.job
-    return None if facts.job is None or records is None else timeline(facts.job, records.spans)
+    bins = bins_of(facts.start_ns, facts.end_ns)
+    carried = facts.flows if records is not None and len(records.messages) else ()
+    return RunSeries(
+        streams=stream_series(traces, bins) if facts.streams else None,
+        messages=message_series(records.messages, carried, bins) if records is not None and carried else None,
+        ports=measured.ports,
+    )
+
+
+def timelines_of(measured: Measured) -> Timelines:
+    """When each rank of a job did what, and of the client beside it; None where it did not run."""
+    facts = measured.facts
+    return Timelines(_timeline(facts.job, measured.job), _timeline(facts.beside, measured.beside))
+
+
+def _timeline(job: JobFacts | None, records: JobRecords | None) -> Iterator[SpanTime] | None:
+    return None if job is None or records is None else timeline(job, records.spans)
 
 
 def moved_wrongly(measured: Measured, metrics: DrillMetrics) -> tuple[str, ...]:
@@ -67,13 +95,12 @@ def moved_wrongly(measured: Measured, metrics: DrillMetrics) -> tuple[str, ...]:
     return strays((event for event in measured.events if event.at_ns <= facts.end_ns), connections, facts.end_ns)
 
 
-def _job(measured: Measured) -> JobMetrics | None:
-    """What a job did."""
-    facts, records = measured.facts, measured.job
-    if facts.job is None or records is None:
+def _job(facts: Facts, job: JobFacts | None, records: JobRecords | None) -> JobMetrics | None:
+    """What a job did, or a client."""
+    if job is None or records is None:
         return None
     times = (facts.start_ns, facts.end_ns)
-    return job_metrics(facts.job, records.spans, records.messages, facts.edges, times, facts.settings)
+    return job_metrics(job, records.spans, records.messages, facts.edges, times, facts.settings)
 
 
 def _ports(measured: Measured) -> PortMetrics | None:

@@ -1,8 +1,8 @@
 """What was measured, kept in the run folder and read back: every packet, every reading of a port, and the facts.
 
 Changes when the layout of the records does: ``records/facts.json``, and ``records/packets.npz`` with what arrived and
-what was sent as ``traffic.records`` defines it; of a job, spans and messages as ``traffic.rdma.records`` does. Events
-are in ``events.jsonl``. What is read may be anybody's.
+what was sent as ``traffic.records`` defines it; of a job, spans and messages as ``traffic.rdma.records`` does, and the
+spans of a client beside it. Events are in ``events.jsonl``. What is read may be anybody's.
 """
 
 from __future__ import annotations
@@ -16,29 +16,26 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+import numpy.typing as npt
+from pydantic import TypeAdapter
 
 from failover.analysis.job import JobFacts
 from failover.analysis.metrics.byflow import by_flow
-from failover.analysis.readings import Sampled, Sampling, Series, Watched
-from results.run.arrays import Wanted, check_memory, stored, write_arrays
+from results.run.arrays import Wanted, stored, write_arrays
+from results.run.files import check_memory, read
 from results.run.folder import RunFolder
+from results.run.readings import READING, SampledPorts, ports_of, sampled_from
 from scenarios.run.measured import Facts, JobRecords, Measured
 from testbed import versions
 from testbed.errors import InputError
-from testbed.files.document import shorten
-from traffic.columns import InMemory, Records, Table, whole
+from traffic.columns import InMemory, Table, whole
 from traffic.rdma.records import MESSAGE, SPAN
 from traffic.records import RECEIVED, SENT
 
 FOLDER = "records"
 _FACTS, _PACKETS = "facts.json", "packets.npz"
 _FORMAT = 2
-_READING = np.dtype(
-    [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps", "marked")]
-)
-"""A row of ``failover.analysis.readings.Series``."""
-_DTYPES = {"sent": SENT, "received": RECEIVED, "ports": _READING, "spans": SPAN, "messages": MESSAGE}
+_DTYPES = {"sent": SENT, "received": RECEIVED, "ports": READING, "spans": SPAN, "messages": MESSAGE, "beside": SPAN}
 _LARGEST = 2**62
 _LARGEST_ID = 2**32 - 1
 _PACKET_BYTES = 64
@@ -48,23 +45,13 @@ _SLACK_NS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class _Ports:
-    """What was sampled; ``readings`` says how many of the rows belong to each port, in order."""
-
-    sampling: Sampling
-    cpu_ns: int
-    watched: tuple[Watched, ...]
-    readings: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Kept:
     """``facts.json``."""
 
     format: int
     hpn: str  # that measured
     counts: Mapping[str, int]  # of records in ``packets.npz``
-    ports: _Ports | None
+    ports: SampledPorts | None
     facts: Facts
 
 
@@ -88,16 +75,18 @@ def keep(folder: Path, measured: Measured) -> None:
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir()
     tables: dict[str, Table] = {"sent": measured.sent, "received": measured.received}
+    ports = None
     if measured.ports is not None:
-        content = b"".join(series.packed() for series in measured.ports.series)
-        tables["ports"] = InMemory(np.frombuffer(content, _READING))
+        ports, tables["ports"] = ports_of(measured.ports)
     if measured.job is not None:
         tables |= {"spans": InMemory(measured.job.spans), "messages": InMemory(measured.job.messages)}
+    if measured.beside is not None:
+        tables["beside"] = InMemory(measured.beside.spans)
     kept = _Kept(
         format=_FORMAT,
         hpn=versions.HPN,
         counts={name: len(table) for name, table in tables.items()},
-        ports=_ports(measured.ports),
+        ports=ports,
         facts=measured.facts,
     )
     write_arrays(new / _PACKETS, tables)
@@ -112,6 +101,8 @@ def _left_out(facts: Facts) -> dict[str, dict[str, Mapping[int, set[str]] | set[
     of_job: dict[str, set[str] | bool] = {"job": True} if facts.job is None else {}
     if facts.job is not None and facts.job.client is None:
         of_job = {"job": {"client"}}
+    if facts.beside is None:
+        of_job["beside"] = True
     return {"facts": {"flows": even, **of_job}}
 
 
@@ -121,7 +112,7 @@ def kept(run: RunFolder) -> Kept:
     MachineError when it is more than this machine has the memory for.
     """
     place = run.path / FOLDER
-    found = _facts(place / _FACTS)
+    found = _facts(place / _FACTS, run.path)
     wanted = {name: Wanted(_DTYPES[name], found.counts.get(name, -1)) for name in _names(found)}
     problem = next(
         chain(_impossible(found), (f"no count of {n}" for n, each in wanted.items() if each.count < 0)), None
@@ -129,16 +120,21 @@ def kept(run: RunFolder) -> Kept:
     if problem is not None:
         raise _damaged(place, problem)
     tables = stored(place / _PACKETS, wanted)
-    job = None
+    job = beside = None
+    ids = np.array([flow.id for flow in found.facts.flows], np.uint32)
     if found.facts.job is not None:
         job = JobRecords(whole(tables["spans"]), whole(tables["messages"]))
-        problem = next(_impossible_job(found.facts, job), None)
+        problem = next(_impossible_job(found.facts.job, job, ids), None)
+    if found.facts.beside is not None:
+        beside = JobRecords(whole(tables["beside"]), np.empty(0, MESSAGE))
+        problem = problem or next(_impossible_job(found.facts.beside, beside, ids), None)
     problem = problem or next(_impossible_packets(found.facts, tables["sent"], tables["received"]), None)
     if problem is not None:
         raise _damaged(place, problem)
     check_memory(place / _PACKETS, _most_packets(found.facts, tables["sent"]) * _PACKET_BYTES)
-    ports = _sampled(found.ports, whole(tables["ports"])) if found.ports is not None else None
-    return Kept(found.hpn, Measured(found.facts, run.events(), tables["sent"], tables["received"], ports, job))
+    ports = sampled_from(found.ports, whole(tables["ports"])) if found.ports is not None else None
+    packets = tables["sent"], tables["received"]
+    return Kept(found.hpn, Measured(found.facts, run.events(), *packets, ports, job, beside))
 
 
 def _damaged(place: Path, problem: str) -> InputError:
@@ -148,21 +144,14 @@ def _damaged(place: Path, problem: str) -> InputError:
 def _names(found: _Kept) -> list[str]:
     """Of the arrays that it must have."""
     ports = [] if found.ports is None else ["ports"]
-    return ["sent", "received", *ports, *([] if found.facts.job is None else ["spans", "messages"])]
+    beside = [] if found.facts.beside is None else ["beside"]
+    return ["sent", "received", *ports, *([] if found.facts.job is None else ["spans", "messages"]), *beside]
 
 
-def _facts(path: Path) -> _Kept:
-    try:
-        found = _KEPT.validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror}; only a run made with --keep-records can be analysed again"
-        ) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        what = shorten(f"{where}: {first['msg']}", 200, quoted=False)
-        raise InputError(f"{path} is damaged or of another version ({what}); repeat the run") from error
+def _facts(path: Path, folder: Path) -> _Kept:
+    if not path.exists():
+        raise InputError(f"{path}: No such file; only a run made with --keep-records can be analysed again")
+    found = read(path, _KEPT, folder)
     if found.format != _FORMAT:
         raise InputError(f"{path} has format {found.format}, this hpn reads {_FORMAT}; use the hpn that made the run")
     return found
@@ -193,14 +182,13 @@ def _impossible(found: _Kept) -> Iterator[str]:
         yield "it lasted longer than a day"
     if min(facts.settings.merge_packets, facts.settings.recovery_packets) < 1 or facts.settings.pacing_tick_ms <= 0:
         yield "its settings are none"
-    if found.ports is not None and (
-        len(found.ports.watched) != len(found.ports.readings)
-        or min(found.ports.readings, default=0) < 0
-        or sum(found.ports.readings) != found.counts.get("ports")
-    ):
+    if found.ports is not None and not found.ports.adds_up(found.counts.get("ports")):
         yield "its readings of ports do not add up"
-    if facts.job is not None:
-        yield from _impossible_facts(facts.job)
+    for job in (facts.job, facts.beside):
+        if job is not None:
+            yield from _impossible_facts(job)
+    if facts.beside is not None and (facts.job is None or facts.job.client is not None or facts.beside.client is None):
+        yield "a client ran beside a job that is none"
 
 
 def _impossible_facts(job: JobFacts) -> Iterator[str]:
@@ -225,19 +213,21 @@ def _impossible_facts(job: JobFacts) -> Iterator[str]:
     if job.client is not None:
         ended = (rank.ended_at_ns for rank in job.client.ranks)
         counts = [*(rank.steps for rank in job.client.ranks), job.client.reporting, job.client.misread]
+        counts += [n for log in job.client.logs for n in (log.rank, log.size_bytes, log.crc32)]
         if not all(0 <= n < _LARGEST for n in (*counts, *(at for at in ended if at is not None))):
             yield "its client has counts or times that are none"
     if min(job.checkpoint_every, job.samples) < 0 or max(job.checkpoint_every, job.samples) >= _LARGEST:
         yield "its job has checkpoints or samples that are none"
 
 
-def _impossible_job(facts: Facts, records: JobRecords) -> Iterator[str]:
-    """The same of what a job's workers wrote down."""
-    if facts.job is None:
-        return
+def _impossible_job(job: JobFacts, records: JobRecords, ids: npt.NDArray[np.uint32]) -> Iterator[str]:
+    """The same of what a job's workers wrote down, or a client told; ``ids`` of all flows."""
     spans, messages = records.spans, records.messages
-    ranks = np.array(sorted(facts.job.spans), np.int64)
-    lengths = np.array([len(facts.job.spans[rank]) for rank in ranks.tolist()])
+    ranks = np.array(sorted(job.spans), np.int64)
+    lengths = np.array([len(job.spans[rank]) for rank in ranks.tolist()])
+    if not len(ranks) and len(spans):
+        yield "ranks that tell no steps have some"
+        return
     at = np.minimum(np.searchsorted(ranks, spans["rank"]), len(ranks) - 1)
     if ((ranks[at] == spans["rank"]) & (spans["span"] >= lengths[at])).any():
         yield "a rank has spans that its program has not"
@@ -247,7 +237,7 @@ def _impossible_job(facts: Facts, records: JobRecords) -> Iterator[str]:
     ):
         if ((array[begin] < 0) | (array[end] < array[begin]) | (array[end] >= _LARGEST)).any():
             yield f"{name} have times that are out of range"
-    if not np.isin(messages["flow"], np.array([flow.id for flow in facts.flows], np.uint32)).all():
+    if not np.isin(messages["flow"], ids).all():
         yield "messages are of unknown flows"
     if ((messages["bytes"] < 1) | (messages["bytes"] > 1 << 31)).any():
         yield "a message has a size that none can have"
@@ -277,19 +267,3 @@ def _most_packets(facts: Facts, sent: Table) -> int:
     """How many the flow sent that sent most."""
     bursts = by_flow(sent, {"count"})
     return max((int(bursts.of(flow.id, "count").sum()) for flow in facts.flows), default=0)
-
-
-def _ports(sampled: Sampled | None) -> _Ports | None:
-    if sampled is None:
-        return None
-    series = sampled.series
-    return _Ports(
-        sampled.sampling, sampled.cpu_ns, tuple(each.port for each in series), tuple(len(each) for each in series)
-    )
-
-
-def _sampled(ports: _Ports, rows: Records) -> Sampled:
-    ends = np.cumsum(ports.readings, dtype=np.int64)
-    parts = np.split(rows, ends[:-1]) if len(ends) else []
-    series = [Series.unpacked(port, part.tobytes()) for port, part in zip(ports.watched, parts, strict=True)]
-    return Sampled(ports.sampling, series, ports.cpu_ns)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from testbed.errors import MachineError
 from testbed.lab.lab import Lab
 from testbed.routing.trace import Flow
+from traffic.flow import FlowSpec
 
 
 class LabRouter:
@@ -33,3 +34,20 @@ class LabRouter:
     def rate_bps(self, link: str) -> int:
         """The emulated rate of a link."""
         return self._lab.fabric.link(link).rate_bps
+
+
+class RememberingRouter(LabRouter):
+    """The same, and what it has said: so the paths that were chosen need not be asked for again."""
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__(lab)
+        self._said: dict[tuple[str, str, int], Sequence[str]] = {}
+
+    def links(self, src_nic: str, dst_nic: str, sport: int) -> Sequence[str]:
+        """Names of the links on the path."""
+        found = self._said[src_nic, dst_nic, sport] = super().links(src_nic, dst_nic, sport)
+        return found
+
+    def links_of(self, flow: FlowSpec) -> Sequence[str]:
+        """What ``links`` said last of a flow's path; nothing when it was not asked."""
+        return self._said.get((flow.src_nic, flow.dst_nic, flow.sport), ())

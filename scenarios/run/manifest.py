@@ -48,6 +48,10 @@ def manifest_of(order: Order, lab: Lab, started_at: str, started_ns: int) -> Man
             "mininet": versions.MININET,
             spec.bgp.daemon: DAEMONS[spec.bgp.daemon].version(),
         },
-        seeds={"fabric": spec.seed},
+        seeds={"fabric": spec.seed, **({} if workload.seed is None else {"workload": workload.seed})},
+        summary=order.drill.summary,
+        slow=order.slow or order.slowed,
+        commit=order.origin.commit,
+        machine=order.origin.machine,
         doctor={item.path: f"absent: {item.why}" for item in lab.wiring.missing},
     )

@@ -49,6 +49,7 @@ class Facts:
     lags: tuple[tuple[str, str, str], ...] = ()  # host, LAG interface and NIC
     refresh_ms: int = 0  # of path control
     job: JobFacts | None = None  # a job, whose queue pairs ``flows`` are, or a client
+    beside: JobFacts | None = None  # a client beside a job
 
     @property
     def streams(self) -> tuple[FlowSpec, ...]:
@@ -58,7 +59,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class JobRecords:
-    """What the workers of a job wrote down: SPAN and MESSAGE records."""
+    """What the workers of a job wrote down: SPAN and MESSAGE records; a client has no messages."""
 
     spans: Records
     messages: Records
@@ -77,6 +78,7 @@ class Measured:
     received: Table
     ports: Sampled | None = None
     job: JobRecords | None = None
+    beside: JobRecords | None = None
 
 
 def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Measured:
@@ -96,15 +98,17 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
         lags=tuple((nic.host, nic.lag, nic.name) for nic in build(drill.topology).nics),
         refresh_ms=drill.topology.path_control.refresh_ms,
         job=observed.job,
+        beside=observed.beside,
     )
     sent: tuple[str, ...] = ()
     received: tuple[str, ...] = ()
+    of_client = JobRecords(np.frombuffer(observed.spans, SPAN), np.empty(0, MESSAGE))
     job = None
     match observed.report:
         case TrafficReport() as report:
             sent, received = report.sent_files, report.received_files
             if observed.job is not None:
-                job = JobRecords(np.frombuffer(observed.spans, SPAN), np.empty(0, MESSAGE))
+                job = of_client
         case JobReport() as report:
             tables = InFiles(_paths(report.span_files), SPAN), InFiles(_paths(report.message_files), MESSAGE)
             job = JobRecords(*map(whole, tables))
@@ -115,6 +119,7 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
         received=InFiles(_paths(received), RECEIVED),
         ports=observed.ports,
         job=job,
+        beside=None if observed.beside is None else of_client,
     )
 
 

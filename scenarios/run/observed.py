@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from failover.analysis.hostload import HostLoad
+from failover.analysis.hostload import HostLoad, Sample
 from failover.analysis.job import JobFacts
 from failover.analysis.model import Edge
+from failover.analysis.paths import Looked, PathsAtBegin
 from failover.analysis.readings import Sampled
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
@@ -26,5 +27,9 @@ class Observed:
     differences: tuple[str, ...]
     ports: Sampled | None = None
     job: JobFacts | None = None  # where a job ran, beside its records in ``report``
-    spans: bytes = b""  # where it was a client: its steps, as traffic.rdma.records.SPAN
+    beside: JobFacts | None = None  # a client beside a job
+    spans: bytes = b""  # of a client, alone or beside: its steps, as traffic.rdma.records.SPAN
+    samples: tuple[Sample, ...] = ()  # that ``host`` is made of
+    paths: PathsAtBegin | None = None
+    looked: tuple[Looked, ...] = ()
     deviations: tuple[str, ...] = ()  # of the healthy lab, before any fault, from what the fabric decides

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from results.run.folder import RunFolder
 from scenarios.drill.model import Drill
+from scenarios.run.origin import Origin
 from scenarios.run.phase import in_phase
 from testbed.vm.engines import HOST
 
@@ -29,6 +30,8 @@ class Order:
     slow: int | None = None  # traffic divided by this; None: as the engine asks
     keep_records: bool = False  # so that ``hpn analyse`` can make metrics and verdict anew
     phase: int = 1
+    slowed: int = 1  # the drill is divided by this already, as this guest asks
+    origin: Origin = Origin()  # noqa: RUF009 - frozen
 
     @property
     def phased(self) -> Drill:

@@ -11,7 +11,9 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from failover.analysis.paths import Looked, PathsAtBegin
 from scenarios.drill.spares import Roster
+from scenarios.run.lab_router import LabRouter, RememberingRouter
 from testbed.events import now_ns
 from testbed.kernel.ns import NetNs
 from testbed.lab.lab import Lab
@@ -34,9 +36,15 @@ class LabQueuePairs(ABC):
 
     engine: WorkerPool
 
-    def __init__(self, lab: Lab, spread: Spread) -> None:
-        self.spread = spread
-        self.flows = spread.flows
+    def __init__(self, lab: Lab, choose: Callable[[LabRouter], Spread]) -> None:
+        router = RememberingRouter(lab)
+        self.spread = choose(router)
+        self.flows = self.spread.flows
+        links = {flow.id: router.links_of(flow) for flow in self.flows}
+        self.begin: PathsAtBegin | None = PathsAtBegin(
+            self.flows, links, lambda nic, *packet: lab.nics[nic].port_among(*packet)
+        )
+        self.looked: list[Looked] = []
         self.goodput: Mapping[str, float] = {}
         self._lab = lab
         self._roster = Roster(self.flows)
@@ -48,8 +56,9 @@ class LabQueuePairs(ABC):
     async def take_over(self, dead: Collection[str]) -> None:
         """The spares of these hosts begin."""
 
-    async def look(self, when: str, edges: int) -> None:  # noqa: B027 - streams have nothing to note
-        """Note where queue pairs are, ``edges`` edges of faults after the begin."""
+    @abstractmethod
+    async def look(self, when: str, edges: int, at_ns: int | None) -> None:
+        """Note where queue pairs are now, at ``at_ns`` of the timeline (None: before it), after so many edges."""
 
     @abstractmethod
     async def finish(self) -> Report:

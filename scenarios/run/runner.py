@@ -27,6 +27,7 @@ from scenarios.drill.job import plan_of
 from scenarios.drill.model import Drill
 from scenarios.drill.spares import stand_ins
 from scenarios.drill.workload import flows_of
+from scenarios.run.beside import write_beside
 from scenarios.run.captures import CaptureProcess
 from scenarios.run.client_site import site_of
 from scenarios.run.clients_on_lab import LabClients
@@ -89,7 +90,8 @@ class _Run:
         fabric = build(self._drill.topology)
         self._phase(f"starting {len(fabric.nodes)} nodes and {len(fabric.links)} links")
         try:
-            lab = Lab.start(fabric, self._events.append)
+            queues = self._drill.job is not None and self._drill.job.controls_queues
+            lab = Lab.start(fabric, self._events.append, in_order=queues)
             manifest = manifest_of(self._order, lab, started_at, began_ns)
             self._folder.write_manifest(manifest)
             asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
@@ -124,7 +126,7 @@ class _Run:
         try:
             await traffic.start()
             await client.start()
-            await traffic.look("start", 0)
+            await traffic.look("start", 0, None)
             lab.subscribe(guard.heard)
             gc.collect()
             gc.freeze()
@@ -157,6 +159,7 @@ class _Run:
             await traffic.engine.close()
         changed, host = await _restored(lab, before), sampler.load(self._start_ns, end_ns)
         guard.last_look()
+        job, of_client = _facts(traffic, report, client, devices, host)
         return Observed(
             flows=traffic.flows,
             report=report,
@@ -166,8 +169,12 @@ class _Run:
             host=host,
             differences=changed,
             ports=ports.sampled(),
+            samples=sampler.samples(self._start_ns, end_ns),
+            paths=traffic.begin,
+            looked=tuple(traffic.looked),
             deviations=unlike,
-            job=_facts(traffic, report, client, devices, host),
+            job=of_client if job is None else job,
+            beside=None if job is None else of_client,
             spans=client.records(),
         )
 
@@ -179,7 +186,8 @@ class _Run:
         flows, how = flows_of(workload, lab.fabric) if self._drill.streams else (), workload.source_ports
         later = stand_ins(lab.fabric, self._drill.timeline.faults, flows)
         known = workload.path_control
-        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how, known=known)
+        looks = has_virtual_time(self._order.engine)
+        traffic = LabTraffic(lab, flows, self._folder.path, workload.tick_ns, later, how, known=known, looks=looks)
         if CHOICES[how].keeps_links_free and traffic.spread.worst_load > _FULL_LINK:
             raise InputError(
                 f"link {traffic.spread.worst_link} would carry {traffic.spread.worst_load:.0%} of its rate in a healthy"
@@ -215,7 +223,7 @@ class _Run:
         at_ns = self._start_ns + before_ns - _LOOK_NS
         if at_ns > now_ns():
             await traffic.until(at_ns)
-            await traffic.look(injector.edges[-1].label if injector.edges else "healthy", len(injector.edges))
+            await traffic.look(injector.edges[-1].label if injector.edges else "healthy", len(injector.edges), at_ns)
 
     async def _relay(self, traffic: LabQueuePairs, guard: Guard) -> None:
         while True:
@@ -232,16 +240,20 @@ class _Run:
                 (self._folder.path / "bonding" / f"{name}.txt").write_text(text)
 
     def _judge(self, observed: Observed, events: tuple[Event, ...], manifest: Manifest) -> None:
-        from scenarios.run.judgement import judge_measured, timeline_of  # numpy comes in here, after the measurement
+        # numpy comes in here, after the measurement
+        from scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
         from scenarios.run.kept import keep
         from scenarios.run.measured import measured_of
 
         measured = measured_of(self._drill, observed, events)
         if self._order.keep_records:
             keep(self._folder.path, measured)
-        metrics, verdict = judge_measured(measured)
-        self._folder.write_metrics(metrics, timeline_of(measured))
-        self._folder.write_manifest(manifest)
+        traces = traces_of(measured)
+        metrics, verdict = judge_measured(measured, traces)
+        self._folder.write_metrics(metrics, timelines_of(measured))
+        self._folder.write_series(series_of(measured, traces))
+        write_beside(self._folder, self._drill, observed, measured.events)
+        self._folder.write_manifest(replace(manifest, files=self._folder.sizes()))
         self._folder.write_verdict(verdict)
         for path in observed.report.files:
             Path(path).unlink(missing_ok=True)
@@ -265,12 +277,11 @@ def _this_task() -> asyncio.Task[object]:
 
 def _facts(
     traffic: LabQueuePairs, report: Report, client: LabClients, devices: DeviceCounters, host: HostLoad | None
-) -> JobFacts | None:
-    """What the job was, or the client; its steps are told when this process's loop gets to read them."""
-    if isinstance(traffic, LabJob) and isinstance(report, JobReport):
-        return traffic.facts(report)
+) -> tuple[JobFacts | None, JobFacts | None]:
+    """What the job was, and the client; its steps are told when this process's loop gets to read them."""
+    job = traffic.facts(report) if isinstance(traffic, LabJob) and isinstance(report, JobReport) else None
     facts = client.facts(0 if host is None else round(host.loop_lag_max_ms * 1e6))
-    return None if facts is None else replace(facts, counters=devices.counted())
+    return job, None if facts is None else replace(facts, counters=devices.counted())
 
 
 async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from scenarios.run.lab_router import LabRouter
+from failover.analysis.paths import Looked
 from scenarios.run.queue_pairs_on_lab import LabQueuePairs
 from testbed.lab.lab import Lab
+from testbed.routing.trace import Flow, trace
 from traffic.engine import TrafficEngine
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
@@ -24,7 +25,8 @@ class LabTraffic(LabQueuePairs):
 
     ``later`` are stand-ins, by the instant at which they begin (``scenarios.drill.spares.stand_ins``): their sockets
     are opened with the others', they send from ``take_over`` on. ``source_ports``: a key of ``traffic.paths.CHOICES``.
-    Path control is told of them unless they are to be as plain UDP, ``known`` to nobody.
+    Path control is told of them unless they are to be as plain UDP, ``known`` to nobody. ``looks``: switches are asked
+    for paths while streams run; not where that takes time, which they might feel.
     """
 
     engine: TrafficEngine
@@ -39,14 +41,29 @@ class LabTraffic(LabQueuePairs):
         source_ports: str = "disjoint",
         *,
         known: bool = True,
+        looks: bool = False,
     ) -> None:
-        super().__init__(lab, CHOICES[source_ports].choose(flows, LabRouter(lab), later, lab.fabric.spec.seed))
+        choice, seed = CHOICES[source_ports], lab.fabric.spec.seed
+        super().__init__(lab, lambda router: choice.choose(flows, router, later, seed))
         self._known = known
+        self._looks = looks
         wanted = math.ceil(sum(flow.rate_pps for flow in flows) / _WORKER_PPS)
         workers = max(1, min(os.cpu_count() or 1, len(self.flows), wanted))
         self.engine = TrafficEngine(
             self.flows, self._spaces, out, workers, lab.emit, progress=self._progress, tick_ns=tick_ns
         )
+
+    async def look(self, _when: str, _edges: int, at_ns: int | None) -> None:
+        """Note the links that each stream crosses; those at first are known since source ports were chosen.
+
+        Asks kernels, sends nothing and reads no clock: in virtual time a run is the same with it or without.
+        """
+        if at_ns is None or not self._looks:
+            return
+        for flow in self._roster.present:
+            packet = Flow(flow.src_nic, flow.dst_nic, self._sports[flow.id])
+            path = trace(self._lab.fabric, packet, self._port(flow), self._lab.requests, self._lab.link_up)
+            self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
 
     async def take_over(self, dead: Collection[str]) -> None:
         """The spares of these hosts begin: queue pairs of the dead hosts are closed, their stand-ins send."""

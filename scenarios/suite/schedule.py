@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from results.ci import CiRun, Repeats, ci_junit, ci_summary
-from results.junit import Judged
+from results.junit import judged
 from results.run.folder import RunFolder, load
 from scenarios.run import repeats
 from scenarios.run.job import JUDGED, errors_in
@@ -88,11 +88,12 @@ def _one(run: Run, engine: EngineSlot, folder: Path) -> CiRun:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         found = engine.run(run, folder)
-        judged = Judged(found.manifest(), found.verdict())
+        answer = judged(found, folder / LOG)
     except (HpnError, OSError) as error:
-        return made(run.folder, time.monotonic() - started, None, str(error), exit_code_of(error))
+        log = str(folder / LOG) if (folder / LOG).is_file() else ""
+        return made(run.folder, time.monotonic() - started, None, str(error), exit_code_of(error), log)
     where = str(found.path.relative_to(folder.parent)) if found.path.is_relative_to(folder.parent) else str(found.path)
-    return made(where, time.monotonic() - started, judged, "", judged.verdict.exit_code)
+    return made(where, time.monotonic() - started, answer, "", answer.verdict.exit_code)
 
 
 def in_process(start: Callable[[Run, Path, IO[bytes]], int]) -> Callable[[Run, Path], RunFolder]:
@@ -125,6 +126,6 @@ def _last_words(log: Path, code: int) -> str:
 def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:
     """OUT/junit.xml, OUT/summary.md and, of drills with repeats, OUT/repeats.json."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / JUNIT).write_text(ci_junit(suite.name, groups))
-    (out / SUMMARY).write_text(ci_summary(suite.name, groups))
+    (out / JUNIT).write_text(ci_junit(suite.name, groups), encoding="utf-8")
+    (out / SUMMARY).write_text(ci_summary(suite.name, groups), encoding="utf-8")
     repeats.write(out, [group.together for group in groups if group.together is not None])

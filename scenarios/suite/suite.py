@@ -1,4 +1,6 @@
-"""From a suite file to the runs it asks for: drills x engines x repeats, all mistakes at once. Pure.
+"""From a suite file to the runs it asks for: drills x engines x repeats, all mistakes at once.
+
+Pure, but that it asks which clients this machine has: of all drills those whose client is not here are left out.
 
 Changes when a suite file takes another key. How runs are made is ``scenarios.suite.schedule``.
 """
@@ -6,14 +8,16 @@ Changes when a suite file takes another key. How runs are made is ``scenarios.su
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
 from scenarios.drill import catalogue
+from scenarios.drill.model import Drill
 from scenarios.drill.schema import NAME, PlainText
+from scenarios.run.client_site import Library, library
 from scenarios.run.repeats import too_few
 from testbed.errors import InputError
 from testbed.fabric.spec import Strict
@@ -76,6 +80,7 @@ class Suite:
     summary: str
     parallel: int | None
     runs: tuple[Run, ...]
+    left_out: tuple[str, ...] = ()  # of 'all', what this machine lacks the client of, and why
 
 
 def load_suite(path: str | Path, engines: Iterable[str]) -> Suite:
@@ -88,26 +93,38 @@ def suite_from(document: Document, base: Path, engines: tuple[str, ...]) -> Suit
     mistakes = Mistakes(document)
     top = mistakes.check(SuiteFile, document.data)
     runs: list[Run] = []
+    library = _library(top)
     for at, block in enumerate(top.runs if top is not None else ()):
-        runs += _block(mistakes, ("runs", at), block, base, engines)
+        runs += _block(mistakes, ("runs", at), block, base, engines, library.drills)
     if not mistakes and len(runs) > MOST_RUNS:
         mistakes.add(("runs",), f"{len(runs)} runs in one suite; at most {MOST_RUNS}: fewer repeats or several suites")
     if not mistakes:
         _unique(mistakes, runs)
     if mistakes or top is None:
         raise mistakes.error()
-    return Suite(top.suite, top.summary.strip(), top.parallel, tuple(runs))
+    return Suite(top.suite, top.summary.strip(), top.parallel, tuple(runs), library.left_out)
+
+
+def _library(top: SuiteFile | None) -> Library:
+    """All drills, where a block asks for them."""
+    asked = top is not None and any(EVERY in block.drills for block in top.runs)
+    return library() if asked else Library((), ())
 
 
 def _block(
-    mistakes: Mistakes, where: Where, block: BlockSection, base: Path, engines: tuple[str, ...]
+    mistakes: Mistakes,
+    where: Where,
+    block: BlockSection,
+    base: Path,
+    engines: tuple[str, ...],
+    every: Sequence[Drill],
 ) -> Iterator[Run]:
     for at, engine in enumerate(block.engines):
         if engine not in engines:
             hint = did_you_mean(engine, engines, "engines are")
             mistakes.add((*where, "engines", at), f"unknown engine {shorten(engine)}; {hint}")
-    every = [(0, name) for name in catalogue.names()] if block.drills == [EVERY] else None
-    for at, name in every or enumerate(block.drills):
+    names = [(0, drill.name) for drill in every] if block.drills == [EVERY] else enumerate(block.drills)
+    for at, name in names:
         if name == EVERY:
             mistakes.add((*where, "drills", at), f"{EVERY!r} is every drill of the library and stands alone: [{EVERY}]")
             continue

@@ -58,7 +58,7 @@ class HostNic:
         self._moves_itself = kind.moves_itself
         control = fabric.spec.path_control
         settings = HostSettings(control.refresh_ms, control.hold_ms, control.hold_max_ms)
-        place = HostPlace(nic.name, self._ports, settings, self._map, fabric.spec.seed, nic.ip)
+        place = HostPlace(nic.name, self._ports, settings, self.port_among, fabric.spec.seed, nic.ip)
         tors = {link.lower.name: link.upper.mac for link in nic.links}
         self.steering = Steering(nft, nic.lag, self._ports) if control.chosen.steers else None
         self._control: _Control | None = None
@@ -140,5 +140,6 @@ class HostNic:
             self._control.io.perform(self._control.agent.set_active(ports, now_ns()))
         self.announcer.carry(len(ports), grown=grown)
 
-    def _map(self, sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:
+    def port_among(self, sport: int, dst_ip: str, dport: int, active: Sequence[str]) -> str:
+        """The port that the LAG chooses for such a packet while these are active, before anything is steered."""
         return self._lag.port_for(self.nic.ip, dst_ip, sport, dport, UDP, active)

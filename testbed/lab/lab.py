@@ -64,8 +64,10 @@ class Lab:
     _closing: ExitStack
 
     @classmethod
-    def start(cls, fabric: Fabric, sink: EventSink) -> Lab:
+    def start(cls, fabric: Fabric, sink: EventSink, *, in_order: bool = False) -> Lab:
         """Wire the fabric and start every daemon; ``sink`` hears of every event from the first on.
+
+        ``in_order``: for what goes back for a packet that was overtaken (``testbed.lab.inorder``).
 
         MachineError, naming the way out, when the machine refuses; what stood by then is closed.
         """
@@ -76,7 +78,7 @@ class Lab:
         if fabric.spec.path_control.chosen.steers:
             check_steering()
         check_soft_roce(fabric.spec)
-        wiring = wire(fabric, kind, marking)
+        wiring = wire(fabric, kind, marking, in_order=in_order)
         timeline, spaces = Timeline(sink), wiring.namespaces
         nics: dict[str, HostNic] = {}
         tors: dict[str, Tor] = {}

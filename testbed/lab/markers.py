@@ -138,3 +138,8 @@ def choose(wanted: EcnSpec | None) -> MarkerKind | None:
             return kind
         problems.append(problem)
     raise MachineError("; ".join(problems))
+
+
+def stands_in(chosen: MarkerKind | None, wanted: EcnSpec | None) -> bool:
+    """Whether a marker that sees no queue took the place of one that does, because this kernel has none. Pure."""
+    return chosen is not None and chosen.queue is None and wanted is not None and wanted.marker == "auto"

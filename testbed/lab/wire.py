@@ -25,6 +25,7 @@ from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.kernel.red import INSIDE_THE_BUCKET
 from testbed.kernel.sandbox import bind_mount
+from testbed.lab.inorder import one_cpu_a_flow
 from testbed.lab.markers import MarkerKind
 from testbed.lag.datapath import LagKind
 from testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
@@ -52,7 +53,7 @@ class Wiring:
     missing: tuple[Sysctl, ...]  # optional settings that this kernel does not have
 
 
-def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -> Wiring:
+def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None, *, in_order: bool = False) -> Wiring:
     """Make every node, link, address, rate and static route of ``fabric``. MachineError when the kernel refuses.
 
     Call it as the first process of a sandbox: the namespaces are also bound under /run/netns for ``ip netns``.
@@ -60,10 +61,11 @@ def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -
     _allow_files(files_wanted(fabric))
     home = namespaces.current("sandbox")
     missing: dict[str, Sysctl] = {}
+    steering = one_cpu_a_flow(os.sched_getaffinity(0)) if in_order else ()
     nodes: dict[str, NetNs] = {}
     NETNS_DIR.mkdir(parents=True, exist_ok=True)
     for node in fabric.nodes:
-        nodes[node.name] = _make_node(node, missing)
+        nodes[node.name] = _make_node(node, steering, missing)
     try:
         root = Netlink(home)
         lags = (request for nic in fabric.nics for request in datapath.interfaces(fabric, nic, nodes[nic.host]))
@@ -81,10 +83,11 @@ def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None) -
     return Wiring(nodes, tuple(missing.values()))
 
 
-def _make_node(node: Node, missing: dict[str, Sysctl]) -> NetNs:
+def _make_node(node: Node, steering: Sequence[Sysctl], missing: dict[str, Sysctl]) -> NetNs:
     """A namespace with its sysctls set before the first interface exists, so that interfaces inherit them."""
     made = namespaces.create(node.name)
-    _write_all(made, namespace_sysctls(node) if node.is_switch else _HOST_SYSCTLS, missing)
+    settings = namespace_sysctls(node) if node.is_switch else _HOST_SYSCTLS
+    _write_all(made, [*settings, *steering], missing)
     with made.entered():
         bind_mount("/proc/thread-self/ns/net", NETNS_DIR / node.name)
     return made

@@ -74,7 +74,7 @@ class LagKind:
     ``contradictions``: what of a specification it cannot honour. ``interfaces``: requests made beside those for the
     cables, given the host's namespace. ``raised``: requests in the host once the cables are there; after these the LAG
     interface stands. Both are of one NIC. ``at_failure``, ``at_repair``: what its time consists of, a clause each for
-    reports that hold it against another.
+    reports that hold it against another; ``failure_within_ms``, ``repair_within_ms``: how long that is at most.
     """
 
     name: str
@@ -88,6 +88,8 @@ class LagKind:
     numbered: bool  # its LACPDUs carry the key and port numbers of the fabric; else only the system ID is known
     at_failure: str
     at_repair: str
+    failure_within_ms: float
+    repair_within_ms: float
 
 
 def arp_rules(ports: Sequence[str]) -> list[str]:

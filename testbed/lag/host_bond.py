@@ -154,4 +154,6 @@ KERNEL = LagKind(
     at_failure="miimon: Linux bonding looks at carrier every 10 ms and writes its ports when it next gets the lock",
     at_repair="LACP timers: Linux bonding selects a repaired port anew and waits 2 s before it aggregates"
     " (802.1AX 6.4.4), in steps of 100 ms",
+    failure_within_ms=10,
+    repair_within_ms=2100,
 )

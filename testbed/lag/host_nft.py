@@ -153,4 +153,6 @@ NFT = LagKind(
     numbered=True,
     at_failure="the nft datapath is told by the kernel at once",
     at_repair="our speaker keeps the selection over a lost link (6.4.12) and at most waits 0.2 s",
+    failure_within_ms=0,
+    repair_within_ms=200,
 )

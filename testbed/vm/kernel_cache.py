@@ -34,6 +34,11 @@ class Built:
         """What to boot."""
         return folder() / self.key / "linux"
 
+    @property
+    def usable(self) -> bool:
+        """Whether it is of this recipe; one of an older recipe is not booted any more."""
+        return self.recipe == kernel_recipe.checksum()
+
 
 def cache_folder() -> Path:
     """Where hpn keeps what is costly to make: $HPN_CACHE_DIR, else $XDG_CACHE_HOME/hpn, else ~/.cache/hpn.
@@ -73,8 +78,12 @@ def all_built() -> Iterator[Built]:
 
 def newest() -> Built | None:
     """The newest kernel of this recipe, None when there is none."""
-    now = kernel_recipe.checksum()
-    return max((built for built in all_built() if built.recipe == now), key=lambda b: numbers(b.release), default=None)
+    return next(reversed(usable()), None)
+
+
+def usable() -> list[Built]:
+    """Every kernel of this recipe, the newest last: that one is booted."""
+    return sorted((built for built in all_built() if built.usable), key=lambda built: numbers(built.release))
 
 
 def store(built: Built, program: Path, config: Path) -> None:

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from testbed.vm.guest import Terminal
+from testbed.vm.guest import SETTINGS, Terminal
 
 READY = "hpn-guest-ready"
 """First word of the first line on the output port; the kernel release follows."""
@@ -57,6 +57,7 @@ mkdir /tmproot/upper /tmproot/work
 mount -t overlay -o lowerdir=/newroot/tmp,upperdir=/tmproot/upper,workdir=/tmproot/work scratch /newroot/tmp
 busybox chmod 1777 /newroot/tmp
 {mounts}
+{settings}
 exec /bin/switch_root /newroot /bin/sh {script}
 """
 
@@ -101,7 +102,11 @@ def init(writable: Sequence[Path], modules: Sequence[str], script: Path) -> byte
         target = shlex.quote(f"/newroot{folder}")
         mounts += [f"mkdir -p {target}", f"mount -t 9p -o rw,{_9P} virtme.initmount{number} {target}"]
     text = _INIT.format(
-        options=_9P, modules=" ".join(modules), mounts="\n".join(mounts), script=shlex.quote(str(script))
+        options=_9P,
+        modules=" ".join(modules),
+        mounts="\n".join(mounts),
+        settings="\n".join(f"echo {value} > /newroot/proc/sys/{name}" for name, value in SETTINGS.items()),
+        script=shlex.quote(str(script)),
     )
     return text.encode()
 

@@ -2,8 +2,9 @@
 
 Its clock moves by 256 ns whenever it is read, and opening a file reads it. So all files are found along the same way
 and as byte code, and a command begins on a whole second of the guest, where what came before it is forgotten.
-(The first look at a functools.cached_property reads it too, by the lock it takes in Python 3.11: a new one in what a
-run does moves all later times.)
+(Whoever takes a lock of Python 3.11 reads it too. The first look at a functools.cached_property does, and the first
+call of many functions and methods of numpy, such as ``any``, ``all``, ``take`` and ``cumsum``: a new one in what a run
+does, or one that is no longer there, moves all later times.)
 """
 
 from __future__ import annotations

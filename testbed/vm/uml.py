@@ -21,7 +21,7 @@ from testbed.errors import MachineError
 from testbed.vm import repeatable, uml_kernel
 from testbed.vm.cpu import own_cpu
 from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
-from testbed.vm.guest import GuestJob, GuestResult, Terminal
+from testbed.vm.guest import SETTINGS, GuestJob, GuestResult, Terminal
 from testbed.vm.standstill import stall_limit
 from testbed.vm.uml_kernel import UmlKernel
 from testbed.vm.uml_watch import Watch
@@ -114,6 +114,7 @@ class Uml:
             "writable": [str(folder.absolute()) for folder in job.writable],
             "environment": environment,
             "modules": uml_kernel.modules(kernel),
+            "settings": dict(SETTINGS),
             "terminal": (job.terminal.rows, job.terminal.columns) if job.terminal else None,
         }
 

@@ -91,6 +91,34 @@ def test_what_the_end_cuts_off_counts_as_one_that_waited_for_nothing() -> None:
     assert cost.rate_after == pytest.approx(4, rel=0.01)
 
 
+def resting(until_ms: float, begin_ms: float = 0) -> list[tuple[float, float]]:
+    """Iterations of 20 ms, each 60 ms after the one before began."""
+    return [(at, at + 20) for at in np.arange(begin_ms, until_ms - 20, 60).tolist()]
+
+
+@pytest.mark.parametrize("end_ms", range(4000, 4060, 7))
+def test_pauses_that_happen_to_lie_in_a_window_change_no_rate(end_ms: float) -> None:
+    """A window of 1 s has 16 or 17 pauses of 40 ms: 4 % of it."""
+    (cost,) = told(resting(end_ms), 2050, end_ms=end_ms).edges
+    assert cost.rate_before == pytest.approx(1000 / 60, rel=0.002)
+    assert cost.rate_after == pytest.approx(1000 / 60, rel=0.002)
+    assert abs(cost.lost) < 0.1
+
+
+@pytest.mark.parametrize(("end_ms", "unfinished"), [(4018, False), (4070, True)])
+def test_a_pause_at_the_end_is_no_iteration_that_has_not_ended(end_ms: float, unfinished: bool) -> None:
+    """The last step ended at 3981 and the next begins at 4020: at 4018 nothing is under way, at 4070 it is late."""
+    found = told(resting(4000), 2050, end_ms=end_ms)
+    assert [edge.unfinished for edge in found.edges] == [unfinished]
+    assert (found.open_ms > 0) == unfinished
+
+
+def test_an_outage_between_two_steps_is_no_pause_of_theirs() -> None:
+    stalled, later = told([*resting(2000), *resting(4000, 2700)], 2050, 2650).edges
+    assert stalled.rate_during == 0
+    assert later.rate_after == pytest.approx(1000 / 60, rel=0.01)
+
+
 def test_a_job_that_never_goes_on_has_an_iteration_without_end() -> None:
     (cost,) = told(every(100, 2000), 2050).edges
     assert cost.unfinished
@@ -184,6 +212,12 @@ def test_a_job_that_the_machine_held_up_says_nothing() -> None:
         "a worker of the job stood still for 2.1 % of the time, more than 2 %: the machine held the job up",
     )
     assert replace(told(every(100, 1000)), late_pct=1.9).doubts == ()
+
+
+def test_a_job_that_acts_on_marks_which_no_queue_made_says_nothing() -> None:
+    (doubt,) = told(every(100, 1000), facts=replace(FACTS, phantom_marks=True)).doubts
+    assert doubt.startswith("the job acts on marks, and without RED in this kernel a phantom queue made them")
+    assert told(every(100, 1000)).doubts == ()
 
 
 def test_a_message_takes_as_long_as_its_sender_has_it_whatever_its_receiver_waited() -> None:

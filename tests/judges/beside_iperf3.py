@@ -19,6 +19,8 @@ from typing import TypedDict
 _CLI = Path(__file__).resolve().parents[2] / "cli.py"
 _HPN = (sys.executable, str(_CLI))
 _PASS, _FAIL = 0, 1
+INTERVAL_S = 0.1
+"""Of iperf3's report."""
 
 
 class Stream(TypedDict):
@@ -64,7 +66,7 @@ def _drill(out: Path, name: str, beside: list[Stream]) -> int:
 def _measured(stream: Stream, said: Path) -> Iterator[None]:
     """One iperf3 at each end, from here on; at the end it is waited for."""
     netns = _namespaces()
-    at = ("-p", str(stream["port"]), "--forceflush")
+    at = ("-p", str(stream["port"]), "-i", str(INTERVAL_S), "--forceflush")
     server = subprocess.Popen(
         (*_in(netns / stream["target"]), "iperf3", "-s", "-1", "-B", stream["target_ip"], "-J", *at),
         stdout=said.open("w"),

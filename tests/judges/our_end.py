@@ -68,6 +68,7 @@ class Ours:
         self.memory: dict[int, int] = {}  # address: word
         self.payloads: dict[int, bytes] = {}  # of the packets of the peer's messages, by PSN (24 bits)
         self.taken = self.damaged = self.replies = 0
+        self.completed: list[tuple[int, int]] = []  # PSN of an acknowledgement of the peer, and its MSN
         self.deaf = False  # take what comes, and say nothing
         self._path_mtu = transport.path_mtu
         self._reader = FrameReader(transport.path_mtu, [OUR_IP])
@@ -144,6 +145,7 @@ class Ours:
         assert packet.qpn == QPN
         meaning = says(packet.aeth.syndrome)
         if meaning is Says.ARRIVED:
+            self.completed.append((packet.psn, packet.aeth.msn))
             self.completions += self.requester.on_ack(packet.psn, now)
         elif meaning is Says.MISSING:
             self.completions += self.requester.on_nak(packet.psn, now)

@@ -1,8 +1,8 @@
 """A real queue pair of the kernel's Soft-RoCE, told what to do line by line: /usr/bin/python3 rxe_peer.py DEVICE IP.
 
 Imports nothing of ours: it runs under the Python that Debian's python3-pyverbs is built for. A line of JSON on standard
-input, ``[verb, arguments]``, has one on standard output as its answer. Completions are slept for, not spun on: a busy
-loop never ends in virtual time.
+input, ``[verb, arguments]``, has one on standard output as its answer. Completions are looked for every millisecond: a
+busy loop never ends in virtual time, and pyverbs waits at a completion channel for ever, as it hides the descriptor.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from testbed.errors import MachineError
 from testbed.fabric.build import build
 from testbed.vm.guest import GuestJob
 from testbed.vm.uml import Uml
-from tests.judges.beside_iperf3 import Stream
+from tests.judges.beside_iperf3 import INTERVAL_S, Stream
 from traffic.flow import FlowSpec
 from traffic.framing import data_bytes, wire_bytes
 
@@ -158,8 +158,9 @@ def test_goodput_at_saturation_is_what_iperf3_gets_through_the_same_link(measure
     nic = next(flow.dst_nic for flow in _flows(measured.out / "full.yaml") if flow.dst_ip == target)
     edge = measured.full.metrics().edges[0]
     (ours,) = [each.goodput.before_bps for each in edge.nics if (each.nic, each.direction) == (nic, "down")]
-    inner = [measured.said(f"full.{number}")["intervals"][1:-1] for number in range(2)]
-    theirs = sum(fmean(second["sum"]["bits_per_second"] for second in seconds) for seconds in inner)
+    second = round(1 / INTERVAL_S)
+    inner = [measured.said(f"full.{number}")["intervals"][second:-second] for number in range(2)]
+    theirs = sum(fmean(each["sum"]["bits_per_second"] for each in intervals) for intervals in inner)
     as_ours = theirs * _PATH_MTU / data_bytes(_PATH_MTU)
     assert ours == pytest.approx(as_ours, rel=_SHARE), f"hpn {ours:.0f} bit/s, iperf3 {as_ours:.0f}"
     link = _LINK_BPS * _PATH_MTU / wire_bytes(_PATH_MTU)
@@ -170,11 +171,24 @@ def test_goodput_at_saturation_is_what_iperf3_gets_through_the_same_link(measure
 def test_an_outage_is_as_long_as_iperf3_misses_datagrams(measured: Measured) -> None:
     """Both count what is missing, and begin and end it with a packet of their own."""
     report = measured.said("cut.0")["end"]["sum"]
-    theirs_ms = 1e3 * report["lost_packets"] / _PROBE_PPS
-    specs = {flow.id: flow for flow in _flows(measured.out / "cut.yaml")}
-    (flow,) = [flow for flow in measured.cut.metrics().flows if specs[flow.flow].dst_nic == _CUT_NIC]
-    period_ms = 1e3 / specs[flow.flow].rate_pps
-    ours_ms = flow.lost * period_ms
+    theirs_ms, ours_ms = 1e3 * report["lost_packets"] / _PROBE_PPS, _outage_ms(measured)
     assert ours_ms > 1000
     assert ours_ms == pytest.approx(theirs_ms, abs=_TICKS_MS)
     print(f"outage: hpn {ours_ms:.2f} ms, iperf3 {theirs_ms:.2f} ms")
+
+
+def test_iperf3_sees_nothing_in_the_intervals_of_an_outage_and_in_no_other(measured: Measured) -> None:
+    """Those at its begin and its end have something in them; so what is empty is shorter, by less than two."""
+    empty = [each["sum"]["bytes"] == 0 for each in measured.said("cut.0")["intervals"]]
+    first, count = empty.index(True), sum(empty)
+    assert empty[first : first + count] == [True] * count, "one outage"
+    beyond_ms = _outage_ms(measured) - 1e3 * INTERVAL_S * count
+    assert -_TICKS_MS <= beyond_ms < 2e3 * INTERVAL_S + _TICKS_MS
+    print(f"outage: {count} intervals of iperf3 are empty, and {beyond_ms:.2f} ms beside them")
+
+
+def _outage_ms(measured: Measured) -> float:
+    """What the drill's stream into the NIC missed."""
+    specs = {flow.id: flow for flow in _flows(measured.out / "cut.yaml")}
+    (flow,) = [flow for flow in measured.cut.metrics().flows if specs[flow.flow].dst_nic == _CUT_NIC]
+    return flow.lost * 1e3 / specs[flow.flow].rate_pps

@@ -131,6 +131,9 @@ def test_messages_of_all_sizes_reach_it_whole(link: Link) -> None:
     assert ours.replies == counted["sent_pkts"]
     assert ours.requester.counters.packets_again == counted["duplicate_request"] == 0
     assert ours.damaged == counted["out_of_seq_request"] == 0
+    behind = [7 + _packets(*SIZES[: number + 1]) for number in range(len(SIZES))]
+    assert ours.completed == [(psn, sum(end <= psn + 1 for end in behind)) for psn, _ in ours.completed]
+    assert ours.completed[-1][1] == len(SIZES)
 
 
 def test_its_messages_of_all_sizes_reach_us_whole(link: Link) -> None:

@@ -15,7 +15,7 @@ from testbed.vm.uml import Uml
 from tests.judges.rxe import PYTHON
 from tests.judges.test_rxe import IN_A_GUEST
 
-pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.guest, pytest.mark.extra, pytest.mark.timeout(400)]
 _ROOT = Path(__file__).parents[2]
 _FILE = "tests/judges/test_rxe.py"
 

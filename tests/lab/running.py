@@ -73,11 +73,11 @@ def crossed(fabric: Fabric, first: str, second: str) -> Fabric:
 
 @asynccontextmanager
 async def running(
-    what: FabricSpec | Fabric, events: Recorder | None = None, *, converge: bool = True
+    what: FabricSpec | Fabric, events: Recorder | None = None, *, converge: bool = True, in_order: bool = False
 ) -> AsyncIterator[Lab]:
     """A converged lab of ``what`` that tells ``events``, and is closed in the end; enter it in a sandbox."""
     fabric = what if isinstance(what, Fabric) else build(what)
-    lab = Lab.start(fabric, (Recorder() if events is None else events).append)
+    lab = Lab.start(fabric, (Recorder() if events is None else events).append, in_order=in_order)
     try:
         if converge:
             await lab.converged(30)

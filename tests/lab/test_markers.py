@@ -18,7 +18,7 @@ from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
 from testbed.lab.asfabric import deviations
 from testbed.lab.breaking.impair import Delay
-from testbed.lab.markers import MARKERS, PhantomMarks, _chain, choose
+from testbed.lab.markers import MARKERS, PhantomMarks, _chain, choose, stands_in
 from testbed.lab.wire import inner_queues
 from tests.lab.running import running, tiny
 from tests.traffic.nets import B_IP, chain
@@ -134,3 +134,11 @@ def _through(space: ns.NetNs, receiver: socket.socket, tos: int) -> list[int]:
             _, control, _, _ = receiver.recvmsg(2000, 64)
             found.append(next(d[0] for lv, kind, d in control if (lv, kind) == (socket.IPPROTO_IP, socket.IP_TOS)))
     return found
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "is_one"), [("nft", "auto", True), ("nft", "nft", False), ("red", "auto", False)]
+)
+def test_a_phantom_queue_stands_in_for_red_unless_it_was_asked_for(name: str, wanted: str, is_one: bool) -> None:
+    assert stands_in(MARKERS[name], EcnSpec.model_validate(ECN | {"marker": wanted})) == is_one
+    assert not stands_in(None, None)

@@ -9,6 +9,7 @@ import pytest
 from testbed.errors import MachineError
 from testbed.fabric.build import build
 from testbed.fabric.load import load_topology
+from testbed.kernel.soft_roce import problem
 from testbed.lab import soft_roce
 from tests.lab.running import tiny
 
@@ -31,3 +32,13 @@ def test_only_who_asks_for_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     soft_roce.check(tiny())
     with pytest.raises(MachineError, match="no RDMA here, load=True"):
         soft_roce.check(tiny(soft_roce=True))
+
+
+@pytest.mark.kernel
+def test_a_kernel_whose_driver_listens_in_the_first_namespace_only_is_found_out_by_trying() -> None:
+    """Where the driver is loaded already, as in QEMU (``tests/vm/test_qemu.py``); here nobody loads it."""
+    said = problem(load=False)
+    if said is None:
+        pytest.skip("this kernel's Soft-RoCE serves labs")
+    loaded = Path("/sys/module/rdma_rxe").is_dir()
+    assert ("listens in the machine's first network namespace only" in said) == loaded, said

@@ -39,8 +39,8 @@ async def test_a_start_that_fails_closes_what_stands_in_order(monkeypatch: pytes
     closed: list[str] = []
     start_bird = BgpDaemon.start
 
-    def keep(fabric: Fabric, kind: LagKind, marking: MarkerKind | None) -> Wiring:
-        wired.append(wire(fabric, kind, marking))
+    def keep(fabric: Fabric, kind: LagKind, marking: MarkerKind | None, *, in_order: bool) -> Wiring:
+        wired.append(wire(fabric, kind, marking, in_order=in_order))
         return wired[0]
 
     def refuse(bird: BgpDaemon) -> None:

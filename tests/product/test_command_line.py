@@ -38,12 +38,17 @@ def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:
         (("up", "tiny", "--name", "../x"), "is no lab name"),
         (("exec", "p0.s0.h0", "--", "true"), "no lab is up"),
         (("inspect",), "no lab is up"),
+        (("graph",), "no lab is up"),
+        (("graph", "tiny", "--mark", "p0.s0.h9"), "did you mean p0.s0.h"),
+        (("graph", "tiny", "--load", "1 s"), "leave the topology out"),
+        (("graph", "tiny", "--out", "/nowhere/x.svg"), "cannot write /nowhere/x.svg"),
         (("drill", "run", "link-dwn"), "did you mean link-down"),
         (("drill", "show", "/nowhere.yaml"), "no such file"),
         (("down", "Bad Name"), "is no lab name"),
         (("campaign", "run", "--seed", "9" * 30), "is not in the range 0<=x<="),
         (("campaign", "run", "--sequences", "1000000000"), "is not in the range 1<=x<=1000000"),
         (("drill", "run", "link-down", "--junit", "/nowhere/report.xml"), "choose another --junit"),
+        (("drill", "run", "link-down", "--summary", "/nowhere/page.md"), "choose another --summary"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_2(hpn: Hpn, arguments: tuple[str, ...], words: str) -> None:

@@ -40,6 +40,7 @@ def _drill(hpn: Hpn, name: str) -> dict[str, Any]:
     assert process.returncode in (PASS, INCONCLUSIVE), f"{out}\n{err}"
     if process.returncode == INCONCLUSIVE:
         pytest.skip(f"the machine is too busy to judge a drill: {out[out.find('INCONCLUSIVE') :][:400]}")
+    assert name in (hpn.state / "out" / name / "report.html").read_text()
     return dict(json.loads((hpn.state / "out" / name / "verdict.json").read_text()))
 
 
@@ -55,7 +56,7 @@ def test_link_down_moves_the_queue_pairs_and_leaves_everything_as_it_was(hpn: Hp
     assert [e["at_ns"] for e in events] == sorted(e["at_ns"] for e in events)
     assert any(e["kind"] == "path" and e["what"] == "moved" for e in events)
     report = JUnitXml.fromfile(str(hpn.state / "junit.xml"))
-    assert report.tests == len(verdict["checks"])
+    assert report.tests == 1 + len(verdict["checks"]), "and whether it can be trusted"
 
 
 def test_without_path_control_receivers_stall_until_the_repair(hpn: Hpn) -> None:

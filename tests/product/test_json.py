@@ -28,8 +28,9 @@ from tests.scenarios.campaign.test_campaign import Pretended
 from tests.scenarios.measured import link_down
 from tests.scenarios.test_repeats import DRILL, planted
 
-NO_TABLE = {"up", "down", "exec", "shell", "events", "drill show", "drill validate", "vm build-kernel", "vm shell"}
-"""Lines of text, another program's output, or JSON anyway."""
+NO_TABLE = {"up", "down", "exec", "shell", "events", "graph"}
+NO_TABLE |= {"drill show", "drill validate", "report", "results prune", "vm build-kernel", "vm shell"}
+"""Lines of text, a picture, another program's output, or JSON anyway."""
 
 
 def _leaves(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -158,4 +159,6 @@ def test_a_run_that_this_machine_refuses_is_no_document_s_business(
 
     monkeypatch.setattr(session, "run", refuse)
     arguments[arguments.index("--repeat") + 1] = "1"
-    assert _document(capsys, *arguments, code=3) == {"runs": [], "repeats": []}
+    report = tmp_path / "report.xml"
+    assert _document(capsys, *arguments, "--junit", str(report), code=3) == {"runs": [], "repeats": []}
+    assert '<error message="no namespaces here"' in report.read_text()

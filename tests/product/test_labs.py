@@ -19,6 +19,7 @@ import pytest
 from testbed.errors import MachineError
 from testbed.kernel import sandbox
 from tests.product.hpn import ROOT, Hpn
+from tests.results.pictures import read
 
 NOBODY = 65534
 
@@ -80,6 +81,10 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
     links = hpn.json("inspect", "links")
     assert isinstance(links, list)
     assert [row["link"] for row in links if not row["carrier"]] == ["p0.s0.h0.r0.0"]
+    drawn = read(hpn.run("graph", "--flow", "p0.s0.h0.r0", "p0.s1.h0.r0", "50000", "--load", "100 ms"))
+    assert [line.title.partition(",")[0] for line in drawn.strokes if "down" in line.classes] == ["p0.s0.h0.r0.0"]
+    assert sum("path" in line.classes for line in drawn.strokes) == 4
+    assert all(", load " in line.title for line in drawn.strokes)
     assert hpn.json("mend", "p0.s0.h0.r0.0") == {"down": [], "up": ["p0.s0.h0.r0.0"], "still_down": []}
     assert "lab tiny is down" in hpn.run("down")
     assert hpn.labs() == []

@@ -1,22 +1,32 @@
-"""Queue pairs of the kernel's Soft-RoCE in a drill, in virtual time: steps, their devices' counters, their packets."""
+"""Queue pairs of the kernel's Soft-RoCE in drills, in virtual time: steps, their devices' counters, their packets.
+
+Two drills in one guest, each with a port of a NIC gone for a second. ``steered``: the hosts' LAGs lead around it.
+``stalled``: nobody does, so what the drill says of the outage is held against what the driver and the tool say.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
+import statistics
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from results.run.folder import load
 from testbed.errors import MachineError
 from testbed.vm import uml_kernel
-from tests.product.hpn import Hpn
+from testbed.vm.guest import GuestJob
+from testbed.vm.uml import Uml
 from traffic.client.rdma import missing_for
 
-pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
-DRILL = """\
-drill: rxe
+pytestmark = [pytest.mark.guest, pytest.mark.extra, pytest.mark.timeout(400)]
+
+_ROOT = Path(__file__).parents[2]
+STEERED = """\
+drill: steered
 summary: two ranks write to each other while one loses a port
 description: for the test
 topology: {preset: tiny, segments: 1, path_control: {policy: steer-destinations}}
@@ -32,20 +42,50 @@ expect:
   - wrong_results: {at_most: 0}
   - state_restored: yes
 """
+STALLED = """\
+drill: stalled
+summary: two ranks play ping-pong while one loses a port
+topology: {preset: tiny, segments: 1}
+workload:
+  client: {run: rxe-pingpong, ranks: 2, size: 64 KiB, rounds: 10}
+timeline:
+  healthy: 1 s
+  faults: [{id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 1 s, for: 1 s}]
+  settle: 4 s
+expect:
+  - job_survives: yes
+  - state_restored: yes
+"""
 MESSAGE_PACKETS = 16  # of 4,096 bytes
+TICK_MS = 10.0  # of the guest's kernel, HZ=100
+RETRY_MS = 70.0
+"""The retry timer of ibv_rc_pingpong's timeout 14, 67.1 ms (IBTA vol. 1, 9.7.6.1.3), as rxe keeps it: 6 ticks and the
+one under way (nsecs_to_jiffies rounds down, a timer of Linux never fires early)."""
 
 
-def test_the_kernels_queue_pairs_go_on_while_a_port_is_gone(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         kernel = uml_kernel.find(None, time_travel=True)
     except MachineError as error:
         pytest.skip(str(error))
     lacks = None if "RDMA_RXE" in kernel.options else "the kernel of virtual time has no rdma_rxe: hpn vm build-kernel"
-    if lacks := lacks or missing_for("verbs"):
+    if lacks := lacks or missing_for("rxe-pingpong", ("ibv_rc_pingpong", "ibverbs-utils")):
         pytest.skip(lacks)
-    (tmp_path / "rxe.yaml").write_text(DRILL)
-    Hpn(tmp_path).run("drill", "run", "./rxe.yaml", "--engine", "uml", "--virtual-time", "--out", "run")
-    folder = tmp_path / "run" / "rxe"
+    place = tmp_path_factory.mktemp("rxe")
+    drills = [place / "steered.yaml", place / "stalled.yaml"]
+    for file, text in zip(drills, (STEERED, STALLED), strict=True):
+        file.write_text(text)
+    command = (sys.executable, "-B", str(_ROOT / "cli.py"), "drill", "run", *map(str, drills), "--out", str(place))
+    job = GuestJob(command, place, (place,), {"HPN_STATE_DIR": "/run/hpn-state"}, 1024, 1, 360.0)
+    lines: list[str] = []
+    result = Uml(virtual_time=True).run(job, lines.append)
+    assert result.exit_code == 0, "\n".join(lines)
+    return place
+
+
+def test_the_kernels_queue_pairs_go_on_while_a_port_is_gone(out: Path) -> None:
+    folder = out / "steered"
     steps = len((folder / "iterations.jsonl").read_text().splitlines())
     assert steps > 350
     counters = json.loads((folder / "counters.json").read_text())
@@ -68,3 +108,40 @@ def _wireshark_reads(capture: Path) -> None:
     opcodes = {line.split("\t")[0] for line in lines}
     assert {"6", "7", "9", "17"} <= opcodes  # WRITE first, middle, last with immediate; acknowledgement
     assert [line for line in lines if line.rstrip("\t").count("\t")] == []
+
+
+def test_a_job_stands_as_long_as_its_driver_tried_again(out: Path) -> None:
+    """Both ends try again, each by its own timer: its count times the timer is the outage, but for one of them."""
+    stall_ms, _ = _stall(out / "stalled")
+    counters = json.loads((out / "stalled" / "counters.json").read_text())
+    tried = {nic: of["completer_retry_err"] for nic, of in counters.items() if of["completer_retry_err"]}
+    print(f"stall {stall_ms:.1f} ms, tried again {tried}")
+    assert tried.keys() == {"p0.s0.h0.r0", "p0.s0.h1.r0"}
+    for times in tried.values():
+        assert stall_ms == pytest.approx(RETRY_MS * times, abs=RETRY_MS + TICK_MS)
+    # What the NIC that lost the port sent again had come, all of it: its acknowledgements are what was lost.
+    again = tried["p0.s0.h0.r0"] * MESSAGE_PACKETS
+    assert again - MESSAGE_PACKETS <= counters["p0.s0.h1.r0"]["duplicate_request"] <= again
+    assert counters["p0.s0.h0.r0"]["duplicate_request"] == 0
+
+
+def test_iterations_are_lost_for_as_long_as_the_ping_pong_s_own_clock_says(out: Path) -> None:
+    """A step's time is what ibv_rc_pingpong prints; lost iterations are counted by the rate before."""
+    stall_ms, lost_ms = _stall(out / "stalled")
+    print(f"stall {stall_ms:.1f} ms, lost {lost_ms:.1f} ms")
+    assert lost_ms == pytest.approx(stall_ms, abs=_usual_ms(out / "stalled"))
+
+
+def _stall(folder: Path) -> tuple[float, float]:
+    """How much longer the longest step took than usual; and what the drill says was lost, as time."""
+    job = load(folder).metrics().job
+    assert job is not None
+    longest = max(each.ms for each in job.iterations)
+    assert job.edges[-1].longest_ms == longest
+    return longest - _usual_ms(folder), 1e3 * sum(edge.lost for edge in job.edges) / job.edges[0].rate_before
+
+
+def _usual_ms(folder: Path) -> float:
+    job = load(folder).metrics().job
+    assert job is not None
+    return statistics.median(each.ms for each in job.iterations)

@@ -151,10 +151,10 @@ class _Aborting(Lab):
     when = "start"
 
     @classmethod
-    def start(cls, fabric: Fabric, sink: EventSink) -> Lab:
+    def start(cls, fabric: Fabric, sink: EventSink, *, in_order: bool = False) -> Lab:
         if cls.when == "start":
             os.abort()
-        lab = super().start(fabric, sink)
+        lab = super().start(fabric, sink, in_order=in_order)
         asyncio.get_running_loop().call_later(0.5, os.abort)
         return lab
 

@@ -30,9 +30,9 @@ def test_its_papers_tell_version_and_licences(installed: Installed) -> None:
     wheel = zipfile.ZipFile(installed.wheel)
     information = f"hpn-{version()}.dist-info"
     told = Parser().parsestr(wheel.read(f"{information}/METADATA").decode())
-    assert (told["Version"], told["License-Expression"]) == (version(), "Apache-2.0 AND GPL-2.0-only")
+    assert (told["Version"], told["License-Expression"]) == (version(), "Apache-2.0 AND GPL-2.0-only AND MIT")
     held = {name for name in wheel.namelist() if name.startswith(f"{information}/licenses/")}
-    texts = ("LICENSE", "LICENSES/Apache-2.0.txt", "LICENSES/GPL-2.0-only.txt", "REUSE.toml")
+    texts = ("LICENSE", "LICENSES/Apache-2.0.txt", "LICENSES/GPL-2.0-only.txt", "LICENSES/MIT.txt", "REUSE.toml")
     assert held == {f"{information}/licenses/{name}" for name in texts}
     assert installed.hpn("--version").stdout == f"hpn, version {version()}\n"
 

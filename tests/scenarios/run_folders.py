@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from results.run.folder import RunFolder, create
-from scenarios.run.judgement import judge_measured, timeline_of
+from scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
 from scenarios.run.kept import keep
 from scenarios.run.measured import Measured
 from tests.results.sample import MANIFEST
@@ -16,8 +16,10 @@ def judged_run(folder: Path, measured: Measured) -> RunFolder:
     run = create(folder)
     run.write_events(measured.events)
     keep(folder, measured)
-    metrics, verdict = judge_measured(measured)
-    run.write_metrics(metrics, timeline_of(measured))
+    traces = traces_of(measured)
+    metrics, verdict = judge_measured(measured, traces)
+    run.write_metrics(metrics, timelines_of(measured))
+    run.write_series(series_of(measured, traces))
     run.write_manifest(MANIFEST)
     run.write_verdict(verdict)
     return run

@@ -146,9 +146,18 @@ def test_what_the_records_say_goes_to_a_folder_of_its_own(run: RunFolder, tmp_pa
     assert again.verdict() == run.verdict()
     assert "hpn analysed with" in again.manifest().versions
     assert not (run.path / "metrics.json").exists()
+    for name in ("series.json", "series.npz"):
+        assert (again.path / name).read_bytes() == (run.path / name).read_bytes()
+    assert again.manifest().files == again.sizes()
     for occupied in (run.path, again.path):
         assert "choose another --out" in Hpn(tmp_path).run("analyse", str(run.path), "--out", str(occupied), code=2)
     assert (run.path / FOLDER / "packets.npz").exists()
+
+
+def test_records_that_lie_elsewhere_are_not_read(run: RunFolder, tmp_path: Path) -> None:
+    (run.path / FOLDER).rename(tmp_path / "elsewhere")
+    (run.path / FOLDER).symlink_to(tmp_path / "elsewhere")
+    assert "leads out of the run folder" in Hpn(tmp_path).run("analyse", str(run.path), code=2)
 
 
 def test_a_run_without_records_cannot_be_analysed(run: RunFolder, tmp_path: Path) -> None:

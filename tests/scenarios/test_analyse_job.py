@@ -195,7 +195,7 @@ def test_a_run_s_counters_and_collectives_are_shown(tmp_path: Path) -> None:
     [
         (("counters",), "name its run folder"),
         (("collectives", "nowhere"), "is not a run folder"),
-        (("nodes", "run"), "of a run folder there are counters and collectives"),
+        (("nodes", "run"), "of a run folder there are counters, collectives and run"),
     ],
 )
 def test_what_cannot_be_inspected_is_told(tmp_path: Path, asked: tuple[str, ...], words: str) -> None:

@@ -10,6 +10,7 @@ from scenarios.drill import catalogue
 from scenarios.suite.suite import Suite, load_suite, suite_from
 from testbed.errors import InputError
 from testbed.files.document import parse
+from traffic.client.clients.torch import Torch
 
 ENGINES = ("host", "qemu", "uml", "virtual-time")
 
@@ -55,6 +56,19 @@ def test_every_drill_beside_one_of_them_is_told_to_stand_alone() -> None:
     assert problems("suite: s\nruns:\n  - drills: [link-down, all]\n") == (
         "ci.yaml:3: 'all' is every drill of the library and stands alone: [all]",
     )
+
+
+def test_of_every_drill_those_are_left_out_and_named_whose_client_is_absent_but_not_one_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Torch, "missing", lambda _client, _site: "client torch: not here; install it")
+    every = suite("suite: s\nruns: [{drills: [all]}]\n")
+    assert "job-torch-link-down: client torch: not here; install it" in every.left_out
+    ran = {run.drill for run in every.runs}
+    assert "link-down" in ran
+    assert {"job-torch-link-down", "job-torch-link-down-steered"}.isdisjoint(ran)
+    asked_for = suite("suite: s\nruns: [{drills: [job-torch-link-down]}]\n")
+    assert ([run.drill for run in asked_for.runs], asked_for.left_out) == (["job-torch-link-down"], ())
 
 
 def test_all_mistakes_are_told_at_once_with_their_lines() -> None:

@@ -26,9 +26,10 @@ def test_the_smoke_suite_needs_no_guest() -> None:
 
 
 def test_the_phases_suite_runs_every_drill_at_ten_phases_in_virtual_time() -> None:
-    runs = load_suite(EXAMPLES / "phases.yaml", ENGINES).runs
-    assert {(run.drill, run.engine, run.repeat) for run in runs} == {
-        (name, "uml-virtual-time", repeat) for name in catalogue.names() for repeat in range(1, 11)
+    suite = load_suite(EXAMPLES / "phases.yaml", ENGINES)
+    here = {*catalogue.names()} - {line.split(":")[0] for line in suite.left_out}
+    assert {(run.drill, run.engine, run.repeat) for run in suite.runs} == {
+        (name, "uml-virtual-time", repeat) for name in here for repeat in range(1, 11)
     }
 
 

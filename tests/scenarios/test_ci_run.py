@@ -264,7 +264,8 @@ raise SystemExit(4)"""
     assert found[0].reason == "a: every queue pair died before the first fault"
     write_reports(tmp_path, wanted, groups)
     (case,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("testcase")
-    assert [child.tag for child in case] == ["skipped"]
+    assert [child.tag for child in case] == ["skipped", "system-out"]
+    assert case.findtext("system-out") == f"[[ATTACHMENT|{tmp_path / 'a.host' / 'output.txt'}]]", "what it printed"
     assert "# nightly: inconclusive" in (tmp_path / "summary.md").read_text()
 
 

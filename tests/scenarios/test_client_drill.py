@@ -6,12 +6,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from failover.analysis.client import ClientFacts, RankEnd, client_doubts
-from failover.analysis.job import DeathFact, JobFacts, SpanFact
-from failover.analysis.model import QUICK
+from failover.analysis.job import DeathFact
 from results.text.terminal import summary
 from results.verdict import Outcome
 from scenarios.drill.describe import describe
@@ -22,21 +20,19 @@ from scenarios.run import client_site, clients_on_lab
 from scenarios.run.analyse import analyse
 from scenarios.run.judgement import judge_measured
 from scenarios.run.kept import FOLDER, kept
-from scenarios.run.measured import Facts, JobRecords, Measured
+from scenarios.run.measured import Measured
 from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
 from testbed.files.document import parse
-from tests.failover.synthetic import MS, NO_PACKETS, S, edge
+from tests.failover.synthetic import S
 from tests.product.hpn import Hpn
-from tests.results.sample import LOAD, MANIFEST
+from tests.results.sample import MANIFEST
 from tests.results.shown import as_text
+from tests.scenarios.client_runs import client_alone
 from tests.scenarios.run_folders import judged_run
 from traffic.client import lines
 from traffic.client.client import Client
-from traffic.client.ledger import Ledger
-from traffic.client.lines import Step
 from traffic.client.registry import CLIENTS
-from traffic.rdma.records import MESSAGE, SPAN
 
 DOC = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
 DRILL = """
@@ -97,22 +93,7 @@ def test_what_the_machine_lacks_is_said_before_anything_starts(tmp_path: Path) -
 
 
 def _measured(deaths: tuple[DeathFact, ...] = (), misread: int = 0) -> Measured:
-    """Two ranks end a step every 100 ms, from the first to the ninth second; rank 1 has another sum in one of them."""
-    ledger = Ledger((0, 1))
-    ledger.run(S, 9 * S)
-    for number in range(80):
-        for rank in (0, 1):
-            begin_ns = S + number * 100 * MS + rank
-            told = "ff" if (number, rank) == (7, 1) else "aa"
-            step = Step(number, None, begin_ns, begin_ns + 99 * MS, "all-reduce", 1_000_000, told)
-            assert ledger.take((rank,), step, begin_ns + 100 * MS) == ""
-    spans = (SpanFact("iteration", "iteration", 0, 2), SpanFact("all-reduce 1 MB", "all-reduce", 1_000_000, 2))
-    ends = tuple(RankEnd(rank, "p0.s0.h0", "p0.s0.h0.r0", 80, "", None, False, "bye") for rank in (0, 1))
-    client = ClientFacts("command", ends, 2, True, misread, "'step x'")
-    job = JobFacts({0: spans, 1: spans}, 0, 1000, 0, 0, {}, deaths=deaths, client=client)
-    facts = Facts(drill().expectations, QUICK, (), (edge(4 * S, 9 * S),), S, 3 * S, 9 * S, LOAD, 0, (), job=job)
-    records = JobRecords(np.frombuffer(ledger.packed(), SPAN), np.empty(0, MESSAGE))
-    return Measured(facts, (), *NO_PACKETS, None, records)
+    return client_alone(drill().expectations, deaths, misread)
 
 
 def test_steps_are_iterations_and_come_again_from_the_records_byte_for_byte(tmp_path: Path) -> None:
@@ -145,8 +126,25 @@ def test_the_terminal_shows_ranks_their_ends_and_who_died() -> None:
     assert "client command: 2 ranks, 2 of which tell steps, 80 steps done by all of these, 99 ms each" in said
     assert "the client died: rank 1 in p0.s0.h1: killed by signal 11" in said
     assert "used its retries up" not in said
-    assert "bye" in said
     assert verdict.outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize("ranks", [4, 16])
+def test_the_table_of_ranks_fits_a_terminal_of_80_columns_and_words_are_told_once(ranks: int) -> None:
+    metrics, verdict = judge_measured(_measured())
+    assert metrics.job is not None
+    assert metrics.job.client is not None
+    step = f"hpn step 34 begin={12 * S} end={13 * S} kind=all-gather bytes=250000 sum=0b4a521014230401"
+    ends = [RankEnd(rank, f"p0.s{rank}.h0", f"p0.s{rank}.h0.r0", 35, "", None, False, step) for rank in range(ranks)]
+    for gone in (1, 3):
+        ends[gone] = replace(ends[gone], how="exit code 1, and left 2 processes behind", died=True, last_words="lost")
+    facts = replace(metrics.job.client.facts, ranks=tuple(ends))
+    job = replace(metrics.job, client=replace(metrics.job.client, facts=facts))
+    said = as_text(summary(MANIFEST, replace(metrics, job=job), verdict), 80).split("ranks of the client\n")[1]
+    table, below, *_ = said.split("\n\n")
+    assert len(table.splitlines()) == ranks + 1, "no row is broken, and the table is whole"
+    assert below.splitlines()[0] == "last words of ranks 1, 3: lost"
+    assert "hpn step" not in said
 
 
 def test_a_line_that_cannot_be_read_makes_the_run_inconclusive() -> None:

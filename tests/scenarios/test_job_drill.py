@@ -12,8 +12,9 @@ import pytest
 from failover.analysis.job import Death, Iteration, JobFacts, JobMetrics, MessageTimes, SpanFact
 from failover.analysis.metrics.job import job_metrics
 from failover.analysis.settings import Settings
+from scenarios.drill.catalogue import find
 from scenarios.drill.job import Job, plan_of, told
-from scenarios.drill.load import drill_from
+from scenarios.drill.load import drill_from, load_drill
 from scenarios.drill.model import Drill
 from scenarios.drill.workload import queue_pairs_of
 from scenarios.expect.evidence import Evidence, RunFacts
@@ -199,6 +200,23 @@ def test_checkpoints_have_the_dscp_of_the_second_class_and_nothing_else_has() ->
                 assert pair.dscp == (dscp if {pair.source, pair.target} & plan.background else 0)
             assert {pair.dscp for pair in plan.queue_pairs} == {0, dscp}
             assert ("second_class_dscp" in told(drill.job, build(topology))) == (dscp == 10)
+
+
+@pytest.mark.parametrize(
+    ("drill", "acts"),
+    [
+        ("incast-dcqcn", True),
+        ("paths-elephants-plb", True),
+        ("incast-swift", False),
+        ("incast-receiver-driven", False),
+        ("link-down-allreduce", False),
+    ],
+)
+def test_marks_change_what_dcqcn_and_plb_send_and_nothing_else(drill: str, acts: bool) -> None:
+    loaded = load_drill(find(drill))
+    assert loaded.job is not None
+    assert plan_of(loaded.job, build(loaded.topology)).acts_on_marks == acts
+    assert loaded.job.controls_queues == drill.startswith("incast")
 
 
 @pytest.mark.parametrize("hosts", [3, 5, 7])

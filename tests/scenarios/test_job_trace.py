@@ -81,6 +81,13 @@ def test_the_example_of_chakra_replays_what_each_file_has_for_its_rank(chakra: P
     assert sent == 2 * 250_000 + 2 * (4 - 1) * 1_000_000 + (4 - 1) * 4 * 62_500
 
 
+def test_a_trace_that_grows_while_it_is_read_is_not_read_whole(drill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file of /proc: it says that it is empty."""
+    monkeypatch.setattr(trace_files, "MOST_TRACE_BYTES", 100)
+    with pytest.raises(InputError, match="is longer than 100 B"):
+        trace_files._read(Path("/proc/self/status"), 100)
+
+
 def test_a_chakra_trace_of_another_name_is_that_of_all_ranks(chakra: Path) -> None:
     attr = '[{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "int64Val": "9"}]'
     all_reduce = f'{{"id": "1", "type": "COMM_COLL_NODE", "attr": {attr}}}'

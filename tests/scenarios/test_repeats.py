@@ -64,6 +64,7 @@ def drill_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver_ms: Sequ
     (tmp_path / "cut.yaml").write_text(DRILL)
     arguments = ["drill", "run", str(tmp_path / "cut.yaml"), "--repeat", str(len(receiver_ms))]
     arguments += ["--out", str(tmp_path / "out"), "--junit", str(tmp_path / "junit.xml")]
+    arguments += ["--summary", str(tmp_path / "summary.md")]
     code = cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False)
     assert isinstance(code, int)
     return code
@@ -95,6 +96,9 @@ def test_the_exit_code_is_that_of_all_runs_together(
     said = capsys.readouterr().out
     assert said.count("run folder: ") == len(receiver_ms)
     assert f"cut over {len(receiver_ms)} repeats" in said
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary.startswith(f"# hpn drill run: {found.outcome.value}, {len(receiver_ms)} runs\n")
+    assert f"`{tmp_path / 'out'}" in summary or found.answers.count(Outcome.PASS) == len(found.answers)
     names = [suite.name for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))]
     assert names == [*(f"cut #{n}" for n in range(1, len(receiver_ms) + 1)), f"cut over {len(receiver_ms)} repeats"]
 

@@ -13,7 +13,8 @@ import pytest
 
 from traffic import uring
 from traffic.recvmmsg import BatchReceiver
-from traffic.ringmsg import RingReceiver, Sleeper
+from traffic.ringmsg import RingReceiver, RingSender, Sleeper
+from traffic.sendmmsg import PacketRows, sockaddr
 from traffic.uring import Ring, open_ring
 
 MS = 1_000_000
@@ -81,6 +82,53 @@ def test_datagrams_of_a_socket_keep_their_order(ring: Ring, sockets: list[socket
     for k in range(30):
         sockets[3].sendto(bytes([k]), sockets[1].getsockname())
     assert [data[0] for _, data, _ in _take(receiver)] == list(range(30))
+
+
+def test_a_socket_is_asked_for_about_as_many_as_came_last(sockets: list[socket.socket]) -> None:
+    class Counting(Ring):
+        asked = 0
+
+        def put(self, requests: uring.Requests) -> None:
+            self.asked = len(requests)
+            super().put(requests)
+
+    try:
+        ring = Counting(64)
+    except OSError:
+        pytest.skip("no io_uring with what is needed here")
+    receiver, asked = _receiver(ring, sockets), []
+    for came in (0, 2, 40, 0, 0, 9, 0, 0, 0):  # each receive takes what there is, as far as it asked
+        for k in range(came):
+            sockets[3].sendto(bytes([k]), sockets[1].getsockname())
+        receiver.receive()
+        asked.append(ring.asked - 2 * 2)  # less what the two others are asked for
+    # Twice as many after it gave all, but no more than its share of the memory, 48 / 3; after 5 of 16 two more than
+    # came; 7 although none came, as that is not 8 too many.
+    assert asked == [2, 2, 4, 8, 16, 16, 16, 7, 7]
+    ring.close()
+
+
+def test_what_a_socket_refuses_is_counted(ring: Ring, sockets: list[socket.socket]) -> None:
+    errors: Counter[str] = Counter()
+    receiver = RingReceiver(ring, BatchReceiver(48, PAYLOAD_BYTES), [sockets[0].fileno(), 9999], errors)
+    sockets[3].sendto(b"x", sockets[0].getsockname())
+    batch, _ = receiver.receive()
+    assert batch is not None
+    assert batch.owners.tolist() == [0]
+    assert errors == {"Bad file descriptor": 2}
+
+
+def test_each_row_leaves_by_its_own_socket(ring: Ring, sockets: list[socket.socket]) -> None:
+    rows, port = PacketRows(5, bytes(64)), sockets[3].getsockname()[1]
+    for row in range(5):
+        rows.place(row, bytes([row]))
+        rows.address(row, sockaddr("127.0.0.1", port).tobytes())
+    segments = [(sockets[0].fileno(), 0, 2), (sockets[2].fileno(), 2, 4), (sockets[1].fileno(), 4, 5)]
+    sender = RingSender(ring, rows)
+    for _ in range(2):
+        assert sender.hand_over(segments) == 5
+        came = [sockets[3].recvfrom(9) for _ in range(5)]
+        assert came == [(bytes([row]), sockets[by].getsockname()) for row, by in enumerate((0, 0, 2, 2, 1))]
 
 
 def test_a_wait_ends_at_its_time_and_when_something_can_be_read() -> None:

@@ -6,6 +6,7 @@ A boot takes 5 to 10 s emulated, so there are few of them.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import MachineError
+from testbed.kernel.soft_roce import MODULES
 from testbed.vm.guest import GuestJob
 from testbed.vm.qemu import Qemu
 
@@ -164,10 +166,11 @@ def test_ctrl_c_ends_the_guest(qemu: Qemu, tmp_path: Path) -> None:
 
 
 def test_linux_bonding_aggregates_with_our_tors(qemu: Qemu) -> None:
-    """The lab's own tests, on a kernel with the bonding driver."""
+    """The lab's own tests, on a kernel with the bonding driver; and what that kernel's Soft-RoCE is worth."""
     lines: list[str] = []
-    tests = ("tests/lag/test_bond.py", "tests/lab/test_bonding.py", "tests/lab/test_lab.py")
+    tests = [f"tests/{name}.py" for name in ("lag/test_bond", "lab/test_bonding", "lab/test_lab", "lab/test_soft_roce")]
     command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", "--timeout", "120", *tests)
-    result = qemu.run(_job(*command, timeout_s=500), lines.append)
+    loaded = f"modprobe -q -a {' '.join(MODULES)}; exec {shlex.join(command)}"
+    result = qemu.run(_job("sh", "-c", loaded, timeout_s=500), lines.append)
     assert result.exit_code == 0, "\n".join(lines)
     assert not [line for line in lines if "no bonding driver" in line]

@@ -44,6 +44,7 @@ def test_the_init_is_a_shell_script_that_mounts_what_may_be_written_in_order(tmp
     subprocess.run([*judge, tmp_path / "init"], check=True)
     assert b"virtme.initmount0 '/newroot/a b'\n" in text
     assert b"virtme.initmount1 /newroot/c\n" in text
+    assert b"echo 65536 > /newroot/proc/sys/net/ipv4/neigh/default/gc_thresh2\n" in text
     assert b"modprobe -a bonding veth'" in text
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from results.run import folder
 from results.run.folder import RunFolder
+from results.run.reading import read
 from results.verdict import Outcome
 from scenarios.run.analyse import analyse
 from testbed import PACKAGES
@@ -68,7 +69,9 @@ def _run(engine: Uml, drill: Path, out: Path) -> tuple[int, RunFolder]:
 
 def _facts(run: RunFolder) -> dict[str, bytes]:
     """Every file of the run folder but the manifest, which names paths and the machine."""
-    files = (path for path in run.path.rglob("*") if path.is_file() and path.name != "manifest.json")
+    files = (
+        path for path in run.path.rglob("*") if path.is_file() and path.name not in {"manifest.json", "report.html"}
+    )
     return {str(path.relative_to(run.path)): path.read_bytes() for path in files}
 
 
@@ -111,6 +114,32 @@ def _injections_are_when_they_were_made(run: RunFolder) -> None:
         assert all(edge.inject_before_ns <= at_ns <= edge.inject_after_ns + 1_000_000 for at_ns in times), what
 
 
+def _the_folder_tells_all_of_it(run: RunFolder) -> None:
+    """Every part is there and agrees with the figures, and is no larger than these."""
+    found = read(run.path)
+    assert found.gaps == ()
+    assert found.metrics is not None
+    assert found.series is not None
+    assert found.series.streams is not None
+    assert found.series.streams.sent.sum(axis=1).tolist() == [flow.sent for flow in found.metrics.flows]
+    assert found.series.streams.received.sum(axis=1).tolist() == [flow.received for flow in found.metrics.flows]
+    assert found.fabric is not None
+    begin = {path.flow: path for path in found.paths or () if path.why == "begin"}
+    for flow in found.metrics.flows:
+        path = begin[flow.flow]
+        assert path.links[0] == found.fabric.nic(flow.src_nic).links[path.port or 0].name
+        assert path.links[-1] in {link.name for link in found.fabric.nic(flow.dst_nic).links}
+        assert flow.edges[0].plane == path.plane
+    after = [path for path in found.paths or () if path.why == "looked" and path.dropped is None]
+    assert {path.plane for path in after} == {1}, "those that moved; bonding waits 2 s before it takes them home"
+    for path in (*begin.values(), *after):
+        assert {found.fabric.link(name).plane for name in path.links} == {path.plane}
+    old = ("manifest.json", "events.jsonl", "metrics.json", "flows.jsonl", "verdict.json")
+    sizes = {path.name: path.stat().st_size for path in run.path.iterdir() if path.is_file()}
+    del sizes["report.html"]  # made of the others, whenever one likes
+    assert sum(sizes.values()) < 2 * sum(sizes[name] for name in old)
+
+
 def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_machine(
     drill: Path, tmp_path: Path
 ) -> None:
@@ -132,6 +161,7 @@ def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_
     assert late_ns <= 2 * 100_000_000 + 10_000_000, "the driver's tick, miimon's look, and ours at the driver's pace"
     assert analyse(here).differences == (), "the host makes the same of the guest's records, to the byte"
     _injections_are_when_they_were_made(here)
+    _the_folder_tells_all_of_it(here)
     assert here.verdict().outcome is Outcome.PASS
     host = json.loads((here.path / "metrics.json").read_text())["host"]
     assert host["idle_mean_pct"] > 99, "CPU time is free in virtual time"

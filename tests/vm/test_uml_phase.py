@@ -34,7 +34,9 @@ expect:
 
 
 def _facts(run: RunFolder) -> dict[str, bytes]:
-    files = (path for path in run.path.rglob("*") if path.is_file() and path.name != "manifest.json")
+    files = (
+        path for path in run.path.rglob("*") if path.is_file() and path.name not in {"manifest.json", "report.html"}
+    )
     return {str(path.relative_to(run.path)): path.read_bytes() for path in files}
 
 

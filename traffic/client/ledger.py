@@ -14,6 +14,8 @@ from traffic.client.lines import Step
 
 MOST_STEPS = 100_000
 """Of one rank, that are kept."""
+MOST_DOINGS = 1_000
+"""Different collectives of one rank: each is a line of every table, and analysis looks at all records for each."""
 _SPAN = struct.Struct("<IIIIqq")
 Doing = tuple[str, int]
 """Kind of a collective, and its bytes."""
@@ -40,6 +42,7 @@ class Ledger:
         self.told_times = True
         self._ranks = sorted(reporting)
         self._rows: dict[int, dict[int, _Row]] = {rank: {} for rank in self._ranks}
+        self._doings: dict[int, set[Doing]] = {rank: set() for rank in self._ranks}
         self._last_ns: dict[int, int] = {}
         self._begin_ns: int | None = None
         self._until_ns: int | None = None
@@ -69,7 +72,7 @@ class Ledger:
 
     def doings(self, rank: int) -> tuple[Doing, ...]:
         """The different collectives that a rank has told, in order: spans 1 and on; span 0 is the iteration."""
-        return tuple(sorted({row.doing for row in self._rows[rank].values() if row.doing is not None}))
+        return tuple(sorted(self._doings[rank]))
 
     def packed(self) -> bytes:
         """Records of all steps, rank by rank; of a step with a collective two."""
@@ -97,6 +100,10 @@ class Ledger:
         if end_ns > self._until_ns:
             return ""
         doing = (step.kind, step.size_bytes) if step.kind else None
+        if doing is not None and doing not in self._doings[rank]:
+            if len(self._doings[rank]) >= MOST_DOINGS:
+                return f"rank {rank} has told more than {MOST_DOINGS} different kinds and bytes"
+            self._doings[rank].add(doing)
         rows[step.number] = _Row(rank, step.number, doing, begin_ns, end_ns, step.checksum, step.wrong)
         self._last_ns[rank] = max(end_ns, self._last_ns.get(rank, end_ns))
         return ""

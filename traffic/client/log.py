@@ -8,7 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MOST_BYTES = 1 << 20
+FOLDER = "clients"
+"""In a run folder."""
 _STAMP_BYTES = 12  # '+1.234567 ', and the line's end
+
+
+def name_of(rank: int) -> str:
+    """The file in ``FOLDER`` of the process whose first rank that is."""
+    return f"rank-{rank}.log"
 
 
 @dataclass(frozen=True, slots=True)

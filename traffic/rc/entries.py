@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from traffic import wire
-from traffic.rc.packets import Envelope, pack_ip
 from traffic.rc.requester import Run
 
 U64 = npt.NDArray[np.uint64]
@@ -42,6 +41,6 @@ def run_entry(path: int, run: Run, words: U64, sent_ns: int, path_mtu: int) -> E
     return Entry((*place, request.size_bytes, immediate, sent_ns, run.ack_last), request.address, words)
 
 
-def ready_entry(path: int, to: Envelope, udp_payload: bytes, path_mtu: int) -> Entry:
-    """One packet that is complete after UDP, such as a reply; for the rest it looks like a MIDDLE."""
-    return Entry((path, 0, 1, 1, 3, 3 * path_mtu, -1, 0, 0), 0, _NO_WORD, pack_ip(to, udp_payload))
+def ready_entry(path: int, packet: bytes, path_mtu: int) -> Entry:
+    """One packet that is complete from its IP header on, such as a reply; for the rest it looks like a MIDDLE."""
+    return Entry((path, 0, 1, 1, 3, 3 * path_mtu, -1, 0, 0), 0, _NO_WORD, packet)

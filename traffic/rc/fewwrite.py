@@ -29,12 +29,13 @@ _PSN = struct.Struct(">I")
 _RETH = struct.Struct(">QII")
 _IMMEDIATE = struct.Struct(">I")
 _PAYLOAD = struct.Struct("<Qq")
+_ACK = struct.Struct(">II")  # PSN, AETH
 _PSN_AT = 8  # offset after UDP
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What full-size packets of one path with one opcode have in common."""
+    """What full-size packets of one path with one opcode, or its acknowledgements, have in common."""
 
     head: bytes  # IP, UDP and the BTH up to the PSN
     seed: int  # the CRC of what the ICRC covers of it
@@ -64,6 +65,13 @@ class FewWriter:
         """What is written for that path from now on has this envelope."""
         self._paths[number] = _Path(envelope, ack_every)
 
+    def acknowledgement(self, path: int, psn: int, syndrome: int, msn: int) -> bytes:
+        """As ``traffic.rc.packets.pack_ack`` has it, in its IP packet; ``psn`` and ``msn`` of 24 bits."""
+        of = self._paths[path]
+        layout = of.layouts.get(Opcode.ACKNOWLEDGE) or self._lay_out(of, Opcode.ACKNOWLEDGE, 0)
+        rest = _ACK.pack(psn, syndrome << 24 | msn)
+        return layout.head + rest + zlib.crc32(rest, layout.seed).to_bytes(ICRC_BYTES, "little")
+
     def write(self, first: int, entries: Sequence[Entry]) -> int:
         """Fill rows from ``first`` on; the row behind the last."""
         at = first
@@ -91,7 +99,7 @@ class FewWriter:
                 payload = pack_payload(word, sent_ns, size % self._path_mtu)
                 place_odd(rows, at + k, path.envelope, opcode, (psn + k) & wire.PSN_MASK, payload, entry)
                 continue
-            layout = path.layouts.get(opcode) or self._lay_out(path, opcode)
+            layout = path.layouts.get(opcode) or self._lay_out(path, opcode, self._path_mtu)
             rest = _PSN.pack((psn + k) & wire.PSN_MASK | (wire.ACK_REQUEST if asks else 0))
             if opcode in WITH_RETH:
                 rest += _RETH.pack(entry.address, path.envelope.r_key, size)
@@ -101,9 +109,9 @@ class FewWriter:
             icrc = zlib.crc32(fill, zlib.crc32(rest, layout.seed))
             rows.place(at + k, layout.head + rest, self._fill_bytes, icrc.to_bytes(ICRC_BYTES, "little"))
 
-    def _lay_out(self, path: _Path, opcode: Opcode) -> _Layout:
+    def _lay_out(self, path: _Path, opcode: Opcode, payload_bytes: int) -> _Layout:
         to = path.envelope
-        body_bytes = BTH_BYTES + extension_bytes(opcode) + self._path_mtu
+        body_bytes = BTH_BYTES + extension_bytes(opcode) + payload_bytes
         bth = bytes([opcode, wire.BTH_FLAGS, *wire.P_KEY.to_bytes(2, "big"), 0, *to.qpn.to_bytes(3, "big")])
         masked = bth[:4] + b"\xff" + bth[5:]
         seed = zlib.crc32(wire.pseudo_header(to.src_ip, to.dst_ip, to.sport, 0, body_bytes) + masked)

@@ -8,9 +8,11 @@ the 16 payload bytes that vary) every full-size packet has the same fill: one ta
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from socket import inet_aton
 
 import numpy as np
+import numpy.typing as npt
 
 from traffic import wire
 from traffic.framing import BTH_BYTES, IMMEDIATE_BYTES, RETH_BYTES
@@ -23,6 +25,9 @@ _PSEUDO = 8 + 20 + 8  # bytes in front of the BTH: LRH stand-in, IP, UDP
 _SOURCE_IP, _DESTINATION_IP, _SPORT = 8 + 12, 8 + 16, 8 + 20
 _WIDEST = _PSEUDO + BTH_BYTES + EXTENSIONS[-1] + PAYLOAD_HEAD_BYTES
 _RESERVED = 4  # offset in the BTH of the byte that switches may change: masked, so its value is no part of anything
+
+
+Places = npt.NDArray[np.intp]
 
 
 class WriteIcrc:
@@ -45,12 +50,12 @@ class WriteIcrc:
         """What the bytes from offset ``first`` after UDP on change, XOR over each of ``rows``; byte 4 must be 0."""
         return self._look_up(extension, _PSEUDO + first, rows)
 
-    def offsets(self, extension: int, first: int, count: int) -> wire.U32:
+    def offsets(self, extension: int, first: int, count: int) -> Places:
         """Where in the table ``count`` bytes from offset ``first`` after UDP on begin: for ``of_offsets``."""
         begin = self._column(extension, _PSEUDO + first)
-        return np.arange(begin, begin + count, dtype=np.uint32) * np.uint32(256)
+        return np.arange(begin, begin + count) * 256
 
-    def of_offsets(self, offsets: wire.U32, rows: wire.U8) -> wire.U32:
+    def of_offsets(self, offsets: Places, rows: wire.U8) -> wire.U32:
         """What bytes of mixed layouts change: ``offsets`` and ``rows`` have the same shape."""
         found: wire.U32 = np.bitwise_xor.reduce(self._table[offsets + rows], axis=1)
         return found
@@ -64,6 +69,12 @@ class WriteIcrc:
             *range(first, _WIDEST),
         )
         return self._table.reshape(-1, 256)[list(columns)].reshape(-1)
+
+    def filled(self, places: Sequence[int]) -> list[wire.U32]:
+        """What a byte of the payload behind its head changes by not being the fill: a table for each of ``places``."""
+        payload = bytearray([wire.FILL]) * (PAYLOAD_HEAD_BYTES + len(self._fill))
+        tables = [wire.byte_table(payload, at) for at in places]
+        return [table ^ table[wire.FILL] for table in tables]
 
     def of_sources(self, extension: int, sources: wire.U8) -> wire.U32:
         """What source ports and addresses change; rows as in a sockaddr_in: port 2 bytes, address 4."""

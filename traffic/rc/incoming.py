@@ -18,6 +18,7 @@ from traffic.rc.packets import (
     ECN_MASK,
     PAD_MASK,
     PAD_SHIFT,
+    PAYLOAD_HEAD_BYTES,
     WRITES,
     Packet,
     extension_bytes,
@@ -43,9 +44,9 @@ _SMALL = 14  # packets of a batch up to which one at a time is faster
 class _Layouts:
     """Full-size writes as one table, so that those of all layouts are checked together.
 
-    A packet is looked at as its source, its head and its tail. A byte of them is part of what the ICRC covers, or of
-    the ICRC itself, or it must be our fill, by its layout. The bytes of the ICRC are looked up too, each as itself:
-    then XOR over all is what the destination alone decides.
+    A packet is looked at as its source, its head and its tail. A byte of them is part of what the ICRC covers (counted
+    from zero or, in the fill, from what it must be), or of the ICRC itself, or of neither, by its layout. The bytes of
+    the ICRC are looked up too, each as itself: then XOR over all is what the destination alone decides.
     """
 
     def __init__(self, path_mtu: int, ips: Sequence[str]) -> None:
@@ -53,16 +54,16 @@ class _Layouts:
         bytes_ = _SOURCE_BYTES + _HEAD_BYTES + _TAIL_BYTES
         itself = [np.arange(256, dtype=np.uint32) << np.uint32(8 * k) for k in range(ICRC_BYTES)]
         parts = [np.zeros(256, np.uint32), *itself]
-        self.offsets = np.zeros((_OTHER + 1, bytes_), np.uint32)
-        self.free = np.ones((_OTHER + 1, bytes_), np.bool_)  # need not be the fill
+        self.offsets = np.zeros((_OTHER + 1, bytes_), np.intp)
         for layout, extension in enumerate(EXTENSIONS):
             table = icrc.received(extension).reshape(-1, 256).copy()
             table[_SOURCE_BYTES + _RESERVED] = 0
-            begin, tail = len(table), _SOURCE_BYTES + _HEAD_BYTES + extension
-            self.offsets[layout, :begin] = 256 * (len(parts) + np.arange(begin))
+            head = _HEAD_BYTES - BTH_BYTES - extension  # of the payload, in the head
+            filled = icrc.filled([*range(PAYLOAD_HEAD_BYTES, head), *range(path_mtu - extension, path_mtu)])
+            tail = _SOURCE_BYTES + _HEAD_BYTES + extension
+            self.offsets[layout, :tail] = 256 * (len(parts) + np.arange(tail))
             self.offsets[layout, tail : tail + ICRC_BYTES] = 256 * np.arange(1, ICRC_BYTES + 1)
-            self.free[layout, begin:tail] = False
-            parts += list(table)
+            parts += [*table, *filled]
         self.table = np.concatenate(parts)
         of_ips = [[icrc.of_destination(extension, ip) for ip in ips] for extension in EXTENSIONS]
         self.destinations = np.array([*of_ips, [0] * len(ips)], np.uint32)
@@ -124,18 +125,19 @@ class FrameReader:
         return Arrivals(_runs(batch, intact, found), found.replies, damaged, found.foreign)
 
     def _are_intact(self, layout: wire.U8, seen: wire.U8, owners: Rows) -> npt.NDArray[np.bool_]:
-        """Whether the ICRC is right, and what must be fill near head and tail is."""
+        """Whether the ICRC is right, what is left out of head and tail taken for the fill."""
         of = self._layouts
-        filled = ((seen == wire.FILL) | of.free[layout]).all(axis=1)
         icrc = np.bitwise_xor.reduce(of.table[of.offsets[layout] + seen], axis=1)
-        right: npt.NDArray[np.bool_] = filled & (icrc == of.destinations[layout, owners])
+        right: npt.NDArray[np.bool_] = icrc == of.destinations[layout, owners]
         return right
 
-    def _solid(self, batch: Batch, which: Rows | slice) -> npt.NDArray[np.bool_]:
+    def _solid(self, batch: Batch, which: Rows | slice) -> npt.NDArray[np.bool_] | np.bool_:
         """Whether what lies between head and tail is the fill."""
         last = len(batch.lengths) if isinstance(which, slice) else int(which[-1]) + 1
-        words = batch.rows[:last, _HEAD_BYTES : BTH_BYTES + self._path_mtu].view(np.uint64)
-        solid: npt.NDArray[np.bool_] = (words == _FILL_WORD).all(axis=1)[which]
+        same = batch.rows[:last, _HEAD_BYTES : BTH_BYTES + self._path_mtu].view(np.uint64) == _FILL_WORD
+        if same.all():  # as always, but for damage; rows keep what they had behind a reply
+            return np.True_
+        solid: npt.NDArray[np.bool_] = same.all(axis=1)[which]
         return solid
 
     def _read_ends(self, row: int, extension: int, seen: wire.U8, found: _Found) -> None:

@@ -17,7 +17,7 @@ from testbed.errors import MachineError
 from traffic import wire
 from traffic.framing import RETH_BYTES, ip_bytes
 from traffic.rc.entries import U64, Entry, ready_entry, run_entry
-from traffic.rc.packets import Envelope, pack_ack, pack_cnp, pack_note
+from traffic.rc.packets import Envelope, pack_ack, pack_cnp, pack_ip, pack_note
 from traffic.rc.requester import Run
 from traffic.rc.writer import FrameWriter
 from traffic.ringmsg import RingSender
@@ -79,18 +79,22 @@ class Outgoing:
 
         ``becn``: what it acknowledges came with congestion marks.
         """
-        to = self._writer.envelopes[path]
-        self._add(path, ready_entry(path, to, pack_ack(to, psn, syndrome, msn, becn=becn), self._path_mtu))
+        if becn:
+            to = self._writer.envelopes[path]
+            packet = pack_ip(to, pack_ack(to, psn, syndrome, msn, becn=True))
+        else:
+            packet = self._writer.acknowledgement(path, psn, syndrome, msn)
+        self._add(path, ready_entry(path, packet, self._path_mtu))
 
     def add_cnp(self, path: int) -> None:
         """Send a congestion notification. ValueError without room."""
         to = self._writer.envelopes[path]
-        self._add(path, ready_entry(path, to, pack_cnp(to), self._path_mtu))
+        self._add(path, ready_entry(path, pack_ip(to, pack_cnp(to)), self._path_mtu))
 
     def add_note(self, path: int, qpn: int, immediate: int) -> None:
         """Send a note to another queue pair at the path's end (``pack_note``). ValueError without room."""
         to = replace(self._writer.envelopes[path], qpn=qpn)
-        self._add(path, ready_entry(path, to, pack_note(to, 0, immediate), self._path_mtu))
+        self._add(path, ready_entry(path, pack_ip(to, pack_note(to, 0, immediate)), self._path_mtu))
 
     def _add(self, path: int, entry: Entry) -> None:
         count = entry.packets

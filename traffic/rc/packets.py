@@ -57,6 +57,8 @@ class Opcode(IntEnum):
     UC_SEND_ONLY_IMMEDIATE = 0x25
     CNP = 0x81
 
+    __hash__ = int.__hash__  # Enum's own is Python, and costs as much as the look-up
+
 
 WRITES = frozenset(Opcode) - {Opcode.ACKNOWLEDGE, Opcode.UC_SEND_ONLY_IMMEDIATE, Opcode.CNP}
 WITH_RETH = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMMEDIATE})

@@ -81,10 +81,13 @@ class Answerer:
     def on_alive(self, number: int, now_ns: int) -> bool:
         """An alive message; whether to restore this end and acknowledge.
 
-        Having done so, it waits for the sender's word; when that has not come in time, it counts from nothing.
+        Having done so, it waits for the sender's word; when that has not come in time, it counts from nothing. So it
+        does when numbers begin anew: the sender's word was lost, and it has failed again (NCCL waits on).
         """
         if self._acknowledged_ns is not None:
-            if now_ns - self._acknowledged_ns <= self._policy.ack_timeout_ns:
+            if number < self._next:
+                self.on_done()
+            elif now_ns - self._acknowledged_ns <= self._policy.ack_timeout_ns:
                 return False
             self._acknowledged_ns, self._in_order = None, 0
         self._in_order = self._in_order + 1 if number == self._next else 0

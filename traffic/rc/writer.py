@@ -14,7 +14,7 @@ from traffic.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, RETH_BYTES, ip_
 from traffic.mmsg import SOCKADDR_BYTES
 from traffic.rc.entries import Entry
 from traffic.rc.fewwrite import FewWriter
-from traffic.rc.icrc import EXTENSIONS, WriteIcrc
+from traffic.rc.icrc import EXTENSIONS, Places, WriteIcrc
 from traffic.rc.packets import (
     PAYLOAD_HEAD_BYTES,
     WITH_RETH,
@@ -68,6 +68,7 @@ class FrameWriter:
         self._heads = np.zeros((16, _COMMON), np.uint8)  # of the paths, as of a middle packet
         self._names = np.zeros((16, SOCKADDR_BYTES), np.uint8)
         self._path_icrcs = np.zeros((16, len(EXTENSIONS)), np.uint32)
+        self._middle_icrcs = np.zeros(16, np.uint32)  # of the paths, what does not vary among their middle packets
         self._icrc = WriteIcrc(path_mtu)
         self._few = FewWriter(rows, path_mtu)
         self._offsets = {extension: self._offsets_of(extension) for extension in EXTENSIONS}
@@ -76,7 +77,7 @@ class FrameWriter:
             for opcode in WRITES
         }
 
-    def _offsets_of(self, extension: int) -> wire.U32:
+    def _offsets_of(self, extension: int) -> Places:
         """Where the table has what ``_VARYING`` changes."""
         payload = self._icrc.offsets(extension, BTH_BYTES + extension, PAYLOAD_HEAD_BYTES)
         return np.concatenate([self._icrc.offsets(extension, _PSN_AT, 4), payload])
@@ -85,8 +86,9 @@ class FrameWriter:
         """Know a path; its number. Every ``ack_every``-th packet of a message, and its last, asks for an answer."""
         path = len(self.envelopes)
         if path == len(self._heads):
-            self._heads, self._names, self._path_icrcs = (
-                np.concatenate([table, np.zeros_like(table)]) for table in (self._heads, self._names, self._path_icrcs)
+            self._heads, self._names, self._path_icrcs, self._middle_icrcs = (
+                np.concatenate([table, np.zeros_like(table)])
+                for table in (self._heads, self._names, self._path_icrcs, self._middle_icrcs)
             )
         self.envelopes.append(envelope)
         self._ack_every.append(ack_every)
@@ -107,6 +109,11 @@ class FrameWriter:
         for layout, extension in enumerate(EXTENSIONS):
             varying = self._icrc.of_columns(extension, 0, headers) ^ self._icrc.of_sources(extension, source)
             self._path_icrcs[path, layout] = varying[0] ^ self._icrc.of_destination(extension, envelope.dst_ip)
+        self._middle_icrcs[path] = self._path_icrcs[path, 0] ^ self._opcode_icrcs[Opcode.WRITE_MIDDLE]
+
+    def acknowledgement(self, path: int, psn: int, syndrome: int, msn: int) -> bytes:
+        """An acknowledgement or NAK of ``psn``, without BECN, as an IP packet; ``psn`` and ``msn`` of 24 bits."""
+        return self._few.acknowledgement(path, psn, syndrome, msn)
 
     def write(self, first: int, entries: Sequence[Entry]) -> int:
         """Fill rows from ``first`` on with at least one entry; the row behind the last."""
@@ -163,8 +170,7 @@ class FrameWriter:
         heads[:, :_COMMON] = self._heads[path]
         heads[:, _VARYING_AT] = raw
         self._rows.names[rows] = self._names[path]
-        constant = self._path_icrcs[path, 0] ^ self._opcode_icrcs[Opcode.WRITE_MIDDLE]
-        self._icrcs[rows] = constant ^ self._icrc.of_offsets(self._offsets[0], raw)
+        self._icrcs[rows] = self._middle_icrcs[path] ^ self._icrc.of_offsets(self._offsets[0], raw)
         head = _COMMON + PAYLOAD_HEAD_BYTES
         self._rows.lengths[rows] = head, self._path_mtu - PAYLOAD_HEAD_BYTES, ICRC_BYTES
 

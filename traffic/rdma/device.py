@@ -90,6 +90,10 @@ class Device:
         envelope = Envelope(f.dst_ip, f.src_ip, f.ack_sport, requester_qpn(f.id, self._life), _tos(pair))
         self._ack_paths[f.id] = self._outgoing.open_path(self._fd(f.dst_nic), envelope)
 
+    def sends(self, flow: int, *, ack: bool) -> bool:
+        """Whether a queue pair's data, or its acknowledgements, leave from here."""
+        return flow in (self._ack_paths if ack else self._data_paths)
+
     def move(self, pair: QueuePair, sport: int, ack: bool) -> None:
         """Send a queue pair's data, or its acknowledgements, from another source port from now on."""
         f = pair.flow

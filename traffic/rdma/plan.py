@@ -49,6 +49,11 @@ class JobPlan:
         """Its queue pairs as streams know them: ends, names and source ports."""
         return tuple(pair.flow for pair in self.queue_pairs)
 
+    @property
+    def acts_on_marks(self) -> bool:
+        """Whether what switches mark changes what it sends: by its congestion control, or by leaving a path."""
+        return self.rehash is not None or self.control.notifier(self.scale) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

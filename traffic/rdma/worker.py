@@ -127,7 +127,8 @@ class Worker:
                 self._carrier.set_ports(ports, now_ns())
             case Spray(sports):
                 for flow, taken in sports.items():
-                    self._device.spray(self._pairs[flow], taken)
+                    if flow in self._pairs and self._device.sends(flow, ack=False):
+                        self._device.spray(self._pairs[flow], taken)
             case Abort():
                 self._engine.say(Aborted(self._carrier.abort(now_ns())))
             case Restart(life, part):
@@ -152,6 +153,9 @@ class Worker:
         self._device.renew(self._setup.senders, self._setup.receivers, life.number)
 
     def _move(self, move: Move) -> Moved:
+        """Not of one whose end a spare takes over, and that is not here yet or no longer."""
+        if move.flow not in self._pairs or not self._device.sends(move.flow, ack=move.ack):
+            return Moved(move.flow, move.ack, now_ns(), "its end is on another host")
         self._device.move(self._pairs[move.flow], move.sport, move.ack)
         return Moved(move.flow, move.ack, now_ns())
 

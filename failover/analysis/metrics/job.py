@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain, pairwise
 from statistics import median
 
 import numpy as np
@@ -48,8 +50,11 @@ def job_metrics(
     iterations = _iterations(spans, len(facts.spans))
     deaths = tuple(_deaths(facts, iterations, (start_ns, end_ns)))
     first_ns = min((edge.inject_before_ns for edge in edges), default=end_ns)
-    last_ns = max((each.end_ns for each in iterations), default=start_ns)
-    cut_off = tuple(_unfinished(iterations, deaths, end_ns))
+    pause_ns = _usual_pause_ns(iterations)
+    open_ns = max((each.end_ns + pause_ns for each in iterations), default=start_ns)
+    counted = _with_pauses(iterations, pause_ns)
+    counted += tuple(_unfinished(counted, deaths, end_ns))
+    times = (start_ns, first_ns, open_ns, end_ns)
     healthy = [each for each in iterations if each.end_ns <= first_ns]
     return JobMetrics(
         ranks=len(facts.spans),
@@ -60,17 +65,18 @@ def job_metrics(
         exposed_ms=exposed_ms(facts, spans, healthy),
         spans=tuple(_span_results(facts, spans)),
         messages=_messages(messages, end_ns),
-        edges=tuple(_edge(edge, iterations, cut_off, deaths, (start_ns, first_ns, end_ns), settings) for edge in edges),
+        edges=tuple(_edge(edge, iterations, counted, deaths, times, settings) for edge in edges),
         packets=facts.packets,
         packets_again=facts.packets_again,
         deaths=deaths,
         samples=facts.samples,
         counters=facts.counters,
         wrong=int(spans["wrong"].sum(dtype=np.int64)),
-        open_ms=max(0.0, (end_ns - last_ns) / 1e6),
+        open_ms=max(0.0, (end_ns - open_ns) / 1e6),
         late_pct=100 * facts.late_ns / max(end_ns - start_ns, 1),
         placements=facts.placements,
         client=_client(facts.client, end_ns, measured=bool(iterations or deaths)),
+        phantom_marks=facts.phantom_marks,
     )
 
 
@@ -186,24 +192,26 @@ def _messages(messages: Records, end_ns: int) -> MessageTimes:
 def _edge(
     edge: Edge,
     iterations: Sequence[Iteration],
-    cut_off: Sequence[Iteration],
+    counted: Sequence[Iteration],
     deaths: Sequence[Death],
-    times_ns: tuple[int, int, int],
+    times_ns: tuple[int, int, int, int],
     settings: Settings,
 ) -> JobEdge:
-    """What one edge cost, by the iterations of all ranks; times: begin of the run, first edge, end."""
-    start_ns, first_ns, end_ns = times_ns
+    """What one edge cost, by the iterations of all ranks, and as they are counted in rates.
+
+    Times: begin of the run, first edge, begin of what the end cut off, end.
+    """
+    start_ns, first_ns, open_ns, end_ns = times_ns
     at_ns, until_ns = edge.inject_before_ns, edge.window_end_ns
     settled_ns = until_ns - settled_window_ns(edge, settings)
-    rate = partial(_rate, [*iterations, *cut_off])
+    rate = partial(_rate, counted)
     before_ns = _last_end(iterations, first_ns)
     before = rate(start_ns, before_ns)
     since_ns = before_ns if at_ns <= first_ns else at_ns  # windows follow each other: nothing counts twice
     under_way = [each for each in iterations if each.begin_ns < until_ns and each.end_ns > at_ns]
     longest = max((each.ms for each in under_way), default=0.0)
-    last_ns = max((each.end_ns for each in iterations), default=start_ns)
-    open_ms = (end_ns - last_ns) / 1e6
-    unfinished = last_ns < until_ns and open_ms > longest
+    open_ms = (end_ns - open_ns) / 1e6
+    unfinished = open_ns < until_ns and open_ms > longest
     during = rate(since_ns, until_ns)
     undone = sum(death.undone for death in deaths if at_ns <= death.at_ns < until_ns)
     return JobEdge(
@@ -219,6 +227,26 @@ def _edge(
 def _last_end(iterations: Sequence[Iteration], at_ns: int) -> int:
     """The end of the last iteration that ended by then, else ``at_ns``: what is under way belongs to a later time."""
     return max((each.end_ns for each in iterations if each.end_ns <= at_ns), default=at_ns)
+
+
+def _pauses_ns(iterations: Sequence[Iteration]) -> list[int]:
+    """What lies before each iteration but the first; 0 where it began before the one before it had ended."""
+    return [max(0, after.begin_ns - before.end_ns) for before, after in pairwise(iterations)]
+
+
+def _usual_pause_ns(iterations: Sequence[Iteration]) -> int:
+    """The median: what is longer was an outage between two steps, which none of them took."""
+    return round(median(_pauses_ns(iterations) or (0,)))
+
+
+def _with_pauses(iterations: Sequence[Iteration], usual_ns: int) -> tuple[Iteration, ...]:
+    """Iterations, each from where the pause before it begins, as long as that usually is.
+
+    Of a program that rests between its steps a window would else hold more or fewer of them by how many pauses happen
+    to lie in it.
+    """
+    counted = (min(pause_ns, usual_ns) for pause_ns in chain((usual_ns,), _pauses_ns(iterations)))
+    return tuple(replace(each, begin_ns=each.begin_ns - next(counted)) for each in iterations)
 
 
 def _unfinished(iterations: Sequence[Iteration], deaths: Sequence[Death], end_ns: int) -> Iterator[Iteration]:

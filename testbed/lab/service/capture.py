@@ -31,14 +31,18 @@ def capture(
     the lab or a node cannot be entered.
     """
     sandbox.enter(first_pid, for_its_network=True)
-    spaces = {node: _space(first_pid, node) for node in dict.fromkeys(link.upper.node for link in links)}
+    spaces = {node: space_of(first_pid, node) for node in dict.fromkeys(link.upper.node for link in links)}
     taps = [Tap(link.name, spaces[link.upper.node], link.upper.name, link.rate_bps) for link in links]
     with closing(Capture(taps, file, f"hpn {HPN}", snap_bytes)) as found, suppress(KeyboardInterrupt):
         found.run(None if for_ns is None else time.monotonic_ns() + for_ns)
     return found.captured
 
 
-def _space(first_pid: int, node: str) -> NetNs:
+def space_of(first_pid: int, node: str) -> NetNs:
+    """The network namespace of a node, for a process that has entered the lab's network.
+
+    MachineError when it cannot be entered.
+    """
     try:
         return NetNs(node, os.open(sandbox.root_of(first_pid, NETNS_DIR / node), os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:

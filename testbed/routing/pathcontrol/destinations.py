@@ -1,11 +1,12 @@
 """What the ToRs behind a NIC's ports say of destinations, pure: whom to ask, what is believed, and how good a port is.
 
 Changes when asking, or believing what was said, does. What is done about a destination that is gone is the business
-of those who use it: ``host_agent`` gives queue pairs other source ports, ``steering`` has the LAG use another port.
+of those who follow it: ``host_agent`` gives queue pairs other source ports, ``steering`` has the LAG use another port.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -206,3 +207,37 @@ class Destinations:
     def _phase_ns(self) -> int:
         """First refresh: half to a whole refresh time away, so that the NICs of a lab do not speak in chorus."""
         return self._refresh_ns // 2 + self._phase % (self._refresh_ns // 2)
+
+
+class Follower(ABC):
+    """The agent of one NIC that does something about what its ``destinations`` hear."""
+
+    def __init__(self, destinations: Destinations) -> None:
+        self._destinations = destinations
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """When ``on_timer`` wants to be called; None for never."""
+        return self._destinations.deadline_ns
+
+    def set_active(self, ports: Iterable[str], now_ns: int) -> list[Action]:
+        """The LAG's collecting and distributing ports changed: ask the new ones, look at everything anew."""
+        return [*self._destinations.set_active(ports, now_ns), *self.look_at_all(now_ns)]
+
+    def on_frame(self, port: str, payload: bytes, now_ns: int) -> list[Action]:
+        """A frame from the ToR behind ``port``. Anything but a REACH of its present agent is ignored."""
+        heard = self._destinations.on_frame(port, payload, now_ns)
+        return [] if heard is None else [*heard.actions, *self.follow(heard, now_ns)]
+
+    def on_timer(self, now_ns: int) -> list[Action]:
+        """Refresh the interest; let doubts and holds end; go on with what is left to do."""
+        update = self._destinations.on_timer(now_ns)
+        return [*update.actions, *self.follow(update, now_ns)]
+
+    @abstractmethod
+    def look_at_all(self, now_ns: int) -> list[Action]:
+        """What is to be done now that any port may be another."""
+
+    @abstractmethod
+    def follow(self, update: Update, now_ns: int) -> list[Action]:
+        """What is to be done about an update, beside its own actions."""

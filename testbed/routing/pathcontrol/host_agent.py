@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from testbed.routing.pathcontrol.actions import Action, Move
-from testbed.routing.pathcontrol.destinations import Choice, Destinations, HostSettings, Update
+from testbed.routing.pathcontrol.destinations import Choice, Destinations, Follower, HostSettings, Update
 from testbed.routing.pathcontrol.source_ports import SourcePorts
 from testbed.routing.pathcontrol.tor_view import Standing
 
@@ -34,7 +34,7 @@ class Connection:
     home_sport: int
 
 
-class HostAgent:
+class HostAgent(Follower):
     """One NIC. What a port's ToR has not spoken of counts as reachable, so a ToR without path control changes nothing.
 
     The exception is a port that just came back to a ToR which does speak: its routes may lag behind its carrier, so
@@ -54,7 +54,7 @@ class HostAgent:
 
         ``destinations``: those that another way of the same NIC asks about too; left out, its own.
         """
-        self._destinations = destinations or Destinations(nic, ports, settings, seed)
+        super().__init__(destinations or Destinations(nic, ports, settings, seed))
         self._port_for = port_for
         self._connections: dict[int, Connection] = {}
         self._users: dict[str, dict[int, None]] = {}  # destination to its connections
@@ -104,21 +104,7 @@ class HostAgent:
                 del self._users[done.dst_ip]
                 self._destinations.give_up(done.dst_ip)
 
-    def set_active(self, ports: Iterable[str], now_ns: int) -> list[Action]:
-        """The LAG's collecting and distributing ports changed: ask the new ones, place every connection anew."""
-        return [*self._destinations.set_active(ports, now_ns), *self.place_all(now_ns)]
-
-    def on_frame(self, port: str, payload: bytes, now_ns: int) -> list[Action]:
-        """A frame from the ToR behind ``port``. Anything but a REACH of its present agent is ignored."""
-        heard = self._destinations.on_frame(port, payload, now_ns)
-        return [] if heard is None else [*heard.actions, *self.follow(heard, now_ns)]
-
-    def on_timer(self, now_ns: int) -> list[Action]:
-        """Refresh the interest; let doubts and holds end; go on placing."""
-        update = self._destinations.on_timer(now_ns)
-        return [*update.actions, *self.follow(update, now_ns)]
-
-    def place_all(self, now_ns: int) -> list[Action]:
+    def look_at_all(self, now_ns: int) -> list[Action]:
         """Place every connection anew."""
         self._unplaced.update(dict.fromkeys(self._connections))
         return self._place(now_ns)

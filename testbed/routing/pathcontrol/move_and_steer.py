@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from testbed.routing.pathcontrol.actions import Action
-from testbed.routing.pathcontrol.destinations import Destinations, Update
+from testbed.routing.pathcontrol.destinations import Destinations, Follower, Update
 from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
 from testbed.routing.pathcontrol.steering import SteeringAgent
 
 
-class MoveAndSteer:
+class MoveAndSteer(Follower):
     """One NIC: both agents on the same ``destinations``, so that every ToR is asked once.
 
     Steering comes first, in one stroke for all that is sent to a lost destination. A queue pair that has moved is not
@@ -18,7 +18,7 @@ class MoveAndSteer:
     """
 
     def __init__(self, destinations: Destinations, mover: HostAgent, steerer: SteeringAgent) -> None:
-        self._destinations = destinations
+        super().__init__(destinations)
         self._mover = mover
         self._steerer = steerer
 
@@ -35,20 +35,10 @@ class MoveAndSteer:
         """Queue pairs that are done."""
         self._mover.remove(connections)
 
-    def set_active(self, ports: Iterable[str], now_ns: int) -> list[Action]:
-        """The LAG's collecting and distributing ports changed."""
-        asks = self._destinations.set_active(ports, now_ns)
-        return [*asks, *self._steerer.look_at_all(now_ns), *self._mover.place_all(now_ns)]
+    def look_at_all(self, now_ns: int) -> list[Action]:
+        """Look at every destination, and place every connection anew."""
+        return [*self._steerer.look_at_all(now_ns), *self._mover.look_at_all(now_ns)]
 
-    def on_frame(self, port: str, payload: bytes, now_ns: int) -> list[Action]:
-        """A frame from the ToR behind ``port``."""
-        heard = self._destinations.on_frame(port, payload, now_ns)
-        return [] if heard is None else self._follow(heard, now_ns)
-
-    def on_timer(self, now_ns: int) -> list[Action]:
-        """The deadline has passed."""
-        return self._follow(self._destinations.on_timer(now_ns), now_ns)
-
-    def _follow(self, update: Update, now_ns: int) -> list[Action]:
-        steered, moved = self._steerer.follow(update, now_ns), self._mover.follow(update, now_ns)
-        return [*update.actions, *steered, *moved]
+    def follow(self, update: Update, now_ns: int) -> list[Action]:
+        """Steer, then place."""
+        return [*self._steerer.follow(update, now_ns), *self._mover.follow(update, now_ns)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from socket import inet_aton
 
 from testbed.routing.pathcontrol.actions import Action, Send, Steer
-from testbed.routing.pathcontrol.destinations import Destinations, Update
+from testbed.routing.pathcontrol.destinations import Destinations, Follower, Update
 from testbed.routing.pathcontrol.message import EVERYTHING
 
 ALSO = (EVERYTHING,)
@@ -26,22 +26,17 @@ FORGET_NS = 60_000_000_000
 _LOOKS_A_FORGET = 4
 
 
-class SteeringAgent:
+class SteeringAgent(Follower):
     """One NIC. A destination is steered off a port only to a port that is better, so no packet goes in a circle."""
 
     def __init__(self, ip: str, ports: Sequence[str], destinations: Destinations) -> None:
         """``ip`` is the NIC's own; ``destinations`` ask about ``ALSO``."""
         self._ip = ip
         self._ports = tuple(ports)
-        self._destinations = destinations
+        super().__init__(destinations)
         self._had_ns: dict[str, int] = {}  # destination: when a port could last reach it
         self._steered: dict[str, Mapping[str, str]] = {}  # destination: from port to port
         self._forget_ns = 0
-
-    @property
-    def deadline_ns(self) -> int | None:
-        """When ``on_timer`` wants to be called; None for never."""
-        return self._destinations.deadline_ns
 
     @property
     def state_size(self) -> int:
@@ -59,20 +54,6 @@ class SteeringAgent:
 
     def remove(self, connections: Iterable[int]) -> None:
         """Nothing to do."""
-
-    def set_active(self, ports: Iterable[str], now_ns: int) -> list[Action]:
-        """The LAG's collecting and distributing ports changed: ask the new ones, look at every destination."""
-        return [*self._destinations.set_active(ports, now_ns), *self.look_at_all(now_ns)]
-
-    def on_frame(self, port: str, payload: bytes, now_ns: int) -> list[Action]:
-        """A frame from the ToR behind ``port``. Anything but a REACH of its present agent is ignored."""
-        heard = self._destinations.on_frame(port, payload, now_ns)
-        return [] if heard is None else [*heard.actions, *self.follow(heard, now_ns)]
-
-    def on_timer(self, now_ns: int) -> list[Action]:
-        """Refresh the interest; let doubts and holds end."""
-        update = self._destinations.on_timer(now_ns)
-        return [*update.actions, *self.follow(update, now_ns)]
 
     def look_at_all(self, now_ns: int) -> list[Action]:
         """Look at every destination anew."""

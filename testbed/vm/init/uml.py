@@ -47,6 +47,7 @@ class _Order(TypedDict):
     writable: list[str]
     environment: dict[str, str]
     modules: list[tuple[str, str]]  # file, parameters
+    settings: dict[str, int]  # below /proc/sys
     terminal: tuple[int, int] | None  # rows, columns
 
 
@@ -64,6 +65,8 @@ def main() -> None:
             _mount("none", folder, "hostfs", 0, folder)
         for path, options in order["modules"]:
             _load(path, options)
+        for name, value in order["settings"].items():
+            Path("/proc/sys", name).write_text(str(value))
         user = _user_terminal(*order["terminal"]) if order["terminal"] else -1
         _say(control, f"start {os.uname().release}")
         code = _run(order, control, output, user)

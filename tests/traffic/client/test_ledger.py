@@ -93,3 +93,11 @@ def test_no_rank_fills_our_memory_with_steps(monkeypatch: pytest.MonkeyPatch) ->
     ledger = _ledger(0)
     said = [ledger.take((0,), Step(number), 2_000) for number in range(5)]
     assert said == ["", "", "", "rank 0 has told more than 3 steps", "rank 0 has told more than 3 steps"]
+
+
+def test_a_rank_tells_few_different_collectives_so_that_analysis_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("traffic.client.ledger.MOST_DOINGS", 2)
+    ledger = _ledger(0)
+    said = [ledger.take((0,), Step(at, kind="sum", size_bytes=size), 2_000) for at, size in enumerate((1, 2, 3, 2))]
+    assert said == ["", "", "rank 0 has told more than 2 different kinds and bytes", ""]
+    assert ledger.doings(0) == (("sum", 1), ("sum", 2))

@@ -23,6 +23,7 @@ from traffic.client.lines import GaveUp, Line, Output, Ready, Said, Step, parse
 from traffic.client.plan import ClientProcess
 from traffic.client.programs import foreign, libibverbs_abi, verbs
 from traffic.client.programs.libibverbs import Done
+from traffic.client.programs.ring_sum import RingSum
 from traffic.client.ranks import ClientRank, ranks_of
 
 SITE = Site(Path("/nowhere"), sys.executable)
@@ -49,6 +50,11 @@ def test_every_rank_writes_to_the_next_of_its_rail_by_its_own_device() -> None:
     assert sorted(after.values()) == sorted(after)
     assert all(int(option(processes[after[here]], "before")) == here for here in after)
     assert {option(process, "length") for process in processes} == {"4"}
+    assert sorted(option(process, "at") for process in processes) == sorted("01230123")
+    assert all(
+        (int(option(processes[there], "at")) - int(option(processes[here], "at"))) % 4 == 1
+        for here, there in after.items()
+    )
     devices = [option(process, "device") for process in processes]
     assert devices == [fabric.nic(rank.nic).rdma for rank in ranks]
 
@@ -153,26 +159,56 @@ def test_who_asks_tries_again_while_nobody_listens_and_gives_up_for_any_other_re
     said = run_tool("client", script.replace("{}", away), 5000)
     assert said[-1] == GaveUp("sh ended with code 3: it broke")
     (tmp_path / "tried").unlink()
-    assert isinstance(
-        run_tool("server", script.replace("{}", away), 5000)[-1], GaveUp
-    )  # a server has nobody to wait for
+    said = run_tool("server", script.replace("{}", away), 5000)
+    assert said[-1] == GaveUp("sh ended with code 1:"), "a server has nobody to wait for"
 
 
 def test_a_tool_that_goes_on_has_its_first_round_before_the_run_and_is_ended_with_it(tmp_path: Path) -> None:
-    script = f"echo 1 >> {tmp_path}/starts; n=0; while :; do n=$((n+1)); echo ping data: $n; sleep 0.05; done"
+    script = f"echo 1 >> {tmp_path}/starts; n=10; echo ping data: the first; "
+    script += "while :; do sleep 0.05; n=$((n+1)); echo ping data: $n; done"
     said = run_tool("client", script, 600, "rping")
     assert said[0] == Ready()
     steps = [each for each in said if isinstance(each, Step)]
     assert [step.number for step in steps] == list(range(len(steps)))
     assert 2 <= len(steps) <= 12
+    assert {step.size_bytes for step in steps} == {len("11") + 1}, "not the first"
     assert (tmp_path / "starts").read_text() == "1\n"
+
+
+def summed(length: int, size: int, numbers: range, flip: int | None = None) -> list[RingSum]:
+    """A ring all-reduce without a network, step after step; ``flip``: a bit of what rank 0 sends in that round."""
+    ring = [RingSum(at, length, size) for at in range(length)]
+    for number in numbers:
+        for each in ring:
+            each.begin(number)
+        for done in range(ring[0].rounds):
+            sent = [bytearray(each.sent(done)) for each in ring]
+            if done == flip:
+                sent[0][5] ^= 1
+            for each, came in zip(ring, (sent[-1], *sent[:-1]), strict=True):
+                each.took(done, bytes(came))
+    return ring
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 7])
+def test_every_rank_of_a_ring_all_reduce_has_the_sum_of_all(length: int) -> None:
+    ring = summed(length, 1000, range(3))
+    assert {each.size for each in ring} == {1000 // length // 8 * 8 * length}
+    assert [each.wrong() for each in ring] == [0] * length
+    ring[1].begin(4)
+    assert ring[1].wrong() == length  # what one rank gives is no sum
+
+
+@pytest.mark.parametrize(("flip", "wrong"), [(0, [1, 1, 1, 1]), (3, [0, 1, 1, 1])])
+def test_a_bit_that_changed_on_the_way_is_seen_by_all_that_have_it(flip: int, wrong: list[int]) -> None:
+    assert [each.wrong() for each in summed(4, 1000, range(1), flip)] == wrong
 
 
 class Deaf(verbs.Ring):
     """A ring of four whose queue pairs say nothing: completions are told by hand."""
 
     def __init__(self) -> None:
-        self._place = verbs.Place(1, 0, 2, 4)
+        self._place = verbs.Place(1, 1, 0, 2, 4)
         self._written = self._arrived = 0
 
 
@@ -185,7 +221,7 @@ def test_a_failed_write_a_failed_arrival_and_a_step_too_early_end_a_rank() -> No
         ring._count(Done(17, False, 0, "transport retry counter exceeded"))
     with pytest.raises(verbs.GaveUp, match="queue pair 18 with rank 0: Work Request Flushed Error"):
         ring._count(Done(18, True, 0, "Work Request Flushed Error"))
-    with pytest.raises(verbs.GaveUp, match="step 2 of rank 0 came when 1 was due"):
+    with pytest.raises(verbs.GaveUp, match="write 2 of rank 0 came when 1 was due"):
         ring._count(Done(18, True, 2, ""))
 
 

@@ -20,12 +20,14 @@ from traffic.rc.arrivals import Arrivals
 from traffic.rc.entries import ready_entry, run_entry
 from traffic.rc.inbox import Packets
 from traffic.rc.incoming import FrameReader
+from traffic.rc.outgoing import Outgoing
 from traffic.rc.packets import CE, WITH_IMMEDIATE, WITH_RETH, Envelope, Opcode, Reth
 from traffic.rc.requester import Run
 from traffic.rc.work import WorkRequest
 from traffic.rc.writer import FrameWriter
 from traffic.recvmmsg import Batch
 from traffic.sendmmsg import PacketRows
+from traffic.wire import PSN_MASK
 
 Words = npt.NDArray[np.uint64]
 
@@ -103,7 +105,7 @@ def test_a_tick_of_runs_is_written_as_the_plain_codec_writes_its_packets(
     for to, (run, words), ack_every in added:
         path = writer.open_path(to, ack_every)
         entries.append(run_entry(path, run, words, AT, MTU))
-        entries.append(ready_entry(path, to, packets.pack_ack(to, run.psn, 0x60, 5), MTU))
+        entries.append(ready_entry(path, writer.acknowledgement(path, run.psn & PSN_MASK, 0x60, 5), MTU))
         expected += _plain(to, run, words.tolist(), ack_every)
         expected.append(packets.pack_ip(to, packets.pack_ack(to, run.psn, 0x60, 5)))
     for small in (len(expected), 0):  # as a small tick is written, and as a large one is
@@ -148,10 +150,30 @@ def test_rows_are_written_anew_in_each_tick(monkeypatch: pytest.MonkeyPatch, sma
         words = np.arange(run.count, dtype=np.uint64)
         writer.write(0, [run_entry(path, run, words, AT, MTU)])
         assert [_row(rows, k) for k in range(run.count)] == _plain(to, run, words.tolist(), 1)
+    assert writer.acknowledgement(path, 3, 0x1F, 9) == packets.pack_ip(to, packets.pack_ack(to, 3, 0x1F, 9))
     moved = replace(to, sport=0xD000, src_ip="10.0.0.9", qpn=8)
     writer.move_path(path, moved)
     writer.write(0, [run_entry(path, full, words, AT, MTU)])
     assert [_row(rows, k) for k in range(4)] == _plain(moved, full, words.tolist(), 1)
+    assert writer.acknowledgement(path, 3, 0x1F, 9) == packets.pack_ip(moved, packets.pack_ack(moved, 3, 0x1F, 9))
+
+
+def test_an_acknowledgement_says_what_came_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[bytes] = []
+
+    def hand_over(rows: PacketRows, _fd: int, first: int, end: int) -> tuple[int, int]:
+        sent.extend(_row(rows, row) for row in range(first, end))
+        return end - first, 0
+
+    monkeypatch.setattr(PacketRows, "hand_over", hand_over)
+    outgoing, to = Outgoing(4, MTU), Envelope("10.0.0.1", IPS[0], 0xC000, 7)
+    path = outgoing.open_path(9, to)
+    for becn in (False, True, False):
+        outgoing.add_ack(path, 5, 0x1F, 3, becn=becn)
+    outgoing.send()
+    plain = [packets.pack_ip(to, packets.pack_ack(to, 5, 0x1F, 3, becn=becn)) for becn in (False, True, False)]
+    assert sent == plain
+    assert plain[0] != plain[1]
 
 
 def _batch(arrived: Sequence[tuple[bytes, int]], row_bytes: int, garbage: int = 0xEE) -> Batch:

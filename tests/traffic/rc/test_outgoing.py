@@ -145,7 +145,11 @@ def test_each_send_hears_of_its_own_end_only(ring: Callable[[], Ring | None]) ->
             outgoing.add(path, run, _words(run), 0)
             assert outgoing.send() == packets
             assert by is None or not len(by.enter(0))
-    assert [len(run.packets) for _, found in far.batches() for run in found.runs] == [11]
+    arrived: list[int] = []
+    while sum(arrived) < 11:  # at once or, where another CPU carries some of them, in parts
+        assert select.select([far], [], [], 5)[0]
+        arrived += [len(run.packets) for _, found in far.batches() for run in found.runs]
+    assert sum(arrived) == 11
 
 
 @pytest.mark.kernel

@@ -67,6 +67,25 @@ def test_a_gap_between_alive_messages_begins_the_count_anew() -> None:
     assert heard == [False] * 11 + [True], "6 is the first after the gap; six more in a row"
 
 
+def test_a_sender_that_asks_anew_is_counted_although_its_word_on_the_last_return_was_lost() -> None:
+    """It must have restored its end to have failed again; nobody waits for its word any more."""
+
+    def restored(word_lost: bool) -> list[bool]:
+        answerer = Answerer(POLICY)
+        assert [answerer.on_alive(number, 0) for number in range(6)][-1]
+        if not word_lost:
+            answerer.on_done()
+        return [answerer.on_alive(number, S + number) for number in range(7)]
+
+    assert restored(word_lost=True) == restored(word_lost=False)
+
+
+def test_the_rest_of_a_batch_that_was_answered_is_not_counted() -> None:
+    answerer = Answerer(POLICY)
+    heard = [answerer.on_alive(number, 0) for number in range(30)]
+    assert [number for number, restored in enumerate(heard) if restored] == [5]
+
+
 @given(st.lists(st.integers(0, 40), max_size=60))
 def test_nobody_is_restored_by_fewer_than_six_in_a_row(numbers: list[int]) -> None:
     answerer, run, before = Answerer(POLICY), 0, -1

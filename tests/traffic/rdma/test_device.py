@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 
 from testbed.kernel.ns import NetNs
+from tests.traffic.rc.link import batch, packets_of
 from tests.traffic.rdma.network import planned, setups
 from traffic.messages import NicSpec
 from traffic.rc.outgoing import Outgoing
 from traffic.rc.packets import Envelope
 from traffic.rc.requester import Run
 from traffic.rc.responder import Reply
+from traffic.rc.work import WorkRequest
 from traffic.rdma import device
 from traffic.rdma.device import NO_ROOM, Device
-from traffic.rdma.receiver import Receiver
+from traffic.rdma.receiver import Arriving, Receiver
 from traffic.rdma.sender import Part, Sender
 from traffic.sendmmsg import PacketRows
 
@@ -72,6 +74,23 @@ def test_replies_are_lost_too(full: Device) -> None:
     full.reply(receiver, Reply(0, nak=False))
     full.notify(receiver)
     assert full.socket_errors[NO_ROOM] == lost + 2
+
+
+def test_acknowledgements_say_what_they_are_and_how_many_messages_are_complete(
+    full: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Syndromes of IBTA vol. 1, table 44: ACK without credits, PSN sequence error, invalid request."""
+    said: list[tuple[int, int, int]] = []  # PSN, syndrome, MSN
+    monkeypatch.setattr(Outgoing, "add_ack", lambda _, __, psn, syndrome, msn, **___: said.append((psn, syndrome, msn)))
+    receiver = Receiver(PLAN.queue_pairs[0], PLAN.transport, PLAN.acks, None)
+    for number, first in enumerate((0, 2)):  # two messages of two packets; of the second the first comes alone
+        run = Run(WorkRequest(number, 8192, 0, 7), 0, 2 - number, first, again=False)
+        whole = batch(list(packets_of(run, PLAN.transport)))
+        for reply in receiver.on_run(Arriving(first, whole, True, 0), 0).replies:
+            full.reply(receiver, reply)
+    full.reply(receiver, Reply(3, nak=True))
+    full.invalid(receiver, 3)
+    assert said == [(1, 0x1F, 1), (2, 0x1F, 1), (3, 0x60, 1), (3, 0x61, 1)]
 
 
 def test_a_queue_pair_s_packets_and_their_acknowledgements_carry_its_dscp_wherever_they_go(

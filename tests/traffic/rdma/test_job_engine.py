@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from scenarios.drill.job import Job, plan_of
 from scenarios.run.job_on_lab import LabJob
+from testbed.errors import MachineError
 from testbed.events import now_ns
 from tests.lab.running import running, tiny
 from traffic.collectives.program import Send
@@ -85,3 +88,28 @@ async def test_odd_numbers_of_ranks_sum_odd_sizes(tmp_path: Path) -> None:
             pairs = [pair for worker in report.workers for pair in worker.queue_pairs]
             assert sum(pair.bytes_acknowledged for pair in pairs) == int(messages["bytes"].sum())
             assert all(worker.icrc_bad == worker.foreign == 0 for worker in report.workers)
+
+
+async def test_a_queue_pair_that_a_spare_is_taking_over_is_moved_by_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Path control's news may come while the workers are told where its ends are: whoever does not know it says so."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    async with running(tiny()) as lab:
+        plan = plan_of(Job(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=18), lab.fabric)
+        on_lab = LabJob(lab, plan, tmp_path, "disjoint")
+        engine = on_lab.engine
+        try:
+            await on_lab.start()
+            assert len(engine.pids()) == 2
+            flow = on_lab.flows[0]
+            elsewhere = next(nic for nic in plan.nics if engine._place[nic] != engine._place[flow.src_nic])
+            engine._flows[flow.id] = replace(flow, src_nic=elsewhere)
+            with pytest.raises(MachineError, match="its end is on another host"):
+                await engine.move(flow.id, 50_001)
+            engine.spray({flow.id: (50_001, 50_002)})
+            engine._flows[flow.id] = flow
+            await engine.move(flow.id, 50_001)
+            assert not engine.failed.done()
+        finally:
+            await engine.close()

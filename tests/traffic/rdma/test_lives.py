@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scenarios.drill.job import Job
-from tests.traffic.rdma.wires import MS, Wires, setup_of
+from tests.traffic.rdma.wires import MS, TICK_NS, Wires, setup_of
 from traffic.flow import MAX_FLOWS, MAX_RECOVERING, recovery_qpns, requester_qpn, responder_qpn
 from traffic.job.collective import CollectiveWork
 from traffic.job.training import Training
@@ -169,6 +169,23 @@ def test_a_queue_pair_that_failed_again_fails_over_again() -> None:
     wires.run(80 * MS)
     assert len(_returned(wires)) == 2
     assert not any(span.wrong for _, span in wires.spans)
+
+
+def test_a_queue_pair_returns_a_second_time_as_soon_although_the_word_on_the_first_was_lost() -> None:
+    wires = _failed_over()
+    wires.lost = lambda flow: False
+    while not _returned(wires):
+        wires.run(TICK_NS)
+    wires.under_way.clear()  # what the sender has just said with all that is on its way
+    wires.run(5 * MS)
+    wires.lost = lambda flow: flow == 0
+    while not isinstance(wires.deaths[-1], FailedOver):
+        wires.run(MS)
+    failed_ns = wires.now_ns
+    wires.lost = lambda flow: False
+    wires.run(BACK_NS + 10 * MS)
+    assert len(_returned(wires)) == 2, "it took another batch"
+    assert _returned(wires)[1].at_ns - failed_ns == pytest.approx(BACK_NS, abs=4 * MS)
 
 
 def test_a_port_that_stays_away_is_given_up_and_the_job_goes_on() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -18,15 +18,18 @@ _US, _MS = 1_000, 1_000_000
 
 
 class Verbs(RdmaClient):
-    """Every rank writes ``size`` to the next of its rail and waits for that of the one before.
+    """Every rank writes ``size`` to the next of its rail and waits for that of the one before; or a ring all-reduce.
 
+    ``work: all-reduce``: all ranks of a rail end with the sum of ``size`` bytes of each, in two times as many writes as
+    a rank has others, each of a rank's share.
     ``ib_timeout`` is the exponent of a queue pair's timer (4.096 us times 2 to it), ``retry_count`` how often it is
     tried again; ``pause`` lies between two steps.
     """
 
     KEY = "verbs"
-    SUMMARY = "RDMA writes around a ring of each rail, over the kernel's own queue pairs"
+    SUMMARY = "RDMA writes around a ring of each rail, or all-reduces, over the kernel's own queue pairs"
 
+    work: Literal["write", "all-reduce"] = "write"
     ib_timeout: int = Field(default=14, ge=1, le=31)
     retry_count: int = Field(default=7, ge=0, le=7)
     pause: Annotated[int, duration("0 ms", "10 s")] = 0
@@ -43,18 +46,22 @@ class Verbs(RdmaClient):
                 raise InputError(f"rank {ring[0].rank} is alone on {ring[0].interface}: write more ranks", ("ranks",))
             for at, rank in enumerate(ring):
                 before, after = ring[at - 1], ring[(at + 1) % len(ring)]
-                made[rank.rank] = self._process(site, rank, before.rank, after.rank, len(ring))
+                made[rank.rank] = self._process(site, rank, at, (before.rank, after.rank), len(ring))
         return ClientPlan(
             processes=tuple(made[rank.rank] for rank in ranks),
             starts=Starts.READY,
             reporting=tuple(rank.rank for rank in ranks),
         )
 
-    def _process(self, site: Site, rank: ClientRank, before: int, after: int, length: int) -> ClientProcess:
+    def _process(
+        self, site: Site, rank: ClientRank, at: int, neighbours: tuple[int, int], length: int
+    ) -> ClientProcess:
         words = {
+            "work": self.work,
             "device": device_of(rank),
-            "before": before,
-            "after": after,
+            "at": at,
+            "before": neighbours[0],
+            "after": neighbours[1],
             "length": length,
             "size": self.size,
             "mtu": self.path_mtu,

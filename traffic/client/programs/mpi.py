@@ -7,7 +7,6 @@ when to begin, and tells the others.
 from __future__ import annotations
 
 import argparse
-import time
 import zlib
 from typing import Protocol
 
@@ -138,10 +137,7 @@ def main() -> None:
         world.Barrier()
         span = _begun(world)
         for number in rank.steps(span, asked.pause_ns):
-            begin_ns = time.monotonic_ns()
-            work.step(number)
-            end_ns = time.monotonic_ns()
-            rank.say(f"hpn step {number} rank={world.rank} begin={begin_ns} end={end_ns} {work.told(number)}")
+            rank.timed(number, work.step, work.told, f"rank={world.rank} ")
     except (MPI.Exception, ValueError, OSError) as error:
         rank.give_up(error)
     rank.wait_to_be_ended()

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -80,6 +80,14 @@ def steps(span: Span, pause_ns: int) -> Iterator[int]:
         yield number
         if pause_ns:
             time.sleep(pause_ns / 1e9)
+
+
+def timed(number: int, step: Callable[[int], None], told: Callable[[int], str], who: str = "") -> None:
+    """Do the step of that number and tell it: how long it took, then what is ``told`` of it; ``who``: 'rank=N '."""
+    begin_ns = time.monotonic_ns()
+    step(number)
+    end_ns = time.monotonic_ns()
+    say(f"hpn step {number} {who}begin={begin_ns} end={end_ns} {told(number)}")
 
 
 def wait_to_be_ended() -> NoReturn:

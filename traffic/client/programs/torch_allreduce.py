@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import zlib
 
 import torch
@@ -24,22 +23,22 @@ class Buffer:
         pattern = torch.arange(max(size_bytes // _FLOAT_BYTES, 1)) % _PATTERN
         self._given = (pattern * (me.rank + 1)).float()
         self._summed = (pattern * (me.world * (me.world + 1) // 2)).float()
-        self.values = torch.empty_like(self._given)
-
-    @property
-    def size_bytes(self) -> int:
-        """Of what is summed."""
-        return int(self.values.numel()) * _FLOAT_BYTES
+        self._values = torch.empty_like(self._given)
 
     def fill(self, number: int) -> None:
         """Put in what this rank gives in a step; another in each, so that an old sum is no right one."""
-        torch.add(self._given, number % _SHIFTS, out=self.values)
+        torch.add(self._given, number % _SHIFTS, out=self._values)
 
-    def judged(self, number: int) -> str:
+    def sum_up(self, _number: int) -> None:
+        """Over all ranks."""
+        dist.all_reduce(self._values)
+
+    def told(self, number: int) -> str:
         """The sum's checksum and how many of its numbers are wrong: a wrong part may be the same on all ranks."""
         right = self._summed + self._me.world * (number % _SHIFTS)
-        wrong = int(torch.count_nonzero(self.values != right))
-        return f"sum={zlib.crc32(memoryview(self.values.numpy())):08x} wrong={wrong}"
+        wrong = int(torch.count_nonzero(self._values != right))
+        checksum = zlib.crc32(memoryview(self._values.numpy()))
+        return f"kind=all-reduce bytes={self._values.numel() * _FLOAT_BYTES} sum={checksum:08x} wrong={wrong}"
 
 
 def main() -> None:
@@ -49,16 +48,9 @@ def main() -> None:
         me = torch_group.join(asked.timeout_ns)
         buffer = Buffer(asked.bytes, me)
         dist.barrier()
-        span = rank.begun()
-        for number in rank.steps(span, asked.pause_ns):
+        for number in rank.steps(rank.begun(), asked.pause_ns):
             buffer.fill(number)
-            begin_ns = time.monotonic_ns()
-            dist.all_reduce(buffer.values)
-            end_ns = time.monotonic_ns()
-            rank.say(
-                f"hpn step {number} begin={begin_ns} end={end_ns} kind=all-reduce bytes={buffer.size_bytes}"
-                f" {buffer.judged(number)}"
-            )
+            rank.timed(number, buffer.sum_up, buffer.told)
     except (RuntimeError, OSError, ValueError, KeyError) as error:
         rank.give_up(error)
     rank.wait_to_be_ended()

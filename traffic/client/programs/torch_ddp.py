@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import zlib
 
 import torch
@@ -33,12 +32,7 @@ class Training:
         self._optimizer = torch.optim.SGD(self._network.parameters(), lr=_RATE)
         self._samples = torch.Generator().manual_seed(number + 1)
 
-    @property
-    def size_bytes(self) -> int:
-        """Of all gradients."""
-        return self._width**2 * _LAYERS * _FLOAT_BYTES
-
-    def step(self) -> None:
+    def step(self, _number: int) -> None:
         """Forward, backward (where the ranks' gradients are averaged, bucket by bucket), new weights."""
         given = torch.randn(_BATCH, self._width, generator=self._samples)
         self._optimizer.zero_grad()
@@ -46,12 +40,12 @@ class Training:
         loss.backward()
         self._optimizer.step()
 
-    def checksum(self) -> str:
-        """Of all weights: equal on all ranks when every gradient was averaged right."""
+    def told(self, _number: int) -> str:
+        """Bytes of all gradients; the sum of all weights, equal on all ranks when each gradient was averaged right."""
         found = 0
         for weights in self._network.parameters():
             found = zlib.crc32(memoryview(weights.detach().numpy()).cast("B"), found)
-        return f"{found:08x}"
+        return f"kind=training bytes={self._width**2 * _LAYERS * _FLOAT_BYTES} sum={found:08x}"
 
 
 def main() -> None:
@@ -60,17 +54,10 @@ def main() -> None:
     try:
         me = torch_group.join(asked.timeout_ns)
         training = Training(asked.bytes, me.rank)
-        for _ in range(_WARM_UP):
-            training.step()
-        span = rank.begun()
-        for number in rank.steps(span, asked.pause_ns):
-            begin_ns = time.monotonic_ns()
-            training.step()
-            end_ns = time.monotonic_ns()
-            rank.say(
-                f"hpn step {number} begin={begin_ns} end={end_ns} kind=training bytes={training.size_bytes}"
-                f" sum={training.checksum()}"
-            )
+        for number in range(_WARM_UP):
+            training.step(number)
+        for number in rank.steps(rank.begun(), asked.pause_ns):
+            rank.timed(number, training.step, training.told)
     except (RuntimeError, OSError, ValueError, KeyError) as error:
         rank.give_up(error)
     rank.wait_to_be_ended()

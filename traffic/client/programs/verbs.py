@@ -1,8 +1,9 @@
 """A rank of the client ``verbs``: a ring of real queue pairs in which every rank writes to the next, step after step.
 
-A step of a rank is done when its own write is acknowledged and that of the rank before it has arrived; so nobody is
-ever more than a round of the ring ahead, and a memory of as many slots as there are ranks loses nothing. What is
-written is the step's number over and over; the checksum of what came must therefore be the same on all ranks.
+An exchange of a rank is done when its own write is acknowledged and that of the rank before it has arrived; so nobody
+is ever more than a round of the ring ahead, and a memory of as many slots as there are ranks loses nothing. A step is
+one exchange, in which the step's number is written over and over, so that the checksum of what came must be the same on
+all ranks; or a ring all-reduce, whose sum each rank compares with what it must be.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
 from traffic.client.programs.libibverbs import Device, Done, Peer, QueuePair, Way
 from traffic.client.programs.meeting import Meeting
+from traffic.client.programs.ring_sum import RingSum
 
 _WORD = 8
 _PSN_MASK = 0xFFFFFF
@@ -32,9 +35,13 @@ class GaveUp(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A rank and its neighbours in a ring of ``length``: it writes to the one ``after``, the one ``before`` to it."""
+    """A rank and its neighbours in a ring of ``length``: it writes to the one ``after``, the one ``before`` to it.
+
+    ``at``: which of the ring it is, counted from 0.
+    """
 
     rank: int
+    at: int
     before: int
     after: int
     length: int
@@ -46,7 +53,7 @@ class Ring:
     def __init__(self, place: Place, device: Device, payload: int) -> None:
         self._place, self._device, self._payload = place, device, payload
         self._out, self._in = device.queue_pair(), device.queue_pair()
-        self._written = self._arrived = 0  # steps
+        self._begun = self._written = self._arrived = 0  # exchanges
         self._poll = select.poll()
         self._poll.register(device.fileno(), select.POLLIN)
 
@@ -64,19 +71,19 @@ class Ring:
         for rank in (place.before, place.after):
             meeting.hear(f"connected-{rank}")
 
-    def step(self, number: int, until_ns: int) -> str | None:
-        """Write to the next and wait for what the one before writes; its checksum. None: the run is over."""
-        slot, size = number % self._place.length, self._payload
-        data = (number.to_bytes(_WORD, "little") * (size // _WORD + 1))[:size]
-        own = self._place.length * size  # what is sent lies behind the slots
+    def exchange(self, data: bytes, until_ns: int) -> bytes | None:
+        """Write ``data`` to the next and wait for what the one before writes, as long. None: the run is over."""
+        number, length, size = self._begun, self._place.length, self._payload
+        self._begun += 1
+        slot, own = number % length * size, length * size  # what is sent lies behind the slots
         self._device.view[own : own + size] = data
-        at = self._target.address + slot * size
+        at = self._target.address + slot
         self._out.write(self._device.address + own, size, at, self._target.key, number & 0xFFFFFFFF)
         while self._written <= number or self._arrived <= number:
             if not self._wait(until_ns):
                 return None
         self._in.expect()
-        return f"{zlib.crc32(self._device.view[slot * size : (slot + 1) * size]):08x}"
+        return bytes(self._device.view[slot : slot + size])
 
     def _wait(self, until_ns: int) -> bool:
         """Sleep until there are completions and count them; False at the end of the run. GaveUp when one failed."""
@@ -96,46 +103,98 @@ class Ring:
         elif done.immediate == self._arrived & 0xFFFFFFFF:
             self._arrived += 1
         else:
-            raise GaveUp(f"step {done.immediate} of rank {self._place.before} came when {self._arrived} was due")
+            raise GaveUp(f"write {done.immediate} of rank {self._place.before} came when {self._arrived} was due")
 
     def _told(self, of: QueuePair) -> str:
         device = self._device
         return json.dumps(asdict(Peer(of.number, of.number & _PSN_MASK, device.gid, device.address, device.key)))
 
 
+class Work(Protocol):
+    """What a step is: ``kind`` of so many ``size`` bytes, in writes of ``payload`` bytes each."""
+
+    kind: str
+    size: int
+    payload: int
+
+    def step(self, ring: Ring, number: int, until_ns: int) -> str | None:
+        """Do it, and say how it can be seen that it was right. None: the run is over."""
+
+
+class Write:
+    """Every rank writes to the next, once."""
+
+    kind = "write"
+
+    def __init__(self, size: int) -> None:
+        self.size = self.payload = size
+
+    def step(self, ring: Ring, number: int, until_ns: int) -> str | None:
+        """The checksum of what came."""
+        data = (number.to_bytes(_WORD, "little") * (self.size // _WORD + 1))[: self.size]
+        came = ring.exchange(data, until_ns)
+        return None if came is None else f"sum={zlib.crc32(came):08x}"
+
+
+class AllReduce:
+    """All ranks end with the sum of what each has given, by a ring all-reduce."""
+
+    kind = "all-reduce"
+
+    def __init__(self, place: Place, size: int) -> None:
+        self._sum = RingSum(place.at, place.length, size)
+        self.size, self.payload = self._sum.size, self._sum.chunk
+
+    def step(self, ring: Ring, number: int, until_ns: int) -> str | None:
+        """How many chunks of the sum are wrong."""
+        self._sum.begin(number)
+        for done in range(self._sum.rounds):
+            came = ring.exchange(self._sum.sent(done), until_ns)
+            if came is None:
+                return None
+            self._sum.took(done, came)
+        return f"wrong={self._sum.wrong()}"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Prepare, say so, and step until the run ends; 1 when a queue pair fails."""
     parser = argparse.ArgumentParser()
-    for name in (*("before", "after", "length"), *("size", "mtu", "timeout", "retries", "pause-us", "patience-ms")):
+    for name in (
+        *("before", "after", "at", "length", "size"),
+        *("mtu", "timeout", "retries", "pause-us", "patience-ms"),
+    ):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--device", required=True)
+    parser.add_argument("--work", choices=(Write.kind, AllReduce.kind), required=True)
     asked = parser.parse_args(arguments)
-    place = Place(int(os.environ["HPN_RANK"]), asked.before, asked.after, asked.length)
+    place = Place(int(os.environ["HPN_RANK"]), asked.at, asked.before, asked.after, asked.length)
+    work: Work = Write(asked.size) if asked.work == Write.kind else AllReduce(place, asked.size)
     try:
-        memory = (place.length + 1) * asked.size
+        memory = (place.length + 1) * work.payload
         device = Device(asked.device, os.environ["HPN_ADDRESS"], memory, 4 * place.length)
-        ring = Ring(place, device, asked.size)
+        ring = Ring(place, device, work.payload)
         meeting = Meeting(Path(os.environ["HPN_RENDEZVOUS"]), asked.patience_ms / 1e3)
         ring.connect(meeting, Way(asked.mtu, asked.timeout, asked.retries))
         print("hpn ready", flush=True)
         _, begin, _, until = sys.stdin.readline().split()
-        _run(ring, int(begin), int(until), asked.size, asked.pause_us / 1e6)
+        _run(ring, work, int(begin), int(until), asked.pause_us / 1e6)
     except (GaveUp, OSError) as error:
         print(f"hpn error {error}", flush=True)
         return 1
     return 0
 
 
-def _run(ring: Ring, begin_ns: int, until_ns: int, size: int, pause_s: float) -> None:
+def _run(ring: Ring, work: Work, begin_ns: int, until_ns: int, pause_s: float) -> None:
     time.sleep(max(0, begin_ns - time.monotonic_ns()) / 1e9)
     number = 0
     while True:
         begun_ns = time.monotonic_ns()
-        came = ring.step(number, until_ns)
+        judged = work.step(ring, number, until_ns)
         ended_ns = time.monotonic_ns()
-        if came is None:
+        if judged is None:
             return
-        print(f"hpn step {number} begin={begun_ns} end={ended_ns} kind=write bytes={size} sum={came}", flush=True)
+        about = f"kind={work.kind} bytes={work.size} {judged}"
+        print(f"hpn step {number} begin={begun_ns} end={ended_ns} {about}", flush=True)
         number += 1
         if pause_s:
             time.sleep(pause_s)

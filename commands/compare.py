@@ -1,0 +1,83 @@
+"""Runs held against each other, or against figures that were kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from pydantic_core import to_json
+
+from commands.page import as_json_option, show
+from results.comparison.baseline import baseline_of, held_against, read, written
+from results.comparison.differences import differences
+from results.comparison.groups import Across, Compared, Group, check_trusted, grouped
+from results.run.folder import load
+from results.text.comparison import comparison_parts, held_lines
+from testbed.errors import InputError
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("compare")
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--across",
+    multiple=True,
+    type=click.Choice([str(what) for what in Across if what is not Across.VERSION]),
+    help="The runs may differ in this; may be given again.",
+)
+@click.option("--save", type=_FILE, help="Keep the figures of these runs as a baseline.")
+@click.option("--baseline", type=_FILE, help="Hold the runs against this file: exit code 1 where any figure is worse.")
+@as_json_option
+def compare_(
+    folders: tuple[Path, ...], across: tuple[str, ...], save: Path | None, baseline: Path | None, as_json: bool
+) -> int:
+    """Hold run folders against each other: what differs, by how much, and what could have been seen.
+
+    Runs of one drill, fabric, engine and settings are one group, whose figures are medians. Groups differ in a figure
+    when no value that one may have had is one that the other may have had.
+
+    \b
+    hpn compare runs/A/link-down runs/B/link-down --across fabric
+    hpn compare runs/main/* --save baseline.json; hpn compare runs/change/* --baseline baseline.json
+    """
+    groups = grouped([_run(folder) for folder in folders], [Across(what) for what in across])
+    if save is not None or baseline is not None:
+        group = _only(groups)
+        if save is not None:
+            _write(save, written(baseline_of(group)))
+        if baseline is not None:
+            held = held_against(read(baseline), group)
+            if as_json:
+                click.echo(to_json(asdict(held), indent=2, inf_nan_mode="null"))
+            else:
+                show(*held_lines(held))
+            return 1 if held.worse else 0
+        return 0
+    check_trusted(groups)
+    found = differences(groups)
+    if as_json:
+        click.echo(to_json([asdict(each) for each in found], indent=2, inf_nan_mode="null"))
+    else:
+        show(*comparison_parts(groups, found))
+    return 0
+
+
+def _run(folder: Path) -> Compared:
+    run = load(folder)
+    return Compared(str(folder), run.manifest(), run.metrics(), run.verdict())
+
+
+def _only(groups: Sequence[Group]) -> Group:
+    if len(groups) > 1:
+        raise InputError(f"a baseline is of one experiment and these are {len(groups)}: name runs of one")
+    return groups[0]
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another --save") from error

@@ -1,0 +1,91 @@
+"""Pictures of fabrics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from commands.page import Length, lab_option
+from results.graph.dot import fabric_dot
+from results.graph.grouping import Level
+from results.graph.overlay import Mark, Overlay
+from results.graph.svg import fabric_svg
+from testbed.errors import InputError
+from testbed.fabric.load import load_fabric
+from testbed.fabric.model import Fabric
+from testbed.lab.service import control, load, registry
+
+_FORMATS = {"svg": fabric_svg, "dot": fabric_dot}
+_AUTO = "auto"
+
+FlowAsked = tuple[str, str, int]
+
+
+@click.command()
+@click.argument("topology", required=False)
+@lab_option
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: print it.")
+@click.option("--format", "form", type=click.Choice([*_FORMATS]), help="Default: as --out ends, else svg.")
+@click.option(
+    "--group", type=click.Choice([_AUTO, *Level]), default=_AUTO, show_default=True, help="What is drawn as one box."
+)
+@click.option("--mark", multiple=True, metavar="PART[=TEXT]", help="Number a node, NIC or link as a fault.")
+@click.option("--flow", type=(str, str, click.IntRange(1, 65535)), metavar="SRC DST SPORT", help="Trace it in the lab.")
+@click.option("--load", "load_ns", type=Length(), metavar="DURATION", help="Count for so long what passes in the lab.")
+def graph(
+    topology: str | None,
+    lab_name: str | None,
+    out: Path | None,
+    form: str | None,
+    group: str,
+    mark: tuple[str, ...],
+    flow: FlowAsked | None,
+    load_ns: int | None,
+) -> None:
+    """Draw a preset or topology file, or else a running lab as it is now, as SVG or for Graphviz.
+
+    Hosts are in the middle, plane 0 above, plane 1 below. Of a lab, what is down is crossed out. What is too large to
+    be drawn node by node is grouped. hpn graph medium --out medium.svg; hpn graph --format dot | dot -Tpdf
+    """
+    if topology is not None and (lab_name or flow or load_ns):
+        raise InputError("--lab, --flow and --load are of a running lab; leave the topology out")
+    write = _FORMATS[form or (out.suffix[1:] if out is not None and out.suffix[1:] in _FORMATS else "svg")]
+    marks = tuple(Mark(part, text or "marked") for part, _, text in (each.partition("=") for each in mark))
+    fabric, seen = (load_fabric(topology), Overlay()) if topology else _running(lab_name, flow, load_ns)
+    text = write(fabric, replace(seen, faults=marks), None if group == _AUTO else Level(group))
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}") from error
+
+
+def _running(lab_name: str | None, flow: FlowAsked | None, load_ns: int | None) -> tuple[Fabric, Overlay]:
+    """The fabric of a lab, and what it is like now."""
+    place, record = registry.find(lab_name)
+    fabric = registry.fabric_of(place)
+    path: tuple[str, ...] = ()
+    dropped = ""
+    if flow is not None:
+        src, dst, sport = flow
+        found = control.call_for_object(place.socket, "trace", src=src, dst=dst, sport=sport)
+        path = _names(found["steps"], "link", "link")
+        dropped = str(found["dropped"] or "")
+    seen = Overlay(
+        down_nodes=_names(control.call(place.socket, "inspect", what="nodes"), "node", "alive", wanted=False),
+        down_links=_names(control.call(place.socket, "inspect", what="links"), "link", "carrier", wanted=False),
+        load={} if load_ns is None else load.measure(record.first_pid, fabric, load_ns),
+        path=path,
+        dropped=dropped,
+    )
+    return fabric, seen
+
+
+def _names(rows: control.JsonValue, key: str, by: str, *, wanted: bool = True) -> tuple[str, ...]:
+    """What is under ``key`` in the rows of which what is under ``by`` says so."""
+    found = rows if isinstance(rows, list) else []
+    return tuple(str(row[key]) for row in found if isinstance(row, dict) and bool(row[by]) == wanted)

@@ -1,0 +1,32 @@
+"""A run folder as something that people read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from testbed.errors import InputError
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Where to, of one run.")
+def report(runs: tuple[Path, ...], out: Path | None) -> None:
+    """Write a run folder's page: one HTML file, report.html in the folder, that needs nothing else.
+
+    What the drill shows, whether it did, every expectation with its limit and interval, and for each fault what
+    happened when. To be attached to a design review or a paper, and opened anywhere.
+    """
+    from results.page.folder import NAME, report_of  # Jinja and numpy, which no other command waits for
+
+    if out is not None and len(runs) > 1:
+        raise InputError(f"--out names one file and there are {len(runs)} runs; leave it out")
+    for path in runs:
+        place = path / NAME if out is None else out
+        text = report_of(path)
+        try:
+            place.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {place}: {error.strerror}; choose another --out") from error
+        click.echo(place)

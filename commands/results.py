@@ -1,0 +1,166 @@
+"""What all runs below a folder have said: lists, trends, queries, and making room."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from commands.page import as_json_option, show, terminal
+from results.index.queries import Wanted, counts, runs, trends
+from results.index.store import Index, opened
+from results.run.folder import load
+from results.text.index import counts_table, runs_table, trend_lines
+from testbed.errors import InputError
+from testbed.vm.kernel_cache import cache_folder
+
+_ROOT = click.option(
+    "--runs",
+    "root",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="The folder below which run folders are.",
+)
+_MOST = click.option(
+    "--most", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="So many at most."
+)
+
+
+@click.group()
+def results() -> None:
+    """List run folders, show trends of a figure, ask in SQL, delete old runs.
+
+    An index of all run folders below --runs is kept in the cache and brought up to date each time; deleting it loses
+    nothing. Tables for sql: runs, and figures (one row for each expectation of a run).
+    """
+
+
+@results.command("list")
+@_ROOT
+@click.option("--drill", default="", help="Of this drill.")
+@click.option("--outcome", type=click.Choice(["pass", "fail", "inconclusive", "none"]), default=None)
+@click.option("--fabric", default="", help="On this fabric.")
+@click.option("--engine", default="", help="On this engine.")
+@click.option("--since", default="", metavar="DATE", help="Started then or later, as 2026-11-22.")
+@click.option("--counts", "counted", is_flag=True, help="How many of each outcome, by drill.")
+@_MOST
+@as_json_option
+def list_(
+    root: Path,
+    drill: str,
+    outcome: str | None,
+    fabric: str,
+    engine: str,
+    since: str,
+    counted: bool,
+    most: int,
+    as_json: bool,
+) -> None:
+    """List runs, the newest first."""
+    wanted = Wanted(drill, outcome or "", fabric, engine, since)
+    with _index(root) as index:
+        if counted:
+            found = counts(index, wanted)
+            answer: object = [{"drill": name, "outcome": of, "runs": count} for name, of, count in found]
+            shown = counts_table(found)
+        else:
+            lines = runs(index, wanted, most)
+            answer, shown = [asdict(line) for line in lines], runs_table(lines)
+    if as_json:
+        click.echo(json.dumps(answer, indent=2))
+    else:
+        show(shown)
+
+
+@results.command()
+@click.argument("drill")
+@_ROOT
+@click.option("--expectation", default="", metavar="TEXT", help="Only expectations that hold this text.")
+@click.option("--engine", default="", help="On this engine.")
+@_MOST
+@as_json_option
+def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_json: bool) -> None:
+    """Show what the runs of DRILL measured for each of its expectations, the oldest first.
+
+    '*' is the figure, '-' its interval, '|' the limit.
+    """
+    with _index(root) as index:
+        found = trends(index, Wanted(drill=drill, engine=engine), expectation, most)
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        return
+    console = terminal()
+    for each in found:
+        for line in trend_lines(each):
+            console.print(line, soft_wrap=True)
+        console.print(Text())
+
+
+@results.command()
+@click.argument("query")
+@_ROOT
+@_MOST
+@as_json_option
+def sql(query: str, root: Path, most: int, as_json: bool) -> None:
+    """Print what a query in SQLite's SQL finds; it can read and nothing else.
+
+    \b
+    hpn results sql "select drill, outcome, count(*) from runs group by 1, 2"
+    """
+    with _index(root) as index:
+        columns, rows = index.ask(query, most)
+    if as_json:
+        click.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2, default=str))
+        return
+    for row in (columns, *rows):
+        click.echo("\t".join("" if cell is None else _plain(str(cell)) for cell in row))
+
+
+@results.command()
+@_ROOT
+@click.option("--drill", default="", help="Of this drill only.")
+@click.option(
+    "--keep", type=click.IntRange(0), required=True, help="Keep so many of each drill and engine, the newest."
+)
+@click.option("--yes", is_flag=True, help="Delete; without it only say what would be.")
+def prune(root: Path, drill: str, keep: int, yes: bool) -> None:
+    """Delete run folders but the newest of each drill and engine."""
+    with _index(root) as index:
+        seen: dict[tuple[str, str], int] = {}
+        old = []
+        for run in runs(index, Wanted(drill=drill), 1_000_000):
+            if run.outcome == "none":
+                continue  # not read, or still under way
+            kind = (run.drill, run.engine)
+            seen[kind] = seen.get(kind, 0) + 1
+            if seen[kind] > keep:
+                old.append(Path(run.path))
+    for path in old:
+        if yes:
+            load(path)  # still a run folder
+            shutil.rmtree(path)
+        click.echo(f"{'deleted' if yes else 'would delete'} {_plain(str(path))}")
+    click.echo(f"{len(old)} run folders" + ("" if yes or not old else "; --yes deletes them"))
+
+
+@contextmanager
+def _index(root: Path) -> Iterator[Index]:
+    """The index of these runs, brought up to date."""
+    if not root.is_dir():
+        raise InputError(f"{root} is no folder; name the one that run folders are below with --runs")
+    name = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]
+    with opened(cache_folder() / "results" / f"{name}.sqlite", root) as index:
+        index.update()
+        yield index
+
+
+def _plain(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text)

@@ -1,0 +1,106 @@
+"""Series of flows for pictures: in every bin of time what each flow sent, what of it arrived, and how late.
+
+Imports numpy. Changes when something more is told of a bin. Packets count in the bin in which they were sent, so a hole
+is where the network lost them; no figure of a verdict comes from here. A job's queue pairs leave no record of packets:
+the bytes of each message are spread evenly over the time from its post, or from the acknowledgement of the one before
+on its queue pair, which sends them in turn, to its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from failover.analysis.metrics.trace import FlowTrace, Ints, Traces
+from failover.analysis.series import Bins, SeriesFlow, series_flows
+from traffic.flow import FlowSpec
+
+Counts = npt.NDArray[np.uint32]
+"""A row for each flow, a column for each bin."""
+Sizes = npt.NDArray[np.uint64]
+"""The same in bytes."""
+Records = npt.NDArray[np.void]
+
+_DELAY_STEP_US = 100
+"""Of delays: finer than a picture shows, and the noise of a host does not pack."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSeries:
+    """Of constant-rate streams. ``delay_us``: the largest of packets that arrived, in steps of 100 us; 0 of none."""
+
+    bins: Bins
+    flows: tuple[SeriesFlow, ...]
+    sent: Counts  # packets
+    received: Counts  # of these, unharmed
+    delay_us: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class MessageSeries:
+    """Of a job's queue pairs: payload bytes."""
+
+    bins: Bins
+    flows: tuple[SeriesFlow, ...]
+    size_bytes: Sizes
+
+
+def stream_series(traces: Traces, bins: Bins) -> StreamSeries:
+    """What every flow sent, and what became of it."""
+    shape = len(traces.flows), bins.count
+    sent, received, delay_us = (np.zeros(shape, np.uint32) for _ in range(3))
+    for at, trace in enumerate(traces):
+        sent[at] = _per_bin(trace.burst_ns, bins, trace.burst_size)
+        received[at] = _per_bin(trace.received_sent_ns, bins)
+        delay_us[at] = _delays(trace, bins)
+    return StreamSeries(bins, series_flows(traces.flows), sent, received, delay_us)
+
+
+def message_series(messages: Records, flows: Sequence[FlowSpec], bins: Bins) -> MessageSeries:
+    """The bytes of messages (``traffic.rdma.records.MESSAGE``), each spread evenly over the time of its own."""
+    edges_ns = bins.start_ns + np.arange(bins.count + 1) * bins.width_ns
+    found = np.zeros((len(flows), bins.count), np.uint64)
+    for at, flow in enumerate(flows):
+        found[at] = _spread(messages[messages["flow"] == flow.id], edges_ns)
+    return MessageSeries(bins, series_flows(flows), found)
+
+
+def _per_bin(times_ns: Ints, bins: Bins, weights: Ints | None = None) -> Ints:
+    """How many of these times lie in each bin, or the sum of their weights."""
+    at = (times_ns - bins.start_ns) // bins.width_ns
+    there = (at >= 0) & (at < bins.count)
+    of = None if weights is None else weights[there]
+    counted: Ints = np.bincount(at[there], of, bins.count)[: bins.count].astype(np.int64)
+    return counted
+
+
+def _delays(trace: FlowTrace, bins: Bins) -> Ints:
+    """The largest delay of the packets sent in each bin, rounded up."""
+    at = (trace.received_sent_ns - bins.start_ns) // bins.width_ns
+    there = (at >= 0) & (at < bins.count)
+    most = np.zeros(bins.count, np.int64)
+    np.maximum.at(most, at[there], trace.delay_ns[there])
+    steps: Ints = -(-most // (1000 * _DELAY_STEP_US)) * _DELAY_STEP_US
+    return np.clip(steps, 0, np.iinfo(np.uint32).max)
+
+
+def _spread(messages: Records, edges_ns: Ints) -> Ints:
+    """Whole bytes in each bin, none lost by rounding: the differences of what was done by each edge."""
+    done = np.zeros(len(edges_ns), np.float64)
+    messages = messages[np.argsort(messages["completed_ns"], kind="stable")]
+    end = messages["completed_ns"].astype(np.int64)
+    before = np.concatenate([messages["posted_ns"][:1].astype(np.int64), end[:-1]])
+    begin = np.minimum(np.maximum(messages["posted_ns"], before), end - 1)
+    rate = messages["bytes"].astype(np.float64) / (end - begin)
+    times = np.concatenate([begin, end])
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    slope = np.cumsum(np.concatenate([rate, -rate])[order])
+    if len(times):
+        ends = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(times))])
+        done = np.interp(edges_ns, times, ends)
+    whole: Ints = np.maximum(np.diff(np.rint(done).astype(np.int64)), 0)
+    return whole

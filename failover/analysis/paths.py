@@ -1,0 +1,178 @@
+"""Which source port, port of its NIC and plane each flow had when, made again from the timeline after the run. Pure.
+
+Changes when something else moves a flow. The timeline has every move, every change of a LAG and everything steered; how
+a LAG chooses among its active ports the LAG itself says. Links are known where somebody asked the switches: when source
+ports were chosen; of jobs, and where that takes no time, shortly before each edge and before the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from failover.analysis.edge import Edge
+from testbed.events import Event, EventKind
+from testbed.fabric.model import Fabric
+from testbed.routing.pathcontrol.actions import RELEASED, STEERED
+from traffic.flow import ROCE_PORT, FlowSpec
+
+Chosen = Callable[[str, int, str, int, Sequence[str]], str]
+"""The port that the LAG of a NIC chooses: by source port, destination address and port, among active ports."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathAt:
+    """How a flow's data goes from ``at_ns`` (CLOCK_MONOTONIC) on: a line of ``paths.jsonl``.
+
+    ``why``: 'begin', 'moved' and 'rehomed' by path control, 'LAG', 'steered', 'released', 'taken over', 'replaced',
+    'looked': the links are others than told last, or were not known.
+    ``sport`` None: it is not there, or another host does its work. ``port`` None: its NIC has no active port.
+    ``links``: as the switches' kernels said at that moment; empty: nobody asked. ``dropped``: why what crosses these
+    does not arrive.
+    """
+
+    at_ns: int
+    flow: int
+    why: str
+    sport: int | None
+    port: int | None
+    plane: int | None
+    links: tuple[str, ...] = ()
+    dropped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the switches said of a flow's path at a moment."""
+
+    at_ns: int
+    flow: int
+    links: tuple[str, ...]
+    dropped: str | None
+
+
+Step = Event | Edge | Looked
+
+
+@dataclass(frozen=True)
+class PathsAtBegin:
+    """Flows as they begin, the links that their packets cross by id, and how LAGs choose."""
+
+    flows: tuple[FlowSpec, ...]
+    links: Mapping[int, Sequence[str]]
+    chosen: Chosen
+
+
+@dataclass(slots=True)
+class _State:
+    """What holds at a moment of the timeline."""
+
+    active: dict[str, tuple[str, ...]]  # by NIC: names of ports
+    steered: dict[tuple[str, str, str], str]  # host, address and port: the port instead
+    sports: dict[int, int | None]  # by flow
+    told: dict[int, PathAt]  # by flow
+
+
+class Paths:
+    """The paths of flows on a fabric, from their ``begin`` on."""
+
+    def __init__(self, fabric: Fabric, begin: PathsAtBegin) -> None:
+        self._nics = fabric.nic_by_name
+        self._lags = {(nic.host, nic.lag): nic.name for nic in fabric.nics}
+        self._flows = {flow.id: flow for flow in begin.flows}
+        self._begin = begin
+
+    def over(self, steps: Iterable[Step], span_ns: tuple[int, int]) -> Iterator[PathAt]:
+        """Every flow at the begin of ``span_ns``, and every change until its end; ``steps`` in any order."""
+        start_ns, end_ns = span_ns
+        sports = {number: flow.sport if flow.replaces is None else None for number, flow in self._flows.items()}
+        state = _State({}, {}, sports, {})
+        ordered = sorted(steps, key=_at_ns)
+        first = next((at for at, step in enumerate(ordered) if _at_ns(step) >= start_ns), len(ordered))
+        for step in ordered[:first]:
+            self._take(step, state)
+        for number, flow in self._flows.items():
+            links = tuple(self._begin.links.get(number, ()))
+            yield self._tell(replace(self._path(state, flow, "begin", start_ns), links=links), state)
+        for step in ordered[first:]:
+            if _at_ns(step) > end_ns:
+                return
+            yield from self._changed(step, state)
+
+    def _changed(self, step: Step, state: _State) -> Iterator[PathAt]:
+        """What is to be told of a step."""
+        if isinstance(step, Looked):
+            before = state.told.get(step.flow)
+            if before is not None and (before.links, before.dropped) != (step.links, step.dropped):
+                seen = replace(before, at_ns=step.at_ns, why="looked", links=step.links, dropped=step.dropped)
+                yield self._tell(seen, state)
+            return
+        why, touched = self._take(step, state)
+        for number in touched:
+            found = self._path(state, self._flows[number], why, _at_ns(step))
+            before = state.told[number]
+            if (before.sport, before.port) != (found.sport, found.port):
+                yield self._tell(found, state)
+
+    def _tell(self, path: PathAt, state: _State) -> PathAt:
+        state.told[path.flow] = path
+        return path
+
+    def _path(self, state: _State, flow: FlowSpec, why: str, at_ns: int) -> PathAt:
+        sport, nic = state.sports[flow.id], self._nics[flow.src_nic]
+        active = state.active.get(nic.name, ())
+        if sport is None or not active:
+            return PathAt(at_ns, flow.id, why, sport, None, None)
+        name = self._begin.chosen(nic.name, sport, flow.dst_ip, ROCE_PORT, active)
+        name = state.steered.get((nic.host, flow.dst_ip, name), name)
+        port = next((at for at, link in enumerate(nic.links) if link.lower.name == name), None)
+        return PathAt(at_ns, flow.id, why, sport, port, None if port is None else nic.links[port].plane)
+
+    def _take(self, step: Step, state: _State) -> tuple[str, Sequence[int]]:
+        """Take one step in: what it is called, and the flows that it may have moved."""
+        if isinstance(step, Looked):
+            return "", ()
+        if isinstance(step, Edge):
+            return self._present(step, state)
+        if step.kind is EventKind.LAG and step.what == "active":
+            return "LAG", self._of_lag(step, state)
+        if step.kind is EventKind.JOB and step.what == "replaced":
+            gone = [n for n, flow in self._flows.items() if step.subject in self._hosts(flow)]
+            state.sports.update(dict.fromkeys(gone))
+            return "replaced", gone
+        if step.kind is EventKind.PATH and step.what in (STEERED, RELEASED):
+            at = (step.node, step.subject, str(step.detail["from_port"]))
+            state.steered.pop(at, None)
+            if step.what == STEERED:
+                state.steered[at] = str(step.detail["to_port"])
+            return step.what, [n for n, flow in self._flows.items() if flow.dst_ip == step.subject]
+        if step.kind is EventKind.PATH and step.what in ("moved", "rehomed") and step.subject.isdecimal():
+            flow, is_ack = divmod(int(step.subject), 2)
+            if not is_ack and state.sports.get(flow) is not None:
+                state.sports[flow] = int(step.detail["sport"])
+                return step.what, [flow]
+        return "", ()
+
+    def _of_lag(self, event: Event, state: _State) -> Sequence[int]:
+        nic = self._lags.get((event.node, event.subject))
+        if nic is None:
+            return ()
+        state.active[nic] = tuple(filter(None, str(event.detail["ports"]).split(",")))
+        return [number for number, flow in self._flows.items() if flow.src_nic == nic]
+
+    def _present(self, edge: Edge, state: _State) -> tuple[str, Sequence[int]]:
+        """Queue pairs of a dead host are closed when a spare takes over, and the spare's begin."""
+        absent = set(edge.absent)
+        for number, flow in self._flows.items():
+            if number in absent:
+                state.sports[number] = None
+            elif state.sports[number] is None and flow.replaces is not None:
+                state.sports[number] = flow.sport
+        return "taken over", list(self._flows)
+
+    def _hosts(self, flow: FlowSpec) -> tuple[str, str]:
+        return self._nics[flow.src_nic].host, self._nics[flow.dst_nic].host
+
+
+def _at_ns(step: Step) -> int:
+    return step.inject_after_ns if isinstance(step, Edge) else step.at_ns

@@ -1,0 +1,122 @@
+"""Figures of an earlier comparison in a file, that later runs are held against: a gate for changes. Reads a file that
+anybody may have written.
+
+Changes when a baseline says more. It is kept beside the code and changed by hand with it, so it is JSON that a person
+reads in a diff.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from results.comparison.differences import Difference, Finding, told_apart
+from results.comparison.figures import Key, Summary, summaries
+from results.comparison.groups import Across, Group, check_trusted
+from testbed.errors import InputError
+from testbed.files.document import shorten
+
+FORMAT = 1
+_LARGEST_BYTES = 4_000_000
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Kept(_Strict):
+    """One figure. ``high`` is left out of a lower bound."""
+
+    where: str = ""
+    name: str
+    unit: str
+    more_is_worse: bool
+    count: Annotated[int, Field(ge=1)]
+    median: FiniteFloat
+    low: FiniteFloat
+    high: FiniteFloat | None = None
+    open_ended: bool = False
+
+
+class Baseline(_Strict):
+    """What runs of one experiment measured."""
+
+    format: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
+    setting: Mapping[Across, str]
+    figures: tuple[Kept, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Runs held against a baseline. ``missing``: figures of the baseline that the runs do not have."""
+
+    differences: tuple[Difference, ...]
+    missing: tuple[Key, ...]
+
+    @property
+    def worse(self) -> tuple[Difference, ...]:
+        """What is worse beyond every interval."""
+        return tuple(each for each in self.differences if each.is_worse)
+
+
+def baseline_of(group: Group) -> Baseline:
+    """What is to be kept of a group. InputError where none of its runs can be trusted."""
+    check_trusted([group])
+    kept = tuple(
+        Kept(
+            where=key.where, name=key.name, unit=key.unit, more_is_worse=key.more_is_worse, count=found.count,
+            median=found.median, low=found.low, high=found.high if math.isfinite(found.high) else None,
+            open_ended=found.open_ended,
+        )
+        for key, found in summaries(group).items()
+    )  # fmt: skip
+    return Baseline(setting=group.setting, figures=kept)
+
+
+def written(baseline: Baseline) -> str:
+    """The text of a baseline's file."""
+    return baseline.model_dump_json(indent=1, exclude_defaults=True) + "\n"
+
+
+def read(path: Path) -> Baseline:
+    """The baseline in a file. InputError, naming what is wrong, when there is none."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; --save {path} writes one") from error
+    if len(content) > _LARGEST_BYTES:
+        raise InputError(f"{path} is larger than any baseline ({_LARGEST_BYTES // 1_000_000} MB)")
+    try:
+        return Baseline.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        what = shorten(f"{where}: {first['msg']}" if where else first["msg"], 200, quoted=False)
+        raise InputError(f"{path} is no baseline ({what}); --save writes one") from error
+
+
+def held_against(baseline: Baseline, group: Group) -> Held:
+    """Every figure of the baseline against the runs'. InputError where these are of another experiment."""
+    check_trusted([group])
+    for what, value in baseline.setting.items():
+        is_same = what in {Across.VERSION, Across.KERNEL} or group.setting.get(what) == value
+        if not is_same:
+            here = group.setting.get(what, "")
+            raise InputError(f"the baseline is of {what} {shorten(value, 80)}, these runs of {shorten(here, 80)}")
+    found, held, missing = summaries(group), [], []
+    for kept in baseline.figures:
+        key = Key(kept.where, kept.name, kept.unit, kept.more_is_worse)
+        high = math.inf if kept.high is None else kept.high
+        base = Summary(kept.count, kept.median, kept.low, high, kept.open_ended)
+        if (now := found.get(key)) is None:
+            missing.append(key)
+            continue
+        finding = told_apart(base, now)
+        held.append(Difference(key, group.label, base, now, finding))
+    return Held(tuple(each for each in held if each.finding is not Finding.NONE_SEEN), tuple(missing))

@@ -1,0 +1,77 @@
+"""The figures of runs that are compared: of every edge, and of every expectation that measured something. Pure.
+
+Changes when another figure is compared. A figure that something never came back from is a lower bound, and stays one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from results.compare import figures_of
+from results.comparison.groups import Compared, Group
+
+_LOWER_IS_WORSE = frozenset({"at_least", "above"})
+_MS = "ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Which figure: of an edge by its label, or of an expectation by its text."""
+
+    where: str  # '' for an expectation
+    name: str
+    unit: str
+    more_is_worse: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What one run measured."""
+
+    measured: float
+    low: float
+    high: float
+    open_ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A figure over the runs of a group: its median, and all values that it may have had in any of them."""
+
+    count: int
+    median: float
+    low: float  # the least end of all intervals
+    high: float  # the largest; infinite when a run has only a lower bound
+    open_ended: bool  # the median is a lower bound
+
+
+def summaries(group: Group) -> Mapping[Key, Summary]:
+    """Of every figure that any of its runs has."""
+    found: dict[Key, list[Value]] = {}
+    for run in group.runs:
+        for key, value in values_of(run):
+            found.setdefault(key, []).append(value)
+    return {key: _summary(values) for key, values in found.items()}
+
+
+def values_of(run: Compared) -> Iterator[tuple[Key, Value]]:
+    """Every figure of a run."""
+    for edge, name, measured, interval, open_ended in figures_of(run.metrics):
+        yield Key(edge, name, _MS), Value(measured, interval.low, interval.high, open_ended)
+    for check in run.verdict.checks:
+        if check.measured is not None and math.isfinite(check.measured):
+            low = check.measured if check.low is None else min(check.low, check.measured)
+            high = check.measured if check.high is None else max(check.high, check.measured)
+            key = Key("", check.text, check.unit, check.bound not in _LOWER_IS_WORSE)
+            yield key, Value(check.measured, low, high, check.open_ended)
+
+
+def _summary(values: Sequence[Value]) -> Summary:
+    """An open-ended value is at least what was measured, so the middle one is a bound when it or a smaller one is."""
+    middle = median(value.measured for value in values)
+    is_open = any(value.open_ended and value.measured <= middle for value in values)
+    high = math.inf if any(value.open_ended for value in values) else max(value.high for value in values)
+    return Summary(len(values), middle, min(value.low for value in values), high, is_open)

@@ -1,0 +1,280 @@
+"""Where boxes and lines of a picture go: hosts in a row, the planes on either side of it. Pure.
+
+Changes when a fabric is to be laid out in another way. Plane 0 has all of its switches above the hosts and plane 1
+below, and every line is straight from one row to the next: so no line of one plane can meet one of the other. Where
+there is one plane, all is above the hosts, as trees are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from results.graph.grouping import Box, Bundle, Drawn, Level
+from testbed.fabric.model import LinkKind, Role
+
+MARGIN = 16.0
+LEFT = 86.0  # for the names of the rows
+STRIP = 16.0  # for the name of a segment, beside its hosts
+_CHARACTER = 6.8  # width of one in the pictures' letters, which are 11 pixels high, of a wide font
+_HOST_HEIGHT, _SWITCH_HEIGHT, _LINE_HEIGHT = 48.0, 24.0, 14.0
+_CELLS = ((32, 34.0), (80, 20.0), (10**9, 14.0))  # NICs of the fabric at most, and the width of one
+_GAP, _HOST_GAP, _SEGMENT_GAP, _POD_GAP = 14.0, 2.0, 14.0, 36.0
+_EDGE = 0.86  # share of a box's edge that lines go to
+_TIERS = (Role.TOR, Role.AGG, Role.CORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A box with its upper left corner and size, in pixels. ``upright``: its text is turned, as there is no room."""
+
+    box: Box
+    x: float
+    y: float
+    width: float
+    height: float
+    lines: tuple[str, ...]
+    upright: bool = False
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Its centre."""
+        return self.x + self.width / 2, self.y + self.height / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A bundle, from its lower to its upper end."""
+
+    bundle: Bundle
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+    def at(self, share: float) -> tuple[float, float]:
+        """The point so far from the lower end."""
+        return self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The name of something and the rectangle around it: of a segment its hosts, of a row the room for its name."""
+
+    name: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A whole picture."""
+
+    width: float
+    height: float
+    boxes: tuple[Placed, ...]
+    lines: tuple[Line, ...]
+    segments: tuple[Frame, ...]
+    rows: tuple[Frame, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    width: float
+    height: float
+    lines: tuple[str, ...]
+    upright: bool = False
+
+
+Span = tuple[float, float]
+Block = tuple[int, int | None]  # pod and segment
+
+
+def side(plane: int | None) -> int:
+    """-1 for what is drawn above the hosts, 1 below, 0 for hosts. More than two planes share the sides."""
+    return 0 if plane is None else 1 if plane % 2 else -1
+
+
+def lay_out(found: Drawn) -> Layout:
+    """Place everything."""
+    sizes = {box.name: _size(found, box) for box in found.boxes}
+    blocks, pods = _columns(found, sizes)
+    whole = (LEFT, max(end for _, end in pods.values()))
+    rows = _rows(found.boxes, sizes, whole[1] - whole[0])
+    placed: dict[str, Placed] = {}
+    for (role, at), (top, _) in rows.items():
+        for span, of_span in _spans(found.boxes, role, at, blocks, pods, whole):
+            spread = _together if role is Role.HOST else _evenly
+            for box, x in zip(of_span, spread([sizes[box.name].width for box in of_span], span), strict=True):
+                size = sizes[box.name]
+                placed[box.name] = Placed(box, x, top, size.width, size.height, size.lines, size.upright)
+    height = max(top + tall for top, tall in rows.values()) + MARGIN
+    hosts = next((row for (role, _), row in rows.items() if role is Role.HOST), (MARGIN, _HOST_HEIGHT))
+    names = tuple(Frame(_row_name(found, *key), MARGIN, top, LEFT - MARGIN, tall) for key, (top, tall) in rows.items())
+    segments = _segments(found, blocks, hosts)
+    return Layout(whole[1] + MARGIN, height, tuple(placed.values()), _lines(found, placed), segments, names)
+
+
+def _size(found: Drawn, box: Box) -> _Size:
+    """How large a box must be for what stands in it."""
+    if box.role is not Role.HOST or len(box.lines) > 1:
+        height = _SWITCH_HEIGHT + _LINE_HEIGHT * (len(box.lines) - 1)
+        return _Size(max(map(text_width, box.lines)) + 10, height, box.lines)
+    nics = len(found.fabric.nics)
+    cell = next(width for most, width in _CELLS if nics <= most)
+    width = cell * max(1, len(found.fabric.nics_of(box.name)))
+    if text_width(box.name) + 4 <= width:
+        return _Size(width, _HOST_HEIGHT, box.lines)
+    short = (f"h{box.members[0].index}",)
+    return _Size(width, _HOST_HEIGHT, short, upright=text_width(short[0]) + 2 > width)
+
+
+def text_width(text: str) -> float:
+    """Pixels that a text takes at most, of the letters that names are made of."""
+    return len(text) * _CHARACTER
+
+
+def _columns(found: Drawn, sizes: Mapping[str, _Size]) -> tuple[dict[Block, Span], dict[int, Span]]:
+    """From where to where segments and pods reach: as wide as the widest of their rows."""
+    rows: dict[tuple[Role, int, int, int | None], float] = {}
+    strip = STRIP if found.level is Level.NONE else 0.0
+    for box in found.boxes:
+        segment = box.segment if box.role in {Role.HOST, Role.TOR} else None
+        key = (box.role, side(box.plane), box.pod, segment)
+        rows[key] = rows.get(key, 0.0) + sizes[box.name].width + (_HOST_GAP if box.role is Role.HOST else _GAP)
+    blocks: dict[Block, Span] = {}
+    pods: dict[int, Span] = {}
+    x = LEFT
+    order = dict.fromkeys((box.pod, box.segment) for box in found.boxes if box.role in {Role.HOST, Role.TOR})
+    for pod in dict.fromkeys(pod for pod, _ in order):
+        begin = x
+        for block in (each for each in order if each[0] == pod):
+            own = [rows.get((role, at, *block), 0.0) for role in (Role.HOST, Role.TOR) for at in (-1, 0, 1)]
+            blocks[block] = (x + strip, x + strip + max(own))
+            x = blocks[block][1] + _SEGMENT_GAP
+        wanted = [wide for (role, _, of, _), wide in rows.items() if of == pod and role is Role.AGG]
+        x = max(x - _SEGMENT_GAP, begin + max(wanted, default=0.0))
+        _stretch(blocks, pod, begin, x)
+        pods[pod] = (begin, x)
+        x += _POD_GAP
+    cores = [wide for (role, *_), wide in rows.items() if role is Role.CORE]
+    last = next(reversed(pods))
+    pods[last] = (pods[last][0], max(pods[last][1], LEFT + max(cores, default=0.0)))
+    _stretch(blocks, last, *pods[last])
+    return blocks, pods
+
+
+def _stretch(blocks: dict[Block, Span], pod: int, begin: float, end: float) -> None:
+    """Widen the segments of a pod until they fill it."""
+    own = [block for block in blocks if block[0] == pod]
+    more = (end - max(blocks[block][1] for block in own)) / len(own)
+    for number, block in enumerate(own):
+        blocks[block] = (blocks[block][0] + number * more, blocks[block][1] + (number + 1) * more)
+
+
+def _rows(boxes: Iterable[Box], sizes: Mapping[str, _Size], width: float) -> dict[tuple[Role, int], Span]:
+    """Upper edge and height of every row, by the role and the side of what is in it, from the top to the bottom."""
+    tall: dict[tuple[Role, int], float] = {}
+    for box in boxes:
+        key = (box.role, side(box.plane))
+        tall[key] = max(tall.get(key, 0.0), sizes[box.name].height)
+    order = [(role, -1) for role in reversed(_TIERS)] + [(Role.HOST, 0)] + [(role, 1) for role in _TIERS]
+    rows: dict[tuple[Role, int], Span] = {}
+    y, above = MARGIN, None
+    for key in order:
+        if key in tall:
+            y += _between(above, key[0], width) if above is not None else 0.0
+            rows[key] = (y, tall[key])
+            y += tall[key]
+            above = key[0]
+    return rows
+
+
+def _between(one: Role, other: Role, width: float) -> float:
+    """Room between two rows: more for lines that go far to the side, or they lie flat."""
+    if Role.HOST in {one, other}:
+        return min(max(width * 0.08, 76.0), 140.0)
+    return min(max(width * 0.1, 84.0), 220.0)
+
+
+def _spans(
+    boxes: Iterable[Box], role: Role, at: int, blocks: Mapping[Block, Span], pods: Mapping[int, Span], whole: Span
+) -> list[tuple[Span, list[Box]]]:
+    """The boxes of a row by the column that they are in."""
+    found: dict[Span, list[Box]] = {}
+    for box in boxes:
+        if box.role is role and side(box.plane) == at:
+            of_pod = pods.get(box.pod, whole) if role is Role.AGG else whole
+            span = blocks[box.pod, box.segment] if role in {Role.HOST, Role.TOR} else of_pod
+            found.setdefault(span, []).append(box)
+    return list(found.items())
+
+
+def _evenly(widths: Sequence[float], span: Span) -> list[float]:
+    """Left edges, with as much room between each two."""
+    gap = (span[1] - span[0] - sum(widths)) / len(widths)
+    return [span[0] + gap / 2 + sum(widths[:n]) + n * gap for n in range(len(widths))]
+
+
+def _together(widths: Sequence[float], span: Span) -> list[float]:
+    """Left edges, side by side in the middle."""
+    start = (span[0] + span[1] - sum(widths) - _HOST_GAP * (len(widths) - 1)) / 2
+    return [start + sum(widths[:n]) + n * _HOST_GAP for n in range(len(widths))]
+
+
+def _row_name(found: Drawn, role: Role, at: int) -> str:
+    word = {Role.HOST: "hosts", Role.TOR: "ToRs", Role.AGG: "Aggs", Role.CORE: "Cores"}[role]
+    planes = [plane for plane in range(found.fabric.planes) if side(plane) == at]
+    if role is Role.HOST or found.fabric.planes == 1:
+        return word
+    return f"{word}\nplane {' and '.join(map(str, planes))}"
+
+
+def _segments(found: Drawn, blocks: Mapping[Block, Span], hosts: Span) -> tuple[Frame, ...]:
+    """The frames of segments, where hosts are drawn one by one."""
+    if found.level is not Level.NONE:
+        return ()
+    top, tall = hosts
+    return tuple(
+        Frame(f"p{pod}.s{segment}", begin - STRIP, top - 5, end - begin + STRIP, tall + 10)
+        for (pod, segment), (begin, end) in blocks.items()
+    )
+
+
+def _lines(found: Drawn, placed: Mapping[str, Placed]) -> tuple[Line, ...]:
+    """Every line, its ends spread over the edges of its boxes so that few of them cross."""
+    ends: dict[tuple[str, bool], list[tuple[float, int]]] = {}
+    for number, bundle in enumerate(found.bundles):
+        if bundle.kind is not LinkKind.PEER:
+            for here, there in ((bundle.lower, bundle.upper), (bundle.upper, bundle.lower)):
+                below = placed[there].y > placed[here].y
+                ends.setdefault((here, below), []).append((_towards(found, bundle, here, placed[there]), number))
+    where: dict[tuple[str, int], float] = {}
+    for (name, _), at_edge in ends.items():
+        box = placed[name]
+        step = box.width * _EDGE / len(at_edge)
+        first = box.x + box.width / 2 - step * (len(at_edge) - 1) / 2
+        where |= {(name, number): first + n * step for n, (_, number) in enumerate(sorted(at_edge))}
+    return tuple(_line(bundle, number, placed, where) for number, bundle in enumerate(found.bundles))
+
+
+def _towards(found: Drawn, bundle: Bundle, here: str, there: Placed) -> float:
+    """What the lines at an edge are put in order by: where they go; at a host by its NICs, whose order is known."""
+    if bundle.kind is LinkKind.ACCESS and here == bundle.lower and found.level is Level.NONE:
+        nic = found.fabric.nic_of_link(bundle.links[0].name)
+        return nic.rail + nic.links.index(bundle.links[0]) / len(nic.links)
+    return there.middle[0]
+
+
+def _line(bundle: Bundle, number: int, placed: Mapping[str, Placed], where: Mapping[tuple[str, int], float]) -> Line:
+    lower, upper = placed[bundle.lower], placed[bundle.upper]
+    if bundle.kind is LinkKind.PEER:
+        left, right = sorted((lower, upper), key=lambda each: each.x)
+        y = left.middle[1]
+        ends = (left.x + left.width, right.x)
+        x1, x2 = ends if left is lower else ends[::-1]
+        return Line(bundle, x1, y, x2, y)
+    y1, y2 = (lower.y, upper.y + upper.height) if upper.y < lower.y else (lower.y + lower.height, upper.y)
+    return Line(bundle, where[bundle.lower, number], y1, where[bundle.upper, number], y2)

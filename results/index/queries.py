@@ -1,0 +1,129 @@
+"""What is asked of the index: runs by what they were, and how a figure of a drill went from run to run. Pure SQL.
+
+Changes when people ask something else of it often; all else is what ``hpn results sql`` is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from results.index.store import Index
+from testbed.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs; '' leaves a thing open. ``since``: ISO 8601."""
+
+    drill: str = ""
+    outcome: str = ""
+    fabric: str = ""
+    engine: str = ""
+    since: str = ""
+
+    @property
+    def where(self) -> tuple[str, Sequence[str]]:
+        """The condition in SQL, and its values."""
+        given = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        plain = [(name, value) for name, value in given if value and name != "since"]
+        terms = [f"{name} = ?" for name, _ in plain]
+        values = [value for _, value in plain]
+        if self.since:
+            terms.append("julianday(started_at) >= julianday(?)")
+            values.append(_moment(self.since))
+        return " and ".join(terms) or "1", values
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run as lists show it."""
+
+    path: str
+    drill: str
+    outcome: str  # 'none': it came to no verdict
+    fabric: str
+    engine: str
+    kernel: str
+    started_at: str
+    duration_s: float
+    why: str  # why it is inconclusive, or could not be read
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one run measured for an expectation."""
+
+    path: str
+    started_at: str
+    run: str  # outcome of the run
+    outcome: str  # of the expectation
+    measured: float
+    low: float | None
+    high: float | None
+    limit: float | None
+    unit: str
+    open_ended: int  # 1: it is a lower bound
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the run as a whole was: a figure too near to its limit is one."""
+        return self.run != "inconclusive" or self.outcome == "inconclusive"
+
+    @property
+    def said(self) -> str:
+        """What the run says of the expectation."""
+        return self.outcome if self.trusted else "not trusted"
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """An expectation of a drill over its runs, in order of time."""
+
+    expectation: str
+    points: tuple[Point, ...]
+
+
+_NEWEST_FIRST = "order by julianday(started_at) desc, path"
+
+
+def runs(index: Index, wanted: Wanted, most: int) -> tuple[RunLine, ...]:
+    """The newest first."""
+    where, values = wanted.where
+    sql = f"""select path, drill, outcome, fabric, engine, kernel, started_at, duration_s,
+        case when problem <> '' then problem else reason end from runs where {where} {_NEWEST_FIRST} limit ?"""
+    return tuple(RunLine(*row) for row in index.rows(sql, (*values, most)))  # type: ignore[arg-type]  # as the schema says
+
+
+def counts(index: Index, wanted: Wanted) -> tuple[tuple[str, str, int], ...]:
+    """Drill, outcome and how many, in order of name."""
+    where, values = wanted.where
+    sql = f"select drill, outcome, count(*) from runs where {where} group by 1, 2 order by 1, 2"
+    return tuple(index.rows(sql, values))  # type: ignore[arg-type]  # as the schema says
+
+
+def trends(index: Index, wanted: Wanted, expectation: str, most: int) -> tuple[Trend, ...]:
+    """Of every expectation that has a figure and holds that text, over the newest ``most`` runs, the oldest first.
+
+    InputError when there is none.
+    """
+    where, values = wanted.where
+    sql = f"""select expectation, path, started_at, r.outcome, f.outcome, measured, low, high, "limit", unit, open_ended
+        from (select * from runs where {where} {_NEWEST_FIRST} limit ?) r join figures f on f.run = r.id
+        where measured is not null and instr(lower(expectation), lower(?)) > 0
+        order by expectation, julianday(started_at), path"""
+    found: dict[str, list[Point]] = {}
+    for name, *point in index.rows(sql, (*values, most, expectation)):
+        found.setdefault(str(name), []).append(Point(*point))  # type: ignore[arg-type]  # likewise
+    if not found:
+        text = f" with {expectation!r}" if expectation else ""
+        raise InputError(f"no run of {wanted.drill} has a figure{text}; hpn results list shows what there is")
+    return tuple(Trend(name, tuple(points)) for name, points in found.items())
+
+
+def _moment(text: str) -> str:
+    try:
+        return datetime.fromisoformat(text).isoformat()
+    except ValueError:
+        raise InputError(f"{text!r} is no date; write one as 2026-11-22 or 2026-11-22T18:00") from None

@@ -1,0 +1,113 @@
+"""Run folders below a folder, and what the index keeps of each. Reads files that anybody may have written.
+
+Changes when the index keeps more of a run. A figure is what an expectation measured: it has a limit, a unit and an
+interval, and is the same in every run of a drill. ``metrics.json`` is not read: it is a hundred times as large.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from results.run.manifest import Manifest
+from results.verdict import Verdict
+
+_MANIFEST, _VERDICT = "manifest.json", "verdict.json"
+_MANIFESTS, _VERDICTS = TypeAdapter(Manifest), TypeAdapter(Verdict)
+_LARGEST_BYTES = 16_000_000
+"""Of a file that is read; a verdict of a hundred expectations has 40 kB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What tells that a run has not changed: of its manifest and its verdict, size and time of the last change."""
+
+    manifest_bytes: int
+    manifest_ns: int
+    verdict_bytes: int  # -1: there is none
+    verdict_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run folder as the file system has it."""
+
+    path: str  # absolute
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What the index keeps of a run; ``problem`` says why it could not be read, '' when it could."""
+
+    found: Found
+    manifest: Manifest | None
+    verdict: Verdict | None
+    problem: str = ""
+
+
+def run_folders(root: Path) -> Iterator[Found]:
+    """Every run folder below ``root``, itself included, in order of path; links to folders are not followed."""
+    pending = [str(root)]
+    while pending:
+        here = pending.pop()
+        entries = _entries(here)
+        if _MANIFEST in entries:
+            stamp = _stamp(entries)
+            if stamp is not None:
+                yield Found(here, stamp)
+            continue
+        folders = (entry.path for entry in entries.values() if entry.is_dir(follow_symlinks=False))
+        pending.extend(sorted(folders, reverse=True))
+
+
+def read(found: Found) -> Indexed:
+    """What a run folder says of itself; a run without a verdict came to none."""
+    folder = Path(found.path)
+    try:
+        manifest = _MANIFESTS.validate_json(_content(folder / _MANIFEST))
+        has_verdict = found.stamp.verdict_bytes >= 0
+        verdict = _VERDICTS.validate_json(_content(folder / _VERDICT)) if has_verdict else None
+    except OSError as error:
+        return Indexed(found, None, None, f"cannot be read: {error.strerror}")
+    except ValueError as error:
+        what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        return Indexed(found, None, None, f"damaged: {what[:200]}")
+    return Indexed(found, manifest, verdict)
+
+
+def _entries(folder: str) -> Mapping[str, os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry for entry in entries}
+    except OSError:  # gone meanwhile, or not ours to read
+        return {}
+
+
+def _stamp(entries: Mapping[str, os.DirEntry[str]]) -> Stamp | None:
+    """None where the manifest is no file, or gone by now."""
+    try:
+        manifest = _sizes(entries[_MANIFEST])
+        verdict = _sizes(entries[_VERDICT]) if _VERDICT in entries else (-1, 0)
+    except OSError:
+        return None
+    return None if manifest is None or verdict is None else Stamp(*manifest, *verdict)
+
+
+def _sizes(entry: os.DirEntry[str]) -> tuple[int, int] | None:
+    if not entry.is_file(follow_symlinks=False):
+        return None
+    told = entry.stat(follow_symlinks=False)
+    return told.st_size, told.st_mtime_ns
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(_LARGEST_BYTES + 1)
+    if len(content) > _LARGEST_BYTES:
+        raise ValueError(f"{path.name} is larger than {_LARGEST_BYTES // 1_000_000} MB")
+    return content

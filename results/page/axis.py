@@ -1,0 +1,98 @@
+"""Axes of charts: where a value stands on one, and which values are written beside it. Pure.
+
+Changes when charts get another kind of axis. Positions are per cent of the axis, 0 at its begin.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+_LEAST_SPAN, _LEAST_SHARE = 1e-300, 1e-9  # less is no span: a float has no steps that small
+_STEPS = (1.0, 2.0, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A value that is written beside an axis."""
+
+    at_pct: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """From ``low`` to ``high``, which are not equal."""
+
+    low: float
+    high: float
+
+    def at(self, value: float) -> float:
+        """Where a value stands, per cent; one beyond an end at that end."""
+        return min(max(100 * (value - self.low) / (self.high - self.low), 0.0), 100.0)
+
+    def ticks(self, most: int) -> tuple[Tick, ...]:
+        """Round values between the ends, at most so many and at least two."""
+        step = _round_step((self.high - self.low) / max(most - 1, 1))
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return tuple(Tick(self.at(number * step), number_text(number * step)) for number in range(first, last + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Logarithmic:
+    """Powers of ten, from ``low`` > 0 to ``high`` > ``low``."""
+
+    low: float
+    high: float
+
+    def at(self, value: float) -> float:
+        """Where a value stands, per cent; one beyond an end at that end, so also 0 and less."""
+        if value <= self.low:
+            return 0.0
+        return min(100 * math.log(value / self.low) / math.log(self.high / self.low), 100.0)
+
+    def ticks(self) -> tuple[Tick, ...]:
+        """Every power of ten between the ends."""
+        powers = range(math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1)
+        return tuple(Tick(self.at(10.0**power), milliseconds_text(10.0**power)) for power in powers)
+
+
+def linear(low: float, high: float) -> Linear:
+    """An axis that holds both values and ends at round ones."""
+    reach = max(abs(low), abs(high))
+    if not high - low > reach * _LEAST_SHARE + _LEAST_SPAN:
+        half = reach / 2 if reach > _LEAST_SPAN else 0.5
+        low, high = low - half, high + half
+    step = _round_step((high - low) / 4)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return Linear((first - (first * step > low)) * step, (last + (last * step < high)) * step)
+
+
+def logarithmic_ms(values: list[float]) -> Logarithmic:
+    """Whole powers of ten around all values above 0, of at least 10 us and over at least two powers."""
+    there = [value for value in values if value > 0]
+    low = 10.0 ** math.floor(math.log10(max(min(there, default=1.0), 0.01)) + 1e-9)
+    high = 10.0 ** math.ceil(math.log10(max(max(there, default=1.0), low)) - 1e-9)
+    return Logarithmic(low, max(high, low * 100))
+
+
+def number_text(value: float) -> str:
+    """'0', '0.25', '1200', '25M': short, and unlike '%g' without an exponent."""
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= limit:
+            divisor = 1e3 if letter == "k" else limit
+            return f"{value / divisor:.4g}{letter}"
+    return f"{value:.4g}"
+
+
+def milliseconds_text(value: float) -> str:
+    """A time on an axis in its natural unit: '10 us', '1 ms', '10 s'."""
+    if value < 1:
+        return f"{value * 1e3:.4g} us"
+    return f"{value:.4g} ms" if value < 1e3 else f"{value / 1e3:.4g} s"
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that is not below ``least``."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step * power for step in _STEPS if step * power >= least * (1 - 1e-9))

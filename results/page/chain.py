@@ -1,0 +1,125 @@
+"""The two chains of events that run side by side after an edge, on one logarithmic axis of time. Pure.
+
+Changes when the lab reports another kind of event, or a chain is told otherwise. What happens at the host whose link
+is hit (carrier, LAG) saves what it sends; what goes through the fabric (carrier at the switch, neighbour, withdrawal,
+notice, move) saves what is sent to it. A failover takes from 20 us to seconds, so that on a plain axis all of it is one
+dot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from failover.analysis.edge import EdgeKind
+from failover.analysis.marks import Mark, mark_of
+from failover.analysis.model import EdgeResult
+from results.page.axis import Logarithmic, Tick, logarithmic_ms, milliseconds_text
+from testbed.events import Event
+
+
+class Side(StrEnum):
+    """Whose chain a step belongs to."""
+
+    HOST = "at the host: what it sends"
+    FABRIC = "through the fabric: what is sent to it"
+    END = "in the end"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Events of one sort: the first and the last of them, ms since the injection."""
+
+    side: Side
+    name: str
+    count: int
+    first_ms: float
+    last_ms: float
+    by: str  # 'node subject what' of the first
+
+    @property
+    def text(self) -> str:
+        """When it was: '3.11 ms', '10.0 to 10.3 ms (6)'."""
+        first, last = milliseconds_text(round(self.first_ms, 3)), milliseconds_text(round(self.last_ms, 3))
+        when = first if first == last else f"{first} to {last}"
+        return when if self.count == 1 else f"{when} ({self.count})"
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """All steps of an edge on one axis."""
+
+    title: str
+    axis: Logarithmic
+    steps: tuple[Step, ...]
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """Values written below the axis."""
+        return self.axis.ticks()
+
+    def sides(self) -> tuple[tuple[Side, tuple[Step, ...]], ...]:
+        """The steps of each side that has any, in order of time."""
+        found = ((side, tuple(step for step in self.steps if step.side is side)) for side in Side)
+        return tuple((side, steps) for side, steps in found if steps)
+
+
+_NAMES: Mapping[Mark, str] = {
+    Mark.CARRIER: "carrier",
+    Mark.LACP: "LACP",
+    Mark.LAG: "LAG rewritten",
+    Mark.NEIGHBOUR: "neighbour",
+    Mark.ROUTE_WITHDRAWN: "host route withdrawn",
+    Mark.ROUTE_ADDED: "host route added",
+    Mark.BGP_DOWN: "BGP session down",
+    Mark.BGP_UP: "BGP session up",
+    Mark.UNREACHABLE: "notice: unreachable",
+    Mark.REACHABLE: "notice: reachable",
+    Mark.MOVED: "queue pairs moved",
+    Mark.STEERED: "LAG steers",
+    Mark.RELEASED: "LAG steers no longer",
+    Mark.DIED: "queue pairs died",
+}
+
+
+def chain_of(result: EdgeResult, events: Iterable[Event], hosts: Collection[str]) -> Chain:
+    """The chains of an edge; ``events`` of the whole run, ``hosts`` by name."""
+    edge = result.edge
+    within = [event for event in events if edge.inject_before_ns <= event.at_ns < edge.window_end_ns]
+    sorts: dict[tuple[Side, str], list[Event]] = {}
+    for event in within:
+        mark = mark_of(event)
+        if mark is not None:
+            side = _side(mark, event.node in hosts)
+            sorts.setdefault((side, _name(mark, event.node in hosts)), []).append(event)
+    steps = [_step(side, name, of, edge.inject_before_ns) for (side, name), of in sorts.items()]
+    steps += _end(result)
+    steps.sort(key=lambda step: (step.first_ms, step.last_ms, step.name))
+    axis = logarithmic_ms([at for step in steps for at in (step.first_ms, step.last_ms)])
+    return Chain(edge.label, axis, tuple(steps))
+
+
+def _side(mark: Mark, at_host: bool) -> Side:
+    if mark is Mark.DIED:
+        return Side.END
+    return Side.HOST if at_host and mark in {Mark.CARRIER, Mark.LACP, Mark.LAG} else Side.FABRIC
+
+
+def _name(mark: Mark, at_host: bool) -> str:
+    shared = mark in {Mark.CARRIER, Mark.LACP}
+    return _NAMES[mark] + ((" (host)" if at_host else " (switch)") if shared else "")
+
+
+def _step(side: Side, name: str, events: Sequence[Event], injected_ns: int) -> Step:
+    first, last = events[0], events[-1]
+    by = " ".join(filter(None, (first.node, first.subject, first.what)))
+    return Step(side, name, len(events), (first.at_ns - injected_ns) / 1e6, (last.at_ns - injected_ns) / 1e6, by)
+
+
+def _end(result: EdgeResult) -> Iterable[Step]:
+    """When the last flow that is hit had recovered."""
+    recover = result.phases.recover
+    if recover.ms is not None:
+        what = "last flow recovered" if result.edge.kind is EdgeKind.FAILURE else "last flow back"
+        yield Step(Side.END, what, 1, recover.ms, recover.ms, recover.by)

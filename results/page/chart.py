@@ -1,0 +1,162 @@
+"""Lines over a common axis, as the page draws them: geometry for SVG, numbers for uPlot, rows for a table. Pure.
+
+Changes when a chart shows something else. The drawing stands without a script; uPlot, where scripts may run, takes its
+place with the same numbers, so that one can zoom.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from results.page.axis import Linear, Tick, linear, number_text
+
+_MOST_POINTS = 600
+"""Of one line; a page stays small, and a screen has hardly more columns."""
+_DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 4", "12 4")
+"""Lines are told apart by these too, for those who see or print no colours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: None in ``ys`` is a gap."""
+
+    name: str
+    ys: Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A vertical mark, such as a fault."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A line as SVG has it: the points of a box of 1000 x 1000, y downwards."""
+
+    name: str
+    path: str
+    dash: str
+    number: int  # of its colour, from 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """``xs`` ascend. ``group``: charts of one group are zoomed together, as their x axis is the same."""
+
+    id: str
+    title: str
+    x_label: str
+    y_label: str
+    xs: Sequence[float]
+    lines: tuple[Line, ...]
+    moments: tuple[Moment, ...] = ()
+    steps: bool = False  # a value holds until the next
+    group: str = ""
+
+    @property
+    def x_axis(self) -> Linear:
+        """It ends where the data do."""
+        ends = (self.xs[0], self.xs[-1]) if self.xs else (0.0, 1.0)
+        return Linear(*ends) if ends[1] > ends[0] else linear(*ends)
+
+    @property
+    def y_axis(self) -> Linear:
+        """From 0, or below it where values are."""
+        values = [y for line in self.lines for y in line.ys if y is not None and math.isfinite(y)]
+        return linear(min(0.0, *values), max(0.0, *values)) if values else linear(0.0, 1.0)
+
+    @property
+    def x_ticks(self) -> tuple[Tick, ...]:
+        """Values written below it."""
+        return self.x_axis.ticks(7)
+
+    @property
+    def y_ticks(self) -> tuple[Tick, ...]:
+        """Values written at its left."""
+        return self.y_axis.ticks(5)
+
+    @property
+    def drawn(self) -> tuple[Drawn, ...]:
+        """The lines as SVG has them."""
+        return tuple(
+            Drawn(line.name, self._path(line), _DASHES[at % len(_DASHES)], at % len(_DASHES) + 1)
+            for at, line in enumerate(self.lines)
+        )
+
+    @property
+    def placed(self) -> tuple[Tick, ...]:
+        """The moments on the x axis."""
+        return tuple(Tick(self.x_axis.at(each.at), each.text) for each in self.moments)
+
+    @property
+    def data(self) -> str:
+        """What uPlot takes, as JSON that no HTML parser takes for markup."""
+        columns = [self.xs, *(line.ys for line in self.lines)]
+        told = {
+            "lines": [line.name for line in self.lines],
+            "dashes": [each.dash for each in self.drawn],
+            "x": self.x_label,
+            "y": self.y_label,
+            "steps": self.steps,
+            "group": self.group,
+            "moments": [[each.at, each.text] for each in self.moments],
+            "columns": [[None if y is None else _short(y) for y in column] for column in columns],
+        }
+        return json.dumps(told, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+    def rows(self, most: int = 60) -> tuple[tuple[str, ...], ...]:
+        """The table beside it: every value where there are few, else of evenly spaced ones."""
+        every = max(math.ceil(len(self.xs) / most), 1)
+        return tuple(
+            (number_text(self.xs[at]), *("" if (y := line.ys[at]) is None else number_text(y) for line in self.lines))
+            for at in range(0, len(self.xs), every)
+        )
+
+    def _path(self, line: Line) -> str:
+        """In whole units of the box; a stretch that stays level is one line."""
+        x_axis, y_axis, said, pen, last = self.x_axis, self.y_axis, [], "M", 0
+        level = ""  # the end of a level stretch that is not drawn yet
+        for x, y in zip(self.xs, line.ys, strict=True):
+            if y is None:
+                said.append(level)
+                pen, level = "M", ""
+                continue
+            right, down = round(10 * x_axis.at(x)), 1000 - round(10 * y_axis.at(y))
+            if pen == "L" and down == last:
+                level = f"L{right} {down}"
+                continue
+            said.append(level)
+            if self.steps and pen == "L":
+                said.append(f"L{right} {last}")
+            said.append(f"{pen}{right} {down}")
+            pen, last, level = "L", down, ""
+        said.append(level)
+        return "".join(said)
+
+
+def _short(value: float) -> float | int:
+    """Five digits: as many as anybody reads off a chart."""
+    rounded = float(f"{value:.5g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def thinned(xs: Sequence[float], lines: Sequence[Line]) -> tuple[Sequence[float], tuple[Line, ...]]:
+    """As many points as a screen can show: of each stretch the mean, where there are more."""
+    every = math.ceil(len(xs) / _MOST_POINTS)
+    if every <= 1:
+        return xs, tuple(lines)
+    starts = range(0, len(xs), every)
+    return [xs[at] for at in starts], tuple(
+        Line(line.name, [_mean(line.ys[at : at + every]) for at in starts]) for line in lines
+    )
+
+
+def _mean(ys: Sequence[float | None]) -> float | None:
+    there = [y for y in ys if y is not None]
+    return sum(there) / len(there) if there else None

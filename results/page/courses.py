@@ -1,0 +1,112 @@
+"""Charts over a run's time: goodput by plane, queues of ports, the machine's load. Imports numpy.
+
+Changes when another series of a run folder is drawn. All have one x axis, seconds since the traffic began, so that they
+are zoomed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from failover.analysis.hostload import HostMoment
+from failover.analysis.metrics.series import MessageSeries, StreamSeries
+from failover.analysis.paths import PathAt
+from failover.analysis.readings import Sampled
+from failover.analysis.series import Bins
+from results.page.chart import Chart, Line, Moment, thinned
+
+X_LABEL = "s since the begin"
+GROUP = "run"
+_MOST_PORTS = 4
+_NO_PLANE = -1
+
+Floats = npt.NDArray[np.float64]
+
+
+def goodput_chart(streams: StreamSeries, paths: Sequence[PathAt] | None, moments: Sequence[Moment]) -> Chart | None:
+    """Payload that arrived, by send time and by the plane that carried it; None where nobody sent."""
+    bins = streams.bins
+    if not bins.count or not streams.flows:
+        return None
+    packet_bytes = np.array([flow.packet_bytes for flow in streams.flows], np.float64)
+    bps = streams.received * packet_bytes[:, None] * 8e9 / bins.width_ns
+    by_plane = {"all": bps.sum(axis=0)}
+    planes = _planes(bins, [flow.flow for flow in streams.flows], paths or ())
+    there = [plane for plane in np.unique(planes).tolist() if plane != _NO_PLANE]
+    if len(there) > 1:
+        by_plane |= {f"plane {plane}": np.where(planes == plane, bps, 0.0).sum(axis=0) for plane in there}
+    return _chart("goodput", "Goodput by plane: payload that arrived, by when it was sent", bins, by_plane, moments)
+
+
+def messages_chart(messages: MessageSeries, moments: Sequence[Moment]) -> Chart | None:
+    """Payload of a job's messages, each spread evenly over its time; None where there was none."""
+    bins = messages.bins
+    if not bins.count or not messages.flows:
+        return None
+    all_ = messages.size_bytes.sum(axis=0) * 8e9 / bins.width_ns
+    return _chart(
+        "messages", "Goodput of the job: payload, each message spread over its time", bins, {"all": all_}, moments
+    )
+
+
+def queues_chart(sampled: Sampled, begin_ns: int, end_ns: int, moments: Sequence[Moment]) -> Chart | None:
+    """What waited at the ports whose queues were longest, ms at the port's rate; None where nothing ever waited."""
+    courses = []
+    for series in sampled.series:
+        readings = list(series.until(end_ns))
+        most = max((reading.backlog_ms for reading in readings), default=0.0)
+        if most > 0:
+            courses.append((most, series.port.port, readings))
+    courses.sort(key=lambda each: (-each[0], each[1]))
+    if not courses:
+        return None
+    shown = courses[:_MOST_PORTS]
+    times = sorted({reading.at_ns for _, _, readings in shown for reading in readings})
+    seconds = [(at_ns - begin_ns) / 1e9 for at_ns in times]
+    lines = []
+    for _, port, readings in shown:
+        known = {reading.at_ns: reading.backlog_ms for reading in readings}
+        lines.append(Line(port, [known.get(at_ns) for at_ns in times]))
+    xs, thin = thinned(seconds, lines)
+    title = f"Queues: the {len(shown)} ports of {len(sampled.series)} read where most waited"
+    return Chart("queues", title, X_LABEL, "ms", xs, thin, tuple(moments), group=GROUP)
+
+
+def host_chart(course: Sequence[HostMoment], begin_ns: int, moments: Sequence[Moment]) -> Chart | None:
+    """What the machine did meanwhile; None where nobody looked."""
+    if len(course) < 2:
+        return None
+    xs = [(each.at_ns - begin_ns) / 1e9 for each in course]
+    lines = (
+        Line("idle", [each.idle_pct for each in course]),
+        Line("other processes", [each.others_pct for each in course]),
+        Line("our processes wait for a CPU", [each.run_delay_pct for each in course]),
+    )
+    xs_, thin = thinned(xs, lines)
+    return Chart("host", "The machine meanwhile", X_LABEL, "%", xs_, thin, tuple(moments), group=GROUP)
+
+
+def _chart(id_: str, title: str, bins: Bins, lines: dict[str, Floats], moments: Sequence[Moment]) -> Chart:
+    xs, thin = thinned(
+        [at * bins.width_ns / 1e9 for at in range(bins.count)],
+        [Line(name, values.tolist()) for name, values in lines.items()],
+    )
+    return Chart(id_, title, X_LABEL, "bit/s", xs, thin, tuple(moments), group=GROUP)
+
+
+def _planes(bins: Bins, flows: Sequence[int], paths: Sequence[PathAt]) -> npt.NDArray[np.int16]:
+    """Of each flow and bin the plane, as its paths tell."""
+    planes = np.full((len(flows), bins.count), _NO_PLANE, np.int16)
+    row = {flow: at for at, flow in enumerate(flows)}
+    for path in _in_order(paths):
+        if path.flow in row:
+            first = max((path.at_ns - bins.start_ns) // bins.width_ns, 0)
+            planes[row[path.flow], first:] = _NO_PLANE if path.plane is None else path.plane
+    return planes
+
+
+def _in_order(paths: Sequence[PathAt]) -> Iterator[PathAt]:
+    return iter(sorted(paths, key=lambda path: path.at_ns))

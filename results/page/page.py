@@ -1,0 +1,210 @@
+"""A run's page: one HTML file with everything in it, for a design review or a paper.
+
+Changes when the page has another part. It asks nobody for anything (its content security policy forbids it), stands
+without scripts but for zoom, and says by shape and word what it says by colour. Charts are uPlot 1.6.32 (MIT licence,
+``static/uplot-LICENSE.txt``), inlined and checked by its digest.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from failover.analysis.model import DrillMetrics
+from results.page import story
+from results.page.chart import Chart, Moment
+from results.page.courses import goodput_chart, host_chart, messages_chart, queues_chart
+from results.page.heat import HeatMap, heat_map
+from results.page.picture import fabric_picture
+from results.page.ranks import RankTimeline, rank_timeline
+from results.page.sections import (
+    CheckRow,
+    EdgeSection,
+    Table,
+    check_rows,
+    collectives_table,
+    edge_sections,
+    host_table,
+    iterations_chart,
+    ports_table,
+)
+from results.run.manifest import Manifest
+from results.run.reading import Gap, Run
+from testbed.errors import MachineError
+
+UPLOT = "uplot-1.6.32.min.js"
+UPLOT_SHA256 = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
+"""Of dist/uPlot.iife.min.js of the package uplot 1.6.32 at npm."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the template prints, all of it text."""
+
+    title: str
+    outcome: str
+    summary: str
+    answer: str
+    broken: Sequence[str]
+    harm: Sequence[str]
+    reasons: Sequence[str]
+    facts: Sequence[tuple[str, str]]
+    checks: Sequence[CheckRow]
+    edges: Sequence[EdgeSection]
+    picture: str  # the fabric, as SVG; '' where the folder does not tell it
+    charts: Sequence[Chart]
+    heat: HeatMap | None
+    ranks: RankTimeline | None
+    tables: Sequence[Table]
+    gaps: Sequence[Gap]
+    notes: Sequence[str]
+    command: str
+
+
+def page(run: Run) -> str:
+    """The page as text, UTF-8 when written. MachineError when this installation is not whole."""
+    sheet, script, library = _static("page.css"), _static("page.js"), _static(UPLOT)
+    if hashlib.sha256(library.encode()).hexdigest() != UPLOT_SHA256:
+        raise MachineError(f"{UPLOT} of this installation is not the one that was released; install hpn again")
+    view = view_of(run)
+    scripts = (library, script) if view.charts else ()
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    policy += "; script-src " + (" ".join(map(_digest, scripts)) if scripts else "'none'")
+    sheets = (_static("uplot-1.6.32.min.css"), sheet) if view.charts else (sheet,)
+    return (
+        _templates()
+        .get_template("page.html")
+        .render(
+            view=view,
+            policy=policy,
+            licence=_static("uplot-LICENSE.txt").splitlines()[2] if view.charts else "",
+            sheets=[Markup(each) for each in sheets],
+            scripts=[Markup(each) for each in scripts],
+            picture=Markup(view.picture),
+        )
+    )
+
+
+def view_of(run: Run) -> View:
+    """Everything that the page says, as text and numbers."""
+    manifest, metrics, verdict = run.manifest, run.metrics, run.verdict
+    begin_ns, job = _begin_ns(run), None if metrics is None else metrics.job
+    tables: list[Table | None] = []
+    if metrics is not None:
+        tables = [None if job is None else collectives_table(job), ports_table(metrics), host_table(metrics)]
+    streams = None if run.series is None else run.series.streams
+    first = min((edge.edge.inject_before_ns for edge in metrics.edges), default=None) if metrics is not None else None
+    return View(
+        title=manifest.drill + (f" #{manifest.repeat}" if manifest.repeat else ""),
+        outcome=story.outcome(verdict),
+        summary="" if run.drill is None else run.drill.summary,
+        answer=story.answer(verdict),
+        broken=() if verdict is None else story.broken(verdict),
+        harm=() if metrics is None or verdict is None else story.harm(metrics, verdict.outcome),
+        reasons=() if verdict is None else verdict.reasons[1:],
+        facts=tuple(_facts(manifest)),
+        checks=() if verdict is None else check_rows(verdict.checks),
+        edges=() if metrics is None else edge_sections(metrics, run.events or (), _hosts(run, metrics)),
+        picture="" if run.fabric is None else fabric_picture(run.fabric, () if run.drill is None else run.drill.faults),
+        charts=tuple(chart for chart in _charts(run, begin_ns) if chart is not None),
+        heat=None if streams is None else heat_map(streams),
+        ranks=None if run.spans is None else rank_timeline(run.spans, begin_ns, first),
+        tables=[table for table in tables if table is not None],
+        gaps=run.gaps,
+        notes=() if metrics is None else metrics.unexplained,
+        command=shlex.join(manifest.command if manifest.command[:1] == ("hpn",) else ("hpn", *manifest.command)),
+    )
+
+
+def _charts(run: Run, begin_ns: int) -> Iterator[Chart | None]:
+    metrics, series = run.metrics, run.series
+    edges = () if metrics is None else metrics.edges
+    moments = [Moment((each.edge.inject_before_ns - begin_ns) / 1e9, each.edge.label) for each in edges]
+    end_ns = max((each.edge.window_end_ns for each in edges), default=begin_ns + round(run.manifest.duration_s * 1e9))
+    if metrics is not None and metrics.job is not None:
+        yield iterations_chart(metrics.job, moments, begin_ns)
+    if series is not None and series.streams is not None:
+        yield goodput_chart(series.streams, run.paths, moments)
+    if series is not None and series.messages is not None:
+        yield messages_chart(series.messages, moments)
+    if series is not None and series.ports is not None:
+        yield queues_chart(series.ports, begin_ns, end_ns, moments)
+    yield host_chart(run.host or (), begin_ns, moments)
+
+
+def _facts(manifest: Manifest) -> Sequence[tuple[str, str]]:
+    found = [
+        ("fabric", f"{manifest.fabric} ({manifest.architecture})"),
+        ("engine", " ".join(filter(None, (manifest.engine, manifest.accelerator)))),
+        ("LAG datapath", manifest.datapath),
+        ("kernel", f"Linux {manifest.kernel}"),
+        ("started", manifest.started_at),
+        ("took", f"{manifest.duration_s:.1f} s"),
+        ("profile", manifest.profile),
+        ("streams' load", f"{100 * manifest.load:.0f} % of a NIC" if manifest.load else ""),
+        ("phase", f"{manifest.phase}: faults {manifest.phase_ms:.0f} ms later" if manifest.phase > 1 else "1"),
+        ("marker", manifest.marker),
+        ("seeds", ", ".join(f"{name} {seed}" for name, seed in manifest.seeds.items())),
+        ("versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())),
+        ("try", str(manifest.attempt) if manifest.attempt > 1 else ""),
+    ]
+    found += [(f"job: {name}", str(value)) for name, value in manifest.job.items()]
+    found += [(f"client: {name}", str(value)) for name, value in manifest.client.items()]
+    found += [(f"kernel: {name}", text) for name, text in manifest.doctor.items()]
+    return [(name, value) for name, value in found if value]
+
+
+def _hosts(run: Run, metrics: DrillMetrics) -> frozenset[str]:
+    """Hosts by name; where the folder does not tell the fabric, those of flows and of links that were hit."""
+    if run.fabric is not None:
+        return frozenset(host.name for host in run.fabric.hosts)
+    nics = {nic for flow in metrics.flows for nic in (flow.src_nic, flow.dst_nic)}
+    nics |= set() if metrics.job is None else set(metrics.job.counters)
+    named = {nic.rpartition(".")[0] for nic in nics}
+    return frozenset(named | {link.host for edge in metrics.edges for link in edge.edge.links if link.host})
+
+
+def _begin_ns(run: Run) -> int:
+    """When the run's traffic began, or as near to it as the folder tells."""
+    series = None if run.series is None else (run.series.streams or run.series.messages)
+    if series is not None:
+        return series.bins.start_ns
+    healthy = (event.at_ns for event in run.events or () if event.what == "healthy")
+    return next(healthy, run.manifest.started_ns)
+
+
+def _digest(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _printable(value: object) -> object:
+    """Text of a run without control characters, which no page may hold and a terminal would obey."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return "".join(each if each.isprintable() or each in "\n\t" else "?" for each in value)
+    return value
+
+
+@cache
+def _static(name: str) -> str:
+    return files("results.page").joinpath("static", name).read_text(encoding="utf-8")
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("results.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

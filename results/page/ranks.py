@@ -1,0 +1,85 @@
+"""What each rank of a job did when, around the first fault: a row a rank, a bar a span. Pure.
+
+Changes when the timeline of ranks shows something else. The whole run would be a grey block: shown are the iterations
+around the first edge, or the first ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from failover.analysis.job import SpanTime
+from results.page.axis import Linear, Tick
+
+_MOST_RANKS = 16
+_MOST_BARS = 1500
+_BEFORE, _ITERATIONS = 1, 4  # iterations before the one that the edge met, and in all
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A span; ``kind``: of its fill."""
+
+    left_pct: float
+    width_pct: float
+    kind: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """One rank."""
+
+    rank: int
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankTimeline:
+    """``kinds``: what the fills mean, in the order of their numbers from 1; ``ticks`` in s since the begin."""
+
+    rows: tuple[RankRow, ...]
+    kinds: tuple[str, ...]
+    ticks: tuple[Tick, ...]
+    edge_pct: float | None
+    left_out: int  # ranks
+
+
+def rank_timeline(spans: Sequence[SpanTime], begin_ns: int, edge_ns: int | None) -> RankTimeline | None:
+    """None where no rank did anything else than end iterations."""
+    parts = [span for span in spans if span.kind != "iteration" and span.end_ns >= span.begin_ns]
+    if not parts:
+        return None
+    met = _met(spans, edge_ns)
+    wanted = range(max(met - _BEFORE, 0), max(met - _BEFORE, 0) + _ITERATIONS)
+    shown = [span for span in parts if span.iteration in wanted]
+    ranks = sorted({span.rank for span in shown})
+    kept = ranks[:_MOST_RANKS]
+    shown = [span for span in shown if span.rank in kept][:_MOST_BARS]
+    if not shown:
+        return None
+    first, last = min(span.begin_ns for span in shown), max(span.end_ns for span in shown)
+    axis = Linear((first - begin_ns) / 1e9, max((last - begin_ns) / 1e9, (first - begin_ns) / 1e9 + 1e-6))
+    kinds = tuple(sorted({span.kind for span in shown}))
+    rows = tuple(
+        RankRow(rank, tuple(_bar(span, axis, begin_ns, kinds) for span in shown if span.rank == rank)) for rank in kept
+    )
+    inside = edge_ns is not None and first <= edge_ns <= last
+    edge = axis.at((edge_ns - begin_ns) / 1e9) if edge_ns is not None and inside else None
+    return RankTimeline(rows, kinds, axis.ticks(7), edge, len(ranks) - len(kept))
+
+
+def _met(spans: Sequence[SpanTime], edge_ns: int | None) -> int:
+    """The iteration that was under way as the edge came; the first one without an edge."""
+    first = min(span.iteration for span in spans)
+    if edge_ns is None:
+        return first
+    begun = [span.iteration for span in spans if span.begin_ns <= edge_ns]
+    return max(begun, default=first)
+
+
+def _bar(span: SpanTime, axis: Linear, begin_ns: int, kinds: Sequence[str]) -> Bar:
+    left, right = axis.at((span.begin_ns - begin_ns) / 1e9), axis.at((span.end_ns - begin_ns) / 1e9)
+    text = f"{span.label}, iteration {span.iteration}: {(span.end_ns - span.begin_ns) / 1e6:.3f} ms"
+    return Bar(left, right - left, kinds.index(span.kind) + 1, text)

@@ -1,0 +1,45 @@
+"""``queue_pairs.jsonl`` and ``workers.json``: what each end that sends and each worker process counted itself.
+
+Changes when a worker reports something else than counts. The names of counters are the workers' own
+(``traffic.messages``, ``traffic.rdma.setup``); docs/run-folder.md lists them. Losses are not told from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePairCounts:
+    """One queue pair's sending end over the run; ``died_at_ns``: when it was given up, None: never."""
+
+    flow: int
+    name: str
+    worker: int
+    counters: Mapping[str, int]
+    died_at_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCounts:
+    """One worker process; what the machine did to it, not the fabric."""
+
+    worker: int
+    cpu_s: float
+    counters: Mapping[str, int]
+    errors: Mapping[str, int]  # refused system calls, by name
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """All of them; ``softnet_drops``: packets that the whole machine dropped between two interfaces meanwhile."""
+
+    softnet_drops: int
+    workers: tuple[WorkerCounts, ...]
+
+
+QUEUE_PAIR = TypeAdapter(QueuePairCounts)
+WORKERS = TypeAdapter(Workers)

@@ -1,0 +1,70 @@
+"""``drill.json``: the drill as a run made it, read without the drill's file, its job or any plug-in.
+
+Changes when a reader of a run must know something more of what was asked of it. Times are ns from the start of traffic,
+as the run had them: a repeat's faults come later than in the file (``Manifest.phase_ms``), a slow kernel's limits and
+traffic are its own. ``scenarios.run.asked`` fills it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue, TypeAdapter
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMoment:
+    """An edge of a fault as planned. ``what``: the part of the fault that is meant, in words."""
+
+    at_ns: int
+    kind: str  # failure or repair
+    index: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFault:
+    """A fault of the drill's timeline."""
+
+    id: str
+    kind: str  # its word in a drill file
+    target: str
+    parameters: Mapping[str, str | int | float]  # by their keys in a drill file; durations in ns, shares of 1
+    moments: tuple[PlannedMoment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedLimit:
+    """What was expected. ``limit`` in ns, a count, a share of 1, a ratio, bit/s, or 1/0, as ``unit`` says."""
+
+    text: str  # as verdict.json has it
+    metric: str
+    bound: str  # below, at_most, above, at_least
+    limit: float
+    unit: str
+    fault: str | None = None  # None: of every fault
+    edge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedDrill:
+    """One drill as it ran; ``traffic``: what sent, in words, line by line."""
+
+    name: str
+    summary: str
+    description: str
+    source: str  # name of the file that it came from, without the way there
+    profile: str
+    healthy_ns: int
+    end_ns: int
+    delay_threshold_ns: int
+    faults: tuple[AskedFault, ...]
+    expects: tuple[AskedLimit, ...]
+    traffic: tuple[str, ...]
+    workload: Mapping[str, JsonValue] = field(default_factory=dict)  # of streams; empty: none ran
+    job: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    client: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+
+
+DRILL = TypeAdapter(AskedDrill)

@@ -1,0 +1,124 @@
+"""The files of a run folder that follow from what was measured: metrics, verdict, and the same flat.
+
+Changes when a figure gets a file. ``metrics.json`` is the whole of ``DrillMetrics``; ``flows.jsonl`` holds the same
+per-flow results flat, one line per flow and edge, ``ports.json`` those of ports and ``transfers.jsonl`` those of
+transfers; of a job ``iterations.jsonl``, ``spans.jsonl``, ``placement.jsonl`` and ``counters.json``, of a client beside
+it ``client-iterations.jsonl`` and ``client-spans.jsonl``: for jq, SQLite and spreadsheets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from failover.analysis.job import Iteration, JobMetrics, SpanTime
+from failover.analysis.model import DrillMetrics, FlowEdgeResult
+from failover.analysis.placement import Placement, Way
+from failover.analysis.ports import PortMetrics
+from failover.analysis.transfers import Transfer, Transfers
+from results.verdict import Verdict
+
+METRICS = TypeAdapter(DrillMetrics)
+VERDICT = TypeAdapter(Verdict)
+SPAN = TypeAdapter(SpanTime)
+COUNTERS = TypeAdapter(Mapping[str, Mapping[str, int]])
+_FLOW_EDGE = TypeAdapter(FlowEdgeResult)
+_PORTS = TypeAdapter(PortMetrics)
+_TRANSFER = TypeAdapter(Transfer)
+_ITERATION = TypeAdapter(Iteration)
+_WAY = TypeAdapter(Way)
+_OF_JOBS = ("iterations.jsonl", "counters.json", "spans.jsonl", "placement.jsonl")
+_OF_CLIENTS = ("client-iterations.jsonl", "client-spans.jsonl")  # beside a job
+SOMETIMES = ("ports.json", "transfers.jsonl", *_OF_JOBS, *_OF_CLIENTS)
+"""Those that are not there of every run."""
+
+
+class Timelines(NamedTuple):
+    """When each rank did what: of the job, and of the client beside it; None where it did not run."""
+
+    job: Iterable[SpanTime] | None = None
+    beside: Iterable[SpanTime] | None = None
+
+
+NO_TIMELINES = Timelines()
+
+
+def metrics_files(metrics: DrillMetrics, timelines: Timelines = NO_TIMELINES) -> Mapping[str, bytes]:
+    """The files of a run folder that hold what was measured, by name; ``timelines`` of a job's ranks."""
+    lines = (
+        json.dumps({"edge": result.edge.label} | _FLOW_EDGE.dump_python(flow, mode="json")) + "\n"
+        for result in metrics.edges
+        for flow in metrics.flows_at(result)
+    )
+    ports = {} if metrics.ports is None else {"ports.json": _PORTS.dump_json(metrics.ports, indent=2)}
+    return {
+        "metrics.json": METRICS.dump_json(metrics, indent=2, exclude=_left_out(metrics)),
+        "flows.jsonl": "".join(lines).encode(),
+        **ports,
+        **({} if metrics.transfers is None else {"transfers.jsonl": _transfer_lines(metrics, metrics.transfers)}),
+        **({} if metrics.job is None else _job_files(metrics.job)),
+        **({} if timelines.job is None else {"spans.jsonl": _span_lines(timelines.job)}),
+        **({} if metrics.beside is None else {"client-iterations.jsonl": _iteration_lines(metrics.beside)}),
+        **({} if timelines.beside is None else {"client-spans.jsonl": _span_lines(timelines.beside)}),
+    }
+
+
+def _span_lines(timeline: Iterable[SpanTime]) -> bytes:
+    return b"".join(SPAN.dump_json(span) + b"\n" for span in timeline)
+
+
+def _iteration_lines(job: JobMetrics) -> bytes:
+    """Iterations of all ranks, one a line."""
+    lines = (json.dumps(_ITERATION.dump_python(each, mode="json") | {"ms": each.ms}) + "\n" for each in job.iterations)
+    return "".join(lines).encode()
+
+
+def _placement_lines(placements: Iterable[Placement]) -> bytes:
+    """One for each queue pair and time at which its path was looked at."""
+    lines = (
+        json.dumps({"when": at.when, "at_ns": at.at_ns} | _WAY.dump_python(way, mode="json"))
+        for at in placements
+        for way in at.ways
+    )
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _left_out(metrics: DrillMetrics) -> dict[str, bool | set[str]]:
+    """Fields that a workload of even streams has nothing to say of, nor a job that is no client."""
+    found: dict[str, bool | set[str]] = {} if metrics.transfers is not None else {"transfers": True}
+    if metrics.beside is None:
+        found["beside"] = True
+    if metrics.job is None:
+        return {**found, "job": True}
+    return {**found, "job": {"client"}} if metrics.job.client is None else found
+
+
+def _job_files(job: JobMetrics) -> Mapping[str, bytes]:
+    """Iterations, what each NIC counted, and paths."""
+    return {
+        "iterations.jsonl": _iteration_lines(job),
+        "counters.json": COUNTERS.dump_json(job.counters, indent=2),
+        "placement.jsonl": _placement_lines(job.placements),
+    }
+
+
+def _transfer_lines(metrics: DrillMetrics, transfers: Transfers) -> bytes:
+    """One a transfer, with the flow's name and the edge's label."""
+    names = {flow.flow: flow.name for flow in metrics.flows}
+    labels = [result.edge.label for result in metrics.edges]
+    lines = (
+        json.dumps(
+            _TRANSFER.dump_python(each, mode="json")
+            | {"name": names[each.flow], "edge": None if each.edge is None else labels[each.edge]},
+        )
+        for each in transfers.transfers
+    )
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def verdict_files(verdict: Verdict) -> Mapping[str, bytes]:
+    """The file that holds the answer, by name."""
+    return {"verdict.json": VERDICT.dump_json(verdict, indent=2)}

@@ -1,0 +1,149 @@
+"""The files of a run folder, one by one: written in one step, read with suspicion.
+
+Changes when a file may be damaged in another way. What is read was perhaps written by somebody else: a file lies in its
+folder and is a regular one, it fits into memory, and its numbers are such as a run can have. Whatever is wrong is an
+InputError of one line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, NoReturn, TypeVar
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from testbed.errors import InputError, MachineError
+from testbed.files.document import shorten
+
+T = TypeVar("T")
+
+_MEMORY_SHARE = 0.25
+_DIGITS = 20
+_PERHAPS = re.compile(rb"NaN|Infinity|[0-9.][eE]\+?[0-9]{3}|[0-9]{%d}" % _DIGITS)
+"""What no number of a run looks like; it may stand in a text."""
+
+
+def write(path: Path, content: bytes) -> None:
+    """Replace a file in one step: a reader or a crash sees the old or the new, never half of it."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(content)
+    os.replace(new, path)
+
+
+def within(path: Path, folder: Path) -> Path:
+    """The path of a file of the folder. InputError when a link leads out of it: what lies there is no run's."""
+    real = os.path.realpath(path)
+    if not real.startswith(os.path.join(os.path.realpath(folder), "")):
+        raise InputError(f"{path} is a link that leads out of the run folder; put the file itself there")
+    return path
+
+
+def content(path: Path, folder: Path | None = None) -> bytes:
+    """All of a file of ``folder`` (None: the one that it lies in).
+
+    InputError when it is not there, no regular file or elsewhere, MachineError when it is larger than memory allows.
+    """
+    with opened(path, folder) as file:
+        check_memory(path, os.fstat(file.fileno()).st_size)
+        return file.read()
+
+
+@contextmanager
+def opened(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
+    """The same file, open. InputError as ``content``, also when it cannot be read later on."""
+    try:
+        number = os.open(within(path, folder or path.parent), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(number, "rb") as file:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                raise InputError(f"{path} is not a regular file; repeat the run")
+            yield file
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise InputError(f"{path}: {why}; the run did not get that far or is not a run folder") from error
+
+
+def dumped(adapter: TypeAdapter[T], item: T, indent: int | None = None) -> bytes:
+    """An item as JSON; half a surrogate, as a command line or a file of YAML can have it, is a question mark."""
+    try:
+        return adapter.dump_json(item, indent=indent)
+    except PydanticSerializationError:
+        plain = _encodable(adapter.dump_python(item, mode="json"))
+        return json.dumps(plain, indent=indent, ensure_ascii=False).encode()
+
+
+def lines_of(adapter: TypeAdapter[T], items: Iterable[T]) -> bytes:
+    """Each item as JSON on a line of its own."""
+    return b"".join(dumped(adapter, item) + b"\n" for item in items)
+
+
+def read(path: Path, adapter: TypeAdapter[T], folder: Path | None = None) -> T:
+    """A file of JSON. InputError when it is missing or not what it must be."""
+    return parse(path, adapter, content(path, folder))
+
+
+def read_lines(path: Path, adapter: TypeAdapter[T], folder: Path | None = None) -> tuple[T, ...]:
+    """A file of lines of JSON. InputError as ``read``, with the line."""
+    lines = content(path, folder).splitlines()
+    return tuple(parse(path, adapter, line, f"line {at}: ") for at, line in enumerate(lines, 1))
+
+
+def parse(path: Path, adapter: TypeAdapter[T], text: bytes, where: str = "") -> T:
+    """What JSON in a file says; ``where`` in it. InputError when it is not what it must be."""
+    try:
+        made = adapter.validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(str(part) for part in first["loc"])
+        raise damaged(path, where + (f"{at}: {first['msg']}" if at else first["msg"])) from error
+    if _PERHAPS.search(text):
+        _check_numbers(path, text, where)
+    return made
+
+
+def damaged(path: Path, why: str) -> InputError:
+    """The error for a file that no run can have left."""
+    return InputError(f"{path} is damaged or of another version ({shorten(why, 200, quoted=False)}); repeat the run")
+
+
+def check_memory(path: Path, needed: int) -> None:
+    """MachineError when the records at ``path`` take ``needed`` bytes, and that is more than one process should."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory * _MEMORY_SHARE:
+        raise MachineError(
+            f"{path}: {needed / 1e9:.1f} GB of records, more than {_MEMORY_SHARE:.0%} of this machine's memory"
+        )
+
+
+def _encodable(item: JsonValue) -> JsonValue:
+    match item:
+        case str():
+            return item.encode(errors="replace").decode()
+        case list():
+            return [_encodable(each) for each in item]
+        case dict():
+            return {key.encode(errors="replace").decode(): _encodable(value) for key, value in item.items()}
+    return item
+
+
+def _check_numbers(path: Path, text: bytes, where: str) -> None:
+    """InputError for a number that is none (NaN, infinity, 1e999) or has more digits than anything that is counted."""
+
+    def refuse(found: str) -> NoReturn:
+        raise damaged(path, f"{where}{shorten(found)} is no number of a run")
+
+    def whole(found: str) -> int:
+        return int(found) if len(found.lstrip("-")) <= _DIGITS else refuse(found)
+
+    def finite(found: str) -> float:
+        number = float(found)
+        return number if math.isfinite(number) else refuse(found)
+
+    json.loads(text, parse_constant=refuse, parse_int=whole, parse_float=finite)

@@ -1,0 +1,122 @@
+"""A whole run folder read at once: what it says, and by name what it does not say. Imports numpy.
+
+Changes when a folder has another part. Reports, pictures and exports take a ``Run`` and nothing else, so they work
+wherever the folder lies. One part missing or damaged leaves the others readable; an older format lacks some by nature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from failover.analysis.hostload import HostMoment
+from failover.analysis.job import SpanTime
+from failover.analysis.model import DrillMetrics
+from failover.analysis.paths import PathAt
+from results.run.counted import QueuePairCounts, Workers
+from results.run.drill import AskedDrill
+from results.run.folder import RunFolder, load
+from results.run.manifest import Manifest
+from results.run.series import RunSeries
+from results.verdict import Verdict
+from testbed.errors import InputError, MachineError
+from testbed.events import Event
+from testbed.fabric.model import Fabric
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A part of a run that its folder does not tell, and why, in one line."""
+
+    part: str
+    why: str
+    by_format: bool = False  # folders of that format do not have it; else it is missing or damaged
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run. A part is None where the run had nothing of the kind, or where one of ``gaps`` has its name."""
+
+    path: Path
+    manifest: Manifest
+    drill: AskedDrill | None
+    fabric: Fabric | None
+    events: tuple[Event, ...] | None
+    metrics: DrillMetrics | None
+    verdict: Verdict | None
+    series: RunSeries | None
+    host: tuple[HostMoment, ...] | None
+    paths: tuple[PathAt, ...] | None
+    queue_pairs: tuple[QueuePairCounts, ...] | None
+    workers: Workers | None
+    spans: tuple[SpanTime, ...] | None
+    client_spans: tuple[SpanTime, ...] | None
+    devices: Mapping[str, Mapping[str, Mapping[str, int | None]]] | None
+    gaps: tuple[Gap, ...]
+
+
+class _Reader:
+    """Reads the parts of one folder, and notes those that cannot be read."""
+
+    def __init__(self, folder: RunFolder, manifest: Manifest) -> None:
+        self.gaps: list[Gap] = []
+        self._folder = folder
+        self._format = manifest.format
+        self._sizes = manifest.files
+
+    def part(self, name: str, file: str, read: Callable[[], T], since: int = 1) -> T | None:
+        """A part of a run, which ``file`` holds; ``since``: the format that has it first."""
+        if self._format < since:
+            self.gaps.append(Gap(name, f"format {self._format} of run folders has none", by_format=True))
+            return None
+        try:
+            found = read()
+            self._check_size(file)
+        except (InputError, MachineError) as error:
+            self.gaps.append(Gap(name, str(error)))
+            return None
+        return found
+
+    def perhaps(self, name: str, file: str, read: Callable[[], T], there: object, since: int = 1) -> T | None:
+        """The same of a part that a run has when ``there`` holds."""
+        return self.part(name, file, read, since) if there else None
+
+    def _check_size(self, file: str) -> None:
+        """InputError for a file that was cut between two lines, say, where nothing else tells."""
+        wanted = self._sizes.get(file)
+        path = self._folder.path / file
+        if wanted is not None and (size := path.stat().st_size) != wanted:
+            raise InputError(f"{path} has {size} bytes and the run left {wanted}: it was cut or edited; repeat the run")
+
+
+def read(path: Path) -> Run:
+    """The run at ``path``. InputError when it is no run folder, or of a format that this hpn does not know."""
+    folder = load(path)
+    manifest = folder.manifest()
+    reader = _Reader(folder, manifest)
+    fabric = reader.part("fabric", "fabric.json", folder.fabric, 2)
+    has_devices = fabric is not None and fabric.spec.soft_roce
+    return Run(
+        path=path,
+        manifest=manifest,
+        drill=reader.part("drill", "drill.json", folder.drill, 2),
+        fabric=fabric,
+        events=reader.part("events", "events.jsonl", folder.events),
+        metrics=reader.part("metrics", "metrics.json", folder.metrics),
+        verdict=reader.part("verdict", "verdict.json", folder.verdict),
+        series=reader.part("series", "series.json", folder.series, 2),
+        host=reader.part("host", "host.jsonl", folder.host, 2),
+        paths=reader.perhaps("paths", "paths.jsonl", folder.paths, "spray_ports" not in manifest.job, 2),
+        queue_pairs=reader.part("queue pairs", "queue_pairs.jsonl", folder.queue_pairs, 2),
+        workers=reader.part("workers", "workers.json", folder.workers, 2),
+        spans=reader.perhaps("spans", "spans.jsonl", folder.spans, manifest.job or manifest.client),
+        client_spans=reader.perhaps(
+            "client spans", "client-spans.jsonl", folder.client_spans, manifest.job and manifest.client
+        ),
+        devices=reader.perhaps("devices", "hw_counters.json", folder.devices, has_devices),
+        gaps=tuple(reader.gaps),
+    )

@@ -1,0 +1,51 @@
+"""Readings of ports as they lie in the files of a run. Imports numpy.
+
+Changes when something more of a port is read. What they mean is ``failover.analysis.readings``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from failover.analysis.readings import Sampled, Sampling, Series, Watched
+from traffic.columns import InMemory, Records, Table
+
+READING = np.dtype(
+    [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps", "marked")]
+)
+"""A row of ``failover.analysis.readings.Series``; ``marked`` is one more than were marked, 0 where nothing marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPorts:
+    """What was sampled; ``readings`` says how many of the rows belong to each port, in order."""
+
+    sampling: Sampling
+    cpu_ns: int
+    watched: tuple[Watched, ...]
+    readings: tuple[int, ...]
+
+    def adds_up(self, rows: int | None) -> bool:
+        """Whether so many rows are what it says."""
+        counts = self.readings
+        return len(self.watched) == len(counts) and min(counts, default=0) >= 0 and sum(counts) == rows
+
+
+def ports_of(sampled: Sampled) -> tuple[SampledPorts, Table]:
+    """What was sampled, and all rows one behind the other."""
+    series = sampled.series
+    found = SampledPorts(
+        sampled.sampling, sampled.cpu_ns, tuple(each.port for each in series), tuple(len(each) for each in series)
+    )
+    content = b"".join(series.packed() for series in sampled.series)
+    return found, InMemory(np.frombuffer(content, READING))
+
+
+def sampled_from(ports: SampledPorts, rows: Records) -> Sampled:
+    """The inverse, of ports that ``adds_up``."""
+    ends = np.cumsum(ports.readings, dtype=np.int64)
+    parts = np.split(rows, ends[:-1]) if len(ends) else []
+    series = [Series.unpacked(port, part.tobytes()) for port, part in zip(ports.watched, parts, strict=True)]
+    return Sampled(ports.sampling, series, ports.cpu_ns)

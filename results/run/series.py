@@ -1,0 +1,150 @@
+"""``series.json`` and ``series.npz``: what flows and ports did over time, small enough to be there of every run.
+
+Changes when there is a series of something more. The arrays lie there as ``results.run.arrays`` has them: of each flow
+its bins one behind the other. Imports numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from failover.analysis.metrics.series import MessageSeries, StreamSeries
+from failover.analysis.readings import Sampled
+from failover.analysis.series import Bins, SeriesFlow
+from results.run.arrays import Stored, Wanted, stored, write_arrays
+from results.run.files import damaged, read, write
+from results.run.readings import READING, SampledPorts, ports_of, sampled_from
+from traffic.columns import Column, Table, whole
+
+_ABOUT, _ARRAYS = "series.json", "series.npz"
+_STREAMS = np.dtype([("sent", "<u4"), ("received", "<u4"), ("delay_us", "<u4")])
+_MESSAGES = np.dtype([("size_bytes", "<u8")])
+_LARGEST_NS = 2**62
+_LONGEST_NS = 86_400 * 10**9
+
+
+@dataclass(frozen=True, eq=False)
+class RunSeries:
+    """What there was to be told over time; None: there were none of these, or nobody asked for samples of ports."""
+
+    streams: StreamSeries | None = None
+    messages: MessageSeries | None = None
+    ports: Sampled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Flows and bins: a row and a column each."""
+
+    bins: Bins
+    flows: tuple[SeriesFlow, ...]
+
+    @property
+    def count(self) -> int:
+        """Of records."""
+        return len(self.flows) * self.bins.count
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """``series.json``."""
+
+    streams: _Rows | None
+    messages: _Rows | None
+    ports: SampledPorts | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Arrays of one length as a table."""
+
+    dtype: np.dtype[np.void]
+    values: Mapping[str, Column]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
+
+    def columns(self) -> Iterator[tuple[str, Column]]:
+        """Every field with its values."""
+        for name in self.dtype.names or ():
+            yield name, self.values[name].astype(self.dtype[name], copy=False)
+
+
+_FILE = TypeAdapter(_About)
+
+
+def write_series(folder: Path, series: RunSeries) -> None:
+    """Write both files, the second only when there is something to be in it. OSError when they cannot be written."""
+    tables: dict[str, Table] = {}
+    streams, messages, ports = series.streams, series.messages, None
+    if streams is not None:
+        columns = {"sent": streams.sent, "received": streams.received, "delay_us": streams.delay_us}
+        tables["streams"] = _Columns(_STREAMS, {name: found.reshape(-1) for name, found in columns.items()})
+    if messages is not None:
+        tables["messages"] = _Columns(_MESSAGES, {"size_bytes": messages.size_bytes.reshape(-1)})
+    if series.ports is not None:
+        ports, tables["ports"] = ports_of(series.ports)
+    about = _About(
+        None if streams is None else _Rows(streams.bins, streams.flows),
+        None if messages is None else _Rows(messages.bins, messages.flows),
+        ports,
+    )
+    if tables:
+        write_arrays(folder / _ARRAYS, tables)
+    else:
+        (folder / _ARRAYS).unlink(missing_ok=True)  # of an earlier analysis
+    write(folder / _ABOUT, _FILE.dump_json(about))
+
+
+def read_series(folder: Path) -> RunSeries:
+    """What ``write_series`` wrote. InputError when it is missing or damaged, MachineError when memory is too small."""
+    about = read(folder / _ABOUT, _FILE)
+    problem = next(_impossible(about), None)
+    if problem is not None:
+        raise damaged(folder / _ABOUT, problem)
+    wanted = {}
+    if about.streams is not None:
+        wanted["streams"] = Wanted(_STREAMS, about.streams.count)
+    if about.messages is not None:
+        wanted["messages"] = Wanted(_MESSAGES, about.messages.count)
+    if about.ports is not None:
+        wanted["ports"] = Wanted(READING, sum(about.ports.readings))
+    tables = stored(folder / _ARRAYS, wanted) if wanted else {}
+    return RunSeries(
+        streams=None if about.streams is None else _streams(about.streams, tables["streams"]),
+        messages=None if about.messages is None else _messages(about.messages, tables["messages"]),
+        ports=None if about.ports is None else sampled_from(about.ports, whole(tables["ports"])),
+    )
+
+
+def _streams(rows: _Rows, table: Stored) -> StreamSeries:
+    shape = len(rows.flows), rows.bins.count
+    found = {name: np.asarray(column, np.uint32).reshape(shape) for name, column in table.columns()}
+    return StreamSeries(rows.bins, rows.flows, found["sent"], found["received"], found["delay_us"])
+
+
+def _messages(rows: _Rows, table: Stored) -> MessageSeries:
+    shape = len(rows.flows), rows.bins.count
+    found = {name: np.asarray(column, np.uint64).reshape(shape) for name, column in table.columns()}
+    return MessageSeries(rows.bins, rows.flows, found["size_bytes"])
+
+
+def _impossible(about: _About) -> Iterator[str]:
+    """What no run can have had; the first of it is enough."""
+    for rows in (about.streams, about.messages):
+        if rows is None:
+            continue
+        bins, ids = rows.bins, [flow.flow for flow in rows.flows]
+        if not (0 <= bins.start_ns < _LARGEST_NS and bins.width_ns > 0 and bins.count >= 0):
+            yield "its bins are none"
+        elif bins.count * bins.width_ns > _LONGEST_NS:
+            yield "it lasted longer than a day"
+        if len(set(ids)) != len(ids):
+            yield "two flows have one id"
+    if about.ports is not None and not about.ports.adds_up(sum(about.ports.readings)):
+        yield "its readings of ports do not add up"

@@ -1,0 +1,90 @@
+"""What the terminal shows of the index: runs, and trends with a bar for each run. Pure.
+
+Changes when a list has another column. A bar ends where the figure is, '|' is the limit, '-' the interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from rich.table import Table
+from rich.text import Text
+
+from results.index.queries import Point, RunLine, Trend
+from results.text.tables import table
+from results.text.terminal import value_text
+
+_WIDTH = 40  # columns of a bar
+
+
+def runs_table(found: Sequence[RunLine]) -> Table:
+    """The runs of a list."""
+    columns = ("started", "outcome", "drill", "fabric", "engine", ">s", "why not", "folder")
+    rows = (
+        (
+            run.started_at[:19],
+            run.outcome,
+            run.drill,
+            run.fabric,
+            run.engine,
+            f"{run.duration_s:.1f}",
+            run.why,
+            run.path,
+        )
+        for run in found
+    )
+    return table("", columns, rows)
+
+
+def counts_table(found: Iterable[tuple[str, str, int]]) -> Table:
+    """How many of each outcome, by drill."""
+    outcomes = ("pass", "fail", "inconclusive", "none")
+    by_drill: dict[str, dict[str, int]] = {}
+    for drill, outcome, count in found:
+        by_drill.setdefault(drill, {})[outcome] = count
+    rows = ((drill, *(str(of.get(outcome, 0)) for outcome in outcomes)) for drill, of in by_drill.items())
+    return table("", ("drill", *(f">{outcome}" for outcome in outcomes)), rows)
+
+
+def trend_lines(trend: Trend) -> list[Text]:
+    """One line a run, the oldest first, and what they have in common."""
+    points = trend.points
+    most = max((value for point in points for value in _values(point) if math.isfinite(value)), default=0.0)
+    trusted = [point for point in points if point.trusted]
+    values = [point.measured for point in trusted or points]
+    unit = points[0].unit
+    middle, least, largest = (value_text(value, unit) for value in (median(values), min(values), max(values)))
+    left_out = f" ({len(points) - len(trusted)} that cannot be trusted left out)" if len(trusted) < len(points) else ""
+    said = f"{len(points)} runs{left_out}, median {middle}, {least} to {largest}"
+    lines = [Text(trend.expectation, style="bold"), Text(f"  {said}")]
+    return [*lines, *(Text(_line(point, most)) for point in points)]
+
+
+def _line(point: Point, most: float) -> str:
+    bound = ">=" if point.open_ended else ""
+    value = f"{bound}{value_text(point.measured, point.unit)}"
+    return f"  {point.started_at[:19]}  {_bar(point, most)}  {value:>14}  {point.said}"
+
+
+def _bar(point: Point, most: float) -> str:
+    """'====--  |   ': up to the figure, its interval, the limit."""
+
+    def at(value: float) -> int:
+        share = value / most if most > 0 and math.isfinite(value) else 0.0
+        return round(min(max(share, 0.0), 1.0) * (_WIDTH - 1))
+
+    cells = [" "] * _WIDTH
+    cells[: at(point.measured) + 1] = "=" * (at(point.measured) + 1)
+    if point.low is not None and point.high is not None:
+        for place in range(at(point.low), at(point.high) + 1):
+            cells[place] = "-"
+    cells[at(point.measured)] = "*"
+    if point.limit is not None:
+        cells[at(point.limit)] = "|"
+    return "".join(cells)
+
+
+def _values(point: Point) -> Iterable[float]:
+    return (value for value in (point.measured, point.high, point.limit) if value is not None)

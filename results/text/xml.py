@@ -1,0 +1,19 @@
+"""Text as an XML document may hold it, whoever wrote it: names come from files, lines from consoles."""
+
+from __future__ import annotations
+
+import re
+from xml.sax.saxutils import escape
+
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no XML 1.0 document may hold, not even escaped."""
+
+
+def possible(text: str) -> str:
+    """The text with a question mark for each character that XML cannot hold; nothing is escaped."""
+    return _NOT_XML.sub("?", text)
+
+
+def escaped(text: str) -> str:
+    """The text as content of an element or, between double quotes, of an attribute."""
+    return escape(possible(text), {'"': "&quot;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})

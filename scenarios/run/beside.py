@@ -1,0 +1,47 @@
+"""What a run folder has beside what was measured: drill, fabric, host, paths, and what queue pairs and workers counted.
+
+Changes when a run leaves another such file. It is made after the run, of what was in memory anyway, so that no figure
+can feel it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from failover.analysis.hostload import course
+from failover.analysis.paths import Paths
+from results.run.files import content, write
+from results.run.folder import RunFolder
+from scenarios.drill.model import Drill
+from scenarios.run.asked import asked_of
+from scenarios.run.counted import queue_pairs_of, workers_of
+from scenarios.run.observed import Observed
+from scenarios.run.rdma_counters import FILE as DEVICES
+from testbed.errors import InputError
+from testbed.events import Event
+from testbed.fabric.build import build
+
+_FILES = ("fabric.json", "drill.json", "host.jsonl", "paths.jsonl", "queue_pairs.jsonl", "workers.json")
+
+
+def write_beside(folder: RunFolder, drill: Drill, observed: Observed, events: Sequence[Event]) -> None:
+    """Write all of it; ``events`` in order of time. OSError when it cannot be written."""
+    fabric = build(drill.topology)
+    folder.write_fabric(fabric)
+    folder.write_drill(asked_of(drill, fabric))
+    folder.write_host(course(observed.samples, os.cpu_count() or 1))
+    folder.write_counts(queue_pairs_of(observed.report, observed.flows), workers_of(observed.report))
+    begin = observed.paths
+    if begin is not None:
+        span_ns = observed.start_ns, observed.end_ns
+        folder.write_paths(Paths(fabric, begin).over((*events, *observed.edges, *observed.looked), span_ns))
+
+
+def copy_beside(folder: RunFolder, to: RunFolder) -> None:
+    """Have the same in another folder, where the run is analysed again; what the run did not leave is left out."""
+    for name in (*_FILES, DEVICES):
+        try:
+            write(to.path / name, content(folder.path / name))
+        except InputError:
+            continue

@@ -1,0 +1,45 @@
+"""What a run folder has of what its client printed, held against what the run wrote.
+
+Changes when more is known of such a file. Nothing is made of it, but who reads it is to know what is missing. It may be
+anybody's by now.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from failover.analysis.client import ClientFacts, RankLog
+from testbed.files.units import format_size
+from traffic.client.log import FOLDER, name_of
+
+_AT_ONCE = 1 << 20
+
+
+def gaps(folder: Path, client: ClientFacts) -> Iterator[str]:
+    """A line for each file that is not as the run wrote it."""
+    for log in client.logs:
+        name = f"{FOLDER}/{name_of(log.rank)}"
+        try:
+            gap = _gap(folder / name, log)
+        except OSError as error:
+            gap = error.strerror or str(error)
+        if gap:
+            yield f"{name}: {gap}"
+
+
+def _gap(path: Path, log: RankLog) -> str:
+    """What is not as it was; '' for nothing. OSError when it cannot be read."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            return "no regular file"
+        if found.st_size != log.size_bytes:
+            return f"{format_size(found.st_size)}, and the run wrote {format_size(log.size_bytes)}"
+        crc = 0
+        while data := file.read(_AT_ONCE):
+            crc = zlib.crc32(data, crc)
+    return "" if crc == log.crc32 else "not what the run wrote"

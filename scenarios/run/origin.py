@@ -1,0 +1,75 @@
+"""Where a run comes from: the commit of hpn and the machine, found outside of any guest and before anything is timed.
+
+Changes when something more of a machine belongs in every result. No name of the machine or its user is taken.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+_GIT_S = 5.0
+_PROC = Path("/proc")
+_SYSTEM = Path("/etc/os-release")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """``commit``: of the checkout that hpn runs from, '-dirty' behind it where files differ; '' for none."""
+
+    commit: str = ""
+    machine: Mapping[str, str | int] = field(default_factory=dict)
+
+
+@cache
+def origin() -> Origin:
+    """Of this process."""
+    return Origin(commit_of(_ROOT), machine(_PROC, _SYSTEM))
+
+
+def commit_of(root: Path) -> str:
+    """What git calls the checkout at ``root``; '' where hpn is installed otherwise, or git cannot tell."""
+    if not (root / ".git").exists():  # else git would look above, and find a repository of somebody else's
+        return ""
+    asked = ("git", "--no-optional-locks", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*")
+    try:
+        done = subprocess.run(
+            [*asked, "--dirty"], capture_output=True, text=True, timeout=_GIT_S, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def machine(proc: Path, system: Path) -> Mapping[str, str | int]:
+    """CPUs and their model, memory, kernel and distribution; what cannot be read is left out."""
+    found: dict[str, str | int] = {
+        "arch": platform.machine(),
+        "kernel": platform.release(),
+        "cpus": len(os.sched_getaffinity(0)),
+    }
+    model = _value(proc / "cpuinfo", "model name", ":")
+    memory_kb = _value(proc / "meminfo", "MemTotal", ":").removesuffix(" kB")
+    name = _value(system, "PRETTY_NAME", "=").strip('"')
+    return {
+        **found,
+        **({"cpu": model} if model else {}),
+        **({"memory_mb": int(memory_kb) // 1024} if memory_kb.isdecimal() else {}),
+        **({"system": name} if name else {}),
+    }
+
+
+def _value(path: Path, key: str, sign: str) -> str:
+    """What the first line of that key says; '' for none."""
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    pairs = (line.partition(sign) for line in lines)
+    return next((value.strip() for name, _, value in pairs if name.strip() == key), "")

@@ -1,0 +1,91 @@
+"""What faults cost the own model of a job, gloo and Soft-RoCE, side by side, in virtual time: ``make client-table``.
+
+    python -m tests.product.client_table OUT TABLE.md [--jobs N] [--phase N]... [--only GLOB]... [--table]
+
+Makes the runs that OUT lacks and writes the table of those that it has. A run whose drill has changed since is made
+again. Drills and phases are those of ``tests.product.client_cells``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from results.run.folder import RunFolder
+from scenarios.suite.schedule import run_suite
+from scenarios.suite.slots import slots
+from scenarios.suite.suite import Run, Suite
+from testbed.vm.engines import ENGINES
+from tests.product.client_cells import PHASES, Course, courses
+from tests.product.client_loss import losses_of
+from tests.product.client_page import Made, page
+
+ENGINE = next(spec.name for spec in ENGINES.values() if spec.virtual_time)
+DRILL = "drill.yaml"
+"""Beside a run: the drill that it was made of."""
+
+
+def wanted(out: Path, phases: Iterable[int], only: Sequence[str]) -> Iterator[tuple[Course, Run]]:
+    """Every run of the table whose drill matches one of ``only``, phase by phase, so that the table is whole early."""
+    for phase in phases:
+        for course in courses():
+            if not only or any(fnmatch(course.name, pattern) for pattern in only):
+                yield course, Run(course.name, out / f"{course.name}.yaml", ENGINE, phase, repeats=max(PHASES))
+
+
+def kept(out: Path, course: Course, run: Run) -> RunFolder | None:
+    """The folder of a run that was made of just this drill and came to an answer."""
+    beside, folder = out / run.folder / DRILL, RunFolder(out / run.folder / course.name)
+    is_same = beside.is_file() and beside.read_text() == course.drill
+    return folder if is_same and folder.has_verdict else None
+
+
+def make(out: Path, phases: Sequence[int], only: Sequence[str], jobs: int | None) -> None:
+    """Make the runs that are missing, and say what became of each."""
+    missing = {run.title: (course, run) for course, run in wanted(out, phases, only) if kept(out, course, run) is None}
+    if not missing:
+        return
+
+    def begins(run: Run) -> None:
+        course = missing[run.title][0]
+        course.write(out)
+        (out / run.folder).mkdir(parents=True, exist_ok=True)
+        (out / run.folder / DRILL).write_text(course.drill)
+
+    suite = Suite("client-table", "", None, tuple(run for _, run in missing.values()))
+    for done in run_suite(suite, slots(), out, begins, jobs=jobs):
+        print(f"{done.answer}: {done.title} ({done.wall_s:.0f} s) {done.reason}".rstrip(), flush=True)
+
+
+def made(out: Path) -> Iterator[Made]:
+    """Every run that is there, in the order of the table."""
+    for course, run in wanted(out, PHASES, ()):
+        folder = kept(out, course, run)
+        if folder is None:
+            continue
+        metrics = folder.metrics()
+        losses = {} if metrics.job is None else losses_of(metrics.job, [result.edge for result in metrics.edges])
+        yield Made(course, folder.manifest(), folder.verdict(), losses)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Make what is missing, write the table."""
+    parser = argparse.ArgumentParser(description="what faults cost a job: own model, gloo, Soft-RoCE")
+    parser.add_argument("out", type=Path, help="folder of the runs; those in it are kept")
+    parser.add_argument("table", type=Path, help="Markdown to write")
+    parser.add_argument("--jobs", type=int, help="runs side by side; default: one per core")
+    parser.add_argument("--phase", type=int, choices=PHASES, action="append", help="only this one")
+    parser.add_argument("--only", action="append", default=[], help="drills of these names, such as '*-gloo'")
+    parser.add_argument("--table", dest="no_runs", action="store_true", help="make no run")
+    asked = parser.parse_args(arguments)
+    asked.out.mkdir(parents=True, exist_ok=True)
+    if not asked.no_runs:
+        make(asked.out, asked.phase or PHASES, asked.only, asked.jobs)
+    asked.table.write_text(page(list(made(asked.out))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,219 @@
+"""Runs held against each other: what may be, as far as intervals allow, with causes that point the right way."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failover.analysis.model import DrillMetrics
+from results.comparison import baseline as baselines
+from results.comparison.baseline import baseline_of, held_against, read, written
+from results.comparison.causes import CPU_COST, UNEXPLAINED
+from results.comparison.differences import Difference, Finding, differences, told_apart
+from results.comparison.figures import Summary, summaries
+from results.comparison.groups import Across, Compared, check_trusted, grouped
+from results.run.manifest import Manifest
+from results.text.comparison import comparison_parts, held_lines
+from results.verdict import Verdict
+from testbed.errors import InputError
+from tests.results.sample import MANIFEST, metrics, other_run, verdict
+from tests.results.shown import as_text
+
+SINGLE = replace(MANIFEST, fabric="single-tor", architecture="single-tor")
+VIRTUAL = replace(MANIFEST, engine="uml-virtual-time", datapath="kernel", kernel="6.12.117")
+KERNEL = replace(MANIFEST, datapath="kernel")
+
+
+def run(manifest: Manifest = MANIFEST, worst_ms: float = 20.0, *reasons: str) -> Compared:
+    found = other_run(metrics(), worst_ms)
+    return Compared("runs/one", manifest, found, verdict(metrics(), *reasons))
+
+
+def worst(found: tuple[Difference, ...]) -> Difference:
+    return next(each for each in found if each.key.name == "worst outage" and "failure" in each.key.where)
+
+
+def compared(*runs: Compared, across: tuple[Across, ...] = ()) -> Difference:
+    return worst(differences(grouped(runs, across)))
+
+
+def test_what_differs_is_refused_with_the_way_out() -> None:
+    with pytest.raises(
+        InputError, match=r"differ in their fabric \(single-tor \(single-tor\) \| tiny \(hpn\)\).*--across fabric$"
+    ):
+        grouped([run(), run(SINGLE)], ())
+    with pytest.raises(InputError, match=r"--across engine$"):
+        grouped([run(), run(VIRTUAL)], ())
+    with pytest.raises(InputError, match=r"--across fabric --across engine$"):
+        grouped([run(), run(replace(VIRTUAL, fabric="pod"))], ())
+    with pytest.raises(InputError, match=r"--across settings$"):
+        grouped([run(), run(replace(MANIFEST, job={"queue_pairs": 8}))], ())
+    with pytest.raises(InputError, match=r"--across drill$"):
+        grouped([run(), run(replace(MANIFEST, drill="tor-crash", load=0.4))], ())
+
+
+def test_runs_of_two_fabrics_have_two_medians_and_never_one() -> None:
+    """0 and 549 ms were once 275 ms."""
+    found = grouped([run(worst_ms=0.0), run(SINGLE, 549.0), run(worst_ms=0.0)], [Across.FABRIC])
+    assert [(group.label, len(group.runs)) for group in found] == [("tiny (hpn)", 2), ("single-tor (single-tor)", 1)]
+    each = worst(differences(found))
+    assert (each.reference.median, each.other and each.other.median) == (0.0, 549.0)
+    assert each.finding is Finding.MORE
+
+
+def test_settings_are_told_by_what_not_all_have() -> None:
+    job = {"queue_pairs": 1, "window": 256}
+    two = [run(replace(MANIFEST, job=job)), run(replace(MANIFEST, job=job | {"queue_pairs": 8}))]
+    assert [group.label for group in grouped(two, [Across.SETTINGS])] == ["queue_pairs 1", "queue_pairs 8"]
+
+
+def test_another_version_is_no_other_experiment_but_another_group() -> None:
+    new = replace(MANIFEST, versions={"hpn": "0.2.0"})
+    assert [group.label for group in grouped([run(), run(new)], ())] == ["0.1.0", "0.2.0"]
+
+
+def test_runs_that_cannot_be_trusted_are_left_out_and_counted() -> None:
+    (group,) = grouped([run(), run(MANIFEST, 5000.0, "the machine was full")], ())
+    assert (len(group.runs), group.left_out) == (1, 1)
+    (none,) = grouped([run(MANIFEST, 20.0, "the machine was full")], ())
+    with pytest.raises(InputError, match="none of the 1 runs of link-down can be trusted"):
+        check_trusted([none])
+
+
+def test_a_difference_inside_the_intervals_is_none_and_says_what_would_have_been_seen() -> None:
+    new = replace(MANIFEST, versions={"hpn": "0.2.0"})
+    each = compared(run(worst_ms=20.0), run(new, 21.0))
+    assert each.finding is Finding.NONE_SEEN
+    assert 0 < each.seen_from < 10
+    beyond = compared(run(worst_ms=20.0), run(new, 20.0 + 1.01 * each.seen_from))
+    assert beyond.finding is Finding.MORE
+    assert beyond.is_worse
+
+
+def test_a_lower_bound_stays_one() -> None:
+    base = run(worst_ms=20.0)
+    first = base.metrics.edges[0]
+    never: DrillMetrics = replace(base.metrics, edges=(replace(first, flows_unrecovered=1), *base.metrics.edges[1:]))
+    new = replace(MANIFEST, versions={"hpn": "0.2.0"})
+    each = compared(base, replace(base, manifest=new, metrics=never))
+    assert each.other is not None
+    assert each.other.open_ended
+    assert math.isinf(each.other.high)
+    shown = "".join(as_text(part, 200) for part in comparison_parts(grouped([base], ()), [each]))
+    assert ">= 20.0 ms" in shown
+
+
+def test_a_cause_is_told_only_where_it_points_the_right_way() -> None:
+    """Bonding looks every 10 ms and virtual time computes in none: that explains one direction each."""
+    slow_bonding = compared(run(), run(KERNEL, 500.0), across=(Across.ENGINE,))
+    assert slow_bonding.why.startswith("miimon: Linux bonding looks at carrier every 10 ms")
+    fast_bonding = compared(run(worst_ms=500.0), run(KERNEL), across=(Across.ENGINE,))
+    assert fast_bonding.why == UNEXPLAINED
+    virtual = replace(VIRTUAL, datapath="nft")
+    assert compared(run(worst_ms=500.0), run(virtual), across=(Across.ENGINE,)).why == CPU_COST
+    assert compared(run(), run(virtual, 500.0), across=(Across.ENGINE,)).why == UNEXPLAINED
+
+
+def test_a_busy_host_explains_only_that_it_was_slower() -> None:
+    busy = run(replace(MANIFEST, versions={"hpn": "0.2.0"}), 500.0)
+    host = busy.metrics.host
+    assert host is not None
+    busy = replace(busy, metrics=replace(busy.metrics, host=replace(host, idle_mean_pct=3.0)))
+    assert compared(run(), busy).why == "CPU noise: a host of 0.2.0 was 3 % idle"
+    fast = replace(busy, metrics=other_run(busy.metrics, 1.0))
+    assert compared(run(worst_ms=500.0), fast).why == UNEXPLAINED
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=4, max_size=4))
+def test_groups_that_share_a_value_are_never_told_apart(ends: list[float]) -> None:
+    a, b, c, d = sorted(ends)
+    one, other = Summary(1, a, a, c, False), Summary(1, d, b, d, False)
+    assert told_apart(one, other) is Finding.NONE_SEEN
+    if c < d:
+        assert (
+            told_apart(Summary(1, a, a, b, False), Summary(1, d, max(c, math.nextafter(b, math.inf)), d, False))
+            is Finding.MORE
+        )
+
+
+def test_a_baseline_comes_back_as_it_was(tmp_path: Path) -> None:
+    (group,) = grouped([run(), run(worst_ms=22.0)], ())
+    (tmp_path / "baseline.json").write_text(written(baseline_of(group)))
+    again = read(tmp_path / "baseline.json")
+    assert again == baseline_of(group)
+    held = held_against(again, group)
+    assert (held.differences, held.missing, held.worse) == ((), (), ())
+    assert [line.plain for line in held_lines(held)] == [
+        "no figure is worse or better than the baseline by more than the intervals of both"
+    ]
+
+
+def test_a_baseline_fails_what_is_worse_beyond_both_intervals_and_nothing_else() -> None:
+    (before,) = grouped([run(worst_ms=20.0)], ())
+    kept = baseline_of(before)
+
+    def now(worst_ms: float) -> list[str]:
+        (group,) = grouped([run(worst_ms=worst_ms)], ())
+        return [each.key.name for each in held_against(kept, group).worse]
+
+    seen = summaries(before)
+    reach = next(found.high for key, found in seen.items() if key.name == "worst outage" and "failure" in key.where)
+    assert now(reach) == []
+    assert "worst outage" in now(10 * reach)
+    assert now(0.0) == [], "better is no failure"
+
+
+def test_where_less_is_worse_a_fall_fails() -> None:
+    (before,) = grouped([run()], ())
+    kept = baseline_of(before)
+    found = run()
+    checks = [
+        replace(check, measured=1.0, low=1.0, high=1.0) if check.bound == "at_least" else check
+        for check in found.verdict.checks
+    ]
+    (group,) = grouped([replace(found, verdict=Verdict(found.verdict.outcome, tuple(checks)))], ())
+    assert [each.key.name for each in held_against(kept, group).worse] == ["goodput during at least 45 % of before"]
+
+
+def test_a_baseline_of_another_experiment_is_refused_and_a_lacking_figure_is_named() -> None:
+    (before,) = grouped([run()], ())
+    (single,) = grouped([run(SINGLE)], ())
+    with pytest.raises(InputError, match=r"the baseline is of fabric 'tiny \(hpn\)', these runs of"):
+        held_against(baseline_of(before), single)
+    bare = replace(run(), metrics=replace(metrics(), edges=()))
+    (without,) = grouped([bare], ())
+    missing = held_against(baseline_of(before), without).missing
+    assert {key.name for key in missing} >= {"worst outage", "median outage"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        '{"format": 99, "setting": {}, "figures": []}',
+        '{"setting": {}, "figures": [{"name": "a", "unit": "ms", "more_is_worse": true, "count": 1, "median": NaN}]}',
+        '{"setting": {}, "figures": [{"name": "a", "unit": "ms", "more_is_worse": true, "count": 1, "median": 1e999,'
+        ' "low": 0}]}',
+        '{"setting": {"</script>": "\\u001b[31m"}, "figures": 3}',
+        '{"setting": {"moon": "full"}, "figures": []}',
+    ],
+)
+def test_what_is_no_baseline_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "b.json").write_text(content)
+    with pytest.raises(InputError, match=r"is no baseline \(.*\); --save writes one"):
+        read(tmp_path / "b.json")
+
+
+def test_a_baseline_that_is_too_large_or_absent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"--save .* writes one"):
+        read(tmp_path / "none.json")
+    monkeypatch.setattr(baselines, "_LARGEST_BYTES", 3)
+    (tmp_path / "b.json").write_text("{    }")
+    with pytest.raises(InputError, match="larger than any baseline"):
+        read(tmp_path / "b.json")

@@ -1,0 +1,189 @@
+"""The index of run folders: what it holds is what they say, and nobody's question changes it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from commands.results import results
+from results.index.queries import Wanted, counts, runs, trends
+from results.index.scan import run_folders
+from results.index.store import Index, opened
+from results.run.folder import create
+from results.text.index import trend_lines
+from results.verdict import Outcome
+from testbed.errors import InputError, MachineError
+from tests.results.sample import MANIFEST, metrics, verdict
+
+
+def add(root: Path, name: str, outage_ms: int = 20, *reasons: str, **changes: str) -> Path:
+    folder = create(root / name)
+    folder.write_manifest(replace(MANIFEST, **changes))  # type: ignore[arg-type]  # a test names fields
+    folder.write_verdict(verdict(metrics(outage_ms), *reasons))
+    return folder.path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Three runs: a pass, a fail a day later, and an inconclusive one of another drill."""
+    found = tmp_path / "runs"
+    add(found, "one/link-down")
+    add(found, "two/link-down", 80, started_at="2025-01-03T03:04:05+00:00")
+    add(found, "two/tor-crash", 80, "the machine was full", drill="tor-crash", engine="uml-virtual-time")
+    return found
+
+
+@pytest.fixture
+def index(root: Path, tmp_path: Path) -> Iterator[Index]:
+    with opened(tmp_path / "index.sqlite", root) as made:
+        made.update()
+        yield made
+
+
+def test_runs_are_listed_the_newest_first_with_why_they_say_nothing(index: Index) -> None:
+    found = runs(index, Wanted(), 10)
+    assert [(run.drill, run.outcome, run.why) for run in found] == [
+        ("link-down", "fail", ""),
+        ("link-down", "pass", ""),
+        ("tor-crash", "inconclusive", "the machine was full"),
+    ]
+    assert len(runs(index, Wanted(), 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "count"),
+    [
+        (Wanted(drill="link-down"), 2),
+        (Wanted(outcome="fail"), 1),
+        (Wanted(engine="host", outcome="pass"), 1),
+        (Wanted(since="2025-01-03"), 1),
+        (Wanted(since="2025-01-02T04:04:05+01:00"), 3),
+        (Wanted(fabric="' or 1 --"), 0),
+    ],
+)
+def test_lists_are_filtered(index: Index, wanted: Wanted, count: int) -> None:
+    assert len(runs(index, wanted, 10)) == count
+    assert sum(count for *_, count in counts(index, wanted)) == count
+
+
+def test_a_date_that_is_none_is_refused(index: Index) -> None:
+    with pytest.raises(InputError, match="'yesterday' is no date; write one as 2026-11-22"):
+        runs(index, Wanted(since="yesterday"), 1)
+
+
+def test_only_what_changed_is_read_again(root: Path, index: Index) -> None:
+    assert (index.update().read, index.update().gone) == (0, 0)
+    again = add(root, "one/link-down", 80)
+    os.utime(again / "verdict.json", ns=(1, 1))
+    assert index.update().read == 1
+    assert [run.outcome for run in runs(index, Wanted(drill="link-down"), 10)] == ["fail", "fail"]
+    (again / "manifest.json").unlink()
+    changes = index.update()
+    assert (changes.runs, changes.read, changes.gone) == (2, 0, 1)
+    assert index.ask("select count(*) from figures where run not in (select id from runs)", 1)[1] == [(0,)]
+
+
+def test_what_is_damaged_is_there_with_its_reason_and_links_are_not_followed(root: Path, tmp_path: Path) -> None:
+    for name, content in (("half", '{"drill": "a'), ("huge", '{"drill": 1e999}'), ("nan", '{"duration_s": NaN}')):
+        (root / name).mkdir()
+        (root / name / "manifest.json").write_text(content)
+    (root / "loop").symlink_to(root)
+    (root / "linked").mkdir()
+    (root / "linked" / "manifest.json").symlink_to(root / "one" / "link-down" / "manifest.json")
+    with opened(tmp_path / "index.sqlite", root) as index:
+        assert index.update().runs == 6
+        damaged = runs(index, Wanted(outcome="none"), 10)
+    assert sorted(Path(run.path).name for run in damaged) == ["half", "huge", "nan"]
+    assert all(run.why.startswith("damaged: ") for run in damaged)
+
+
+def test_a_trend_is_in_order_of_time_and_tells_limits_and_intervals(index: Index) -> None:
+    found = {trend.expectation: trend.points for trend in trends(index, Wanted(drill="link-down"), "", 10)}
+    first, second = found["worst outage at failure below 50 ms"]
+    assert first.measured == pytest.approx(20, abs=2)
+    assert second.measured == pytest.approx(80, abs=2)
+    assert (first.outcome, second.outcome, first.limit, first.unit) == ("pass", "fail", 50, "ms")
+    assert "state restored" not in found, "it has no figure"
+    with pytest.raises(InputError, match="no run of link-down has a figure with 'nothing such'"):
+        trends(index, Wanted(drill="link-down"), "nothing such", 10)
+
+
+def test_figures_of_a_run_that_cannot_be_trusted_are_in_no_median(index: Index) -> None:
+    (trend,) = trends(index, Wanted(drill="tor-crash"), "worst outage", 10)
+    lines = [line.plain for line in trend_lines(trend)]
+    assert lines[1].startswith("  1 runs (1 that cannot be trusted left out), median")
+    assert lines[2].endswith("not trusted")
+
+
+def test_somebody_s_query_reads_and_nothing_else(index: Index, tmp_path: Path) -> None:
+    columns, rows = index.ask("select drill, count(*) n from runs group by 1 order by 1", 10)
+    assert (columns, rows) == (["drill", "n"], [("link-down", 2), ("tor-crash", 1)])
+    for query in (
+        "delete from runs",
+        "update runs set outcome = 'pass'",
+        f"attach '{tmp_path}/other' as other",
+        "pragma user_version = 9",
+        "select 1; drop table runs",
+        "create table mine (x)",
+        "select writefile('x', 'y')",
+        "nonsense",
+        "",
+    ):
+        with pytest.raises(InputError, match="the index"):
+            index.ask(query, 10)
+    assert len(runs(index, Wanted(), 10)) == 3
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_query_without_end_is_ended(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("results.index.store._MOST_STEPS", 10)
+    with pytest.raises(InputError, match="interrupted"):
+        index.ask("with recursive a(x) as (select 1 union all select x + 1 from a) select count(*) from a", 1)
+
+
+def test_a_damaged_index_is_made_again(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "index.sqlite"
+    file.write_bytes(b"no database at all, " * 100)
+    with opened(file, root) as index:
+        assert index.update().read == 3
+    with sqlite3.connect(file) as other:
+        other.execute("pragma user_version = 99")
+    with opened(file, root) as index:
+        assert index.update().read == 3
+
+
+def test_an_index_that_cannot_be_kept_says_so(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineError, match="cannot keep the index"), opened(tmp_path / "file" / "a.sqlite", root):
+        pass
+
+
+def test_run_folders_are_found_in_order_and_not_below_each_other(root: Path) -> None:
+    inner = root / "one" / "link-down" / "records"
+    inner.mkdir()
+    (inner / "manifest.json").write_text("{}")
+    found = [str(Path(each.path).relative_to(root)) for each in run_folders(root)]
+    assert found == ["one/link-down", "two/link-down", "two/tor-crash"]
+
+
+def test_pruning_keeps_the_newest_of_each_drill_and_engine(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HPN_CACHE_DIR", str(tmp_path / "cache"))
+    said = CliRunner().invoke(results, ["prune", "--runs", str(root), "--keep", "1"])
+    assert said.output.splitlines() == [f"would delete {root}/one/link-down", "1 run folders; --yes deletes them"]
+    assert (root / "one" / "link-down").exists()
+    CliRunner().invoke(results, ["prune", "--runs", str(root), "--keep", "1", "--yes"])
+    assert not (root / "one" / "link-down").exists()
+    assert (root / "two" / "link-down").exists()
+    assert (root / "two" / "tor-crash").exists()
+
+
+def test_every_outcome_is_a_column(index: Index) -> None:
+    assert {outcome for _, outcome, _ in counts(index, Wanted())} <= {*map(str, Outcome), "none"}

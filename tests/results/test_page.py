@@ -1,0 +1,272 @@
+"""A run's page: whole in one file, true to the run, and safe whatever the run's texts hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failover.analysis.job import Iteration
+from failover.analysis.model import DrillMetrics
+from results.page import page as pages
+from results.page.axis import Linear, Logarithmic, linear, logarithmic_ms, milliseconds_text, number_text
+from results.page.chain import Side, chain_of
+from results.page.chart import Chart, Line, Moment, thinned
+from results.page.page import page, view_of
+from results.page.story import answer, harm
+from results.run.reading import Gap, Run, read
+from results.verdict import Outcome, Verdict, decide, holds
+from testbed.errors import MachineError
+from testbed.events import Event, EventKind
+from tests.results.sample import AT, EVENTS, HOST, MANIFEST, TOR, metrics, verdict
+from tests.results.test_job_text import job, of_job
+from tests.results.whole import DRILL, FABRIC, whole_run
+
+HOSTILE = "</script><script>alert(1)</script>\"'&\n\x1b[31m"
+
+
+class _Seen(HTMLParser):
+    """Elements and texts of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.scripts: list[str] = []
+        self._inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        (self.scripts if self._inside == "script" else self.text).append(data)
+
+
+def seen(text: str) -> _Seen:
+    parser = _Seen()
+    parser.feed(text)
+    return parser
+
+
+def run_of(found: DrillMetrics | None, judged: Verdict | None = None, **changes: object) -> Run:
+    """A run whose folder tells metrics, verdict and events, and nothing else unless ``changes`` say so."""
+    run = Run(
+        path=Path("link-down"),
+        manifest=MANIFEST,
+        drill=None,
+        fabric=None,
+        events=EVENTS,
+        metrics=found,
+        verdict=verdict(metrics() if found is None else found) if judged is None else judged,
+        series=None,
+        host=None,
+        paths=None,
+        queue_pairs=None,
+        workers=None,
+        spans=None,
+        client_spans=None,
+        devices=None,
+        gaps=(),
+    )
+    return replace(run, **changes)  # type: ignore[arg-type]  # a test names fields
+
+
+def test_a_page_asks_nobody_for_anything() -> None:
+    found = seen(page(run_of(metrics())))
+    for tag, attributes in found.tags:
+        assert not {"src", "srcset", "action", "background", "poster"} & attributes.keys(), tag
+        assert tag not in {"link", "iframe", "object", "embed", "base", "form"}
+        assert not attributes.get("href", "")
+    policy = next(of["content"] for tag, of in found.tags if of.get("http-equiv"))
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; ")
+    assert "http" not in policy
+    assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
+
+
+def test_what_a_run_s_texts_hold_is_text() -> None:
+    """Names, commands, events, evidence: nothing of it becomes an element or a script."""
+    found = metrics(80)
+    events = [replace(event, subject=HOSTILE, node=HOST if event.node == HOST else HOSTILE) for event in EVENTS]
+    judged = decide([replace(check, text=HOSTILE, evidence=HOSTILE) for check in verdict(found).checks], (HOSTILE,))
+    manifest = replace(MANIFEST, drill=HOSTILE, command=("drill", HOSTILE), doctor={HOSTILE: HOSTILE}, fabric=HOSTILE)
+    drill = replace(DRILL, summary=HOSTILE, faults=(replace(DRILL.faults[0], id=HOSTILE, kind=HOSTILE),))
+    gaps = (Gap(HOSTILE, HOSTILE),)
+    text = page(run_of(found, judged, manifest=manifest, events=tuple(events), drill=drill, fabric=FABRIC, gaps=gaps))
+    plain = page(run_of(found, drill=DRILL, fabric=FABRIC, gaps=(Gap("series", "none"),)))
+    assert [tag for tag, _ in seen(text).tags if tag == "script"] == [
+        tag for tag, _ in seen(plain).tags if tag == "script"
+    ]
+    assert "<script>alert" not in text
+    assert "\x1b" not in text
+
+
+def test_a_chart_s_numbers_cannot_end_their_script() -> None:
+    chart = Chart("a", HOSTILE, HOSTILE, "ms", [0.0, 1.0], (Line(HOSTILE, [1.0, None]),), (Moment(0.5, HOSTILE),))
+    assert "<" not in chart.data
+    assert json.loads(chart.data)["lines"] == [HOSTILE]
+
+
+def test_only_the_scripts_of_this_package_may_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    static = pages._static
+    changed = {pages.UPLOT: static(pages.UPLOT) + " "}
+    monkeypatch.setattr(pages, "_static", lambda name: changed.get(name) or static(name))
+    with pytest.raises(MachineError, match="is not the one that was released"):
+        page(run_of(metrics()))
+
+
+def test_a_run_that_never_measured_has_a_page() -> None:
+    view = view_of(run_of(None))
+    assert (view.edges, view.charts, view.harm, view.heat, view.ranks) == ((), (), (), None, None)
+    assert "link-down" in page(run_of(None))
+
+
+def test_every_expectation_is_there_those_not_kept_first() -> None:
+    view = view_of(run_of(metrics(80)))
+    assert [row.outcome for row in view.checks] == ["fail", "pass", "pass", "pass"]
+    assert view.checks[0].limit == "50.0 ms"
+    text = page(run_of(metrics(80)))
+    assert all(check.text in text for check in verdict(metrics(80)).checks)
+
+
+def test_the_answer_says_what_was_broken_and_what_a_pass_cost() -> None:
+    found = metrics()
+    died = replace(found, edges=(replace(found.edges[0], flows_died=8), *found.edges[1:]))
+    assert answer(verdict(metrics(80))) == "No: 1 of 4 expectations were broken."
+    assert answer(verdict(found)) == "Yes: every expectation of the drill was kept."
+    assert harm(died, Outcome.PASS)[0] == "8 queue pairs died, as the drill expects or allows"
+    assert harm(died, Outcome.FAIL)[0] == "8 queue pairs died"
+    assert answer(decide([holds("a", True)], ("the machine was full",))) == "Nothing can be said: the machine was full."
+    assert answer(decide([holds("a", None, evidence="none")])) == "Nothing can be said: a (none)."
+
+
+def test_the_two_chains_are_told_apart_and_are_in_order() -> None:
+    chain = chain_of(metrics().edges[0], EVENTS, frozenset({HOST}))
+    assert [(side.name, [step.name for step in steps]) for side, steps in chain.sides()] == [
+        ("HOST", ["carrier (host)", "LAG rewritten"]),
+        ("FABRIC", ["host route withdrawn"]),
+        ("END", ["last flow recovered"]),
+    ]
+    assert [step.first_ms for step in chain.steps][:3] == [0.5, 2.0, 5.0]
+    assert chain.steps[0].text == "500 us"
+
+
+def test_a_switch_s_carrier_is_of_the_other_chain_and_events_of_other_windows_of_none() -> None:
+    events = [Event(AT + 10_000, EventKind.LINK, TOR, "h0r0", "carrier-down"), EVENTS[-1]]
+    (side, (step,)), *_ = chain_of(metrics().edges[0], events, frozenset({HOST})).sides()
+    assert (side, step.name, step.count) == (Side.FABRIC, "carrier (switch)", 1)
+
+
+def test_a_job_s_iterations_are_a_chart_with_its_faults_and_a_table() -> None:
+    found = of_job(job())
+    view = view_of(run_of(found))
+    (chart,) = view.charts
+    assert len(chart.xs) == len(job().iterations)
+    assert [moment.text for moment in chart.moments] == [result.edge.label for result in found.edges]
+    assert len(chart.rows()) == len(job().iterations)
+    assert view.edges[0].facts[-1].caption == "What it cost the job"
+
+
+@given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12))
+def test_an_axis_holds_what_it_was_made_for_and_its_ticks_stand_on_it(one: float, other: float) -> None:
+    axis = linear(min(one, other), max(one, other))
+    assert axis.low <= min(one, other)
+    assert axis.high >= max(one, other)
+    for ticks in (axis.ticks(5), axis.ticks(7)):
+        assert all(0 <= tick.at_pct <= 100 for tick in ticks)
+        assert [tick.at_pct for tick in ticks] == sorted(tick.at_pct for tick in ticks)
+        assert 2 <= len(ticks) <= 8
+
+
+@given(st.lists(st.floats(0, 1e7), max_size=5))
+def test_a_logarithmic_axis_keeps_the_order_of_times(values: list[float]) -> None:
+    axis = logarithmic_ms(values)
+    assert axis.low >= 0.01
+    places = [axis.at(value) for value in sorted(values)]
+    assert places == sorted(places)
+    assert all(0 <= place <= 100 for place in places)
+    assert len(axis.ticks()) >= 3
+
+
+def test_twenty_microseconds_and_two_seconds_are_both_seen() -> None:
+    axis = logarithmic_ms([0.02, 2000])
+    assert isinstance(axis, Logarithmic)
+    assert [tick.text for tick in axis.ticks()] == ["10 us", "100 us", "1 ms", "10 ms", "100 ms", "1 s", "10 s"]
+    assert axis.at(0.02) > 4
+    assert Linear(0, 2000).at(0.02) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (0.25, "0.25"), (1200, "1200"), (25_000_000, "25M"), (12_500, "12.5k"), (2e9, "2G")]
+)
+def test_numbers_are_short_and_without_an_exponent(value: float, text: str) -> None:
+    assert number_text(value) == text
+
+
+def test_times_are_in_their_natural_unit() -> None:
+    assert [milliseconds_text(value) for value in (0.02, 3.105, 1500)] == ["20 us", "3.105 ms", "1.5 s"]
+
+
+def test_gaps_are_no_lines_and_steps_have_corners() -> None:
+    chart = Chart("a", "t", "s", "ms", [0, 1, 2, 3], (Line("x", [0, None, 10, 20]),))
+    assert re.sub(r"[^ML]", "", chart.drawn[0].path) == "MML"
+    assert re.sub(r"[^ML]", "", replace(chart, steps=True).drawn[0].path) == "MMLL"
+
+
+def test_more_points_than_a_screen_has_are_means_of_stretches() -> None:
+    xs, (line,) = thinned(list(range(1200)), [Line("x", [float(at) for at in range(1200)])])
+    assert len(xs) == len(line.ys) == 600
+    assert line.ys[:2] == [0.5, 2.5]
+    assert thinned([0.0, 1.0], [Line("x", [None, 1.0])]) == ([0.0, 1.0], (Line("x", [None, 1.0]),))
+
+
+def test_an_iteration_beyond_all_bounds_is_a_point() -> None:
+    long = replace(job(), iterations=(Iteration(0, AT, 2**61, 0), *job().iterations[1:]))
+    assert "iteration" in page(run_of(of_job(long)))
+
+
+def test_a_page_is_small() -> None:
+    assert len(page(run_of(metrics())).encode()) < 150_000
+
+
+def test_a_whole_folder_has_every_part_of_a_page(tmp_path: Path) -> None:
+    folder = whole_run(tmp_path / "run")
+    view = view_of(read(folder.path))
+    assert view.summary == DRILL.summary
+    assert [chart.id for chart in view.charts] == ["goodput", "messages", "queues", "host"]
+    assert view.picture.startswith("<svg")
+    assert "cut: link-down" in view.picture
+    assert view.heat is not None
+    assert view.ranks is not None
+    assert view.ranks.kinds == ("all-reduce",)
+    assert view.gaps == ()
+    assert len(page(read(folder.path)).encode()) < 150_000
+
+
+@pytest.mark.parametrize(
+    "name", ["series.json", "fabric.json", "drill.json", "events.jsonl", "verdict.json", "metrics.json"]
+)
+def test_what_a_folder_does_not_tell_is_a_named_gap_of_its_page(tmp_path: Path, name: str) -> None:
+    folder = whole_run(tmp_path / "run")
+    (folder.path / name).write_text("{")
+    text = page(read(folder.path))
+    assert "This run folder does not tell:" in text
+    assert f"<li>{name.partition('.')[0]}: " in text
+
+
+def test_goodput_by_plane_adds_up_to_all_of_it(tmp_path: Path) -> None:
+    folder = whole_run(tmp_path / "run")
+    (chart, *_) = view_of(read(folder.path)).charts
+    assert chart.lines[0].name == "all"
+    for values in zip(*(line.ys for line in chart.lines), strict=True):
+        assert (values[0] or 0) >= sum(value or 0 for value in values[1:])

@@ -25,7 +25,7 @@ _COUNTERS, _COLLECTIVES, _RUN = "counters", "collectives", "run"
 @lab_option
 @as_json_option
 def inspect(what: str | None, run: Path | None, lab_name: str | None, as_json: bool) -> None:
-    """Show nodes, links, LACP, BGP sessions, routes and ECMP groups of a lab as they are now.
+    """Show nodes, links, LACP, BGP sessions, routes, ECMP groups and what is broken of a lab as it is now.
 
     Of the job of a drill, with the RUN folder it left: counters (of each NIC, by their rdma-statistic names) and
     collectives (as nccl-tests prints them). Of any RUN folder: run (what it holds, and what is missing or damaged).

@@ -201,13 +201,20 @@ def break_(target: str, lab_name: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("target")
+@click.argument("target", required=False)
+@click.option("--all", "everything", is_flag=True, help="Undo every hpn break of the lab.")
 @lab_option
 @as_json_option
-def mend(target: str, lab_name: str | None, as_json: bool) -> None:
-    """Undo: hpn break TARGET. What else is broken, a link of that host for instance, stays so."""
+def mend(target: str | None, everything: bool, lab_name: str | None, as_json: bool) -> None:
+    """Undo: hpn break TARGET. What else is broken, a link of that host for instance, stays so.
+
+    What is broken: hpn inspect broken.
+    """
+    if everything == (target is not None):
+        raise InputError("name the part to mend, or say --all; hpn inspect broken lists what is broken")
     place, _ = registry.find(lab_name)
-    _show_change(control.call(place.socket, "mend", target=target), "up", as_json)
+    change = control.call(place.socket, "mend-all") if everything else control.call(place.socket, "mend", target=target)
+    _show_change(change, "up", as_json)
 
 
 @click.command()

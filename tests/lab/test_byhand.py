@@ -7,7 +7,7 @@ import pytest
 from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.lab.lab import Lab
-from testbed.lab.service.byhand import break_part, mend_part
+from testbed.lab.service.byhand import break_part, broken, mend_all, mend_part
 from testbed.lab.service.inspect import report
 from testbed.lab.state import state
 from tests.lab.running import has_carrier, running, tiny, whole_again
@@ -64,6 +64,34 @@ async def test_what_was_broken_by_its_own_name_stays_broken_until_it_is_mended(p
         await mend_part(lab, part)
         assert not any(has_carrier(lab, link) for link in both)
         await mend_part(lab, whole)
+        await whole_again(lab, before)
+
+
+@pytest.mark.kernel
+async def test_the_list_has_what_is_broken_and_by_which_name_and_all_of_it_is_mended_at_once() -> None:
+    async with running(PODS) as lab:
+        before = state(lab)
+        assert broken(lab) == []
+        for name in (LINK, HOST, TOR):
+            break_part(lab, name)
+        found = {each.part: each for each in broken(lab)}
+        assert {name: (each.how, each.by_hand) for name, each in found.items()} == {
+            LINK: ("no carrier", True),
+            HOST: ("no carrier", True),
+            TOR: ("crashed", True),
+        }
+        assert all(set(each.links) == _links(lab, name) for name, each in found.items())
+        assert report(lab, "broken") == [
+            {"part": each.part, "how": each.how, "by_hand": True, "links": list(each.links)} for each in broken(lab)
+        ]
+        lab.breakage.ports_down([(lab.fabric.link("p0.a0.0-c0.0"), "p0.a0.0")], by="p0.a0.0")  # as a stack's ToR does
+        (shut,) = (each for each in broken(lab) if not each.by_hand)
+        assert (shut.part, shut.how, shut.links) == ("p0.a0.0", "shut its ports", ("p0.a0.0-c0.0",))
+        change = await mend_all(lab)
+        assert set(change.up) == _links(lab, HOST) | _links(lab, TOR) | {TOR}
+        assert (change.down, change.still_down) == ((), ("p0.a0.0-c0.0",))
+        assert broken(lab) == [shut]
+        lab.breakage.ports_up([(lab.fabric.link("p0.a0.0-c0.0"), "p0.a0.0")], by="p0.a0.0")
         await whole_again(lab, before)
 
 

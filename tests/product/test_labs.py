@@ -86,9 +86,21 @@ def test_a_lab_is_up_seen_entered_broken_mended_and_down(hpn: Hpn) -> None:
     assert sum("path" in line.classes for line in drawn.strokes) == 4
     assert all(", load " in line.title for line in drawn.strokes)
     assert hpn.json("mend", "p0.s0.h0.r0.0") == {"down": [], "up": ["p0.s0.h0.r0.0"], "still_down": []}
+    hpn.run("break", "p0.s0.h1")
+    hpn.run("break", "p0.a0.0")
+    assert [row["part"] for row in _rows(hpn, "broken")] == ["p0.a0.0", "p0.s0.h1"]
+    assert "say --all; hpn inspect broken" in hpn.run("mend", code=2)
+    assert "p0.a0.0" in hpn.run("mend", "--all")
+    assert _rows(hpn, "broken") == []
     assert "lab tiny is down" in hpn.run("down")
     assert hpn.labs() == []
     assert "is not up" in hpn.run("down", "tiny"), "ending what is not up is no error"
+
+
+def _rows(hpn: Hpn, what: str) -> list[dict[str, object]]:
+    found = hpn.json("inspect", what)
+    assert isinstance(found, list)
+    return found
 
 
 def test_links_are_captured_until_the_time_is_over_or_ctrl_c(hpn: Hpn) -> None:

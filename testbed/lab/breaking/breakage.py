@@ -43,6 +43,15 @@ class Breakage:
         """Names of links with an end that is held down, and of switches that crashed."""
         return {link for link, _ in self._held} | self._down.keys()
 
+    def held(self) -> dict[Hashable, set[str]]:
+        """Names of links and switches by whoever holds them down."""
+        found: dict[Hashable, set[str]] = {}
+        everything = [*((link, by) for (link, _), by in self._held.items()), *self._down.items()]
+        for name, holders in everything:
+            for holder in holders:
+                found.setdefault(holder, set()).add(name)
+        return found
+
     def prepare(self, nodes: Iterable[str]) -> None:
         """Open the request sockets of these nodes."""
         for node in nodes:

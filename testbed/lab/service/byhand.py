@@ -1,4 +1,7 @@
-"""Any part of a running lab broken and mended by its name, with the levers of drills: ``hpn break``, ``hpn mend``."""
+"""Any part of a running lab broken and mended by its name, with the levers of drills: ``hpn break``, ``hpn mend``.
+
+What is broken the lab itself knows (``Breakage.held``); nothing here keeps a list beside it.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,16 @@ class Change:
     down: tuple[str, ...]
     up: tuple[str, ...]
     still_down: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A part of a lab that is broken: how, whether somebody broke it by hand, and the links that it holds down."""
+
+    part: str
+    how: str
+    by_hand: bool
+    links: tuple[str, ...]
 
 
 def break_part(lab: Lab, name: str) -> Change:
@@ -38,6 +51,32 @@ async def mend_part(lab: Lab, name: str) -> Change:
     else:
         lab.breakage.ports_up(_ends(lab.fabric, name), by=name)
     return _change(before, lab.breakage.down())
+
+
+async def mend_all(lab: Lab) -> Change:
+    """Undo every break by hand; what else is down (a switch that its stack shut) stays so."""
+    before = lab.breakage.down()
+    for found in broken(lab):
+        if found.by_hand:
+            await mend_part(lab, found.part)
+    return _change(before, lab.breakage.down())
+
+
+def broken(lab: Lab) -> list[Broken]:
+    """What is broken in a lab: by hand, by a stack's own doing, and switches whose daemon is lost; by name."""
+    down = lab.breakage.held()
+    found = [_broken(lab.fabric, by, names) for by, names in down.items() if isinstance(by, str)]
+    held = {each.part for each in found}
+    lost = [name for name, daemon in lab.bgp.items() if daemon.trouble is not None and name not in held]
+    return sorted([*found, *(Broken(name, "daemon lost", False, ()) for name in lost)], key=lambda each: each.part)
+
+
+def _broken(fabric: Fabric, by: str, names: set[str]) -> Broken:
+    links = tuple(sorted(names & fabric.link_by_name.keys()))
+    if not _is_switch(fabric.part(by)):
+        return Broken(by, "no carrier", True, links)
+    crashed = by in names
+    return Broken(by, "crashed" if crashed else "shut its ports", crashed, links)
 
 
 def _change(before: set[str], after: set[str]) -> Change:

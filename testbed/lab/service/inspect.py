@@ -11,6 +11,7 @@ from testbed.kernel.rtnl import RT_TABLE_MAIN
 from testbed.kernel.rtnl_events import RouteEvent
 from testbed.lab.lab import Lab
 from testbed.lab.lacp_why import why_idle
+from testbed.lab.service.byhand import broken
 from testbed.lab.service.control import JsonValue
 from testbed.lag.machine import PortStatus
 from testbed.routing.trace import Path
@@ -115,6 +116,13 @@ def _steering(lab: Lab) -> list[JsonValue]:
     ]
 
 
+def _broken(lab: Lab) -> list[JsonValue]:
+    """What ``hpn break`` broke, and what broke by itself."""
+    return [
+        {"part": each.part, "how": each.how, "by_hand": each.by_hand, "links": list(each.links)} for each in broken(lab)
+    ]
+
+
 def _bfd(lab: Lab, port: Port) -> str | None:
     """State of the BFD session, 'none' where BGP has none to show for it now; None: the fabric has no BFD."""
     if lab.fabric.spec.bgp.bfd is None:
@@ -192,4 +200,5 @@ SECTIONS: Mapping[str, Callable[[Lab], list[JsonValue]]] = {
     "routes": _routes,
     "ecmp": _ecmp,
     "steering": _steering,
+    "broken": _broken,
 }

@@ -192,7 +192,7 @@ class _Supervisor:
             loop.add_signal_handler(number, self._end.set)
         server = control.ControlServer(
             {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "events": self._events,
-             "break": self._break, "mend": self._mend}
+             "break": self._break, "mend": self._mend, "mend-all": self._mend_all}
         )  # fmt: skip
         await server.start(self._listening)
         loop.add_reader(self._tethered, self._on_tether)
@@ -270,6 +270,9 @@ class _Supervisor:
 
     async def _mend(self, request: Json, _emit: Emit) -> JsonValue:
         return _as_lists(await byhand.mend_part(await self._lab(), str(request.get("target"))))
+
+    async def _mend_all(self, _request: Json, _emit: Emit) -> JsonValue:
+        return _as_lists(await byhand.mend_all(await self._lab()))
 
 
 _TOLD = {EventKind.BGP, EventKind.LAG}

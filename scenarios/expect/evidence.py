@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from failover.analysis.model import DrillMetrics
+from failover.analysis.waits import NO_WAITS, Waits
 from scenarios.expect.asked import Asked
 from scenarios.expect.figure import Figure
 
@@ -20,6 +21,7 @@ class RunFacts:
     state_differences: tuple[str, ...] | None = None
     """The lab after the faults against before, and against what the fabric decides; None: not compared."""
     deviations: tuple[str, ...] = ()  # of the lab before any fault from what the fabric decides
+    waits: Waits = NO_WAITS  # of the lab's own processes for a CPU, which may have made a failover longer
     strays: tuple[str, ...] = ()  # moves of queue pairs without a reason, and those that did not return
 
 

@@ -55,6 +55,7 @@ def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[Dr
         machine_drops=facts.machine_drops,
         state_differences=facts.differences,
         deviations=facts.deviations,
+        waits=facts.waits,
         strays=moved_wrongly(measured, metrics),
     )
     return metrics, judge(facts, metrics, known)

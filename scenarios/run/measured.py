@@ -17,6 +17,7 @@ from failover.analysis.hostload import HostLoad
 from failover.analysis.job import JobFacts
 from failover.analysis.model import Edge, Settings
 from failover.analysis.readings import Sampled
+from failover.analysis.waits import NO_WAITS, Waits
 from scenarios.drill.model import Drill
 from scenarios.drill.workload import packet_period_ns
 from scenarios.expect.expectation import Expectation
@@ -50,6 +51,7 @@ class Facts:
     refresh_ms: int = 0  # of path control
     job: JobFacts | None = None  # a job, whose queue pairs ``flows`` are, or a client
     beside: JobFacts | None = None  # a client beside a job
+    waits: Waits = NO_WAITS  # of the lab's own processes for a CPU
 
     @property
     def streams(self) -> tuple[FlowSpec, ...]:
@@ -99,6 +101,7 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
         refresh_ms=drill.topology.path_control.refresh_ms,
         job=observed.job,
         beside=observed.beside,
+        waits=observed.waits,
     )
     sent: tuple[str, ...] = ()
     received: tuple[str, ...] = ()

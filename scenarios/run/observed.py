@@ -9,6 +9,7 @@ from failover.analysis.job import JobFacts
 from failover.analysis.model import Edge
 from failover.analysis.paths import Looked, PathsAtBegin
 from failover.analysis.readings import Sampled
+from failover.analysis.waits import NO_WAITS, Waits
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
 from traffic.rdma.setup import JobReport
@@ -30,6 +31,7 @@ class Observed:
     beside: JobFacts | None = None  # a client beside a job
     spans: bytes = b""  # of a client, alone or beside: its steps, as traffic.rdma.records.SPAN
     samples: tuple[Sample, ...] = ()  # that ``host`` is made of
+    waits: Waits = NO_WAITS  # of the lab's own processes for a CPU
     paths: PathsAtBegin | None = None
     looked: tuple[Looked, ...] = ()
     deviations: tuple[str, ...] = ()  # of the healthy lab, before any fault, from what the fabric decides

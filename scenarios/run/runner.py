@@ -29,6 +29,7 @@ from scenarios.drill.spares import stand_ins
 from scenarios.drill.workload import flows_of
 from scenarios.run.beside import write_beside
 from scenarios.run.captures import CaptureProcess
+from scenarios.run.carriers import Carriers
 from scenarios.run.client_site import site_of
 from scenarios.run.clients_on_lab import LabClients
 from scenarios.run.guard import Guard
@@ -112,7 +113,7 @@ class _Run:
         traffic = self._traffic(lab)
         client, devices = self._client(lab), DeviceCounters(lab)
         injector = Injector(lab, traffic)
-        sampler = HostSampler(own_pids)
+        sampler, carriers = HostSampler(own_pids), Carriers(lab, self._order.engine)
         ports = PortSampler(lab.fabric, lab.requests, self._drill.sample, lab.marks)
         guard = Guard(
             lab,
@@ -170,6 +171,7 @@ class _Run:
             differences=changed,
             ports=ports.sampled(),
             samples=sampler.samples(self._start_ns, end_ns),
+            waits=carriers.waits(sampler.samples()),
             paths=traffic.begin,
             looked=tuple(traffic.looked),
             deviations=unlike,

@@ -11,6 +11,7 @@ from failover.analysis.metrics.analyse import analyse
 from failover.analysis.metrics.doubts import unexplained_losses
 from failover.analysis.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
 from failover.analysis.settings import QUICK
+from failover.analysis.waits import Waits
 from results.verdict import Check, Outcome, Verdict
 from scenarios.drill.catalogue import load
 from scenarios.expect.evidence import RunFacts
@@ -271,6 +272,39 @@ def test_a_starved_host_is_never_a_pass_or_a_fail() -> None:
         found = verdict(expectation, link_down(), starved)
         assert (found.outcome, found.reasons) == (OPEN, ("the CPUs were 99 % busy",))
         assert found.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("expectation", "waited_ms", "outcome"),
+    [
+        ("worst_outage: {below: 30 ms}", 9, FAIL),  # 40 ms told, in an interval from 39.995: 31 without
+        ("worst_outage: {below: 30 ms}", 11, OPEN),
+        ("worst_outage: {below: 50 ms}", 100, PASS),  # a busy machine makes nothing shorter
+        ("worst_outage: {above: 50 ms, edge: failure}", 100, FAIL),
+        ("packets_lost: {at_most: 44}", 100, FAIL),  # no time
+        ("worst_outage: {below: 30 ms, edge: repair}", 100, PASS),
+    ],
+)
+def test_a_time_is_not_too_long_by_what_the_lab_waited_for_a_cpu(
+    expectation: str, waited_ms: int, outcome: Outcome
+) -> None:
+    at_ns = FAILURE.inject_before_ns
+    facts = replace(CLEAN, waits=Waits((at_ns - 1, at_ns + 10**8), (0, waited_ms * 10**6)))
+    found = check(expectation, link_down(), facts)
+    assert (found.outcome, "waited for a CPU" in found.evidence) == (outcome, outcome is OPEN)
+
+
+def test_what_was_waited_after_the_time_was_over_does_not_count() -> None:
+    at_ns = FAILURE.inject_before_ns
+    waits = Waits((at_ns, at_ns + 41 * 10**6, at_ns + 10**9), (0, 0, 10**9))
+    assert check("worst_outage: {below: 30 ms}", link_down(), replace(CLEAN, waits=waits)).outcome is FAIL
+
+
+def test_what_never_came_back_is_no_matter_of_the_machine() -> None:
+    at_ns = FAILURE.inject_before_ns
+    facts = replace(CLEAN, waits=Waits((at_ns - 1, at_ns + 10**12), (0, 10**12)))
+    found = check("worst_outage: {below: 30 ms, edge: failure}", stalled(died=True), facts)
+    assert (found.open_ended, found.outcome) == (True, FAIL)
 
 
 def test_what_damaged_the_measurement_makes_the_run_inconclusive() -> None:

@@ -1,0 +1,30 @@
+"""The processes that carry a failover out on a lab, and what they waited for a CPU.
+
+Changes when another process gets a part in a failover: this one has LACP, the LAGs and path control, BGP has daemons.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from failover.analysis.hostload import Sample
+from failover.analysis.waits import Waits, waits_of
+from testbed.lab.lab import Lab
+from testbed.vm.engines import has_virtual_time
+
+
+class Carriers:
+    """Known when the run begins, and again at its end: a fault may have replaced some."""
+
+    def __init__(self, lab: Lab, engine: str) -> None:
+        self._lab = lab
+        self._virtual = has_virtual_time(engine)
+        self._pids = self._now()
+
+    def waits(self, samples: Sequence[Sample]) -> Waits:
+        """What they waited; nothing in virtual time, where computing takes none."""
+        return Waits() if self._virtual else waits_of(samples, self._pids | self._now())
+
+    def _now(self) -> set[int]:
+        return {os.getpid()}.union(*(daemon.pids for daemon in self._lab.bgp.values()))

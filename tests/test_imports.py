@@ -55,6 +55,7 @@ ROOMS = {
     "testbed.errors": 0,
     "testbed.events": 0,
     "testbed.plugins": 1,
+    "testbed.variables": 1,
     "testbed.versions": 0,
 }
 # Rooms below which a running lab stands and which must not see one all the same; who acts on a lab, neither.

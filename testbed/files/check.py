@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 
 from testbed.errors import InputError
 from testbed.files.document import Document, Plain, Where, shorten
+from testbed.files.units import Within
 from testbed.files.words import OneOf
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -144,6 +145,8 @@ def describe(field: FieldInfo) -> str:
     """What a field takes, in words: 'a whole number from 1 to 64'."""
     if choices := _choices(field):
         return f"one of {', '.join(choices)}" if len(choices) > 1 else choices[0]
+    if within := within_of(field):
+        return within.words
     annotation = _bare(field.annotation)
     low, high, pattern = _limit(field, "ge"), _limit(field, "le"), _limit(field, "pattern")
     words = _WORDS.get(annotation, "") if isinstance(annotation, type) else ""
@@ -157,6 +160,12 @@ def describe(field: FieldInfo) -> str:
     if low and high:
         return f"{words} from {low} to {high}"
     return words + (f" of at least {low}" if low else "") + above + (f" up to {high}" if high else "")
+
+
+def within_of(field: FieldInfo) -> Within | None:
+    """The unit and the bounds of a field that is written with a unit."""
+    inside = [item for part in get_args(field.annotation) for item in getattr(part, "__metadata__", ())]
+    return next((item for item in (*field.metadata, *inside) if isinstance(item, Within)), None)
 
 
 def _limit(field: FieldInfo, name: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -14,6 +16,24 @@ _PERCENT = re.compile(r"\s*(\d{1,6}(?:\.\d{1,9})?)\s*%\s*")
 _SIZE = re.compile(r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*([KMG]i?)?B\s*")
 _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+
+
+@dataclass(frozen=True, slots=True)
+class Within(BeforeValidator):
+    """The validator of a value with a unit, which knows what it takes: ``what`` from ``low`` to ``high``, both allowed.
+
+    ``written`` is how a file writes what was read; schemas and docs read all of it.
+    """
+
+    what: str = ""
+    low: str = ""
+    high: str = ""
+    written: Callable[..., str] = str
+
+    @property
+    def words(self) -> str:
+        """'a duration from 10 ms to 30 min'."""
+        return f"{self.what} from {self.low} to {self.high}"
 
 
 def parse_duration(value: object) -> int:
@@ -79,7 +99,7 @@ def format_size(size: int) -> str:
     return min(texts, key=len, default=f"{size} B")
 
 
-def size(low: str, high: str) -> BeforeValidator:
+def size(low: str, high: str) -> Within:
     """The validator of a size between two others, both allowed."""
     lowest, highest = parse_size(low), parse_size(high)
 
@@ -89,10 +109,10 @@ def size(low: str, high: str) -> BeforeValidator:
             raise ValueError(f"{format_size(found)} is out of range; write {low} to {high}")
         return found
 
-    return BeforeValidator(within)
+    return Within(within, what="a size", low=low, high=high, written=format_size)
 
 
-def duration(low: str, high: str) -> BeforeValidator:
+def duration(low: str, high: str) -> Within:
     """The validator of a duration between two others, both allowed."""
     low_ns, high_ns = parse_duration(low), parse_duration(high)
 
@@ -102,10 +122,10 @@ def duration(low: str, high: str) -> BeforeValidator:
             raise ValueError(f"{format_duration(ns)} is out of range; write {low} to {high}")
         return ns
 
-    return BeforeValidator(within)
+    return Within(within, what="a duration", low=low, high=high, written=format_duration)
 
 
-def percent(low: str, high: str) -> BeforeValidator:
+def percent(low: str, high: str) -> Within:
     """The validator of a percentage between two others, both allowed."""
     lowest, highest = parse_percent(low), parse_percent(high)
 
@@ -115,7 +135,7 @@ def percent(low: str, high: str) -> BeforeValidator:
             raise ValueError(f"{format_percent(share)} is out of range; write {low} to {high}")
         return share
 
-    return BeforeValidator(within)
+    return Within(within, what="a percentage", low=low, high=high, written=format_percent)
 
 
 Duration = Annotated[int, duration("0 ms", "60 min")]

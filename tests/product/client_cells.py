@@ -9,7 +9,7 @@ pair is given up after 7.5 s.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -103,10 +103,13 @@ DEAF = Fault("deaf", "ToR forwards nothing, 4 s", f"fault: tor-dataplane-death, 
 """Its control plane lives; of a stack the other ToR shuts itself down: it collapses."""
 GONE = Fault("gone", "NIC gone for good", f"fault: nic-down, target: {_NIC}", 18)
 
+_LONE_ROOM = 20
+"""After a cut of 2 s of a lone link gloo's connections were not back within 13 s."""
+
 ASKED: Mapping[Network, tuple[Fault, ...]] = {
     HPN: (CUT, FLAP, CRASH, NIC, GONE),
     CLOS: (CUT, FLAP, CRASH, NIC, DEAF, GONE),
-    SINGLE: (CUT, FLAP, CRASH, NIC, GONE),
+    SINGLE: (*(replace(fault, room=_LONE_ROOM) for fault in (CUT, FLAP, CRASH, NIC)), GONE),
     STACKED: (DEAF,),
     STEERED: (CUT, FLAP, CRASH, NIC, GONE),
 }

@@ -30,7 +30,7 @@ Written by `make client-table`, which keeps the runs that it has made. Why jobs 
 Four ranks, one in each host, sum {SIZE} by a ring all-reduce again and again, without a pause. *own model* is
 `job:`, *gloo* PyTorch's over TCP (`client: torch`, `timeout: {GLOO_TIMEOUT}`), *rxe* the kernel's own queue pairs
 (`client: verbs`, `work: all-reduce`). Queue pairs have `ib_timeout: {IB_TIMEOUT}`, `retry_count: {RETRIES}`.
-The faults of a network come one after the other, 12 to 18 s apart, the first after {HEALTHY_S} s and the phase's shift.
+The faults of a network come one after the other, 12 to 20 s apart, the first after {HEALTHY_S} s and the phase's shift.
 A cell has the iterations lost, and the longest time without one, less the usual time from one to the next; or when the
 job died, from the fault on. Where phases differ both ends are told. Not told: no iteration had ended since the fault
 before.

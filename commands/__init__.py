@@ -37,6 +37,7 @@ COMMANDS: Registry[Command] = Registry(
             "drill": ("drill", "analyse"),
             "compare": ("compare",),
             "report": ("report",),
+            "export": ("export",),
             "results": ("results",),
             "ci": ("ci",),
             "campaign": ("campaign",),

@@ -31,14 +31,20 @@ def goodput_chart(streams: StreamSeries, paths: Sequence[PathAt] | None, moments
     bins = streams.bins
     if not bins.count or not streams.flows:
         return None
+    by_plane = goodput_bps(streams, paths or ())
+    return _chart("goodput", "Goodput by plane: payload that arrived, by when it was sent", bins, by_plane, moments)
+
+
+def goodput_bps(streams: StreamSeries, paths: Sequence[PathAt]) -> dict[str, Floats]:
+    """Payload that arrived in each bin, as bit/s: of all flows and, where there are several, by plane."""
     packet_bytes = np.array([flow.packet_bytes for flow in streams.flows], np.float64)
-    bps = streams.received * packet_bytes[:, None] * 8e9 / bins.width_ns
+    bps = streams.received * packet_bytes[:, None] * 8e9 / streams.bins.width_ns
     by_plane = {"all": bps.sum(axis=0)}
-    planes = _planes(bins, [flow.flow for flow in streams.flows], paths or ())
+    planes = _planes(streams.bins, [flow.flow for flow in streams.flows], paths)
     there = [plane for plane in np.unique(planes).tolist() if plane != _NO_PLANE]
     if len(there) > 1:
         by_plane |= {f"plane {plane}": np.where(planes == plane, bps, 0.0).sum(axis=0) for plane in there}
-    return _chart("goodput", "Goodput by plane: payload that arrived, by when it was sent", bins, by_plane, moments)
+    return by_plane
 
 
 def messages_chart(messages: MessageSeries, moments: Sequence[Moment]) -> Chart | None:

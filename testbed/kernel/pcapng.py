@@ -6,15 +6,15 @@ import struct
 from collections.abc import Iterable
 from enum import IntEnum
 
-_SECTION, _INTERFACE, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 5, 6
-_MAGIC, _ANY_LENGTH = 0x1A2B3C4D, -1
+SECTION, INTERFACE, STATISTICS, PACKET = 0x0A0D0D0A, 1, 5, 6
+MAGIC, _ANY_LENGTH = 0x1A2B3C4D, -1
 _ETHERNET = 1
-_NANOSECONDS = 9  # if_tsresol: stamps count 10^-9 s
+NANOSECONDS = 9  # if_tsresol: stamps count 10^-9 s
 _END_OF_OPTIONS = bytes(4)
 _COMMENT, _APPLICATION = 1, 4
-_NAME, _DESCRIPTION, _SPEED, _RESOLUTION = 2, 3, 8, 9
-_FLAGS = 2
-_RECEIVED, _DROPPED = 4, 5
+NAME, _DESCRIPTION, _SPEED, RESOLUTION = 2, 3, 8, 9
+FLAGS = 2
+_RECEIVED, DROPPED = 4, 5
 
 _Options = Iterable[tuple[int, bytes]]
 
@@ -29,29 +29,32 @@ class Direction(IntEnum):
 def section(application: str, comment: str) -> bytes:
     """What a file begins with."""
     return _block(
-        _SECTION,
-        struct.pack("<IHHq", _MAGIC, 1, 0, _ANY_LENGTH),
+        SECTION,
+        struct.pack("<IHHq", MAGIC, 1, 0, _ANY_LENGTH),
         _texts((_COMMENT, comment), (_APPLICATION, application)),
     )
 
 
 def interface(name: str, description: str, rate_bps: int, snap_bytes: int) -> bytes:
     """An Ethernet interface; the first one of a file has number 0."""
-    options = [*_texts((_NAME, name), (_DESCRIPTION, description)), (_SPEED, struct.pack("<Q", rate_bps))]
-    options.append((_RESOLUTION, bytes([_NANOSECONDS])))
-    return _block(_INTERFACE, struct.pack("<HHI", _ETHERNET, 0, snap_bytes), options)
+    options = [*_texts((NAME, name), (_DESCRIPTION, description)), (_SPEED, struct.pack("<Q", rate_bps))]
+    options.append((RESOLUTION, bytes([NANOSECONDS])))
+    return _block(INTERFACE, struct.pack("<HHI", _ETHERNET, 0, snap_bytes), options)
 
 
-def packet(number: int, at_ns: int, frame: bytes, frame_bytes: int, direction: Direction) -> bytes:
+def packet(
+    number: int, at_ns: int, frame: bytes, frame_bytes: int, direction: Direction, comments: Iterable[str] = ()
+) -> bytes:
     """A frame seen at interface ``number`` at ``at_ns`` since 1970; ``frame_bytes`` is its length before it was cut."""
     head = struct.pack("<IIIII", number, at_ns >> 32, at_ns & 0xFFFFFFFF, len(frame), frame_bytes)
-    return _block(_PACKET, head + _padded(frame), [(_FLAGS, struct.pack("<I", direction))])
+    texts = _texts(*((_COMMENT, comment) for comment in comments))
+    return _block(PACKET, head + _padded(frame), [(FLAGS, struct.pack("<I", direction)), *texts])
 
 
 def statistics(number: int, at_ns: int, received: int, dropped: int) -> bytes:
     """How many packets interface ``number`` had, and how many of them were lost on their way to the file."""
-    options = [(_RECEIVED, struct.pack("<Q", received)), (_DROPPED, struct.pack("<Q", dropped))]
-    return _block(_STATISTICS, struct.pack("<III", number, at_ns >> 32, at_ns & 0xFFFFFFFF), options)
+    options = [(_RECEIVED, struct.pack("<Q", received)), (DROPPED, struct.pack("<Q", dropped))]
+    return _block(STATISTICS, struct.pack("<III", number, at_ns >> 32, at_ns & 0xFFFFFFFF), options)
 
 
 def _block(kind: int, body: bytes, options: _Options) -> bytes:

@@ -63,3 +63,9 @@ def test_a_cut_link_falls_silent_in_the_capture_and_its_sibling_does_not(tmp_pat
     sibling = [at_ns for at_ns, link in data if link == "p0.s0.h0.r0.1"]
     assert cut[-1] < edges["injected"] < sibling[-1]
     assert len(sibling) > 10
+    Hpn(tmp_path).run("export", "out/captured", "--out", "control.pcapng")
+    control = tmp_path / "control.pcapng"
+    assert _seen(control, "-Y", "_ws.malformed || _ws.expert.severity >= error") == []
+    at_faults = _seen(control, "-Y", 'frame.comment contains "link-down of p0.s0.h0.r0.0"')
+    assert [abs(at_ns - edges[edge]) < LATE_NS for edge, (at_ns, _) in zip(FILES, at_faults, strict=True)] == [True] * 2
+    assert len(_seen(control, "-Y", "infiniband")) <= len(FILES), "data only where a fault is told"

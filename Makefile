@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos kernel phases frr client-table setup guests judges mutants clean
+.PHONY: drill test quick check chaos kernel phases frr client-table setup guests judges mutants screenshots clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -60,6 +60,11 @@ frr: kernel
 # that runs/client-table has are kept. Needs the extra hpn[torch] and ibverbs-providers.
 client-table: kernel
 	$(VENV)/bin/python -m tests.product.client_table runs/client-table docs/client-table.md $(if $(JOBS),--jobs $(JOBS))
+
+# What the tests in a browser saw, into runs/screenshots. Needs: apt install chromium; pip install playwright
+screenshots: setup
+	HPN_SCREENSHOTS=$(CURDIR)/runs/screenshots $(PYTEST) tests/browser
+	@echo "screenshots and a printed page: $(CURDIR)/runs/screenshots"
 
 guests: setup
 	@.ci/setup-guests $(VENV)

@@ -44,7 +44,7 @@ _STYLE = """
 .hpn-fabric .step{fill:#0a7d3c;stroke:#ffffff;stroke-width:1}
 .hpn-fabric text.on{fill:#ffffff;font-weight:bold}
 .hpn-fabric text.count{stroke:#ffffff;stroke-width:3;paint-order:stroke}
-@media (prefers-color-scheme:dark){
+@media screen and (prefers-color-scheme:dark){
 .hpn-fabric .paper{fill:#14171a}
 .hpn-fabric text{fill:#e6e9ec}
 .hpn-fabric .faint{fill:#a5adb6}

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from results.page.axis import Linear, Tick, linear, number_text
 
-_MOST_POINTS = 600
+MOST_POINTS = 600
 """Of one line; a page stays small, and a screen has hardly more columns."""
+_LABEL_ROWS, _LABEL_PCT = 4, 1.3
+"""Above a chart for what its moments are called; of its width a character takes at most so much where it is narrow."""
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 4", "12 4")
 """Lines are told apart by these too, for those who see or print no colours."""
 
@@ -36,6 +38,15 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """A moment on the x axis; ``row``: how high above the chart its text stands, None where there is no room."""
+
+    at_pct: float
+    text: str
+    row: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Drawn:
     """A line as SVG has it: the points of a box of 1000 x 1000, y downwards."""
 
@@ -47,7 +58,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """``xs`` ascend. ``group``: charts of one group are zoomed together, as their x axis is the same."""
+    """``xs`` ascend. ``group``: charts of one group are zoomed together; ``aligned`` gives them one x axis."""
 
     id: str
     title: str
@@ -58,11 +69,12 @@ class Chart:
     moments: tuple[Moment, ...] = ()
     steps: bool = False  # a value holds until the next
     group: str = ""
+    x_ends: tuple[float, float] | None = None  # None: where the data end
 
     @property
     def x_axis(self) -> Linear:
-        """It ends where the data do."""
-        ends = (self.xs[0], self.xs[-1]) if self.xs else (0.0, 1.0)
+        """It ends where the data do, or those of charts that it is aligned with."""
+        ends = self.x_ends or ((self.xs[0], self.xs[-1]) if self.xs else (0.0, 1.0))
         return Linear(*ends) if ends[1] > ends[0] else linear(*ends)
 
     @property
@@ -90,9 +102,23 @@ class Chart:
         )
 
     @property
-    def placed(self) -> tuple[Tick, ...]:
-        """The moments on the x axis."""
-        return tuple(Tick(self.x_axis.at(each.at), each.text) for each in self.moments)
+    def placed(self) -> tuple[Placed, ...]:
+        """The moments on the x axis, each with the lowest row above the chart in which its text has room."""
+        taken, found = [0.0] * _LABEL_ROWS, []
+        for each in self.moments:
+            at_pct = self.x_axis.at(each.at)
+            wide = _LABEL_PCT * (len(each.text) + 1)
+            left = min(at_pct, 100 - wide)
+            row = next((row for row, end in enumerate(taken) if end <= left), None)
+            if row is not None:
+                taken[row] = left + wide
+            found.append(Placed(at_pct, each.text, row))
+        return tuple(found)
+
+    @property
+    def label_rows(self) -> int:
+        """How many rows of text stand above it."""
+        return max((each.row + 1 for each in self.placed if each.row is not None), default=0)
 
     @property
     def data(self) -> str:
@@ -106,6 +132,7 @@ class Chart:
             "steps": self.steps,
             "group": self.group,
             "moments": [[each.at, each.text] for each in self.moments],
+            "ends": [self.x_axis.low, self.x_axis.high],
             "columns": [[None if y is None else _short(y) for y in column] for column in columns],
         }
         return json.dumps(told, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -146,9 +173,19 @@ def _short(value: float) -> float | int:
     return int(rounded) if rounded.is_integer() else rounded
 
 
+def aligned(charts: Sequence[Chart]) -> tuple[Chart, ...]:
+    """The charts of each group over one x axis, which holds the data of all of them."""
+    ends = {
+        group: (min(each.xs[0] for each in of), max(each.xs[-1] for each in of))
+        for group in {each.group for each in charts if each.group}
+        if (of := [each for each in charts if each.group == group and each.xs])
+    }
+    return tuple(replace(each, x_ends=ends.get(each.group)) for each in charts)
+
+
 def thinned(xs: Sequence[float], lines: Sequence[Line]) -> tuple[Sequence[float], tuple[Line, ...]]:
     """As many points as a screen can show: of each stretch the mean, where there are more."""
-    every = math.ceil(len(xs) / _MOST_POINTS)
+    every = math.ceil(len(xs) / MOST_POINTS)
     if every <= 1:
         return xs, tuple(lines)
     starts = range(0, len(xs), every)

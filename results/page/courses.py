@@ -16,7 +16,9 @@ from failover.analysis.metrics.series import MessageSeries, StreamSeries
 from failover.analysis.paths import PathAt
 from failover.analysis.readings import Sampled
 from failover.analysis.series import Bins
-from results.page.chart import Chart, Line, Moment, thinned
+from results.page.axis import number_text
+from results.page.chart import MOST_POINTS, Chart, Line, Moment, thinned
+from results.run.readings import READING
 
 X_LABEL = "s since the begin"
 GROUP = "run"
@@ -32,7 +34,8 @@ def goodput_chart(streams: StreamSeries, paths: Sequence[PathAt] | None, moments
     if not bins.count or not streams.flows:
         return None
     by_plane = goodput_bps(streams, paths or ())
-    return _chart("goodput", "Goodput by plane: payload that arrived, by when it was sent", bins, by_plane, moments)
+    title = f"Goodput{' by plane' if len(by_plane) > 1 else ''}: payload that arrived, by when it was sent"
+    return _chart("goodput", title, bins, by_plane, moments)
 
 
 def goodput_bps(streams: StreamSeries, paths: Sequence[PathAt]) -> dict[str, Floats]:
@@ -59,26 +62,37 @@ def messages_chart(messages: MessageSeries, moments: Sequence[Moment]) -> Chart 
 
 
 def queues_chart(sampled: Sampled, begin_ns: int, end_ns: int, moments: Sequence[Moment]) -> Chart | None:
-    """What waited at the ports whose queues were longest, ms at the port's rate; None where nothing ever waited."""
+    """What waited at the ports whose queues were longest, ms at the port's rate; None where nothing ever waited.
+
+    Ports are read one after another: a point is the most that was seen of a port in a stretch that all have in common.
+    """
     courses = []
     for series in sampled.series:
-        readings = list(series.until(end_ns))
-        most = max((reading.backlog_ms for reading in readings), default=0.0)
-        if most > 0:
-            courses.append((most, series.port.port, readings))
+        rows = np.frombuffer(series.packed(), READING)
+        rows = rows[(rows["at_ns"] <= end_ns) & (rows["rate_bps"] > 0)]
+        waits_ms = rows["backlog_bytes"] * 8e3 / rows["rate_bps"]
+        if len(rows) and waits_ms.max() > 0:
+            courses.append((float(waits_ms.max()), series.port.port, rows["at_ns"].astype(np.int64), waits_ms))
     courses.sort(key=lambda each: (-each[0], each[1]))
     if not courses:
         return None
     shown = courses[:_MOST_PORTS]
-    times = sorted({reading.at_ns for _, _, readings in shown for reading in readings})
-    seconds = [(at_ns - begin_ns) / 1e9 for at_ns in times]
-    lines = []
-    for _, port, readings in shown:
-        known = {reading.at_ns: reading.backlog_ms for reading in readings}
-        lines.append(Line(port, [known.get(at_ns) for at_ns in times]))
-    xs, thin = thinned(seconds, lines)
-    title = f"Queues: the {len(shown)} ports of {len(sampled.series)} read where most waited"
-    return Chart("queues", title, X_LABEL, "ms", xs, thin, tuple(moments), group=GROUP)
+    first_ns = min(int(at_ns.min()) for _, _, at_ns, _ in shown)
+    last_ns = max(int(at_ns.max()) for _, _, at_ns, _ in shown)
+    width_ns = max(sampled.sampling.period_ns, -(-(last_ns - first_ns + 1) // MOST_POINTS))
+    count = (last_ns - first_ns) // width_ns + 1
+    lines = [Line(port, _most((at_ns - first_ns) // width_ns, waits_ms, count)) for _, port, at_ns, waits_ms in shown]
+    which = f"the {len(shown)} ports of {len(sampled.series)} read where most waited"
+    title = f"Queues: {which}; the most in {number_text(width_ns / 1e6)} ms"
+    xs = [(first_ns - begin_ns + at * width_ns) / 1e9 for at in range(count)]
+    return Chart("queues", title, X_LABEL, "ms", xs, tuple(lines), tuple(moments), group=GROUP)
+
+
+def _most(places: npt.NDArray[np.int64], values: Floats, count: int) -> list[float | None]:
+    """The largest value at each place; None where there is none."""
+    found = np.full(count, -1.0)
+    np.maximum.at(found, places, values)
+    return [None if value < 0 else value for value in found.tolist()]
 
 
 def host_chart(course: Sequence[HostMoment], begin_ns: int, moments: Sequence[Moment]) -> Chart | None:
@@ -96,9 +110,10 @@ def host_chart(course: Sequence[HostMoment], begin_ns: int, moments: Sequence[Mo
 
 
 def _chart(id_: str, title: str, bins: Bins, lines: dict[str, Floats], moments: Sequence[Moment]) -> Chart:
+    whole = max(bins.count - 1, 1)  # the run ends within the last bin, which holds less
     xs, thin = thinned(
-        [at * bins.width_ns / 1e9 for at in range(bins.count)],
-        [Line(name, values.tolist()) for name, values in lines.items()],
+        [at * bins.width_ns / 1e9 for at in range(whole)],
+        [Line(name, values[:whole].tolist()) for name, values in lines.items()],
     )
     return Chart(id_, title, X_LABEL, "bit/s", xs, thin, tuple(moments), group=GROUP)
 

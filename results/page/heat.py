@@ -13,17 +13,22 @@ from failover.analysis.metrics.series import StreamSeries
 from results.page.axis import Linear, Tick
 
 _MOST_FLOWS = 32
-_MOST_CELLS = 4000
+_MOST_COLUMNS = 600
+"""Of a row: a screen has hardly more, and what is narrower cannot be seen."""
 _SHADES = 4
+_WIDE, _HIGH = 1000, 100  # of the box that a row is drawn in
+_LEAST_WIDE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A stretch of time in which a flow lost alike; per cent of the map's width. ``shade``: 1 little to 4 all."""
+class Shade:
+    """All stretches of time in which a flow lost alike, as one path of SVG in a box of 1000 x 100.
 
-    left_pct: float
-    width_pct: float
-    shade: int
+    ``number``: 1 little to 4 all; a stretch is as high as it is dark.
+    """
+
+    number: int
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ class Row:
 
     name: str
     lost: int  # packets in all
-    cells: tuple[Cell, ...]
+    shades: tuple[Shade, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +59,29 @@ def heat_map(streams: StreamSeries) -> HeatMap | None:
     if not order:
         return None
     bins = streams.bins
+    every = -(-bins.count // _MOST_COLUMNS)
+    shown = order[:_MOST_FLOWS]
+    stretches = np.arange(0, bins.count, every)
+    missing, sent = (np.add.reduceat(counts[shown], stretches, axis=1) for counts in (missing, sent))
     share = np.divide(missing, sent, out=np.zeros(missing.shape), where=sent > 0)
     shades = np.ceil(share * _SHADES).astype(np.int64)
-    rows: list[Row] = []
-    left = _MOST_CELLS
-    for at in order[:_MOST_FLOWS]:
-        cells = _cells(shades[at].tolist(), bins.count)[:left]
-        left -= len(cells)
-        rows.append(Row(streams.flows[at].name, int(lost[at]), cells))
+    unit = _WIDE * every / bins.count
+    rows = tuple(
+        Row(streams.flows[at].name, int(lost[at]), _shades(shades[row].tolist(), unit)) for row, at in enumerate(shown)
+    )
     axis = Linear(0.0, bins.count * bins.width_ns / 1e9)
-    return HeatMap(tuple(rows), axis.ticks(7), bins.width_ns / 1e6, len(order) - len(rows))
+    return HeatMap(rows, axis.ticks(7), every * bins.width_ns / 1e6, len(order) - len(rows))
 
 
-def _cells(shades: list[int], count: int) -> tuple[Cell, ...]:
-    """Runs of one shade."""
-    found, begin = [], 0
+def _shades(shades: list[int], unit: float) -> tuple[Shade, ...]:
+    """Runs of one shade, ``unit`` of the box's width a column."""
+    paths: dict[int, list[str]] = {}
+    begin = 0
     for at in range(1, len(shades) + 1):
         if at == len(shades) or shades[at] != shades[begin]:
-            if shades[begin]:
-                found.append(Cell(100 * begin / count, 100 * (at - begin) / count, shades[begin]))
+            if shade := shades[begin]:
+                left, wide = round(begin * unit, 1), round(max((at - begin) * unit, _LEAST_WIDE), 1)
+                high = _HIGH * shade // _SHADES
+                paths.setdefault(shade, []).append(f"M{left:g} {_HIGH}v-{high}h{wide:g}v{high}z")
             begin = at
-    return tuple(found)
+    return tuple(Shade(number, "".join(paths[number])) for number in sorted(paths))

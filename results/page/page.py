@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from failover.analysis.model import DrillMetrics
 from results.page import story
-from results.page.chart import Chart, Moment
+from results.page.chart import Chart, Moment, aligned
 from results.page.courses import goodput_chart, host_chart, messages_chart, queues_chart
 from results.page.heat import HeatMap, heat_map
 from results.page.picture import fabric_picture
@@ -34,6 +34,7 @@ from results.page.sections import (
     edge_sections,
     host_table,
     iterations_chart,
+    later_edges,
     ports_table,
 )
 from results.run.manifest import Manifest
@@ -99,7 +100,12 @@ def view_of(run: Run) -> View:
     begin_ns, job = _begin_ns(run), None if metrics is None else metrics.job
     tables: list[Table | None] = []
     if metrics is not None:
-        tables = [None if job is None else collectives_table(job), ports_table(metrics), host_table(metrics)]
+        tables = [
+            later_edges(metrics),
+            None if job is None else collectives_table(job),
+            ports_table(metrics),
+            host_table(metrics),
+        ]
     streams = None if run.series is None else run.series.streams
     first = min((edge.edge.inject_before_ns for edge in metrics.edges), default=None) if metrics is not None else None
     return View(
@@ -114,7 +120,7 @@ def view_of(run: Run) -> View:
         checks=() if verdict is None else check_rows(verdict.checks),
         edges=() if metrics is None else edge_sections(metrics, run.events or (), _hosts(run, metrics)),
         picture="" if run.fabric is None else fabric_picture(run.fabric, () if run.drill is None else run.drill.faults),
-        charts=tuple(chart for chart in _charts(run, begin_ns) if chart is not None),
+        charts=aligned([chart for chart in _charts(run, begin_ns) if chart is not None]),
         heat=None if streams is None else heat_map(streams),
         ranks=None if run.spans is None else rank_timeline(run.spans, begin_ns, first),
         tables=[table for table in tables if table is not None],

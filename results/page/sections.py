@@ -5,12 +5,14 @@ Changes when a page tells more of a run. A page is made of what its folder holds
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from failover.analysis.budget import Interval
 from failover.analysis.job import JobEdge, JobMetrics
-from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult
-from results.page.axis import Tick, logarithmic_ms, number_text
+from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Goodput
+from results.page.axis import Tick, logarithmic_ms, milliseconds_text, number_text
 from results.page.chain import Chain, chain_of
 from results.page.chart import Chart, Line, Moment, thinned
 from results.page.courses import GROUP, X_LABEL
@@ -21,6 +23,9 @@ from testbed.events import Event
 
 _MOST_FLOWS = 24
 _MOST_PORTS = 16
+_MOST_NICS = 24
+_MOST_EDGES = 40
+"""With a section of their own; those behind them, of a storm of flaps, have a row each."""
 _OPEN_EDGES = 2
 """So many edges are open at once: a fault and its repair."""
 
@@ -87,7 +92,7 @@ def check_rows(checks: Sequence[Check]) -> tuple[CheckRow, ...]:
 
 
 def edge_sections(metrics: DrillMetrics, events: Sequence[Event], hosts: frozenset[str]) -> tuple[EdgeSection, ...]:
-    """One for each edge, in order of time."""
+    """One for each edge, in order of time, of the first ones; ``later_edges`` has the rest."""
     return tuple(
         EdgeSection(
             result.edge.label,
@@ -98,8 +103,14 @@ def edge_sections(metrics: DrillMetrics, events: Sequence[Event], hosts: frozens
             _harmed(metrics.flows_at(result)),
             _goodput(result) if metrics.has_streams else None,
         )
-        for at, result in enumerate(metrics.edges)
+        for at, result in enumerate(metrics.edges[:_MOST_EDGES])
     )
+
+
+def later_edges(metrics: DrillMetrics) -> Table | None:
+    """A row for each edge that is too late to have a section; None where there is none."""
+    rows = tuple((metrics.edges[at].edge.label, _line(metrics, at)) for at in range(_MOST_EDGES, len(metrics.edges)))
+    return Table("Later faults and repairs", ("edge", "what it cost"), rows) if rows else None
 
 
 def iterations_chart(job: JobMetrics, moments: Sequence[Moment], begin_ns: int) -> Chart | None:
@@ -189,7 +200,7 @@ def _line(metrics: DrillMetrics, at: int) -> str:
     result, job = metrics.edges[at], metrics.job
     if metrics.has_streams:
         worst = result.worst_outage_interval_ms
-        outage = _outage(result.worst_outage_plbm_ms, worst.low, worst.high, ">= " if result.flows_unrecovered else "")
+        outage = _outage(result.worst_outage_plbm_ms, worst, bool(result.flows_unrecovered))
         return f"{result.flows_hit} flows hit, worst outage {outage}"
     if job is None:
         return ""
@@ -225,24 +236,32 @@ def _of_before(rate_: float, before: float) -> str:
 
 
 def _facts(result: EdgeResult) -> Table:
-    bound = ">= " if result.flows_unrecovered else ""
-    worst, median = result.worst_outage_interval_ms, result.median_outage_interval_ms
+    hit, never = result.flows_hit, result.flows_unrecovered
     rows = (
-        ("flows hit", str(result.flows_hit)),
+        ("flows hit", str(hit)),
         ("of these lost anything", str(result.flows_lossy)),
-        ("never came back", str(result.flows_unrecovered)),
+        ("never came back", str(never)),
         ("queue pairs died", str(result.flows_died)),
         ("packets lost", f"{result.lost:,}"),
-        ("worst outage", _outage(result.worst_outage_plbm_ms, worst.low, worst.high, bound)),
-        ("median outage", _outage(result.median_outage_plbm_ms, median.low, median.high, "")),
+        ("worst outage", _outage(result.worst_outage_plbm_ms, result.worst_outage_interval_ms, never > 0)),
+        ("median outage", _outage(result.median_outage_plbm_ms, result.median_outage_interval_ms, 2 * never > hit)),
     )
     return Table("What it cost the streams", ("what", ">figure"), rows)
 
 
-def _outage(value_ms: float, low_ms: float, high_ms: float, bound: str) -> str:
+def _outage(value_ms: float, within: Interval, never: bool) -> str:
+    """``never``: it was not over when the edge's window was."""
     if not value_ms:
-        return f"none seen; less than {number_text(high_ms)} ms would not have been" if high_ms else "none"
-    return f"{bound}{number_text(value_ms)} ms ({number_text(low_ms)} to {number_text(high_ms)})"
+        return f"none seen (less than {_time(within.high)} could not have been)" if within.high else "none"
+    return (
+        f"at least {_time(value_ms)}, not over"
+        if never
+        else f"{_time(value_ms)} ({_time(within.low)} to {_time(within.high)})"
+    )
+
+
+def _time(value_ms: float) -> str:
+    return milliseconds_text(float(f"{value_ms:.3g}"))
 
 
 def _harmed(flows: Sequence[FlowEdgeResult]) -> Harmed | None:
@@ -256,7 +275,13 @@ def _harmed(flows: Sequence[FlowEdgeResult]) -> Harmed | None:
     shown = hurt[:_MOST_FLOWS]
     axis = logarithmic_ms([at for flow in shown for at in (flow.budget.low_ms, flow.budget.high_ms)])
     bars = tuple(
-        Bar(flow.name, _bar_text(flow), axis.at(flow.budget.low_ms), axis.at(flow.budget.high_ms), not flow.recovered)
+        Bar(
+            flow.name,
+            _bar_text(flow),
+            axis.at(flow.budget.low_ms),
+            axis.at(flow.budget.high_ms) if flow.recovered else 100.0,
+            not flow.recovered,
+        )
         for flow in shown
     )
     return Harmed(bars, axis.ticks(), len(hurt) - len(shown))
@@ -264,14 +289,24 @@ def _harmed(flows: Sequence[FlowEdgeResult]) -> Harmed | None:
 
 def _bar_text(flow: FlowEdgeResult) -> str:
     if flow.stopped_by_error:
-        return f"{number_text(flow.outage_plbm_ms)} ms, then its queue pair died"
-    return f"{'' if flow.recovered else '>= '}{number_text(flow.outage_plbm_ms)} ms, {flow.lost} packets"
+        return f"{_time(flow.outage_plbm_ms)}, queue pair died"
+    return f"{'' if flow.recovered else '>= '}{_time(flow.outage_plbm_ms)}, {flow.lost:,} packets"
 
 
 def _goodput(result: EdgeResult) -> Table:
-    of = [("all flows", result.goodput), *((f"{each.nic} {each.direction}", each.goodput) for each in result.nics)]
+    """Of all flows, and of the NICs that kept least of what they had before."""
+    harmed = sorted(result.nics, key=lambda each: (_kept(each.goodput), each.nic, each.direction))
+    shown, left_out = harmed[:_MOST_NICS], harmed[_MOST_NICS:]
+    of = [("all flows", result.goodput), *((f"{each.nic} {each.direction}", each.goodput) for each in shown)]
     rows = tuple((name, *_rates(it.before_bps, it.during_bps, it.after_bps)) for name, it in of)
-    return Table("Goodput, bit/s", ("of", ">before", ">during", ">after", ">during, of before"), rows)
+    caption = "Goodput, bit/s; the NICs that kept least of it first"
+    if left_out:
+        caption += f"; {len(left_out)} more kept at least {100 * _kept(left_out[0].goodput):.1f} %"
+    return Table(caption, ("of", ">before", ">during", ">after", ">during, of before"), rows)
+
+
+def _kept(goodput: Goodput) -> float:
+    return goodput.during_bps / goodput.before_bps if goodput.before_bps else math.inf
 
 
 def _rates(before: float, during: float, after: float) -> tuple[str, str, str, str]:

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from results.page.page import page
 from results.run.reading import read
+from tests.browser.conftest import fits
 from tests.results.sample import metrics
 from tests.results.test_job_text import job, of_job
 from tests.results.test_page import HOSTILE, run_of
 from tests.results.whole import DRILL, whole_run
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.extra,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: apt install chromium"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
+pytestmark = pytest.mark.extra
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A run of streams, one of a job, and one whose texts are hostile."""
+    """A run of streams, one of a job, one with everything, and one whose texts are hostile."""
     folder = tmp_path_factory.mktemp("pages")
     runs = {
         "streams": run_of(metrics(80)),
@@ -51,40 +40,66 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
 @pytest.mark.parametrize("name", ["streams", "job", "whole", "hostile"])
 def test_a_page_is_quiet_whole_and_fits(
-    browser: object, pages: dict[str, Path], name: str, width: int, scheme: str, scripts: bool
+    quiet: Callable[..., Any], pages: dict[str, Path], name: str, width: int, scheme: str, scripts: bool
 ) -> None:
-    context = browser.new_context(  # type: ignore[attr-defined]  # playwright is not needed to check types
-        viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=scripts
-    )
-    shown = context.new_page()
-    said: list[str] = []
-    shown.on("console", lambda message: said.append(message.text))
-    shown.on("pageerror", lambda error: said.append(str(error)))
-    shown.on("dialog", lambda dialog: said.append("a dialog"))
-    shown.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
-    shown.goto(pages[name].as_uri())
-    assert said == []
-    assert shown.locator("h1").is_visible()
-    if scripts:
-        inside, screen = shown.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-        assert inside <= screen
-    charts = shown.locator("figure[data-chart]")
-    assert charts.count() == {"streams": 0, "whole": 4}.get(name, 1)
-    for at in range(charts.count()):
-        drawn = charts.nth(at).locator(".uplot canvas" if scripts else ".plot svg path")
-        assert drawn.first.bounding_box()["width"] > width / 2
-    context.close()
+    with quiet(pages[name], width, scheme, scripts) as shown:
+        assert shown.locator("h1").is_visible()
+        assert not scripts or fits(shown)
+        charts = shown.locator("figure[data-chart]")
+        assert charts.count() == {"streams": 0, "whole": 4}.get(name, 1)
+        for at in range(charts.count()):
+            drawn = charts.nth(at).locator(".uplot canvas" if scripts else ".plot svg")
+            assert drawn.first.bounding_box()["width"] > width / 2
 
 
-def test_one_can_zoom(browser: object, pages: dict[str, Path]) -> None:
-    shown = browser.new_page(viewport={"width": 1280, "height": 900})  # type: ignore[attr-defined]  # as above
-    shown.goto(pages["job"].as_uri())
-    box = shown.locator(".u-over").bounding_box()
-    before = shown.screenshot(clip=box)
-    shown.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 50)
-    shown.mouse.down()
-    shown.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 50, steps=5)
-    shown.mouse.up()
-    shown.mouse.move(0, 0)
-    assert shown.screenshot(clip=box) != before
-    shown.close()
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scripts", [True, False])
+def test_the_axes_of_all_charts_line_up(
+    quiet: Callable[..., Any], pages: dict[str, Path], width: int, scripts: bool
+) -> None:
+    with quiet(pages["whole"], width, scripts=scripts) as shown:
+        plots = shown.locator(".u-over" if scripts else ".plot")
+        places = {(box["x"], box["width"]) for box in map(_box, plots.all())}
+        assert (plots.count(), len(places)) == (4, 1)
+
+
+def _box(located: Any) -> dict[str, float]:
+    return dict(located.bounding_box())
+
+
+def test_one_can_zoom(quiet: Callable[..., Any], pages: dict[str, Path]) -> None:
+    with quiet(pages["job"]) as shown:
+        box = shown.locator(".u-over").bounding_box()
+        before = shown.screenshot(clip=box)
+        shown.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 50)
+        shown.mouse.down()
+        shown.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 50, steps=5)
+        shown.mouse.up()
+        shown.mouse.move(0, 0)
+        assert shown.screenshot(clip=box) != before
+
+
+def test_a_legend_tells_the_values_below_the_pointer(quiet: Callable[..., Any], pages: dict[str, Path]) -> None:
+    with quiet(pages["job"]) as shown:
+        legend = shown.locator("figure .legend").first
+        box = shown.locator(".u-over").first.bounding_box()
+        shown.mouse.move(box["x"] + box["width"] / 2, box["y"] + 50)
+        assert "ms" in legend.locator(".value").inner_text()
+        assert "s since the begin" in legend.locator(".at").inner_text()
+
+
+def test_a_printed_page_has_every_edge_by_name_and_charts_that_no_screen_coloured(
+    quiet: Callable[..., Any], pages: dict[str, Path], tmp_path: Path
+) -> None:
+    with quiet(pages["whole"], scheme="dark") as shown:
+        shown.emulate_media(media="print")
+        for title in shown.locator("details.edge h2").all():
+            assert title.is_visible()
+        assert not shown.locator(".uplot").first.is_visible()
+        assert shown.locator(".plot svg").first.bounding_box()["width"] > 500
+        assert shown.locator(".chain .track i").first.evaluate("it => getComputedStyle(it).printColorAdjust") == "exact"
+        folder = Path(os.environ.get("HPN_SCREENSHOTS") or tmp_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        shown.pdf(path=str(folder / "whole.pdf"), format="A4")
+        assert (folder / "whole.pdf").stat().st_size > 10_000
+        shown.emulate_media(media="screen")

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failover.analysis.job import Iteration
-from failover.analysis.model import DrillMetrics
+from failover.analysis.model import DrillMetrics, Goodput, NicGoodput
+from failover.analysis.readings import Sampled, Sampling, Series, Watched
 from results.page import page as pages
 from results.page.axis import Linear, Logarithmic, linear, logarithmic_ms, milliseconds_text, number_text
 from results.page.chain import Side, chain_of
 from results.page.chart import Chart, Line, Moment, thinned
+from results.page.courses import queues_chart
 from results.page.page import page, view_of
 from results.page.story import answer, harm
 from results.run.reading import Gap, Run, read
 from results.verdict import Outcome, Verdict, decide, holds
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind
+from testbed.kernel.qdisc import BucketReading
+from tests.failover.synthetic import MS, S
+from tests.results.large import FAULTS, FLOWS, large_run
 from tests.results.sample import AT, EVENTS, HOST, MANIFEST, TOR, metrics, verdict
 from tests.results.test_job_text import job, of_job
 from tests.results.whole import DRILL, FABRIC, whole_run
@@ -233,6 +239,87 @@ def test_more_points_than_a_screen_has_are_means_of_stretches() -> None:
 def test_an_iteration_beyond_all_bounds_is_a_point() -> None:
     long = replace(job(), iterations=(Iteration(0, AT, 2**61, 0), *job().iterations[1:]))
     assert "iteration" in page(run_of(of_job(long)))
+
+
+def test_the_page_of_512_flows_over_a_minute_is_below_a_megabyte(tmp_path: Path) -> None:
+    run = read(large_run(tmp_path / "run").path)
+    assert run.gaps == ()
+    assert run.metrics is not None
+    assert (len(run.metrics.flows), len(run.metrics.edges)) == (FLOWS, 2 * FAULTS)
+    view = view_of(run)
+    assert [chart.id for chart in view.charts] == ["goodput", "queues", "host"]
+    assert view.heat is not None
+    assert len(page(run).encode()) < 1_000_000
+
+
+def test_a_storm_of_flaps_has_a_row_for_each_edge_beyond_the_first_forty() -> None:
+    found = metrics(80)
+    storm = replace(found, edges=found.edges[:1] * 2000)
+    text = page(run_of(storm))
+    assert len(view_of(run_of(storm)).edges) == 40
+    assert text.count('<tr><th scope="row">link failure 0</th>') == 1960
+    assert len(text.encode()) < 1_000_000
+
+
+def test_the_goodput_of_many_nics_is_that_of_those_that_kept_least() -> None:
+    found = metrics(80)
+    first = found.edges[0]
+    nics = tuple(NicGoodput(f"nic{at}", "up", Goodput(100.0, float(at % 100), 100.0)) for at in reversed(range(100)))
+    (section, *_) = view_of(
+        run_of(replace(found, edges=(replace(first, nics=nics), *found.edges[1:])), verdict(found))
+    ).edges
+    assert section.goodput is not None
+    assert [row[0] for row in section.goodput.rows] == ["all flows", *(f"nic{at} up" for at in range(24))]
+    assert section.goodput.caption.endswith("; 76 more kept at least 24.0 %")
+
+
+def test_an_outage_that_was_not_over_has_no_upper_end() -> None:
+    found = metrics(80)
+    (first, *others) = found.edges
+    never = replace(found, edges=(replace(first, flows_unrecovered=first.flows_hit), *others))
+    (section, repair, *_) = view_of(run_of(never)).edges
+    assert section.line.endswith("worst outage at least 81 ms, not over")
+    assert section.facts[0].rows[-1] == ("median outage", "at least 81 ms, not over")
+    assert repair.line.endswith("could not have been)")
+
+
+def test_all_charts_of_a_run_have_one_axis_of_time(tmp_path: Path) -> None:
+    charts = view_of(read(whole_run(tmp_path / "run").path)).charts
+    assert len({(chart.x_axis.low, chart.x_axis.high) for chart in charts}) == 1
+    assert all(chart.x_axis.low <= chart.xs[0] and chart.xs[-1] <= chart.x_axis.high for chart in charts)
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.text("ab", max_size=30)), max_size=12))
+def test_texts_above_a_chart_never_stand_on_each_other(told: list[tuple[float, str]]) -> None:
+    moments = tuple(Moment(at, text) for at, text in sorted(told))
+    chart = Chart("a", "t", "s", "ms", [0.0, 10.0], (Line("x", [0.0, 1.0]),), moments)
+    placed = chart.placed
+    assert [mark.text for mark in placed] == [each.text for each in moments]
+    for row in range(chart.label_rows):
+        texts = [(mark.at_pct, len(mark.text)) for mark in placed if mark.row == row]
+        ends = [(min(at_pct, 99 - letters), letters) for at_pct, letters in texts]
+        assert all(left + letters <= right for (left, letters), (right, _) in pairwise(ends))
+
+
+def test_ports_that_are_read_one_after_another_are_lines_without_gaps() -> None:
+    ports = [Series(Watched("t", n, f"t:{n}", f"link{n}", "tor down", None)) for n in (1, 2)]
+    for at in range(5):
+        for late, port in enumerate(ports):
+            port.append(BucketReading(S + at * 10 * MS + late * MS, 1, 1000 * (at + 1), 0, 5, at, at, 8_000_000))
+    chart = queues_chart(Sampled(Sampling(10 * MS), ports, 7), S, 2 * S, ())
+    assert chart is not None
+    assert chart.xs == [0.0, 0.01, 0.02, 0.03, 0.04]
+    assert [list(line.ys) for line in chart.lines] == [[1.0, 2.0, 3.0, 4.0, 5.0]] * 2
+
+
+def test_the_most_that_waited_is_still_seen_where_many_readings_are_a_point() -> None:
+    port = Series(Watched("t", 1, "t:1", "link", "tor down", None))
+    for at in range(10_000):
+        port.append(BucketReading(S + at * MS, 1, 8000 if at == 4321 else 1, 0, 5, at, at, 0 if at == 1 else 8_000_000))
+    chart = queues_chart(Sampled(Sampling(MS), [port], 7), S, 20 * S, ())
+    assert chart is not None
+    assert len(chart.xs) <= 600
+    assert max(y or 0 for y in chart.lines[0].ys) == 8.0
 
 
 def test_a_page_is_small() -> None:

@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos kernel phases frr client-table setup guests judges mutants screenshots clean
+.PHONY: drill test quick check chaos kernel phases frr client-table setup guests judges mutants screenshots site clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -65,6 +65,12 @@ client-table: kernel
 screenshots: setup
 	HPN_SCREENSHOTS=$(CURDIR)/runs/screenshots $(PYTEST) tests/browser
 	@echo "screenshots and a printed page: $(CURDIR)/runs/screenshots"
+
+# The documentation as a site, build/site/html/index.html; a dead link is an error. What it needs is installed the first time.
+site: setup
+	@$(VENV)/bin/python -c "import furo, myst_parser, sphinx" 2>/dev/null || \
+	  $(VENV)/bin/pip install -qq --disable-pip-version-check -r docs/site/requirements.lock
+	@$(VENV)/bin/python -m docs.site build/site
 
 guests: setup
 	@.ci/setup-guests $(VENV)

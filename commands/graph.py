@@ -29,7 +29,11 @@ FlowAsked = tuple[str, str, int]
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: print it.")
 @click.option("--format", "form", type=click.Choice([*_FORMATS]), help="Default: as --out ends, else svg.")
 @click.option(
-    "--group", type=click.Choice([_AUTO, *Level]), default=_AUTO, show_default=True, help="What is drawn as one box."
+    "--group",
+    type=click.Choice([_AUTO, *map(str, Level)]),
+    default=_AUTO,
+    show_default=True,
+    help="What is drawn as one box.",
 )
 @click.option("--mark", multiple=True, metavar="PART[=TEXT]", help="Number a node, NIC or link as a fault.")
 @click.option("--flow", type=(str, str, click.IntRange(1, 65535)), metavar="SRC DST SPORT", help="Trace it in the lab.")

@@ -1,0 +1,32 @@
+"""``python -m docs.site FOLDER``: the site in FOLDER/html. Exit code 1 where anything is amiss, 3 without Sphinx."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from docs.site.stage import stage
+
+
+def main(folder: str) -> int:
+    """Make the pages, then the site; every warning is an error."""
+    try:
+        import furo  # noqa: F401
+        import myst_parser  # noqa: F401
+        from sphinx.cmd.build import main as build
+    except ImportError as error:
+        said = f"the site needs Sphinx ({error}): pip install -r docs/site/requirements.lock, or hpn[docs]"
+        print(said, file=sys.stderr)
+        return 3
+    out = Path(folder)
+    stage(out / "source")
+    conf = str(Path(__file__).parent)
+    options = ["-b", "html", "-W", "--keep-going", "-q", "-E", "-c", conf]
+    code = int(build([*options, str(out / "source"), str(out / "html")]))
+    if code == 0:
+        print(out / "html" / "index.html")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:] or ("build/site",)))

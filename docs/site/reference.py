@@ -1,0 +1,23 @@
+"""The pages of the reference that are made from code, by the name of their file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from docs.site.commands import commands
+from docs.site.environment import environment
+from docs.site.faults import faults
+from docs.site.files import drill_file, library, suite_file, topology_file
+from docs.site.metrics import metrics
+
+REFERENCE: Mapping[str, Callable[[], str]] = {
+    "commands": commands,
+    "drill-file": drill_file,
+    "faults": faults,
+    "metrics": metrics,
+    "topology-file": topology_file,
+    "suite-file": suite_file,
+    "library": library,
+    "environment": environment,
+}
+"""A page is Markdown, one heading at its top."""

@@ -30,9 +30,15 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--save", type=_FILE, help="Keep the figures of these runs as a baseline.")
 @click.option("--baseline", type=_FILE, help="Hold the runs against this file: exit code 1 where any figure is worse.")
+@click.option("--html", type=_FILE, help="Write the comparison as a page too: one file that needs nothing else.")
 @as_json_option
 def compare_(
-    folders: tuple[Path, ...], across: tuple[str, ...], save: Path | None, baseline: Path | None, as_json: bool
+    folders: tuple[Path, ...],
+    across: tuple[str, ...],
+    save: Path | None,
+    baseline: Path | None,
+    html: Path | None,
+    as_json: bool,
 ) -> int:
     """Hold run folders against each other: what differs, by how much, and what could have been seen.
 
@@ -41,13 +47,16 @@ def compare_(
 
     \b
     hpn compare runs/A/link-down runs/B/link-down --across fabric
+    hpn compare runs/A/* runs/B/* --html comparison.html
     hpn compare runs/main/* --save baseline.json; hpn compare runs/change/* --baseline baseline.json
     """
+    if html is not None and (save is not None or baseline is not None):
+        raise InputError("--html is of groups held against each other; leave --save and --baseline out")
     groups = grouped([_run(folder) for folder in folders], [Across(what) for what in across])
     if save is not None or baseline is not None:
         group = _only(groups)
         if save is not None:
-            _write(save, written(baseline_of(group)))
+            _write(save, written(baseline_of(group)), "--save")
         if baseline is not None:
             held = held_against(read(baseline), group)
             if as_json:
@@ -58,6 +67,10 @@ def compare_(
         return 0
     check_trusted(groups)
     found = differences(groups)
+    if html is not None:
+        from results.page.comparing import comparison_page  # Jinja, which no other command waits for
+
+        _write(html, comparison_page(groups, found), "--html")
     if as_json:
         click.echo(to_json([asdict(each) for each in found], indent=2, inf_nan_mode="null"))
     else:
@@ -76,8 +89,8 @@ def _only(groups: Sequence[Group]) -> Group:
     return groups[0]
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, option: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another --save") from error
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another {option}") from error

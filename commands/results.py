@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,10 +13,11 @@ import click
 from rich.text import Text
 
 from commands.page import as_json_option, show, terminal
+from results.index.prune import delete, old_runs
 from results.index.queries import Wanted, counts, runs, trends
 from results.index.store import Index, opened
-from results.run.folder import load
 from results.text.index import counts_table, runs_table, trend_lines
+from results.text.printable import printable
 from testbed.errors import InputError
 from testbed.vm.kernel_cache import cache_folder
 
@@ -121,7 +121,7 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
         click.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2, default=str))
         return
     for row in (columns, *rows):
-        click.echo("\t".join("" if cell is None else _plain(str(cell)) for cell in row))
+        click.echo("\t".join("" if cell is None else printable(str(cell)) for cell in row))
 
 
 @results.command()
@@ -132,23 +132,19 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
 )
 @click.option("--yes", is_flag=True, help="Delete; without it only say what would be.")
 def prune(root: Path, drill: str, keep: int, yes: bool) -> None:
-    """Delete run folders but the newest of each drill and engine."""
+    """Delete run folders but the newest of each drill and engine.
+
+    A run that is under way has no verdict yet, and stays.
+    """
     with _index(root) as index:
-        seen: dict[tuple[str, str], int] = {}
-        old = []
-        for run in runs(index, Wanted(drill=drill), 1_000_000):
-            if run.outcome == "none":
-                continue  # not read, or still under way
-            kind = (run.drill, run.engine)
-            seen[kind] = seen.get(kind, 0) + 1
-            if seen[kind] > keep:
-                old.append(Path(run.path))
-    for path in old:
-        if yes:
-            load(path)  # still a run folder
-            shutil.rmtree(path)
-        click.echo(f"{'deleted' if yes else 'would delete'} {_plain(str(path))}")
-    click.echo(f"{len(old)} run folders" + ("" if yes or not old else "; --yes deletes them"))
+        old = old_runs(index, drill, keep)
+    deleted = 0
+    for run in old:
+        gone = yes and delete(run)
+        deleted += gone
+        said = ("deleted" if gone else "kept, for it has changed:") if yes else "would delete"
+        click.echo(f"{said} {printable(str(run.path))}")
+    click.echo(f"{deleted if yes else len(old)} run folders" + ("" if yes or not old else "; --yes deletes them"))
 
 
 @contextmanager
@@ -160,7 +156,3 @@ def _index(root: Path) -> Iterator[Index]:
     with opened(cache_folder() / "results" / f"{name}.sqlite", root) as index:
         index.update()
         yield index
-
-
-def _plain(text: str) -> str:
-    return "".join(each if each.isprintable() else "?" for each in text)

@@ -1,7 +1,7 @@
 """The same drill on several engines side by side: failover times, and why they differ. Pure.
 
 This is the cross-check that the nft datapath tells the truth: what Linux bonding does in a guest must differ from it
-only by causes that can be named. Changes when an engine or a datapath gets another timer.
+only by causes that can be named. Changes when engines are held against each other by another rule.
 """
 
 from __future__ import annotations
@@ -13,44 +13,10 @@ from rich.table import Table
 
 from failover.analysis.model import DrillMetrics, EdgeKind
 from results.compare import Spread, compare
-from results.comparison.causes import CPU_COST as CPU_COST
-from results.comparison.causes import UNEXPLAINED as UNEXPLAINED
+from results.comparison.causes import UNEXPLAINED, Side, causes
 from results.run.manifest import Manifest
 from results.text.tables import table
 from results.text.terminal import milliseconds
-from testbed.lag.datapaths import DATAPATHS
-from testbed.vm.engines import has_virtual_time
-
-
-@dataclass(frozen=True, slots=True)
-class EngineRuns:
-    """The runs of one drill on one engine; their medians are compared."""
-
-    runs: tuple[tuple[Manifest, DrillMetrics], ...]
-
-    @property
-    def manifest(self) -> Manifest:
-        """The manifest of the first run."""
-        return self.runs[0][0]
-
-    @property
-    def label(self) -> str:
-        """'qemu/kernel'."""
-        return f"{self.manifest.engine}/{self.manifest.datapath}"
-
-    @property
-    def virtual(self) -> bool:
-        """Whether its clock is virtual."""
-        return has_virtual_time(self.manifest.engine)
-
-    @property
-    def busy(self) -> str:
-        """Why its figures are doubtful, '' when they are not."""
-        doubts = [doubt for _, metrics in self.runs for doubt in metrics.inconclusive]
-        idle = [metrics.host.idle_mean_pct for _, metrics in self.runs if metrics.host is not None]
-        if doubts:
-            return doubts[0]
-        return f"its host was {min(idle):.0f} % idle" if idle and min(idle) < 10 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +34,12 @@ def side_by_side(runs: Iterable[tuple[Manifest, DrillMetrics]]) -> tuple[Differe
     engines = _by_engine(runs)
     if not engines:
         return ()
-    spreads = {e.label: {(s.edge, s.figure): s for s in compare([m for _, m in e.runs])} for e in engines}
+    spreads = {side.label: {(s.edge, s.figure): s for s in compare(side.metrics)} for side in engines}
     reference, *others = engines
-    kinds = {result.edge.label: result.edge.kind for result in reference.runs[0][1].edges}
+    kinds = {result.edge.label: result.edge.kind for result in reference.metrics[0].edges}
     found = []
     for key, base in spreads[reference.label].items():
-        values = {e.label: _median(spreads[e.label].get(key)) for e in engines}
+        values = {side.label: _median(spreads[side.label].get(key)) for side in engines}
         reasons = {
             other.label: _reason(reference, other, base, spreads[other.label].get(key), kinds[base.edge])
             for other in others
@@ -82,43 +48,26 @@ def side_by_side(runs: Iterable[tuple[Manifest, DrillMetrics]]) -> tuple[Differe
     return tuple(found)
 
 
-def _by_engine(runs: Iterable[tuple[Manifest, DrillMetrics]]) -> list[EngineRuns]:
-    groups: dict[tuple[str, str], list[tuple[Manifest, DrillMetrics]]] = {}
+def _by_engine(runs: Iterable[tuple[Manifest, DrillMetrics]]) -> list[Side]:
+    """The runs of each engine and datapath, called 'qemu/kernel'."""
+    groups: dict[str, list[tuple[Manifest, DrillMetrics]]] = {}
     for manifest, metrics in runs:
-        groups.setdefault((manifest.engine, manifest.datapath), []).append((manifest, metrics))
-    return [EngineRuns(tuple(found)) for found in groups.values()]
+        groups.setdefault(f"{manifest.engine}/{manifest.datapath}", []).append((manifest, metrics))
+    return [Side(label, of[0][0], [metrics for _, metrics in of]) for label, of in groups.items()]
 
 
 def _median(spread: Spread | None) -> float | None:
     return None if spread is None else spread.median_ms
 
 
-def _reason(reference: EngineRuns, other: EngineRuns, base: Spread, spread: Spread | None, kind: EdgeKind) -> str:
+def _reason(reference: Side, other: Side, base: Spread, spread: Spread | None, kind: EdgeKind) -> str:
+    """Why the other's figure differs; of causes those that make the slower one slower."""
     if spread is None:
-        return f"not measured{f': {other.busy}' if other.busy else ''}"
+        return f"not measured{f': {other.doubt}' if other.doubt else ''}"
     if base.interval_ms.has(spread.interval_ms):
         return f"agrees: {base.interval_ms.text} and {spread.interval_ms.text} ms have values in common"
-    return "; ".join(_causes(reference, other, base.figure, kind)) or UNEXPLAINED
-
-
-def _causes(reference: EngineRuns, other: EngineRuns, figure: str, kind: EdgeKind) -> Iterator[str]:
-    """What is known to differ between the two and touches this figure."""
-    datapaths = {reference.manifest.datapath, other.manifest.datapath}
-    if len(datapaths) > 1 and figure != "detect":
-        yield _how_they_react(datapaths, kind)
-    if reference.virtual != other.virtual:
-        yield CPU_COST
-    for engine in (reference, other):
-        if engine.busy:
-            yield f"CPU noise on {engine.label}: {engine.busy}"
-
-
-def _how_they_react(datapaths: set[str], kind: EdgeKind) -> str:
-    """What each LAG datapath says of its own time."""
-    known = [lag for lag in DATAPATHS.values() if lag.name in datapaths]
-    said = [lag.at_repair if kind is EdgeKind.REPAIR else lag.at_failure for lag in known]
-    unknown = sorted(datapaths - DATAPATHS.keys())
-    return "; ".join([*said, *(f"nothing is known here of the {name} datapath (a plug-in?)" for name in unknown)])
+    slower, faster = (other, reference) if spread.low_ms > base.high_ms else (reference, other)
+    return "; ".join(causes(slower, faster, base.figure, at_repair=kind is EdgeKind.REPAIR)) or UNEXPLAINED
 
 
 def engine_tables(found: Sequence[Difference]) -> list[Table]:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from results.comparison.differences import Difference, Finding, told_apart
 from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import Across, Group, check_trusted
+from results.run.files import first_mistake
 from testbed.errors import InputError
 from testbed.files.document import shorten
 
@@ -95,9 +96,7 @@ def read(path: Path) -> Baseline:
     try:
         return Baseline.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        what = shorten(f"{where}: {first['msg']}" if where else first["msg"], 200, quoted=False)
+        what = shorten(first_mistake(error), 200, quoted=False)
         raise InputError(f"{path} is no baseline ({what}); --save writes one") from error
 
 

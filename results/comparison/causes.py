@@ -1,4 +1,4 @@
-"""What is known to make one group of runs slower than another. Pure.
+"""What is known to make one set of runs slower than another. Pure.
 
 Changes when an engine or a datapath gets another timer. A cause is named only for the side that it makes slower: that
 virtual time computes in no time explains that a machine was slower, never that it was faster.
@@ -6,10 +6,11 @@ virtual time computes in no time explains that a machine was slower, never that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from results.comparison.figures import Key
-from results.comparison.groups import Group
+from failover.analysis.model import DrillMetrics
+from results.run.manifest import Manifest
 from testbed.lag.datapath import LagKind
 from testbed.lag.datapaths import DATAPATHS
 from testbed.vm.engines import has_virtual_time
@@ -17,22 +18,51 @@ from testbed.vm.engines import has_virtual_time
 CPU_COST = "CPU time: in virtual time computing takes none, elsewhere it is part of every reaction"
 UNEXPLAINED = "unexplained: compare the events.jsonl of the two runs"
 _LEAST_IDLE_PCT = 10.0
-_REPAIR = " repair "
 
 
-def causes(slower: Group, faster: Group, key: Key) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Runs of one kind, as far as causes are concerned; ``manifest`` is that of the first."""
+
+    label: str
+    manifest: Manifest
+    metrics: Sequence[DrillMetrics]
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether its clock is virtual."""
+        return has_virtual_time(self.manifest.engine)
+
+    @property
+    def doubt(self) -> str:
+        """Why its machine may have made it slower, '' when nothing says so."""
+        doubts = [doubt for each in self.metrics for doubt in each.inconclusive]
+        idle = [each.host.idle_mean_pct for each in self.metrics if each.host is not None]
+        if doubts:
+            return f"CPU noise on {self.label}: {doubts[0]}"
+        is_busy = idle and min(idle) < _LEAST_IDLE_PCT and not self.is_virtual
+        return f"CPU noise: a host of {self.label} was {min(idle):.0f} % idle" if is_busy else ""
+
+
+def causes(slower: Side, faster: Side, figure: str, *, at_repair: bool) -> Iterator[str]:
     """Why ``slower`` may take more ms than ``faster``, one line each; nothing where nothing is known."""
-    one, other = slower.runs[0].manifest, faster.runs[0].manifest
-    if one.datapath != other.datapath and key.name != "detect":
-        mine, theirs = DATAPATHS.get(one.datapath), DATAPATHS.get(other.datapath)
-        at_repair = _REPAIR in f"{key.where} {key.name} "
-        if mine is not None and theirs is not None and _pace(mine, at_repair) > _pace(theirs, at_repair):
-            yield mine.at_repair if at_repair else mine.at_failure
-    if has_virtual_time(other.engine) and not has_virtual_time(one.engine):
+    mine, theirs = slower.manifest.datapath, faster.manifest.datapath
+    if mine != theirs and figure != "detect":
+        yield from _datapaths(mine, theirs, at_repair)
+    if faster.is_virtual and not slower.is_virtual:
         yield CPU_COST
-    idle = [run.metrics.host.idle_mean_pct for run in slower.runs if run.metrics.host is not None]
-    if idle and min(idle) < _LEAST_IDLE_PCT and not has_virtual_time(one.engine):
-        yield f"CPU noise: a host of {slower.label} was {min(idle):.0f} % idle"
+    if slower.doubt:
+        yield slower.doubt
+
+
+def _datapaths(mine: str, theirs: str, at_repair: bool) -> Iterator[str]:
+    unknown = sorted({mine, theirs} - DATAPATHS.keys())
+    if unknown:
+        yield from (f"nothing is known here of the {name} datapath (a plug-in?)" for name in unknown)
+        return
+    slower, faster = DATAPATHS[mine], DATAPATHS[theirs]
+    if _pace(slower, at_repair) > _pace(faster, at_repair):
+        yield slower.at_repair if at_repair else slower.at_failure
 
 
 def _pace(kind: LagKind, at_repair: bool) -> float:

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from results.comparison.causes import UNEXPLAINED, causes
+from results.comparison.causes import UNEXPLAINED, Side, causes
 from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import Group
+
+_REPAIR = " repair "
 
 
 class Finding(StrEnum):
@@ -68,8 +70,17 @@ def difference(key: Key, base: Summary, other: Summary | None, first: Group, gro
     if finding is Finding.NONE_SEEN:
         return Difference(key, group.label, base, other, finding, _seen_from(base, other))
     slower, faster = (group, first) if finding is Finding.MORE else (first, group)
-    why = "; ".join(causes(slower, faster, key)) if key.unit == "ms" else ""
+    why = _why(slower, faster, key) if key.unit == "ms" else ""
     return Difference(key, group.label, base, other, finding, _seen_from(base, other), why or UNEXPLAINED)
+
+
+def _why(slower: Group, faster: Group, key: Key) -> str:
+    at_repair = _REPAIR in f"{key.where} {key.name} "
+    return "; ".join(causes(_side(slower), _side(faster), key.name, at_repair=at_repair))
+
+
+def _side(group: Group) -> Side:
+    return Side(group.label, group.runs[0].manifest, [run.metrics for run in group.runs])
 
 
 def told_apart(base: Summary, other: Summary) -> Finding:

@@ -85,14 +85,14 @@ class Trend:
     points: tuple[Point, ...]
 
 
-_NEWEST_FIRST = "order by julianday(started_at) desc, path"
+NEWEST_FIRST = "order by julianday(started_at) desc, path"
 
 
 def runs(index: Index, wanted: Wanted, most: int) -> tuple[RunLine, ...]:
     """The newest first."""
     where, values = wanted.where
     sql = f"""select path, drill, outcome, fabric, engine, kernel, started_at, duration_s,
-        case when problem <> '' then problem else reason end from runs where {where} {_NEWEST_FIRST} limit ?"""
+        case when problem <> '' then problem else reason end from runs where {where} {NEWEST_FIRST} limit ?"""
     return tuple(RunLine(*row) for row in index.rows(sql, (*values, most)))  # type: ignore[arg-type]  # as the schema says
 
 
@@ -110,7 +110,7 @@ def trends(index: Index, wanted: Wanted, expectation: str, most: int) -> tuple[T
     """
     where, values = wanted.where
     sql = f"""select expectation, path, started_at, r.outcome, f.outcome, measured, low, high, "limit", unit, open_ended
-        from (select * from runs where {where} {_NEWEST_FIRST} limit ?) r join figures f on f.run = r.id
+        from (select * from runs where {where} {NEWEST_FIRST} limit ?) r join figures f on f.run = r.id
         where measured is not null and instr(lower(expectation), lower(?)) > 0
         order by expectation, julianday(started_at), path"""
     found: dict[str, list[Point]] = {}

@@ -11,15 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
+from results.run.folder import RunFolder
 from results.run.manifest import Manifest
 from results.verdict import Verdict
+from testbed.errors import InputError, MachineError
 
 _MANIFEST, _VERDICT = "manifest.json", "verdict.json"
-_MANIFESTS, _VERDICTS = TypeAdapter(Manifest), TypeAdapter(Verdict)
-_LARGEST_BYTES = 16_000_000
-"""Of a file that is read; a verdict of a hundred expectations has 40 kB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +64,18 @@ def run_folders(root: Path) -> Iterator[Found]:
 
 def read(found: Found) -> Indexed:
     """What a run folder says of itself; a run without a verdict came to none."""
-    folder = Path(found.path)
+    folder = RunFolder(Path(found.path))
     try:
-        manifest = _MANIFESTS.validate_json(_content(folder / _MANIFEST))
-        has_verdict = found.stamp.verdict_bytes >= 0
-        verdict = _VERDICTS.validate_json(_content(folder / _VERDICT)) if has_verdict else None
-    except OSError as error:
-        return Indexed(found, None, None, f"cannot be read: {error.strerror}")
-    except ValueError as error:
-        what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        return Indexed(found, None, None, f"damaged: {what[:200]}")
+        manifest = folder.manifest()
+        verdict = folder.verdict() if found.stamp.verdict_bytes >= 0 else None
+    except (InputError, MachineError) as error:
+        return Indexed(found, None, None, str(error).replace(f"{found.path}/", ""))
     return Indexed(found, manifest, verdict)
+
+
+def stamp_of(folder: Path) -> Stamp | None:
+    """What the index would know the folder by now; None where it is no run folder."""
+    return _stamp(_entries(str(folder)))
 
 
 def _entries(folder: str) -> Mapping[str, os.DirEntry[str]]:
@@ -90,6 +88,8 @@ def _entries(folder: str) -> Mapping[str, os.DirEntry[str]]:
 
 def _stamp(entries: Mapping[str, os.DirEntry[str]]) -> Stamp | None:
     """None where the manifest is no file, or gone by now."""
+    if _MANIFEST not in entries:
+        return None
     try:
         manifest = _sizes(entries[_MANIFEST])
         verdict = _sizes(entries[_VERDICT]) if _VERDICT in entries else (-1, 0)
@@ -103,11 +103,3 @@ def _sizes(entry: os.DirEntry[str]) -> tuple[int, int] | None:
         return None
     told = entry.stat(follow_symlinks=False)
     return told.st_size, told.st_mtime_ns
-
-
-def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        content = file.read(_LARGEST_BYTES + 1)
-    if len(content) > _LARGEST_BYTES:
-        raise ValueError(f"{path.name} is larger than {_LARGEST_BYTES // 1_000_000} MB")
-    return content

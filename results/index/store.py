@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from results.index.scan import Found, Indexed, Stamp, read, run_folders
 from testbed.errors import InputError, MachineError
 
-_NUMBER = 1
+_NUMBER = 2
 _SCHEMA = """
 create table runs (
     id integer primary key, path text not null unique, drill text not null, outcome text not null,
@@ -35,6 +36,9 @@ _STEPS = 1_000  # of SQLite's machine between two looks at the clock
 _MOST_STEPS = 200_000  # looks: some ten seconds
 _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _NO_VERDICT = "none"
+_LONGEST = 1_000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ class Index:
         return [column[0] for column in cursor.description], rows
 
     def _add(self, run: Indexed) -> None:
-        values = {**_facts(run), **_stamps(run.found)}
+        values = {**{name: _short(value) for name, value in _facts(run).items()}, **_stamps(run.found)}
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
         number = self._db.execute(f"insert into runs ({names}) values ({marks})", list(values.values())).lastrowid
@@ -98,8 +102,9 @@ class Index:
                 "insert into figures values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
-                        number, check.text, check.outcome.value, check.measured, check.low, check.high, check.limit,
-                        check.margin, check.unit, check.bound, check.open_ended, check.evidence,
+                        number, _short(check.text), check.outcome.value, check.measured, check.low, check.high,
+                        check.limit, check.margin, _short(check.unit), _short(check.bound), check.open_ended,
+                        _short(check.evidence),
                     )
                     for check in run.verdict.checks
                 ],
@@ -149,6 +154,11 @@ def _ready(file: Path) -> sqlite3.Connection:
 
 def _only_reading(action: int, *_: str | None) -> int:
     return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
+
+
+def _short(value: T) -> T | str:
+    """A text of a run as long as anybody reads; no name that a run gives has a thousand letters."""
+    return value[:_LONGEST] if isinstance(value, str) else value
 
 
 def _paths(found: Iterable[Found]) -> Iterator[str]:

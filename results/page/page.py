@@ -1,22 +1,14 @@
 """A run's page: one HTML file with everything in it, for a design review or a paper.
 
-Changes when the page has another part. It asks nobody for anything (its content security policy forbids it), stands
-without scripts but for zoom, and says by shape and word what it says by colour. Charts are uPlot 1.6.32 (MIT licence,
-``static/uplot-LICENSE.txt``), inlined and checked by its digest.
+Changes when the page has another part. It stands without scripts but for zoom, and says by shape and word what it says
+by colour.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from failover.analysis.model import DrillMetrics
 from results.page import story
@@ -25,6 +17,7 @@ from results.page.courses import goodput_chart, host_chart, messages_chart, queu
 from results.page.heat import HeatMap, heat_map
 from results.page.picture import fabric_picture
 from results.page.ranks import RankTimeline, rank_timeline
+from results.page.render import rendered
 from results.page.sections import (
     CheckRow,
     EdgeSection,
@@ -39,11 +32,6 @@ from results.page.sections import (
 )
 from results.run.manifest import Manifest
 from results.run.reading import Gap, Run
-from testbed.errors import MachineError
-
-UPLOT = "uplot-1.6.32.min.js"
-UPLOT_SHA256 = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
-"""Of dist/uPlot.iife.min.js of the package uplot 1.6.32 at npm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +60,8 @@ class View:
 
 def page(run: Run) -> str:
     """The page as text, UTF-8 when written. MachineError when this installation is not whole."""
-    sheet, script, library = _static("page.css"), _static("page.js"), _static(UPLOT)
-    if hashlib.sha256(library.encode()).hexdigest() != UPLOT_SHA256:
-        raise MachineError(f"{UPLOT} of this installation is not the one that was released; install hpn again")
     view = view_of(run)
-    scripts = (library, script) if view.charts else ()
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    policy += "; script-src " + (" ".join(map(_digest, scripts)) if scripts else "'none'")
-    sheets = (_static("uplot-1.6.32.min.css"), sheet) if view.charts else (sheet,)
-    return (
-        _templates()
-        .get_template("page.html")
-        .render(
-            view=view,
-            policy=policy,
-            licence=_static("uplot-LICENSE.txt").splitlines()[2] if view.charts else "",
-            sheets=[Markup(each) for each in sheets],
-            scripts=[Markup(each) for each in scripts],
-            picture=Markup(view.picture),
-        )
-    )
+    return rendered("page.html", view, has_charts=bool(view.charts), picture=view.picture)
 
 
 def view_of(run: Run) -> View:
@@ -185,32 +155,3 @@ def _begin_ns(run: Run) -> int:
         return series.bins.start_ns
     healthy = (event.at_ns for event in run.events or () if event.what == "healthy")
     return next(healthy, run.manifest.started_ns)
-
-
-def _digest(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
-
-
-def _printable(value: object) -> object:
-    """Text of a run without control characters, which no page may hold and a terminal would obey."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return "".join(each if each.isprintable() or each in "\n\t" else "?" for each in value)
-    return value
-
-
-@cache
-def _static(name: str) -> str:
-    return files("results.page").joinpath("static", name).read_text(encoding="utf-8")
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("results.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

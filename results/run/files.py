@@ -100,12 +100,17 @@ def parse(path: Path, adapter: TypeAdapter[T], text: bytes, where: str = "") -> 
     try:
         made = adapter.validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(str(part) for part in first["loc"])
-        raise damaged(path, where + (f"{at}: {first['msg']}" if at else first["msg"])) from error
+        raise damaged(path, where + first_mistake(error)) from error
     if _PERHAPS.search(text):
         _check_numbers(path, text, where)
     return made
+
+
+def first_mistake(error: ValidationError) -> str:
+    """'figures.0.low: Field required': where the first one is, and what it is."""
+    first = error.errors()[0]
+    at = ".".join(str(part) for part in first["loc"])
+    return f"{at}: {first['msg']}" if at else first["msg"]
 
 
 def damaged(path: Path, why: str) -> InputError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -15,32 +16,40 @@ from results.comparison.baseline import Held
 from results.comparison.differences import Difference, Finding
 from results.comparison.figures import Key, Summary
 from results.comparison.groups import Across, Group
+from results.text.printable import printable
 from results.text.tables import table
 from results.text.terminal import value_text
+
+_NARROW = 1e-3
+"""An interval narrower than this share of its end is told with more digits, or two that differ would look alike."""
+
+
+class Sheet(NamedTuple):
+    """A table as text, for a terminal or a page; a column whose title begins with '>' holds numbers."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 def comparison_parts(groups: Sequence[Group], found: Sequence[Difference]) -> list[RenderableType]:
     """The groups, every figure side by side, and why they differ."""
-    parts: list[RenderableType] = [_groups_table(groups)]
-    if not found:
-        return parts
-    columns = ("edge", "figure", ">first", ">interval", "group", ">its", ">interval", "")
-    rows = ((*_figure(each.key), *_shown(each), _finding(each)) for each in found)
-    parts.append(table(f"held against {groups[0].label}; medians, intervals over all runs", columns, rows))
-    if causes := list(_causes(found)):
-        parts.append(table("why they differ", ("group", "because", "figures"), causes))
-    return parts
+    sheets = [groups_sheet(groups)]
+    if found:
+        others = f": {groups[1].label}" if len(groups) == 2 else ""
+        caption = f"held against {groups[0].label}{others}; medians, intervals over all runs"
+        sheets += [figures_sheet(caption, groups, found), causes_sheet(groups, found)]
+    return [table(*sheet) for sheet in sheets if sheet.rows]
 
 
 def held_lines(held: Held) -> Iterator[Text]:
     """What is worse or better than a baseline, and what it has that these runs have not."""
     for each in held.differences:
         word = "worse" if each.is_worse else "better"
-        yield Text(
-            f"{word}: {name_of(each.key)}: {_value(each.other, each.key)}, {_value(each.reference, each.key)} before"
-        )
+        now, before = value_of(each.other, each.key), value_of(each.reference, each.key)
+        yield Text(printable(f"{word}: {name_of(each.key)}: {now}, {before} before"))
     for key in held.missing:
-        yield Text(f"not measured: {name_of(key)}")
+        yield Text(printable(f"not measured: {name_of(key)}"))
     if not held.differences:
         yield Text("no figure is worse or better than the baseline by more than the intervals of both")
 
@@ -50,31 +59,46 @@ def name_of(key: Key) -> str:
     return f"{key.where}: {key.name}" if key.where else key.name
 
 
-def _groups_table(groups: Sequence[Group]) -> RenderableType:
-    told = (Across.DRILL, Across.FABRIC, Across.ENGINE, Across.KERNEL)
-    rows = (
+def groups_sheet(groups: Sequence[Group]) -> Sheet:
+    """What each group is of."""
+    told = (Across.DRILL, Across.FABRIC, Across.ENGINE, Across.KERNEL, Across.SETTINGS, Across.VERSION)
+    rows = tuple(
         (group.label, str(len(group.runs)), str(group.left_out), *(group.setting[what] for what in told))
         for group in groups
     )
     columns = ("group", ">runs", ">left out", *map(str, told))
-    return table("groups; runs that cannot be trusted are left out", columns, rows)
+    return Sheet("groups; runs that cannot be trusted are left out", columns, rows)
 
 
-def _figure(key: Key) -> tuple[str, str]:
-    return key.where or "expectation", key.name
-
-
-def _shown(each: Difference) -> tuple[str, str, str, str, str]:
-    return (
-        _value(each.reference, each.key),
-        _interval(each.reference, each.key),
-        each.group,
-        _value(each.other, each.key),
-        _interval(each.other, each.key),
+def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
+    """Figures of the first group beside those of another; which one is only told where there are several."""
+    several = len(groups) > 2
+    columns = ("edge", "figure", ">first", ">interval", *(["group"] if several else []), ">its", ">interval", "")
+    rows = tuple(
+        (
+            each.key.where or "expectation",
+            each.key.name,
+            value_of(each.reference, each.key),
+            _interval(each.reference, each.key),
+            *([each.group] if several else []),
+            value_of(each.other, each.key),
+            _interval(each.other, each.key),
+            _finding(each),
+        )
+        for each in found
     )
+    return Sheet(caption, columns, rows)
 
 
-def _value(found: Summary | None, key: Key) -> str:
+def causes_sheet(groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
+    """Each cause once, with the figures that it makes differ."""
+    several = len(groups) > 2
+    rows = tuple((*([group] if several else []), why, figures) for group, why, figures in _causes(found))
+    return Sheet("why they differ", (*(["group"] if several else []), "because", "figures"), rows)
+
+
+def value_of(found: Summary | None, key: Key) -> str:
+    """The median, '>= ' before one that is a lower bound."""
     if found is None:
         return "-"
     return f"{'>= ' if found.open_ended else ''}{value_text(found.median, key.unit)}"
@@ -85,6 +109,8 @@ def _interval(found: Summary | None, key: Key) -> str:
         return "-"
     if not math.isfinite(found.high):
         return f">= {value_text(found.low, key.unit)}"
+    if key.unit == "ms" and found.high - found.low < _NARROW * found.high:
+        return f"{found.low:.7g} to {found.high:.7g} ms"
     return f"{found.low:.4g} to {value_text(found.high, key.unit)}"
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from results.index.queries import Point, RunLine, Trend
+from results.text.printable import printable
 from results.text.tables import table
 from results.text.terminal import value_text
 
@@ -58,8 +59,8 @@ def trend_lines(trend: Trend) -> list[Text]:
     middle, least, largest = (value_text(value, unit) for value in (median(values), min(values), max(values)))
     left_out = f" ({len(points) - len(trusted)} that cannot be trusted left out)" if len(trusted) < len(points) else ""
     said = f"{len(points)} runs{left_out}, median {middle}, {least} to {largest}"
-    lines = [Text(trend.expectation, style="bold"), Text(f"  {said}")]
-    return [*lines, *(Text(_line(point, most)) for point in points)]
+    lines = [Text(printable(trend.expectation), style="bold"), Text(f"  {said}")]
+    return [*lines, *(Text(printable(_line(point, most))) for point in points)]
 
 
 def _line(point: Point, most: float) -> str:

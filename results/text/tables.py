@@ -10,24 +10,28 @@ from rich.text import Text
 
 from results.text.figure import Figure
 from results.text.fitting import FittingTable
+from results.text.printable import printable
 from testbed.doctor import Capability
 from testbed.fabric.inventory import Inventory
 from testbed.vm.kernel_list import Entry
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], keys: int = 1) -> Table:
-    """A plain table; a column whose name starts with '>' is right-aligned. Text is shown as it is, never as markup.
+    """A plain table; a column whose name starts with '>' is right-aligned. Text is never markup, and holds nothing
+    that a terminal obeys.
 
     Where it is too wide it is shown in parts, each with the first ``keys`` columns.
     """
-    made = FittingTable(title=Text(title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    made = FittingTable(
+        title=Text(printable(title), "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
     made.keys = keys
     for column in columns:
         made.add_column(
             Text(column.lstrip(">")), justify="right" if column.startswith(">") else "left", overflow="fold"
         )
     for row in rows:
-        made.add_row(*(Text(str(cell)) for cell in row))
+        made.add_row(*(Text(printable(str(cell), "\n")) for cell in row))
     return made
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.compare import compare_
 from failover.analysis.model import DrillMetrics
 from results.comparison import baseline as baselines
 from results.comparison.baseline import baseline_of, held_against, read, written
@@ -17,12 +21,14 @@ from results.comparison.causes import CPU_COST, UNEXPLAINED
 from results.comparison.differences import Difference, Finding, differences, told_apart
 from results.comparison.figures import Summary, summaries
 from results.comparison.groups import Across, Compared, check_trusted, grouped
+from results.page.comparing import comparison_page, comparison_view
 from results.run.manifest import Manifest
 from results.text.comparison import comparison_parts, held_lines
 from results.verdict import Verdict
 from testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 from tests.results.shown import as_text
+from tests.results.whole import whole_run
 
 SINGLE = replace(MANIFEST, fabric="single-tor", architecture="single-tor")
 VIRTUAL = replace(MANIFEST, engine="uml-virtual-time", datapath="kernel", kernel="6.12.117")
@@ -217,3 +223,66 @@ def test_a_baseline_that_is_too_large_or_absent_is_refused(tmp_path: Path, monke
     (tmp_path / "b.json").write_text("{    }")
     with pytest.raises(InputError, match="larger than any baseline"):
         read(tmp_path / "b.json")
+
+
+def test_the_page_of_a_comparison_answers_first_and_keeps_lower_bounds() -> None:
+    base = run(worst_ms=20.0)
+    first = base.metrics.edges[0]
+    never: DrillMetrics = replace(base.metrics, edges=(replace(first, flows_unrecovered=1), *base.metrics.edges[1:]))
+    single = replace(base, manifest=SINGLE, metrics=other_run(never, 549.0))
+    groups = grouped([base, single], [Across.FABRIC])
+    view = comparison_view(groups, differences(groups))
+    assert view.title == "tiny (hpn) against single-tor (single-tor)"
+    assert re.match(r"\d+ of \d+ figures differ: 1 worse, 0 better than the first\.", view.answer)
+    (pair,) = view.pairs
+    assert pair.name == f"{first.edge.label}: worst outage"
+    assert [(span.text, span.open_ended, span.high_pct == 100.0) for span in pair.spans] == [
+        ("20.0 ms", False, False),
+        (">= 549 ms", True, True),
+    ]
+    differs, why, alike = view.tables
+    assert [row[1] for row in differs.rows] == ["worst outage"]
+    assert why.rows == ((UNEXPLAINED, pair.name),)
+    assert all("would have been" in row[-1] or row[-1] == "no difference seen" for row in alike.rows)
+    text = comparison_page(groups, differences(groups))
+    assert ">= 549 ms" in html.unescape(text)
+    assert len(text) < 150_000
+
+
+def test_a_page_of_runs_that_are_alike_says_so_and_one_without_figures_too() -> None:
+    groups = grouped([run(), run(replace(MANIFEST, versions={"hpn": "0.2.0"}))], ())
+    view = comparison_view(groups, differences(groups))
+    assert view.answer.startswith("No difference was seen in any of ")
+    assert (view.pairs, view.ticks) == ([], ())
+    assert comparison_view(groups, ()).answer == "They have no figure in common."
+
+
+def test_what_names_of_compared_runs_hold_is_text() -> None:
+    hostile = "</script><img src=x onerror=alert(1)>\"'&\x1b[31m"
+    other = replace(
+        MANIFEST, fabric=hostile, engine=hostile, kernel=hostile, profile=hostile, versions={"hpn": hostile}
+    )
+    groups = grouped([run(), run(other, 500.0)], list(Across))
+    text = comparison_page(groups, differences(groups))
+    assert "<img" not in text
+    assert "\x1b" not in text
+    shown = "".join(as_text(part, 200) for part in comparison_parts(groups, differences(groups)))
+    assert "\x1b" not in shown
+
+
+def test_the_command_writes_the_page_or_says_why_not(tmp_path: Path) -> None:
+    folders = []
+    for name, changes in (("a", {}), ("b", {"fabric": "small"})):
+        made = whole_run(tmp_path / name)
+        made.write_manifest(replace(made.manifest(), **changes))  # type: ignore[arg-type]  # a test names fields
+        folders.append(str(made.path))
+    page = tmp_path / "page.html"
+    asked = CliRunner().invoke(compare_, [*folders, "--html", str(page)])
+    assert isinstance(asked.exception, InputError)
+    assert "--across fabric" in str(asked.exception)
+    assert not page.exists()
+    assert CliRunner().invoke(compare_, [*folders, "--across", "fabric", "--html", str(page)]).exit_code == 0
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    for more, why in ((["--html", str(tmp_path)], ""), (["--html", "x", "--save", "y"], "leave --save")):
+        refused = CliRunner().invoke(compare_, [*folders, "--across", "fabric", *more])
+        assert refused.exit_code == 2 or why in str(refused.exception)

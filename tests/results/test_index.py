@@ -12,14 +12,16 @@ import pytest
 from click.testing import CliRunner
 
 from commands.results import results
+from results.index import prune
 from results.index.queries import Wanted, counts, runs, trends
-from results.index.scan import run_folders
+from results.index.scan import run_folders, stamp_of
 from results.index.store import Index, opened
 from results.run.folder import create
-from results.text.index import trend_lines
+from results.text.index import runs_table, trend_lines
 from results.verdict import Outcome
 from testbed.errors import InputError, MachineError
 from tests.results.sample import MANIFEST, metrics, verdict
+from tests.results.shown import as_text
 
 
 def add(root: Path, name: str, outage_ms: int = 20, *reasons: str, **changes: str) -> Path:
@@ -100,7 +102,7 @@ def test_what_is_damaged_is_there_with_its_reason_and_links_are_not_followed(roo
         assert index.update().runs == 6
         damaged = runs(index, Wanted(outcome="none"), 10)
     assert sorted(Path(run.path).name for run in damaged) == ["half", "huge", "nan"]
-    assert all(run.why.startswith("damaged: ") for run in damaged)
+    assert all(run.why.startswith("manifest.json is damaged or of another version (") for run in damaged)
 
 
 def test_a_trend_is_in_order_of_time_and_tells_limits_and_intervals(index: Index) -> None:
@@ -183,6 +185,84 @@ def test_pruning_keeps_the_newest_of_each_drill_and_engine(
     assert not (root / "one" / "link-down").exists()
     assert (root / "two" / "link-down").exists()
     assert (root / "two" / "tor-crash").exists()
+
+
+def test_a_run_that_is_under_way_is_not_deleted_nor_one_that_began_in_an_old_one_s_folder(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A verdict comes last and goes first, so a folder without one is a run's that writes it right now."""
+    monkeypatch.setenv("HPN_CACHE_DIR", str(tmp_path / "cache"))
+    create(root / "now").write_manifest(MANIFEST)
+
+    def meanwhile(folder: Path) -> object:
+        if folder.parent.name == "one":
+            create(folder).write_manifest(MANIFEST)
+        return stamp_of(folder)
+
+    monkeypatch.setattr("results.index.prune.stamp_of", meanwhile)
+    said = CliRunner().invoke(results, ["prune", "--runs", str(root), "--keep", "0", "--yes"])
+    lines = said.output.splitlines()
+    assert f"kept, for it has changed: {root}/one/link-down" in lines
+    assert lines[-1] == "2 run folders"
+    assert sorted(path.parent.name for path in root.rglob("manifest.json")) == ["link-down", "now"]
+    assert (root / "one" / "link-down" / "manifest.json").exists()
+    assert not list(root.rglob(".*")), "nothing is left of those deleted"
+
+
+def test_what_ends_while_it_deletes_leaves_no_half_a_run(
+    root: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(_: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    old = prune.old_runs(index, "link-down", 1)
+    monkeypatch.setattr("results.index.prune.shutil.rmtree", ends)
+    with pytest.raises(InputError, match="Input/output error; delete it by hand"):
+        prune.delete(old[0])
+    assert [found.path for found in run_folders(root)] == [f"{root}/two/link-down", f"{root}/two/tor-crash"]
+
+
+@pytest.mark.parametrize("text", ["</script>", "'; drop table runs; --", "\x1b[2J\n\u202e", "h" * 10_000_000, "%s{0}"])
+def test_a_text_of_a_run_is_one_in_the_index_too(root: Path, tmp_path: Path, text: str) -> None:
+    add(root, "hostile", 20, text, drill=text, fabric=text, engine=text, kernel=text)
+    with opened(tmp_path / "other.sqlite", root) as index:
+        assert index.update().runs == 4
+        (found,) = runs(index, Wanted(drill=text[:1000]), 10)
+        assert found.fabric == found.kernel == text[:1000]
+        shown = as_text(runs_table([replace(found, path="x")]), 160)
+        assert all(line.isprintable() for line in shown.splitlines())
+        assert len(shown) < 20_000
+        assert index.ask("select count(*) from runs", 1)[1] == [(4,)]
+
+
+def test_a_folder_of_another_format_is_there_with_its_reason(root: Path, tmp_path: Path) -> None:
+    (root / "new").mkdir()
+    (root / "new" / "manifest.json").write_text('{"format": 99}')
+    with opened(tmp_path / "other.sqlite", root) as index:
+        index.update()
+        (found,) = runs(index, Wanted(outcome="none"), 10)
+    assert found.why == "manifest.json has format 99, this hpn reads 1 and 2; use the hpn that made the run"
+
+
+def test_duckdb_counts_the_same_in_the_folders_json(root: Path, index: Index) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="needs DuckDB: pip install duckdb")
+    for at in range(7):
+        add(root, f"more/{at}", 10 * at, *["the machine was full"] * (at % 3 == 0), drill=f"drill-{at % 2}")
+    index.update()
+    judged = duckdb.sql(f"""
+        with manifests as (select *, parse_path(filename)[:-2] folder
+                           from read_json('{root}/**/manifest.json', filename = true, union_by_name = true)),
+             verdicts as (select *, parse_path(filename)[:-2] folder
+                          from read_json('{root}/**/verdict.json', filename = true, union_by_name = true))
+        select drill, verdicts.outcome, count(*) from manifests join verdicts using (folder) group by all order by all
+    """).fetchall()
+    assert tuple(judged) == counts(index, Wanted())
+    figures = duckdb.sql(f"""
+        select check_.text, count(*), round(sum(check_.measured), 3) from
+        (select unnest(checks) check_ from read_json('{root}/**/verdict.json')) group by 1 order by 1
+    """).fetchall()
+    sql = "select expectation, count(*), round(sum(measured), 3) from figures group by 1 order by 1"
+    assert figures == index.ask(sql, 100)[1]
 
 
 def test_every_outcome_is_a_column(index: Index) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from failover.analysis.job import Iteration
 from failover.analysis.model import DrillMetrics, Goodput, NicGoodput
 from failover.analysis.readings import Sampled, Sampling, Series, Watched
-from results.page import page as pages
+from results.page import render
 from results.page.axis import Linear, Logarithmic, linear, logarithmic_ms, milliseconds_text, number_text
 from results.page.chain import Side, chain_of
 from results.page.chart import Chart, Line, Moment, thinned
@@ -124,9 +124,9 @@ def test_a_chart_s_numbers_cannot_end_their_script() -> None:
 
 
 def test_only_the_scripts_of_this_package_may_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    static = pages._static
-    changed = {pages.UPLOT: static(pages.UPLOT) + " "}
-    monkeypatch.setattr(pages, "_static", lambda name: changed.get(name) or static(name))
+    static = render.static
+    changed = {render.UPLOT: static(render.UPLOT) + " "}
+    monkeypatch.setattr(render, "static", lambda name: changed.get(name) or static(name))
     with pytest.raises(MachineError, match="is not the one that was released"):
         page(run_of(metrics()))
 

@@ -1,0 +1,74 @@
+"""Pages from templates: one HTML file each with everything in it, which asks nobody for anything.
+
+Changes when all pages get another frame. The content security policy lets nothing in from outside and only the scripts
+of this package run. Charts are uPlot 1.6.32 (MIT licence, ``static/uplot-LICENSE.txt``), inlined and checked by its
+digest.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from results.text.printable import printable
+from testbed.errors import MachineError
+
+UPLOT = "uplot-1.6.32.min.js"
+UPLOT_SHA256 = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
+"""Of dist/uPlot.iife.min.js of the package uplot 1.6.32 at npm."""
+
+
+def rendered(template: str, view: object, *, has_charts: bool, picture: str = "") -> str:
+    """A template as text, UTF-8 when written; ``picture`` is SVG of ours. MachineError when hpn is not whole."""
+    sheet, script, library = static("page.css"), static("page.js"), static(UPLOT)
+    if hashlib.sha256(library.encode()).hexdigest() != UPLOT_SHA256:
+        raise MachineError(f"{UPLOT} of this installation is not the one that was released; install hpn again")
+    scripts = (library, script) if has_charts else ()
+    sheets = (static("uplot-1.6.32.min.css"), sheet) if has_charts else (sheet,)
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    policy += "; script-src " + (" ".join(map(_digest, scripts)) if scripts else "'none'")
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            view=view,
+            policy=policy,
+            licence=static("uplot-LICENSE.txt").splitlines()[2] if has_charts else "",
+            sheets=[Markup(each) for each in sheets],
+            scripts=[Markup(each) for each in scripts],
+            picture=Markup(picture),
+        )
+    )
+
+
+@cache
+def static(name: str) -> str:
+    """A file that comes with the templates."""
+    return files("results.page").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _shown(value: object) -> object:
+    """Text of a run without control characters, which no page may hold."""
+    return printable(value, "\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("results.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

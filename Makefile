@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos kernel phases frr client-table setup guests judges mutants screenshots site clean
+.PHONY: drill test quick check chaos kernel phases frr client-table setup guests extras judges mutants screenshots site clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -32,8 +32,8 @@ kernel: guests
 	$(HPN) vm build-kernel
 
 # Programs nobody here wrote (Soft-RoCE, iperf3, PyTorch's gloo, MPICH) against ours, in virtual time. Each is skipped where
-# its program is missing: apt install python3-pyverbs ibverbs-utils iperf3; docs/clients.md has PyTorch and MPICH.
-judges: kernel
+# its program is missing.
+judges: kernel extras
 	$(PYTEST) tests/judges tests/product/test_ready_clients_guest.py tests/product/test_rxe_guest.py
 
 setup:
@@ -61,7 +61,7 @@ frr: kernel
 client-table: kernel
 	$(VENV)/bin/python -m tests.product.client_table runs/client-table docs/client-table.md $(if $(JOBS),--jobs $(JOBS))
 
-# What the tests in a browser saw, into runs/screenshots. Needs: apt install chromium; pip install playwright
+# What the tests in a browser saw, into runs/screenshots. Needs: make extras
 screenshots: setup
 	HPN_SCREENSHOTS=$(CURDIR)/runs/screenshots $(PYTEST) tests/browser
 	@echo "screenshots and a printed page: $(CURDIR)/runs/screenshots"
@@ -74,6 +74,10 @@ site: setup
 
 guests: setup
 	@.ci/setup-guests $(VENV)
+
+# PyTorch, MPI, a browser and other programs that some tests need; those tests are skipped where they are missing.
+extras: setup
+	@.ci/setup-extras $(VENV)
 
 clean:
 	rm -rf $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

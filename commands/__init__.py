@@ -34,6 +34,7 @@ COMMANDS: Registry[Command] = Registry(
             ),
             "inspect": ("inspect",),
             "graph": ("graph",),
+            "watch": ("watch",),
             "drill": ("drill", "analyse"),
             "compare": ("compare",),
             "report": ("report",),

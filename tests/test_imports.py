@@ -53,6 +53,7 @@ ROOMS = {
     "testbed.kernel": 20,
     "testbed.files": 10,
     "testbed.entries": 0,
+    "testbed.condition": 0,
     "testbed.errors": 0,
     "testbed.events": 0,
     "testbed.plugins": 1,

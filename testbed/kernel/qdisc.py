@@ -6,7 +6,7 @@ Layouts: linux/rtnetlink.h (tcmsg, TCA_*), linux/gen_stats.h (TCA_STATS2), linux
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from testbed.kernel.rtnl import TCMSG_BYTES, attributes
@@ -38,6 +38,30 @@ class BucketReading:
     sent_packets: int
     rate_bps: int
     marked: int | None = None  # packets, by the RED that stands in it; None: there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a token bucket let through between two readings of it, and what waits there at the second."""
+
+    sent_bps: float  # bits per second
+    drops_per_s: float  # packets
+    backlog_bytes: int
+
+
+def rates(before: Iterable[BucketReading], after: Iterable[BucketReading]) -> dict[int, Rate]:
+    """By interface, each of a lab's having a number of its own; of buckets that were read twice. Counters never fall:
+    a bucket that was made anew in between has sent nothing since.
+    """
+    first = {reading.ifindex: reading for reading in before}
+    found = {}
+    for reading in after:
+        since = first.get(reading.ifindex)
+        if since is not None and reading.at_ns > since.at_ns:
+            seconds = (reading.at_ns - since.at_ns) / 1e9
+            sent, lost = reading.sent_bytes - since.sent_bytes, reading.drops - since.drops
+            found[reading.ifindex] = Rate(8 * max(0, sent) / seconds, max(0, lost) / seconds, reading.backlog_bytes)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testbed.fabric.build import build
 from testbed.fabric.presets import PRESETS
-from testbed.kernel.qdisc import BucketReading
+from testbed.kernel.qdisc import BucketReading, rates
 from testbed.lab.service.load import loads
 
 TINY = build(PRESETS["tiny"].spec)
@@ -21,3 +21,10 @@ def test_the_load_of_a_link_is_that_of_its_busier_direction() -> None:
     after = [reading(link.lower.ifindex, 3.0, 1000 + 2 * quarter), reading(link.upper.ifindex, 2.1, 500 + 3 * quarter)]
     found = loads(TINY, before, [*after, reading(quiet.lower.ifindex, 3.0, 10)])
     assert found == {link.name: 0.75}, "a port that was read once tells nothing"
+
+
+def test_rates_are_of_what_was_counted_between_two_readings_and_never_below_nothing() -> None:
+    before = [reading(1, 1.0, 1000), reading(2, 1.0, 9000), reading(3, 2.0, 0)]
+    after = [reading(1, 1.5, 2000), reading(2, 2.0, 0), reading(3, 2.0, 7), reading(4, 2.0, 7)]
+    found = rates(before, after)
+    assert {ifindex: rate.sent_bps for ifindex, rate in found.items()} == {1: 16_000.0, 2: 0.0}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from testbed.events import Event, EventKind, now_ns
 from testbed.fabric.model import Fabric, Link, Nic, Node, Role
 from testbed.lab.breaking.breakage import End
 from testbed.lab.lab import Lab
@@ -34,22 +35,24 @@ class Broken:
 def break_part(lab: Lab, name: str) -> Change:
     """A link, or every port of a NIC or host, loses carrier; a switch crashes. InputError when nothing is called so."""
     before = lab.breakage.down()
-    part = lab.fabric.part(name)
+    part, at_ns = lab.fabric.part(name), now_ns()
     if _is_switch(part):
         lab.breakage.crash([name], by=name)
     else:
         lab.breakage.ports_down(_ends(lab.fabric, name), by=name)
+    _tell(lab, at_ns, name, "injected")
     return _change(before, lab.breakage.down())
 
 
 async def mend_part(lab: Lab, name: str) -> Change:
     """Undo it; a part of what was mended stays broken when it was broken by its own name too. InputError as above."""
     before = lab.breakage.down()
-    part = lab.fabric.part(name)
+    part, at_ns = lab.fabric.part(name), now_ns()
     if _is_switch(part):
         await lab.breakage.boot([name], by=name)
     else:
         lab.breakage.ports_up(_ends(lab.fabric, name), by=name)
+    _tell(lab, at_ns, name, "restored")
     return _change(before, lab.breakage.down())
 
 
@@ -77,6 +80,11 @@ def _broken(fabric: Fabric, by: str, names: set[str]) -> Broken:
         return Broken(by, "no carrier", True, links)
     crashed = by in names
     return Broken(by, "crashed" if crashed else "shut its ports", crashed, links)
+
+
+def _tell(lab: Lab, at_ns: int, name: str, what: str) -> None:
+    """Put it on the timeline, as the faults of a drill are."""
+    lab.emit(Event(at_ns, EventKind.FAULT, name, "by hand", what))
 
 
 def _change(before: set[str], after: set[str]) -> Change:

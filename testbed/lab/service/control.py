@@ -14,7 +14,7 @@ import select
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from testbed.errors import HpnError, MachineError, error_for
@@ -27,7 +27,7 @@ Emit = Callable[[Json], None]
 Handler = Callable[[Json, Emit], Awaitable[JsonValue]]
 
 _LIMIT = 1 << 26
-_PATIENCE_MS = 1000  # so long without a word, and the asker looks whether the supervisor is stopped
+_PATIENCE_S = 1.0  # so long without a word, and the asker looks whether the supervisor is stopped
 
 
 class SupervisorGone(MachineError):
@@ -117,11 +117,19 @@ def call(path: Path, op: str, *, on_event: Emit | None = None, **arguments: Json
             event = message["event"]
             if on_event is not None and isinstance(event, dict):
                 on_event(event)
-        elif "error" in message:
-            raise error_for(message.get("exit_code"), str(message["error"]))
         else:
-            return message.get("ok")
-    raise SupervisorGone(f"the lab's supervisor broke off without an answer; see: hpn ls, and {path.parent}/lab.log")
+            return _last_word(message)
+    raise _gone(path)
+
+
+def _last_word(message: Json) -> JsonValue:
+    if "error" in message:
+        raise error_for(message.get("exit_code"), str(message["error"]))
+    return message.get("ok")
+
+
+def _gone(path: Path) -> SupervisorGone:
+    return SupervisorGone(f"the lab's supervisor broke off without an answer; see: hpn ls, and {path.parent}/lab.log")
 
 
 def call_for_object(path: Path, op: str, **arguments: JsonValue) -> dict[str, JsonValue]:
@@ -132,32 +140,76 @@ def call_for_object(path: Path, op: str, **arguments: JsonValue) -> dict[str, Js
     return found
 
 
+def follow(path: Path, op: str, wait_s: Callable[[], float]) -> Iterator[list[Json]]:
+    """Ask for what goes on until the lab ends: its events in batches as they come, [] when ``wait_s()`` seconds passed.
+
+    It ends when the lab is ended. SupervisorGone as soon as the supervisor is gone otherwise, MachineError when it is
+    stopped; the supervisor's own errors come back as what they were.
+    """
+    with _asked(path, {"op": op}) as connection:
+        received = _Lines(connection)
+        while True:
+            if not received.wait(wait_s()):
+                _check_not_stopped(LabFolder(path.parent))
+                yield []
+                continue
+            messages = received.read()
+            yield [event for message in messages if isinstance(event := message.get("event"), dict)]
+            for message in messages:
+                if "event" not in message:
+                    _last_word(message)
+                    return
+            if received.ended:
+                raise _gone(path)
+
+
 def _conversation(path: Path, request: Json) -> Iterator[Json]:
+    """What is answered, message by message, until the other end closes."""
+    with _asked(path, request) as connection:
+        received = _Lines(connection)
+        while not received.ended:
+            if received.wait(_PATIENCE_S):
+                yield from received.read()
+            else:
+                _check_not_stopped(LabFolder(path.parent))
+
+
+@contextmanager
+def _asked(path: Path, request: Json) -> Iterator[socket.socket]:
+    """A connection to the supervisor on which it was asked something."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
         try:
             connection.connect(str(path))
         except OSError as error:
             raise SupervisorGone(f"the lab's supervisor does not answer ({error.strerror}); try: hpn down") from error
-        with suppress(ConnectionError):  # it died: nothing more comes
+        with suppress(ConnectionError):  # it died: nothing more comes, and who reads finds out
             connection.sendall(json.dumps(request).encode() + b"\n")
-            yield from _messages(connection, LabFolder(path.parent))
+        yield connection
 
 
-def _messages(connection: socket.socket, place: LabFolder) -> Iterator[Json]:
-    """What arrives, line by line, until the other end closes; a line that it did not finish is none."""
-    poller = select.poll()
-    poller.register(connection, select.POLLIN)
-    rest = b""
-    while True:
-        if not poller.poll(_PATIENCE_MS):
-            _check_not_stopped(place)
-            continue
-        data = connection.recv(1 << 16)
-        if not data:
-            return
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            yield json.loads(line)
+class _Lines:
+    """Messages that come in over a connection; a line that the other end did not finish is none."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.ended = False
+        self._connection = connection
+        self._rest = b""
+        self._poller = select.poll()
+        self._poller.register(connection, select.POLLIN)
+
+    def wait(self, for_s: float) -> bool:
+        """Whether something came in, the end included, within so long."""
+        return bool(self._poller.poll(max(0.0, for_s) * 1000))
+
+    def read(self) -> list[Json]:
+        """What is there."""
+        try:
+            data = self._connection.recv(1 << 16)
+        except ConnectionError:
+            data = b""
+        self.ended = not data
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [json.loads(line) for line in lines]
 
 
 def _check_not_stopped(place: LabFolder) -> None:

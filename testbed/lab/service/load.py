@@ -1,16 +1,62 @@
-"""How busy the links of a running lab are, counted from outside."""
+"""How busy the ports of a running lab are, counted from outside of its supervisor."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import closing
 
 from testbed.errors import MachineError
 from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.netlink import Netlink
-from testbed.kernel.qdisc import BucketReading
+from testbed.kernel.ns import NetNs
+from testbed.kernel.qdisc import BucketReading, rates
 from testbed.lab.service.capture import space_of
+
+
+class PortReader:
+    """Reads the counters of every port of a lab; the supervisor is not asked and has nothing to do for it."""
+
+    def __init__(self, fabric: Fabric, space: Callable[[str], NetNs]) -> None:
+        """``space`` opens the network namespace of a node, which is closed again once a socket stands in it."""
+        self._asked: dict[str, Netlink] = {}
+        self._ends = {n.name: {link.end_at(n.name).ifindex for link in fabric.links_of(n.name)} for n in fabric.nodes}
+        try:
+            for node in self._ends:
+                self._asked[node] = _socket_in(space(node))
+        except OSError as error:
+            self.close()
+            raise MachineError(f"the ports of the lab cannot be read: {error.strerror}; start it anew") from error
+
+    def read(self) -> list[BucketReading]:
+        """A reading of each port, one node after the other. MachineError when the lab is gone."""
+        try:
+            return [reading for node, asked in self._asked.items() for reading in asked.buckets(self._ends[node])]
+        except OSError as error:
+            raise MachineError(f"the ports of the lab cannot be read: {error.strerror}; start it anew") from error
+
+    def close(self) -> None:
+        """Close its sockets."""
+        for asked in self._asked.values():
+            asked.close()
+
+
+def _socket_in(space: NetNs) -> Netlink:
+    try:
+        return Netlink(space)
+    finally:
+        os.close(space.fd)
+
+
+def reader_outside(first_pid: int, fabric: Fabric) -> PortReader:
+    """A reader for a process outside of the lab, which is in the lab's network from then on.
+
+    MachineError when the lab or a node cannot be entered.
+    """
+    sandbox.enter(first_pid, for_its_network=True)
+    return PortReader(fabric, lambda node: space_of(first_pid, node))
 
 
 def measure(first_pid: int, fabric: Fabric, for_ns: int) -> dict[str, float]:
@@ -18,36 +64,17 @@ def measure(first_pid: int, fabric: Fabric, for_ns: int) -> dict[str, float]:
 
     The calling process is in the lab's network from then on. MachineError when the lab or a node cannot be entered.
     """
-    sandbox.enter(first_pid, for_its_network=True)
-    asked = {node.name: Netlink(space_of(first_pid, node.name)) for node in fabric.nodes}
-    try:
-        before = _read(fabric, asked)
+    with closing(reader_outside(first_pid, fabric)) as ports:
+        before = ports.read()
         time.sleep(for_ns / 1e9)  # what is counted is what passes in the meantime
-        after = _read(fabric, asked)
-    except OSError as error:
-        raise MachineError(f"the ports of the lab cannot be read: {error.strerror}; start it anew") from error
-    finally:
-        for each in asked.values():
-            each.close()
-    return loads(fabric, before, after)
-
-
-def _read(fabric: Fabric, asked: Mapping[str, Netlink]) -> list[BucketReading]:
-    ends = {node: {link.end_at(node).ifindex for link in fabric.links_of(node)} for node in asked}
-    return [reading for node, netlink in asked.items() for reading in netlink.buckets(ends[node])]
+        return loads(fabric, before, ports.read())
 
 
 def loads(fabric: Fabric, before: Iterable[BucketReading], after: Iterable[BucketReading]) -> dict[str, float]:
-    """What passed between two readings of all ports, each interface of a lab having a number of its own. Pure."""
-    first = {reading.ifindex: reading for reading in before}
-    shares = {}
-    for reading in after:
-        since = first.get(reading.ifindex)
-        if since is not None and reading.at_ns > since.at_ns:
-            bits = 8 * max(0, reading.sent_bytes - since.sent_bytes)
-            shares[reading.ifindex] = bits * 1e9 / (reading.at_ns - since.at_ns)
+    """What passed between two readings of all ports, as shares of each link's rate. Pure."""
+    found = rates(before, after)
     return {
-        link.name: max(found) / link.rate_bps
+        link.name: max(busy) / link.rate_bps
         for link in fabric.links
-        if (found := [shares[end.ifindex] for end in (link.lower, link.upper) if end.ifindex in shares])
+        if (busy := [found[end.ifindex].sent_bps for end in (link.lower, link.upper) if end.ifindex in found])
     }

@@ -21,7 +21,7 @@ from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.processes import interrupted_by_any_signal, reap_strangers
 from testbed.lab.lab import Lab
-from testbed.lab.service import byhand, control, inspect, preflight
+from testbed.lab.service import byhand, control, inspect, preflight, status
 from testbed.lab.service.control import Emit, Json, JsonValue, SupervisorGone
 from testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
 from testbed.lab.service.registry import folder
@@ -182,6 +182,8 @@ class _Supervisor:
         self._tethered = tethered
         self._timeline = Timeline(lambda _event: None)  # those who wait are told from the first event on
         self._standing: asyncio.Future[Lab] = asyncio.get_running_loop().create_future()
+        self._counts = status.EventCounts(request.fabric)
+        self._timeline.subscribe(self._counts.count)
         self._closing = ExitStack()
         self._end = asyncio.Event()
         self._lost: str | None = None
@@ -192,12 +194,13 @@ class _Supervisor:
             loop.add_signal_handler(number, self._end.set)
         server = control.ControlServer(
             {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "events": self._events,
-             "break": self._break, "mend": self._mend, "mend-all": self._mend_all}
+             "status": self._status, "break": self._break, "mend": self._mend, "mend-all": self._mend_all}
         )  # fmt: skip
         await server.start(self._listening)
         loop.add_reader(self._tethered, self._on_tether)
         starting = asyncio.create_task(self._start())
         await self._end.wait()
+        await asyncio.sleep(0)  # who follows the timeline has the last word now, before the closing takes its time
         if starting.done():
             starting.result()  # a bug while it started ends the lab with its traceback
         starting.cancel()
@@ -250,6 +253,9 @@ class _Supervisor:
 
     async def _inspect(self, request: Json, _emit: Emit) -> JsonValue:
         return inspect.report(await self._lab(), str(request.get("what", "")))
+
+    async def _status(self, _request: Json, _emit: Emit) -> JsonValue:
+        return status.as_json(await status.condition(await self._lab(), self._counts))
 
     async def _trace(self, request: Json, _emit: Emit) -> JsonValue:
         lab = await self._lab()

@@ -1,0 +1,102 @@
+"""A lab summed up by plane, and by rail and plane: how much of it stands and what it carries. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from results.watch.moment import Moment
+from testbed.fabric.model import Link, LinkKind
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """So many of so many."""
+
+    well: int
+    all: int
+
+    def __str__(self) -> str:
+        return f"{self.well}/{self.all}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneSum:
+    """A plane. Rates are those of access links; ``load`` is the busier direction's share of all their rates."""
+
+    plane: int
+    switches: Part
+    links: Part  # with carrier
+    lacp: Part  # access links that distribute at both ends
+    bgp: Part  # sessions, each counted once
+    to_hosts_bps: float
+    from_hosts_bps: float
+    load: float
+    drops_per_s: float  # at all ports of the plane, packets
+
+
+@dataclass(frozen=True, slots=True)
+class RailSum:
+    """A rail: NICs whose LAG has all its ports, and of each plane LACP and rates."""
+
+    rail: int
+    nics: Part
+    cut_off: int
+    lacp: tuple[Part, ...]
+    to_hosts_bps: tuple[float, ...]
+    from_hosts_bps: tuple[float, ...]
+
+
+def planes(moment: Moment) -> list[PlaneSum]:
+    """Each plane, in order."""
+    return [_plane(moment, plane) for plane in range(moment.fabric.planes)]
+
+
+def rails(moment: Moment) -> list[RailSum]:
+    """Each rail, in order."""
+    return [_rail(moment, rail) for rail in sorted({nic.rail for nic in moment.fabric.nics})]
+
+
+def _plane(moment: Moment, plane: int) -> PlaneSum:
+    links = [link for link in moment.fabric.links if link.plane == plane]
+    access = [link for link in links if link.kind is LinkKind.ACCESS]
+    switches = [node.name for node in moment.fabric.switches if node.plane == plane]
+    dead = {*moment.condition.dead, *moment.condition.broken}
+    to_hosts, from_hosts = _to_hosts(moment, access), _from_hosts(moment, access)
+    return PlaneSum(
+        plane=plane,
+        switches=Part(sum(name not in dead for name in switches), len(switches)),
+        links=Part(sum(not moment.is_dark(link) for link in links), len(links)),
+        lacp=_well(moment, access),
+        bgp=_well(moment, [link for link in links if link.is_routed]),
+        to_hosts_bps=to_hosts,
+        from_hosts_bps=from_hosts,
+        load=max(to_hosts, from_hosts) / (sum(link.rate_bps for link in access) or 1),
+        drops_per_s=sum(moment.rate(end).drops_per_s for link in links for end in (link.lower, link.upper)),
+    )
+
+
+def _rail(moment: Moment, rail: int) -> RailSum:
+    nics = [nic for nic in moment.fabric.nics if nic.rail == rail]
+    by_plane = [[link for nic in nics for link in nic.links if link.plane == p] for p in range(moment.fabric.planes)]
+    short = [moment.condition.active[nic.name] for nic in nics if nic.name in moment.condition.active]
+    return RailSum(
+        rail=rail,
+        nics=Part(len(nics) - len(short), len(nics)),
+        cut_off=short.count(0),
+        lacp=tuple(_well(moment, links) for links in by_plane),
+        to_hosts_bps=tuple(_to_hosts(moment, links) for links in by_plane),
+        from_hosts_bps=tuple(_from_hosts(moment, links) for links in by_plane),
+    )
+
+
+def _well(moment: Moment, links: Sequence[Link]) -> Part:
+    return Part(sum(moment.is_well(link) for link in links), len(links))
+
+
+def _to_hosts(moment: Moment, access: Iterable[Link]) -> float:
+    return sum(moment.rate(link.upper).sent_bps for link in access)
+
+
+def _from_hosts(moment: Moment, access: Iterable[Link]) -> float:
+    return sum(moment.rate(link.lower).sent_bps for link in access)

@@ -1,0 +1,114 @@
+"""What is wrong with a lab, causes only: what went down with a switch or a link is counted, not listed again. Pure.
+
+Changes when something more can be wrong, or other things follow from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from results.watch.moment import Moment
+from testbed.fabric.model import Link, LinkKind, Nic
+
+CUT_OFF, SWITCH, HELD, CARRIER, LACP, BGP, BFD, ROUTES = (
+    *("NIC cut off", "switch dead", "ToR held", "link without carrier"),
+    *("LACP port idle", "BGP session down", "BFD session down", "routes missing"),
+)
+"""Kinds, the worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One cause: its kind, the part of the fabric that it is about, and what to say of it."""
+
+    kind: str
+    part: str
+    text: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The same cause at another moment has the same."""
+        return self.kind, self.part
+
+    def __str__(self) -> str:
+        return f"{self.part} {self.text}"
+
+
+def troubles(moment: Moment) -> list[Trouble]:
+    """Everything that is wrong, the worst first."""
+    dead = _dead(moment)
+    cut = [nic for nic in moment.fabric.nics if moment.condition.active.get(nic.name) == 0]
+    told = {link.name for name in dead for link in moment.fabric.links_of(name)}
+    told |= {
+        link.name for name in moment.condition.held for link in moment.fabric.links_of(name) if moment.is_dark(link)
+    }
+    told |= {link.name for nic in cut for link in nic.links}
+    rest = [link for link in moment.fabric.links if link.name not in told]
+    return [
+        *(_cut_off(moment, nic) for nic in cut),
+        *(_switch(moment, name) for name in dead),
+        *(Trouble(HELD, name, f"takes no part: {said}") for name, said in moment.condition.held.items()),
+        *(_link(moment, link) for link in rest if moment.is_dark(link)),
+        *(_protocol(moment, link) for link in rest if not moment.is_dark(link) and not moment.is_well(link)),
+        *_routes(moment),
+    ]
+
+
+def summary(found: Iterable[Trouble]) -> str:
+    """How many of which kind: '20 x link without carrier, 3 x BGP session down'."""
+    return ", ".join(f"{times} x {kind}" for kind, times in Counter(trouble.kind for trouble in found).items())
+
+
+def _dead(moment: Moment) -> list[str]:
+    broken = set(moment.condition.broken)
+    return [n.name for n in moment.fabric.switches if n.name in broken or n.name in moment.condition.dead]
+
+
+def _by_hand(moment: Moment, part: str) -> str:
+    return " (by hand)" if part in moment.condition.broken else ""
+
+
+def _cut_off(moment: Moment, nic: Nic) -> Trouble:
+    reasons = dict.fromkeys(f"{moment.state(link)}{_by_hand(moment, link.name)}" for link in nic.links)
+    dead = [link.upper.node for link in nic.links if link.upper.node in moment.condition.dead]
+    why = f"dead {', '.join(dead)}" if len(dead) == len(nic.links) else ", ".join(reasons)
+    return Trouble(CUT_OFF, nic.name, f"is cut off, no port of its LAG is active: {why}")
+
+
+def _switch(moment: Moment, name: str) -> Trouble:
+    links = moment.fabric.links_of(name)
+    kinds = Counter(_lost(moment, link) for link in links if not moment.is_well(link))
+    lost = ", ".join(f"{times} {what}{'s' * (times > 1)}" for what, times in kinds.items())
+    how = "crashed (by hand)" if name in moment.condition.broken else "has lost its BGP daemon"
+    return Trouble(SWITCH, name, f"{how}, with it {lost}" if lost else how)
+
+
+def _lost(moment: Moment, link: Link) -> str:
+    if link.kind is LinkKind.ACCESS:
+        return "LAG port"
+    return "switch link" if moment.is_dark(link) else "BGP session"
+
+
+def _link(moment: Moment, link: Link) -> Trouble:
+    with_it = ""
+    if link.kind is LinkKind.ACCESS:
+        nic = moment.fabric.nic_of_link(link.name)
+        left = moment.condition.active.get(nic.name, len(nic.links))
+        with_it = f", its LAG uses {left} of {len(nic.links)} ports"
+    return Trouble(CARRIER, link.name, f"has no carrier{_by_hand(moment, link.name)}{with_it}")
+
+
+def _protocol(moment: Moment, link: Link) -> Trouble:
+    kind = LACP if link.kind is LinkKind.ACCESS else BFD if moment.state(link).endswith("BFD down") else BGP
+    return Trouble(kind, link.name, f"{'LACP' if kind is LACP else 'BGP'} {moment.state(link)}")
+
+
+def _routes(moment: Moment) -> Iterator[Trouble]:
+    """One line for all: routes are missing because of something else, or will be there in a moment."""
+    dead = set(_dead(moment))
+    missing = {name: text for name, text in moment.condition.routes.items() if name not in dead}
+    if missing:
+        where = f"{len(missing)} switches, such as " if len(missing) > 1 else ""
+        yield Trouble(ROUTES, "routes", f"to NICs are missing on {where}{next(iter(missing.values()))}")

@@ -36,7 +36,10 @@ async def test_the_condition_of_a_lab_names_what_is_broken_and_nothing_else() ->
         assert _is_well(found)
         assert status.from_json(status.as_json(found)) == found
         break_part(lab, LINK)
-        await lab.wait_for(lambda: not lab.link_up(LINK) and len(lab.nics["p0.s0.h0.r0"].active) == 1, 10)
+        ends = (lab.fabric.link(LINK).lower, lab.fabric.link(LINK).upper)
+        await lab.wait_for(lambda: not any(lab.watcher.carrier(end.node, end.ifindex) for end in ends), 10)
+        await lab.wait_for(lambda: len(lab.nics["p0.s0.h0.r0"].active) == 1, 10)
+        await lab.wait_for(lambda: not lab.tors["p0.s0.t0.0"].collecting("h0r0"), 10)
         found = await status.condition(lab, counts)
         assert (found.broken, found.dead, found.active) == ((LINK,), (), {"p0.s0.h0.r0": 1})
         assert set(found.dark) == {"p0.s0.h0:r0p0", "p0.s0.t0.0:h0r0"} == set(found.idle)

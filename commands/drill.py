@@ -22,6 +22,7 @@ from commands.page import (
     terminal,
 )
 from commands.where import engine_option, virtual_time_option
+from commands.writing import drill_new, drill_schema_
 from results.compare import compare, spread_table
 from results.engines import Difference, engine_tables, side_by_side
 from results.junit import Unmade, check_place, judged, junit_xml
@@ -45,7 +46,11 @@ from testbed.vm.engines import EngineSpec, asked_for
 
 @click.group()
 def drill() -> None:
-    """Scripted failure drills: list, read, check and run them."""
+    """Scripted failure drills: list, read, write, check and run them."""
+
+
+drill.add_command(drill_new)
+drill.add_command(drill_schema_)
 
 
 @drill.command("ls")

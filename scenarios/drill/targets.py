@@ -42,21 +42,26 @@ _TARGETS: Mapping[TargetKind, Callable[[Fabric], tuple[str, ...]]] = {
 """Everything of the fabric that a fault with that kind of target accepts."""
 
 
+def accepted(fabric: Fabric, kind: TargetKind) -> tuple[str, ...]:
+    """Every part of the fabric that a fault with that kind of target accepts, by name."""
+    return _TARGETS[kind](fabric)
+
+
 def target_problem(fabric: Fabric, fault: Fault) -> str:
     """Why ``fault`` cannot act on its target in ``fabric``, with the way out; '' when it can."""
     target, needed = fault.target, fault.TARGET
-    accepted = _TARGETS[needed](fabric)
-    if target in accepted:
+    known = accepted(fabric, needed)
+    if target in known:
         if not fault.links_hit(fabric):
             return f"{target} has no link that {fault.KIND} would hit; choose another"
         return no_spare(fabric, target) if fault.REPLACES_HOST else ""
-    if not accepted:
+    if not known:
         return f"this fabric has no {needed}, which {fault.KIND} needs; choose another fault or topology"
     what = _what(fabric, target)
     if not what:
-        near = get_close_matches(target, accepted, n=3) or accepted[:3]
+        near = get_close_matches(target, known, n=3) or known[:3]
         return f"no {needed} {target!r} in this fabric; did you mean {', '.join(near)}?"
-    return f"{target} is {what}, but {fault.KIND} needs {_a(needed)}; write {_instead(fabric, target, accepted)}"
+    return f"{target} is {what}, but {fault.KIND} needs {_a(needed)}; write {_instead(fabric, target, known)}"
 
 
 def settling_problem(fabric: Fabric, fault: Fault) -> str:
@@ -83,10 +88,10 @@ def _a(kind: TargetKind) -> str:
     return f"an {kind}" if kind is TargetKind.AGG else f"a {kind}"
 
 
-def _instead(fabric: Fabric, target: str, accepted: tuple[str, ...]) -> str:
-    own = [name for name in _relatives(fabric, target) if name in accepted]
+def _instead(fabric: Fabric, target: str, known: tuple[str, ...]) -> str:
+    own = [name for name in _relatives(fabric, target) if name in known]
     if not own:
-        return f"one such as {', '.join(accepted[:3])}"
+        return f"one such as {', '.join(known[:3])}"
     more = ", ..." if len(own) > 2 else ""
     return f"one of its: {', '.join(own[:2])}{more}"
 

@@ -25,7 +25,7 @@ from testbed.lag.datapaths import AUTO, DATAPATHS
 from testbed.routing.pathcontrol.policies import OFF
 
 
-class _TopologyFile(FabricSpec):
+class TopologyFile(FabricSpec):
     """A ``FabricSpec`` and the preset it builds on (taken out before the check; here it is a key like the others)."""
 
     preset: str = ""
@@ -90,7 +90,7 @@ def _spec(mistakes: Mistakes, at: Where, given: dict[str, Plain], name: str) -> 
     base = _base(mistakes, at, given)
     data = _merge({"name": _slug(name), **base}, {key: value for key, value in given.items() if key != "preset"})
     _check_architecture(mistakes, at, data.get("architecture"))
-    file = mistakes.check(_TopologyFile, data, at)
+    file = mistakes.check(TopologyFile, data, at)
     if file is None:
         return None
     if file.architecture not in ARCHITECTURES:

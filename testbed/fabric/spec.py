@@ -41,7 +41,8 @@ def parse_rate(value: object) -> int:
     return int(rate)
 
 
-Rate = Annotated[int, BeforeValidator(parse_rate)]
+_Written = Annotated[str, Field(pattern=_RATE.pattern)] | Annotated[float, Field(ge=1, le=_RATE_MAX)]
+Rate = Annotated[int, BeforeValidator(parse_rate, json_schema_input_type=_Written)]
 Mac = Annotated[str, Field(pattern=_MAC, examples=["02:00:00:00:00:01"])]
 
 

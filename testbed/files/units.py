@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from testbed.files.document import shorten
 
-_DURATION = re.compile(r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*(ns|us|µs|ms|s|min)\s*")
-_PERCENT = re.compile(r"\s*(\d{1,6}(?:\.\d{1,9})?)\s*%\s*")
-_SIZE = re.compile(r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*([KMG]i?)?B\s*")
+DURATION = r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*(ns|us|µs|ms|s|min)\s*"
+PERCENT = r"\s*(\d{1,6}(?:\.\d{1,9})?)\s*%\s*"
+SIZE = r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*([KMG]i?)?B\s*"
+_DURATION, _PERCENT, _SIZE = re.compile(DURATION), re.compile(PERCENT), re.compile(SIZE)
 _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
@@ -99,6 +100,11 @@ def format_size(size: int) -> str:
     return min(texts, key=len, default=f"{size} B")
 
 
+def _text(pattern: str, low: str, high: str) -> object:
+    """How such a value stands in a file, for JSON Schema, which cannot tell its limits but in words."""
+    return Annotated[str, Field(pattern=f"^{pattern}$", description=f"{low} to {high}")]
+
+
 def size(low: str, high: str) -> Within:
     """The validator of a size between two others, both allowed."""
     lowest, highest = parse_size(low), parse_size(high)
@@ -109,7 +115,7 @@ def size(low: str, high: str) -> Within:
             raise ValueError(f"{format_size(found)} is out of range; write {low} to {high}")
         return found
 
-    return Within(within, what="a size", low=low, high=high, written=format_size)
+    return Within(within, _text(SIZE, low, high), what="a size", low=low, high=high, written=format_size)
 
 
 def duration(low: str, high: str) -> Within:
@@ -122,7 +128,7 @@ def duration(low: str, high: str) -> Within:
             raise ValueError(f"{format_duration(ns)} is out of range; write {low} to {high}")
         return ns
 
-    return Within(within, what="a duration", low=low, high=high, written=format_duration)
+    return Within(within, _text(DURATION, low, high), what="a duration", low=low, high=high, written=format_duration)
 
 
 def percent(low: str, high: str) -> Within:
@@ -135,7 +141,7 @@ def percent(low: str, high: str) -> Within:
             raise ValueError(f"{format_percent(share)} is out of range; write {low} to {high}")
         return share
 
-    return Within(within, what="a percentage", low=low, high=high, written=format_percent)
+    return Within(within, _text(PERCENT, low, high), what="a percentage", low=low, high=high, written=format_percent)
 
 
 Duration = Annotated[int, duration("0 ms", "60 min")]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticKnownError, core_schema
 
 
@@ -26,6 +28,12 @@ class OneOf:
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
         """Refuses what ``Literal`` of the words would, with its error."""
         return core_schema.no_info_plain_validator_function(self._checked)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: core_schema.CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """What ``Literal`` of the words would be."""
+        return {"enum": list(self.words)}
 
     def _checked(self, value: object) -> str:
         if isinstance(value, str) and value in self.words:

@@ -29,7 +29,17 @@ from tests.scenarios.measured import link_down
 from tests.scenarios.test_repeats import DRILL, planted
 
 NO_TABLE = {"up", "down", "exec", "shell", "events", "graph"}
-NO_TABLE |= {"drill show", "drill validate", "report", "export", "results prune", "vm build-kernel", "vm shell"}
+NO_TABLE |= {
+    "drill show",
+    "drill validate",
+    "drill new",
+    "drill schema",
+    "report",
+    "export",
+    "results prune",
+    "vm build-kernel",
+    "vm shell",
+}
 """Lines of text, a picture, another program's output, or JSON anyway."""
 
 

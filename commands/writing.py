@@ -1,0 +1,84 @@
+"""Drill files written: a new one to begin with, and what editors must know of all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from failover.faults import FAULTS
+from scenarios.drill.json_schema import drill_schema
+from scenarios.drill.writing import TEMPLATES, Wish, completed, written
+from testbed.errors import InputError
+from testbed.fabric.presets import PRESETS
+
+
+@click.command("new")
+@click.argument("name", required=False)
+@click.option("--template", help=f"What runs: {', '.join(TEMPLATES)}.")
+@click.option("--fault", help="What breaks; docs/drills.md has all kinds.")
+@click.option("--topology", help="Where: a preset, a topology file or '{preset: tiny, rails: 4}'.")
+@click.option("--target", help="Which part of it: a link, NIC, node or plane.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: NAME.yaml")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+def drill_new(
+    name: str | None,
+    template: str | None,
+    fault: str | None,
+    topology: str | None,
+    target: str | None,
+    out: Path | None,
+    force: bool,
+) -> None:
+    """Write a drill file to begin with; it runs as it is. Asks what runs, what breaks and where, unless told.
+
+    \b
+    hpn drill new my-crash --fault tor-crash --template job
+    """
+    told = any(given is not None for given in (template, fault, topology, target))
+    wish = Wish(template or "streams", fault or "link-down", topology or "", target or "", name or "")
+    if not told:
+        wish = _asked(name)
+    text, wish = written(wish), completed(wish)
+    out = out or Path(f"{wish.name}.yaml")
+    try:
+        with out.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise InputError(f"{out} is there already; choose another --out, or say --force") from error
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}; choose another --out") from error
+    click.echo(out)
+
+
+def _asked(name: str | None) -> Wish:
+    """What somebody answers; every question has a default."""
+    for each in TEMPLATES.values():
+        click.echo(f"  {each.name:<10} {each.summary}")
+    template = click.prompt("What runs", type=click.Choice(list(TEMPLATES)), default="streams", show_choices=False)
+    wish = Wish(template=template, name=name or "")
+    if TEMPLATES[template].breaks:
+        click.echo(f"  {', '.join(FAULTS)}")
+        fault = click.prompt("What breaks", type=click.Choice(list(FAULTS)), default="link-down", show_choices=False)
+        wish = Wish(template=template, fault=fault, name=name or "")
+    click.echo(f"  {', '.join(PRESETS)}, a topology file, or {{preset: tiny, rails: 4}}")
+    topology = click.prompt("Where", default=completed(wish).topology)
+    wish = Wish(template, wish.fault, topology, name=wish.name)
+    target = click.prompt("Which part", default=completed(wish).target) if TEMPLATES[template].breaks else ""
+    wish = completed(Wish(template, wish.fault, topology, target, wish.name))
+    return wish if name else Wish(template, wish.fault, topology, target, click.prompt("Name", default=wish.name))
+
+
+@click.command("schema")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: print it.")
+def drill_schema_(out: Path | None) -> None:
+    """Print the JSON Schema of drill files, for editors (docs/writing-drills.md)."""
+    text = json.dumps(drill_schema(), indent=1) + "\n"
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}; choose another --out") from error

@@ -1,0 +1,273 @@
+"""A drill file for somebody to begin with: what runs, what breaks and where become text that loads. Pure.
+
+Changes when a drill can run something else. A fault is written with the parameters that the library gives it, on the
+topology that the library's drill of that fault has; of what may be expected, what the loader takes is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from failover.faults import FAULTS
+from scenarios.drill import catalogue
+from scenarios.drill.load import drill_from
+from scenarios.drill.schema import NAME, RestoredFaultEntry, fault_model
+from scenarios.drill.targets import accepted
+from testbed.entries import Registry
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from testbed.fabric.load import topology_from
+from testbed.fabric.model import Fabric
+from testbed.files.check import Mistakes, did_you_mean
+from testbed.files.document import Document, Plain, parse, read, shorten
+
+_LASTS = "2 s"
+_KEYS_FIRST = ("id", "fault", "target", "at", "for")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What runs in a drill. ``expects`` are tried one by one: those that do not fit a fault are left out."""
+
+    name: str
+    summary: str  # what runs: what it tells
+    runs: str  # the sections that say so; GPUS: as many as there are
+    healthy: str
+    settle: str
+    expects: tuple[str, ...]
+    breaks: bool = True  # a fault belongs to it
+
+
+_OF_RANKS = (
+    "job_survives: yes",
+    "iteration_time: {below: 10 s, edge: failure}",
+    "iterations_after: {at_least: 95 %, of: before, edge: repair}",
+)
+
+TEMPLATES: Registry[Template] = Registry(
+    "template",
+    lambda template: template.name,
+    (
+        Template(
+            "streams",
+            "constant-rate streams: how long every flow stands still",
+            "workload: {pattern: permutation, queue_pairs: 4, load: 40 %}  # fits one port: loss is outage",
+            "1500 ms",
+            "5 s",
+            (
+                "worst_outage: {below: 100 ms, edge: failure, flows: hit}",
+                "worst_outage: {below: 100 ms, edge: repair, flows: hit}",
+                "job_downtime: {below: 5 s}",
+                "queue_pair_deaths: {at_most: 0}",
+                "goodput_after: {at_least: 95 %, of: before}",
+                "packets_lost: {at_most: 0, flows: others}",
+                "state_restored: yes",
+            ),
+        ),
+        Template(
+            "job",
+            "a job that sums 4 MB by AllReduce again and again: what its iterations feel",
+            "job:\n  collective: {kind: all-reduce, algorithm: ring, size: 4 MB, slices: 8}",
+            "2 s",
+            "5 s",
+            (*_OF_RANKS, "wrong_results: {at_most: 0}", "state_restored: yes"),
+        ),
+        Template(
+            "training",
+            "a job of training iterations, compute and gradients: what they feel",
+            "job:\n  training: {compute: 120 ms, data: GPUS, data_size: 2 MB}",
+            "2 s",
+            "5 s",
+            (*_OF_RANKS, "wrong_results: {at_most: 0}", "state_restored: yes"),
+        ),
+        Template(
+            "client",
+            "a program that knows nothing of hpn (iperf3 here, docs/clients.md): what it feels",
+            "workload:\n  client: {run: iperf3, protocol: udp, rate: 50M}",
+            "2 s",
+            "5 s",
+            (*_OF_RANKS, "state_restored: yes"),
+        ),
+        Template(
+            "baseline",
+            "streams and no fault: what this machine adds by itself",
+            "workload: {pattern: permutation, queue_pairs: 4, load: 40 %}",
+            "10 s",
+            "0 ms",
+            ("packets_lost: {at_most: 0}", "queue_pair_deaths: {at_most: 0}", "state_restored: yes"),
+            breaks=False,
+        ),
+    ),
+    of=Template,
+)
+"""What ``hpn drill new`` offers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody wants; what is '' is filled in. ``topology`` as a drill file writes it on one line."""
+
+    template: str = "streams"
+    fault: str = "link-down"
+    topology: str = ""
+    target: str = ""
+    name: str = ""
+
+
+def completed(wish: Wish) -> Wish:
+    """The wish with every part that it leaves open. InputError for a word that is not known, or what does not fit."""
+    _check_word("template", wish.template, TEMPLATES)
+    if not TEMPLATES[wish.template].breaks:
+        return replace(wish, fault="", target="", topology=wish.topology or "tiny", name=wish.name or wish.template)
+    _check_word("fault", wish.fault, FAULTS)
+    model = _of_library(wish.fault)
+    topology = wish.topology or model.topology
+    target = wish.target or _target(wish.fault, topology, str(model.entry.get("target", "")))
+    return replace(wish, topology=topology, target=target, name=wish.name or f"{wish.fault}-{wish.template}")
+
+
+def written(wish: Wish) -> str:
+    """A drill file that loads. InputError with the loader's words when what is wanted makes no drill."""
+    wish = completed(wish)
+    if not re.match(NAME, wish.name):
+        raise InputError(f"{shorten(wish.name)} is no name of a drill; write a-z, 0-9 and '-', such as my-link-down")
+    expects = list(TEMPLATES[wish.template].expects)
+    while True:
+        head = _head(wish)
+        text = head + "".join(f"  - {each}\n" for each in expects)
+        try:
+            drill_from(parse(text, wish.name), Path())
+        except InputError as error:
+            first = head.count("\n") + 1
+            unfit = {at for at in range(len(expects)) if any(f":{first + at}: " in each for each in error.problems)}
+            if not unfit or len(unfit) == len(expects):
+                raise InputError([each.partition(": ")[2] or each for each in error.problems]) from None
+            expects = [each for at, each in enumerate(expects) if at not in unfit]
+        else:
+            return text
+
+
+def _head(wish: Wish) -> str:
+    """All before the entries of ``expect``."""
+    template = TEMPLATES[wish.template]
+    what = f"{wish.fault} of {wish.target}" if template.breaks else "no fault"
+    summary = f"{what}: {template.summary.partition(': ')[2]}"
+    return "\n".join(
+        (
+            "# hpn drill show FILE says it in words, hpn drill validate FILE every mistake; all keys: docs/drills.md",
+            f"drill: {wish.name}",
+            f"summary: {json.dumps(summary[:160])}",
+            f"topology: {wish.topology}",
+            template.runs.replace("GPUS", str(_gpus(_fabric(wish.topology)))),
+            "profile: quick  # full: a flow has recovered after 5 s without loss, as RFC 6412 asks",
+            "timeline:",
+            f"  healthy: {template.healthy}",
+            *_faults(wish, template),
+            f"  settle: {template.settle}",
+            "expect:  # limits to begin with: make them yours",
+            "",
+        )
+    )
+
+
+def _faults(wish: Wish, template: Template) -> Iterator[str]:
+    if not template.breaks:
+        return
+    entry = {**_of_library(wish.fault).entry, "fault": wish.fault, "target": wish.target, "at": template.healthy}
+    keys = sorted(entry, key=lambda key: _KEYS_FIRST.index(key) if key in _KEYS_FIRST else len(_KEYS_FIRST))
+    yield "  faults:"
+    yield f"    - {{{', '.join(f'{key}: {_value(entry[key])}' for key in keys)}}}"
+
+
+def _value(value: Plain) -> str:
+    """A value as YAML; plain where that cannot be mistaken."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 .%-]*", value) and not value[0].isdigit():
+        return value
+    if isinstance(value, str) and re.fullmatch(r"[0-9.]+ ?[a-zA-Z%]+", value):
+        return value
+    return json.dumps(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """How the library has a fault."""
+
+    entry: Mapping[str, Plain]
+    topology: str
+
+
+def _of_library(fault: str) -> _Model:
+    """From the drill that is called like the fault, else the first that has it; by its own examples otherwise."""
+    own: list[Path] = []
+    others: list[Path] = []
+    for path in sorted(catalogue.LIBRARY.glob("*.yaml")):
+        if re.search(rf"\bfault: {re.escape(fault)}[,}}]", path.read_text()):
+            (own if path.stem == fault else others).append(path)
+    for path in (*own, *others):
+        document = read(path)
+        faults = (document.section("timeline") or {}).get("faults")
+        for entry in faults if isinstance(faults, list) else []:
+            if isinstance(entry, dict) and entry.get("fault") == fault:
+                return _Model(entry, _one_line(document.data["topology"]))
+    return _Model(_by_examples(fault), "tiny")
+
+
+def _by_examples(fault: str) -> Mapping[str, Plain]:
+    """Of a fault that the library has not, as of a plug-in."""
+    model = fault_model(fault)
+    fields = {field.alias or name: field for name, field in model.model_fields.items() if name != "id"}
+    entry: dict[str, Plain] = {
+        key: _plain(f.examples[0]) for key, f in fields.items() if f.is_required() and f.examples
+    }
+    return entry | ({"for": _LASTS} if issubclass(model, RestoredFaultEntry) else {})
+
+
+def _plain(example: object) -> Plain:
+    return example if isinstance(example, str | int | float) else str(example)
+
+
+def _one_line(value: Plain) -> str:
+    """A topology on one line: a name, or a mapping."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_one_line(each)}' for key, each in value.items())}}}"
+    return _value(value)
+
+
+def _target(fault: str, topology: str, preferred: str) -> str:
+    """What it breaks: what the library's drill does where there is such a part, else the first that it accepts."""
+    parts = accepted(_fabric(topology), FAULTS[fault].TARGET)
+    if not parts:
+        raise InputError(
+            f"{topology} has no {FAULTS[fault].TARGET}, which {fault} needs; leave --topology out for one that has"
+        )
+    return preferred if preferred in parts else parts[0]
+
+
+def _fabric(topology: str) -> Fabric:
+    """What a drill of that topology runs on. InputError when it is none."""
+    if "\n" in topology:
+        raise InputError("--topology has several lines; write a preset, a file, or {preset: tiny, rails: 4}")
+    document = parse(f"topology: {topology}\n", "--topology")
+    mistakes = Mistakes(document)
+    spec = topology_from(mistakes, ("topology",), Path())
+    if spec is None:
+        raise _without_place(mistakes.error(), document)
+    return build(spec)
+
+
+def _gpus(fabric: Fabric) -> int:
+    """GPUs that a job has: one for each NIC of a host that is no spare."""
+    return sum(not fabric.node(nic.host).spare for nic in fabric.nics)
+
+
+def _without_place(error: InputError, document: Document) -> InputError:
+    return InputError([each.removeprefix(f"{document.name}:1: topology: ") for each in error.problems])
+
+
+def _check_word(what: str, word: str, known: Sequence[str] | Mapping[str, object]) -> None:
+    if word not in known:
+        raise InputError(f"no {what} {shorten(word)}; {did_you_mean(word, known, 'write one of')}")

@@ -1,0 +1,174 @@
+"""New drill files: every template with every fault loads, or says why there is no such drill."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from commands.writing import drill_new, drill_schema_
+from failover.faults import FAULTS
+from scenarios.drill import catalogue, writing
+from scenarios.drill.load import drill_from, load_drill
+from scenarios.drill.model import Drill
+from scenarios.drill.writing import TEMPLATES, Wish, written
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from testbed.files.document import parse
+
+_NO_DRILL = {(template, "host-replaced") for template in ("job", "training", "client")}
+"""A job and a client have no stand-ins; the refusal says what to write."""
+
+
+def _loaded(wish: Wish) -> Drill:
+    return drill_from(parse(written(wish), "new.yaml"), Path())
+
+
+@pytest.mark.parametrize("template", [each.name for each in TEMPLATES.values() if each.breaks])
+def test_every_template_with_every_fault_loads(template: str) -> None:
+    for fault in FAULTS:
+        wish = Wish(template, fault)
+        if (template, fault) in _NO_DRILL:
+            with pytest.raises(InputError, match="write fault: host-down"):
+                written(wish)
+            continue
+        text = written(wish)  # which the loader has taken
+        assert f"\ndrill: {fault}-{template}\n" in text
+        assert f" fault: {fault}, " in text
+        assert "  - state_restored: yes\n" in text
+        assert text.count("\n  - ") >= 3
+
+
+@pytest.mark.parametrize("template", [each.name for each in TEMPLATES.values() if each.breaks])
+def test_what_is_written_is_the_drill_that_was_wanted(template: str) -> None:
+    made = _loaded(Wish(template, "tor-crash", name="mine"))
+    (planned,) = made.timeline.faults
+    assert type(planned.fault) is FAULTS["tor-crash"]
+    assert made.name == "mine"
+    assert (made.job is not None, made.client is not None) == (template in {"job", "training"}, template == "client")
+
+
+def test_a_baseline_breaks_nothing() -> None:
+    made = _loaded(Wish("baseline"))
+    assert made.timeline.faults == ()
+    assert made.name == "baseline"
+
+
+def test_a_fault_has_the_parameters_and_the_topology_of_the_library() -> None:
+    assert "every: 500 ms, down: 300 ms, duration: 3 s}" in written(Wish(fault="flap-storm"))
+    assert "topology: tiny-pods\n" in written(Wish(fault="core-crash"))
+    assert _loaded(Wish(fault="core-crash", topology="tiny-pods")).timeline.faults[0].fault.target == "c0.0"
+
+
+@pytest.mark.parametrize("topology", ["small", "tiny-rail-only", "{preset: tiny, rails: 4}"])
+def test_another_topology_has_a_part_of_its_own_that_breaks(topology: str) -> None:
+    for template in ("streams", "training"):
+        made = _loaded(Wish(template, "tor-crash", topology))
+        assert made.timeline.faults[0].fault.target in build(made.topology).node_by_name
+
+
+def test_a_fault_that_the_library_has_not_is_written_by_its_own_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "LIBRARY", Path("/nowhere"))
+    for fault in ("link-down", "link-flap", "rate-drop", "admin-down"):
+        assert type(_loaded(Wish(fault=fault)).timeline.faults[0].fault) is FAULTS[fault]
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        (Wish(template="steams"), "did you mean streams"),
+        (Wish(fault="link-dwn"), "did you mean link-down"),
+        (Wish(topology="tny"), "did you mean tiny"),
+        (Wish(topology="{preset: tiny, rials: 3}"), "unknown key 'rials'"),
+        (Wish(topology="tiny\nexpect: []"), "several lines"),
+        (Wish(topology="nowhere.yaml"), "no such file"),
+        (Wish(target="p0.s0.h9.r0.0"), "did you mean p0.s0.h"),
+        (Wish(target='x", at: 0 ms} #'), "no link"),
+        (Wish(fault="core-crash", topology="tiny"), "tiny has no Core, which core-crash needs"),
+        (Wish(name="My Drill"), "is no name of a drill"),
+        (Wish(name="x" * 49), "is no name of a drill"),
+    ],
+)
+def test_what_makes_no_drill_is_refused(wish: Wish, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        written(wish)
+    assert words in str(caught.value)
+
+
+@pytest.fixture
+def new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """``hpn drill new`` in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, answers: str = "") -> Result:
+        return CliRunner().invoke(drill_new, arguments, input=answers)
+
+    return run
+
+
+def test_without_options_it_asks_and_every_question_has_a_default(new: Callable[..., Result]) -> None:
+    result = new(answers="\n\n\n\n\n")
+    assert result.exit_code == 0, result.output
+    assert load_drill("link-down-streams.yaml").timeline.faults[0].fault.target == "p0.s0.h0.r0.0"
+    result = new("mine", answers="job\nagg-crash\nsmall\np0.a1.1\n")
+    assert result.exit_code == 0, result.output
+    made = load_drill("mine.yaml")
+    assert (made.name, made.topology.name, made.timeline.faults[0].fault.target) == ("mine", "small", "p0.a1.1")
+    result = new(answers="baseline\n\n\n")
+    assert "What breaks" not in result.output
+    assert load_drill("baseline.yaml").timeline.faults == ()
+
+
+def test_an_answer_that_is_none_is_asked_again(new: Callable[..., Result]) -> None:
+    result = new(answers="nothing\nstreams\nlink\nlink-flap\n\n\n\n")
+    assert result.exit_code == 0, result.output
+    assert result.output.count("Error:") == 2
+
+
+def test_it_never_overwrites_unless_told(new: Callable[..., Result]) -> None:
+    Path("mine.yaml").write_text("mine\n")
+    result = new("mine", "--fault", "link-flap")
+    assert isinstance(result.exception, InputError)
+    assert "--force" in str(result.exception)
+    assert Path("mine.yaml").read_text() == "mine\n"
+    Path("link.yaml").symlink_to("nowhere")
+    assert isinstance(new("mine", "--fault", "link-flap", "--out", "link.yaml").exception, InputError)
+    assert not Path("nowhere").exists()
+    assert new("mine", "--fault", "link-flap", "--force").exit_code == 0
+    assert load_drill("mine.yaml").timeline.faults[0].fault.KIND == "link-flap"
+    assert "cannot write" in str(new("--fault", "link-flap", "--out", "no/x.yaml").exception)
+
+
+def test_nobody_there_to_answer_is_an_end_and_no_file(new: Callable[..., Result]) -> None:
+    result = new()
+    assert isinstance(result.exception, click.Abort | SystemExit)
+    assert list(Path().iterdir()) == []
+
+
+def test_templates_say_what_runs_and_what_that_tells() -> None:
+    for each in TEMPLATES.values():
+        runs, _, tells = each.summary.partition(": ")
+        assert runs
+        assert tells
+
+
+def test_a_template_of_which_no_expectation_fits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = replace(TEMPLATES["streams"], name="bad", expects=("state_restored: perhaps",))
+    monkeypatch.setattr(writing, "TEMPLATES", {"bad": bad})
+    with pytest.raises(InputError, match="state_restored"):
+        written(Wish("bad"))
+
+
+def test_the_schema_is_printed_or_written(tmp_path: Path) -> None:
+    printed = CliRunner().invoke(drill_schema_, [])
+    assert printed.exit_code == 0
+    file = tmp_path / "drill.schema.json"
+    assert CliRunner().invoke(drill_schema_, ["--out", str(file)]).output == ""
+    assert json.loads(file.read_text()) == json.loads(printed.output)
+    failed = CliRunner().invoke(drill_schema_, ["--out", str(tmp_path / "no" / "x")])
+    assert "choose another --out" in str(failed.exception)

@@ -39,6 +39,7 @@ from scenarios.run.observed import Observed
 from scenarios.run.order import Order
 from scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
 from scenarios.run.rdma_counters import DeviceCounters
+from scenarios.run.restored import restored
 from scenarios.run.traffic_on_lab import LabTraffic
 from testbed.errors import HpnError, InputError, MachineError
 from testbed.events import Event, EventKind, now_ns
@@ -46,7 +47,7 @@ from testbed.fabric.build import build
 from testbed.kernel.processes import own_pids, reap_strangers
 from testbed.lab.asfabric import deviations
 from testbed.lab.lab import Lab
-from testbed.lab.state import State, differences, state
+from testbed.lab.state import state
 from testbed.vm.engines import has_virtual_time
 from traffic.paths import CHOICES
 from traffic.rdma.setup import JobReport
@@ -158,7 +159,7 @@ class _Run:
             devices.write(self._folder.path)
             await injector.heal()
             await traffic.engine.close()
-        changed, host = await _restored(lab, before), sampler.load(self._start_ns, end_ns)
+        changed, host = await restored(lab, before, self._events), sampler.load(self._start_ns, end_ns)
         guard.last_look()
         job, of_client = _facts(traffic, report, client, devices, host)
         return Observed(
@@ -284,14 +285,3 @@ def _facts(
     job = traffic.facts(report) if isinstance(traffic, LabJob) and isinstance(report, JobReport) else None
     facts = client.facts(0 if host is None else round(host.loop_lag_max_ms * 1e6))
     return job, None if facts is None else replace(facts, counters=devices.counted())
-
-
-async def _restored(lab: Lab, before: State, timeout_s: float = 10.0) -> tuple[str, ...]:
-    """Wait for the lab to converge again, then compare with what it was and with what the fabric decides."""
-    try:
-        await lab.converged(timeout_s)
-    except MachineError:
-        if lab.lost is not None:
-            raise
-        return differences(before, state(lab)) or ("the lab did not converge again",)
-    return (*differences(before, state(lab)), *deviations(lab))

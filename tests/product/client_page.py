@@ -118,5 +118,5 @@ def _cell(runs: Sequence[Made], fault: Fault) -> str:
 
 def _span(values: Sequence[float], form: str) -> str:
     """'1.2', or '1.2 to 3.4' when they differ as they are shown."""
-    shown = list(dict.fromkeys(format(value, form) for value in (min(values), max(values)))) if values else []
-    return " to ".join("0" if each == "-0" else each for each in shown)
+    shown = [format(value, form) for value in (min(values), max(values))] if values else []
+    return " to ".join(dict.fromkeys("0" if each == "-0" else each for each in shown))

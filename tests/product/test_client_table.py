@@ -93,6 +93,13 @@ def test_a_cell_has_what_all_its_phases_say_and_a_run_without_an_answer_is_named
     assert "| not told; or dead already |" in lines[3]
     assert nic not in first
     assert told[-1] == f"{course.name}, phase 2: inconclusive, the machine was starved"
+
+
+def test_nothing_is_one_figure_on_either_side_of_it() -> None:
+    course = list(courses())[1]
+    fine, cut = Verdict(Outcome.PASS, (), ()), course.faults[0].key
+    runs = [made(course, phase, {cut: Loss(122.0, lost, lost)}, fine) for phase, lost in ((1, -0.2), (2, 0.2))]
+    assert "| not run | 0 lost, 0 ms | not run |" in page(runs)
     assert "| nothing measured |" in page([made(course, 1, {}, fine)])
 
 

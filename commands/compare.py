@@ -12,6 +12,7 @@ from pydantic_core import to_json
 from commands.page import as_json_option, show
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.differences import differences
+from results.comparison.figures import own_figures
 from results.comparison.groups import Across, Compared, Group, check_trusted, grouped
 from results.run.folder import load
 from results.text.comparison import comparison_parts, held_lines
@@ -42,8 +43,9 @@ def compare_(
 ) -> int:
     """Hold run folders against each other: what differs, by how much, and what could have been seen.
 
-    Runs of one drill, fabric, engine and settings are one group, whose figures are medians. Groups differ in a figure
-    when no value that one may have had is one that the other may have had.
+    Runs of one drill, fabric, engine, settings and version of hpn (with its commit) are one group, whose figures are
+    medians. Groups differ in a figure when no value that one may have had is one that the other may have had. Of a
+    lone group its figures are shown, and how far its runs are apart.
 
     \b
     hpn compare runs/A/link-down runs/B/link-down --across fabric
@@ -72,7 +74,8 @@ def compare_(
 
         _write(html, comparison_page(groups, found), "--html")
     if as_json:
-        click.echo(to_json([asdict(each) for each in found], indent=2, inf_nan_mode="null"))
+        told = own_figures(groups[0]) if len(groups) == 1 else found
+        click.echo(to_json([asdict(each) for each in told], indent=2, inf_nan_mode="null"))
     else:
         show(*comparison_parts(groups, found))
     return 0

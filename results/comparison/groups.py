@@ -24,7 +24,7 @@ class Across(StrEnum):
     ENGINE = "engine"  # with its kernel and LAG datapath
     KERNEL = "kernel"
     SETTINGS = "settings"  # profile, load, marker, job, client
-    VERSION = "version"  # of hpn: never needs asking, and is always told
+    VERSION = "version"  # of hpn, with its commit: never needs asking, and is always told
 
 
 _BRINGS: Mapping[Across, Collection[Across]] = {
@@ -33,6 +33,8 @@ _BRINGS: Mapping[Across, Collection[Across]] = {
 }
 """What differs with something else: another drill has other settings, another engine its own kernel."""
 _PARTS = ", "
+_COMMIT = 12
+"""Digits of a commit that are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,5 +122,11 @@ def _setting(manifest: Manifest) -> Mapping[Across, str]:
         Across.ENGINE: "/".join(filter(None, engine)),
         Across.KERNEL: manifest.kernel,
         Across.SETTINGS: _PARTS.join(filter(None, given)),
-        Across.VERSION: manifest.versions.get("hpn", ""),
+        Across.VERSION: _version(manifest),
     }
+
+
+def _version(manifest: Manifest) -> str:
+    """'0.1.0 796fe22c1d2a-dirty': every commit is another version; files that differed from it are one more."""
+    commit, dash, changed = manifest.commit.partition("-")
+    return " ".join(filter(None, (manifest.versions.get("hpn", ""), f"{commit[:_COMMIT]}{dash}{changed}")))

@@ -15,9 +15,10 @@ from results.comparison.groups import Group
 from results.page.axis import Logarithmic, Tick, logarithmic_ms
 from results.page.render import rendered
 from results.page.sections import Table
-from results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, value_of
+from results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
 
 _MOST_PAIRS = 60
+_LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ def comparison_view(groups: Sequence[Group], found: Sequence[Difference]) -> Com
     shown = timed[:_MOST_PAIRS]
     axis = logarithmic_ms([end for each, other in shown for end in (*_ends(each.reference), *_ends(other))])
     sheets = (
+        *([own_sheet(groups[0])] if len(groups) == 1 else []),
         figures_sheet("What differs; medians, intervals over all runs", groups, apart),
         causes_sheet(groups, apart),
         figures_sheet("No difference seen, and what would have been", groups, alike),
@@ -74,7 +76,7 @@ def comparison_view(groups: Sequence[Group], found: Sequence[Difference]) -> Com
     )
     return ComparisonView(
         title=" against ".join(group.label for group in groups),
-        answer=_answer(apart, alike, lacking),
+        answer=_LONE if len(groups) == 1 else _answer(apart, alike, lacking),
         groups=Table(*groups_sheet(groups)),
         pairs=[_pair(each, other, axis, several=len(groups) > 2) for each, other in shown],
         left_out=len(timed) - len(shown),

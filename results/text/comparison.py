@@ -14,7 +14,7 @@ from rich.text import Text
 
 from results.comparison.baseline import Held
 from results.comparison.differences import Difference, Finding
-from results.comparison.figures import Key, Summary
+from results.comparison.figures import Key, Summary, own_figures
 from results.comparison.groups import Across, Group
 from results.text.printable import printable
 from results.text.tables import table
@@ -33,8 +33,10 @@ class Sheet(NamedTuple):
 
 
 def comparison_parts(groups: Sequence[Group], found: Sequence[Difference]) -> list[RenderableType]:
-    """The groups, every figure side by side, and why they differ."""
+    """The groups, every figure side by side, and why they differ; of a lone group its figures."""
     sheets = [groups_sheet(groups)]
+    if len(groups) == 1:
+        sheets.append(own_sheet(groups[0]))
     if found:
         others = f": {groups[1].label}" if len(groups) == 2 else ""
         caption = f"held against {groups[0].label}{others}; medians, intervals over all runs"
@@ -88,6 +90,21 @@ def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Differe
         for each in found
     )
     return Sheet(caption, columns, rows)
+
+
+def own_sheet(group: Group) -> Sheet:
+    """The figures of a group that has no other beside it: how far its runs are apart."""
+    rows = tuple(
+        (
+            own.key.where or "expectation",
+            own.key.name,
+            str(own.summary.count),
+            value_of(own.summary, own.key),
+            _interval(own.summary, own.key),
+        )
+        for own in own_figures(group)
+    )
+    return Sheet("medians, intervals over all runs", ("edge", "figure", ">runs", ">median", ">interval"), rows)
 
 
 def causes_sheet(groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:

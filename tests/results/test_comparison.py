@@ -19,11 +19,11 @@ from results.comparison import baseline as baselines
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.causes import CPU_COST, UNEXPLAINED
 from results.comparison.differences import Difference, Finding, differences, told_apart
-from results.comparison.figures import Summary, summaries
+from results.comparison.figures import Summary, own_figures, summaries
 from results.comparison.groups import Across, Compared, check_trusted, grouped
 from results.page.comparing import comparison_page, comparison_view
 from results.run.manifest import Manifest
-from results.text.comparison import comparison_parts, held_lines
+from results.text.comparison import comparison_parts, held_lines, own_sheet
 from results.verdict import Verdict
 from testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
@@ -81,6 +81,22 @@ def test_settings_are_told_by_what_not_all_have() -> None:
 def test_another_version_is_no_other_experiment_but_another_group() -> None:
     new = replace(MANIFEST, versions={"hpn": "0.2.0"})
     assert [group.label for group in grouped([run(), run(new)], ())] == ["0.1.0", "0.2.0"]
+
+
+def test_another_commit_is_another_version_and_so_are_its_changed_files() -> None:
+    commit = "796fe22c1d2a" + "0" * 28
+    runs = [run(replace(MANIFEST, commit=each)) for each in (commit, f"{commit}-dirty", commit)]
+    labels = [(group.label, len(group.runs)) for group in grouped(runs, ())]
+    assert labels == [("0.1.0 796fe22c1d2a", 2), ("0.1.0 796fe22c1d2a-dirty", 1)]
+
+
+def test_a_lone_group_tells_its_own_figures() -> None:
+    (group,) = grouped([run(worst_ms=20.0), run(worst_ms=30.0)], ())
+    sheet = own_sheet(group)
+    (row,) = (each for each in sheet.rows if each[1] == "worst outage" and "failure" in each[0])
+    assert row[2:4] == ("2", "25.0 ms")
+    assert {each.key.name for each in own_figures(group)} == {each[1] for each in sheet.rows}
+    assert comparison_view([group], ()).tables[-1].rows == sheet.rows
 
 
 def test_runs_that_cannot_be_trusted_are_left_out_and_counted() -> None:

@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos kernel phases frr client-table setup guests extras judges mutants screenshots site clean
+.PHONY: drill test quick check chaos kernel phases frr client-table setup guests extras judges mutants screenshots site tutorial clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -71,6 +71,11 @@ site: setup
 	@$(VENV)/bin/python -c "import furo, myst_parser, sphinx" 2>/dev/null || \
 	  $(VENV)/bin/pip install -qq --disable-pip-version-check -r docs/site/requirements.lock
 	@$(VENV)/bin/python -m docs.site build/site
+
+# docs/tutorial.md followed word for word in a throw-away clone of what is committed: exit codes, and the outputs it quotes.
+# A quarter of an hour, less where the kernel of virtual time is built already.
+tutorial: setup
+	$(VENV)/bin/python -m tests.docs.tutorial docs/tutorial.md
 
 guests: setup
 	@.ci/setup-guests $(VENV)

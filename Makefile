@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos kernel phases frr client-table setup guests extras judges mutants screenshots site tutorial clean
+.PHONY: drill test quick check chaos kernel phases frr client-table setup guests extras judges mutants screenshots pictures site tutorial clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -65,6 +65,10 @@ client-table: kernel
 screenshots: setup
 	HPN_SCREENSHOTS=$(CURDIR)/runs/screenshots $(PYTEST) tests/browser
 	@echo "screenshots and a printed page: $(CURDIR)/runs/screenshots"
+
+# The pictures in README and docs, from runs made now in virtual time (two minutes). Needs: make extras
+pictures: kernel
+	$(VENV)/bin/python -m tests.docs.pictures docs/pictures
 
 # The documentation as a site, build/site/html/index.html; a dead link is an error. What it needs is installed the first time.
 site: setup

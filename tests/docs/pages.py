@@ -49,11 +49,12 @@ class Code:
 
 @dataclass(frozen=True)
 class Link:
-    """A link on a page: to a file, '#heading' behind it or alone, or elsewhere."""
+    """A link on a page: to a file, '#heading' behind it or alone, or elsewhere; ``words`` in the place of a picture."""
 
     page: Path
     line: int
     target: str
+    words: str = ""
 
 
 @cache
@@ -88,7 +89,7 @@ def links(page: Path) -> Iterator[Link]:
     for line, token in _inside(page):
         target = token.attrGet("href" if token.type == "link_open" else "src")
         if token.type in {"link_open", "image"} and isinstance(target, str):
-            yield Link(page, line, target)
+            yield Link(page, line, target, token.content)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.pages import PAGES, ROOT, Link, anchors, links
+from tests.docs.pictures import LARGEST
 
 INSIDE = [link for page in PAGES for link in links(page) if "://" not in link.target]
 
@@ -38,6 +39,16 @@ def test_a_link_leads_somewhere(link: Link) -> None:
 )
 def test_a_dead_link_is_told(target: str, why: str) -> None:
     assert dead(Link(ROOT / "docs" / "drills.md", 1, target)) == why
+
+
+def test_pictures_are_small_told_in_words_and_made_by_make_pictures() -> None:
+    shown = {link.target.rpartition("/")[2] for link in INSIDE if link.target.endswith((".png", ".svg"))}
+    folder = ROOT / "docs" / "pictures"
+    assert shown == {path.name for path in folder.iterdir()}
+    made = (ROOT / "tests" / "docs" / "pictures.py").read_text()
+    assert all(f'"{name}"' in made for name in shown)
+    assert all(path.stat().st_size < LARGEST for path in folder.iterdir())
+    assert all(link.words for link in INSIDE if link.target.endswith((".png", ".svg")))
 
 
 def test_links_are_found() -> None:

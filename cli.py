@@ -33,6 +33,8 @@ def command_line() -> None:
     Builds a scaled-down HPN (non-stacked dual-ToR LACP, dual plane, rails) in Linux namespaces, breaks it under
     RoCE-like load and measures the failover. Start with: hpn drill run link-down
 
+    Any option may also come from the environment or from hpn.toml: hpn config says how, and which do.
+
     Exit codes: 0 pass, 1 fail, 2 usage or file error, 3 this machine cannot run it, 4 inconclusive (too noisy).
     """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from pathlib import Path
 import click
 from pydantic import JsonValue
 
+from commands.completing import drill_names
 from commands.page import (
     Page,
     as_json_option,
@@ -21,6 +21,7 @@ from commands.page import (
     tell_left_out,
     terminal,
 )
+from commands.settings import as_run
 from commands.where import engine_option, virtual_time_option
 from commands.writing import drill_new, drill_schema_
 from results.compare import compare, spread_table
@@ -64,7 +65,7 @@ def drill_ls(as_json: bool) -> None:
 
 
 @drill.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=drill_names)
 def drill_show(name: str) -> None:
     """Explain a drill: what happens in hardware, what is emulated, its timeline and expectations."""
     for line in describe(catalogue.load(name)):
@@ -72,7 +73,7 @@ def drill_show(name: str) -> None:
 
 
 @drill.command("validate")
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1, required=True, shell_complete=drill_names)
 def drill_validate(names: tuple[str, ...]) -> None:
     """Check drill files: every mistake at once, with file and line."""
     problems: list[str] = []
@@ -87,7 +88,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
 
 
 @drill.command("run")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=drill_names)
 @click.option("--all", "everything", is_flag=True, help="Every drill that comes with hpn.")
 @engine_option("Where.")
 @virtual_time_option
@@ -144,7 +145,7 @@ def drill_run(
             check_place(path, option)
     repeats.check(drills, repeat)
     out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    batch = Batch(drills, repeat, out, tuple(sys.argv[1:]), slow, tries, keep_records, phase)
+    batch = Batch(drills, repeat, out, as_run(), slow, tries, keep_records, phase)
     return _carry_out(batch, spec, Page(as_json), junit, summary)
 
 
@@ -206,14 +207,14 @@ def suite_job(body: JsonValue, spec: EngineSpec) -> int:
 
 
 @drill.command("compare")
-@click.argument("name")
+@click.argument("name", shell_complete=drill_names)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders.")
 @json_option
 def drill_compare(name: str, out: Path | None, as_json: bool) -> int:
     """Run one drill on the host, in QEMU, in UML and in virtual time; put the failover times side by side."""
     place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     page, runs = Page(as_json), []
-    for engine, found in engines.run_everywhere(catalogue.load(name), place, tuple(sys.argv[1:]), page.tell):
+    for engine, found in engines.run_everywhere(catalogue.load(name), place, as_run(), page.tell):
         if isinstance(found, MachineError | NoisyError):
             click.echo(f"left out: {engine}: {found}", err=True)
             continue

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from commands.completing import topologies
 from commands.page import Length, lab_option
 from results.graph.dot import fabric_dot
 from results.graph.grouping import Level
@@ -24,7 +25,7 @@ FlowAsked = tuple[str, str, int]
 
 
 @click.command()
-@click.argument("topology", required=False)
+@click.argument("topology", required=False, shell_complete=topologies)
 @lab_option
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: print it.")
 @click.option("--format", "form", type=click.Choice([*_FORMATS]), help="Default: as --out ends, else svg.")

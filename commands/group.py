@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from commands import Command
+from commands import Command, settings
 from testbed.errors import InputError
 
 _INDENT = 6  # what click leaves free beside the names
@@ -37,7 +38,41 @@ class LazyGroup(click.Group):
         found = vars(module).get(_function_of(name, vars(module)))
         if not isinstance(found, click.Command):
             raise InputError(f"{module.__file__} has no click command for 'hpn {name}', which it says it brings")
+        settings.name_variables(found, (name,))
         return found
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """With what files of settings say of hpn itself."""
+        try:
+            found = settings.files()
+            extra.setdefault("default_map", settings.root_defaults(self, found))
+            extra.setdefault("obj", found)
+        except InputError as error:  # told when a command is asked for: --help helps all the same
+            extra.setdefault("obj", error)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """With what files of settings say of the command. InputError when one says what is not."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and command is not None and not ctx.resilient_parsing:
+            if isinstance(ctx.obj, InputError):
+                raise ctx.obj
+            for file in ctx.obj:
+                if file.state.startswith("ignored"):
+                    click.echo(f"hpn: {file.path} is {file.state}", err=True)
+            settings.check_commands(self.list_commands(ctx), self, ctx.obj)
+            ctx.default_map = {name: settings.defaults(command, (name,), ctx.obj)}
+        return name, command, rest
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of commands and options, without importing any command."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=said.partition("\n")[0]) for name, said in self._said(names)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def load(self, arguments: Sequence[str]) -> None:
         """Import what the command of this command line needs, when it has one."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from commands.completing import topologies
 from commands.page import Length, as_json_option, lab_option, show
 from results.text.live import LiveUp
 from results.text.tables import (
@@ -32,7 +33,7 @@ from testbed.lab.service.capture import links_of
 
 
 @click.command()
-@click.argument("topology", default="tiny")
+@click.argument("topology", default="tiny", shell_complete=topologies)
 @click.option("--json", "as_json", is_flag=True, help="Print the inventory as JSON.")
 def plan(topology: str, as_json: bool) -> None:
     """Print the inventory of a preset or topology file, at any size; nothing is built."""
@@ -54,7 +55,7 @@ def presets(as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("topology", default="tiny")
+@click.argument("topology", default="tiny", shell_complete=topologies)
 @click.option("--name", help="Name of the lab; default: the topology's.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def up(topology: str, name: str | None, quiet: bool) -> None:

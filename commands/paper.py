@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
 import click
 
 from commands.page import Page, json_option
+from commands.settings import as_run
 from commands.where import OneOf
 from results.run.folder import prepare
 from scenarios.paper import reproduce
@@ -31,7 +31,7 @@ def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None, as
     where = engine or reproduce.default_engine()
     prepare(place)
     page = Page(as_json)
-    rows = reproduce.reproduce(chosen, where, place, tuple(sys.argv[1:]), page.tell)
+    rows = reproduce.reproduce(chosen, where, place, as_run(), page.tell)
     page.show(reproduce.claims_table(rows))
     page.tell(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")
     page.end(lambda: reproduce.document(rows, where))

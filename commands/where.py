@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import click
+import click.shell_completion
 
 from testbed.vm.engines import HOST, EngineSpec, words
 
@@ -28,6 +29,12 @@ class OneOf(click.ParamType[str]):
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         """As ``click.Choice`` does."""
         return self._choice.get_metavar(param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """As ``click.Choice`` does."""
+        return self._choice.shell_complete(ctx, param, incomplete)
 
     @property
     def _choice(self) -> click.Choice[str]:

@@ -46,6 +46,7 @@ VARIABLES: Registry[Variable] = Registry(
             Side.USER,
             "in whose folder hpn the cache is without HPN_CACHE_DIR; else ~/.cache",
         ),
+        Variable("XDG_CONFIG_HOME", Side.USER, "in whose folder hpn your own config.toml is; else ~/.config"),
         Variable("HPN_RANK", Side.CLIENT, "which rank a process is, from 0"),
         Variable("HPN_WORLD_SIZE", Side.CLIENT, "of how many ranks"),
         Variable("HPN_HOST", Side.CLIENT, "the host it is on: p0.s1.h0"),

@@ -22,6 +22,7 @@ class Language(StrEnum):
     SHELL = "sh"
     YAML = "yaml"
     PYTHON = "python"
+    TOML = "toml"
     TEXT = "text"
 
 

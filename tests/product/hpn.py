@@ -36,7 +36,9 @@ class Hpn:
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.state,
-            env=os.environ | {"HPN_STATE_DIR": str(self.state / "labs"), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=os.environ
+            | {"HPN_STATE_DIR": str(self.state / "labs"), "PYTHONDONTWRITEBYTECODE": "1"}
+            | {"XDG_CONFIG_HOME": str(self.state / "config")},
         )
 
     def run(self, *arguments: str, code: int | None = 0) -> str:

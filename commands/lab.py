@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -30,6 +31,8 @@ from testbed.kernel.capture import WHOLE_BYTES
 from testbed.lab.service import attach, control, registry, supervisor
 from testbed.lab.service.capture import capture as record_links
 from testbed.lab.service.capture import links_of
+from testbed.lab.service.labfolder import LabRecord
+from testbed.lab.service.metrics import exporter
 
 
 @click.command()
@@ -54,22 +57,55 @@ def presets(as_json: bool) -> None:
     show(table("presets", ("name", "what it is good for"), ((p.name, p.summary) for p in PRESETS.values())))
 
 
+METRICS_PORT = 9476
+"""Without another word: 'hpn' on a telephone's keys, behind the 9 that most exporters begin with."""
+
+
+class _TcpPort(click.ParamType[int]):
+    """A TCP port; what follows --metrics and is none is a topology at the wrong place."""
+
+    name = "port"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """0 to 65535."""
+        text = str(value)
+        if not (text.isdecimal() and text.isascii() and int(text[:6]) < 1 << 16 and len(text) < 6):
+            self.fail(f"{text!r} is no TCP port; a topology stands first: hpn up {text} --metrics", param, ctx)
+        return int(text)
+
+
 @click.command()
 @click.argument("topology", default="tiny", shell_complete=topologies)
 @click.option("--name", help="Name of the lab; default: the topology's.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def up(topology: str, name: str | None, quiet: bool) -> None:
+@click.option(
+    "--metrics",
+    "metrics_port",
+    type=_TcpPort(),
+    is_flag=False,
+    flag_value=METRICS_PORT,
+    metavar="[PORT]",
+    help=f"Serve Prometheus metrics on 127.0.0.1; {METRICS_PORT} without PORT, 0: any that is free.",
+)
+def up(topology: str, name: str | None, quiet: bool, metrics_port: int | None) -> None:
     """Start a lab of a preset or topology file and return when it is converged."""
     fabric = load_fabric(topology)
     started = time.monotonic()
-    request = supervisor.Request(name or fabric.spec.name, topology, fabric)
-    with LiveUp(Console(stderr=True, quiet=quiet), request.name, fabric) as listen:
-        launched = supervisor.launch(request, listen, on_up=_see_it_through)
+    with nullcontext() if metrics_port is None else exporter.listen(metrics_port) as listening:
+        request = supervisor.Request(name or fabric.spec.name, topology, fabric, listening)
+        launched = _launch(request, quiet)
     if not quiet:
         click.echo(
             f"lab {launched.name}: {launched.nodes} nodes, {launched.links} links, LAG datapath {launched.datapath},"
             f" converged after {time.monotonic() - started:.2f} s"
         )
+        if launched.metrics:
+            click.echo(f"metrics: {launched.metrics}")
+
+
+def _launch(request: supervisor.Request, quiet: bool) -> LabRecord:
+    with LiveUp(Console(stderr=True, quiet=quiet), request.name, request.fabric) as listen:
+        return supervisor.launch(request, listen, on_up=_see_it_through)
 
 
 def _see_it_through() -> None:
@@ -111,6 +147,8 @@ def ls(as_json: bool) -> None:
     )
     show(table("labs", columns, rows))
     for record in records:
+        if record.metrics:
+            click.echo(f"{record.name}: metrics at {record.metrics}")
         if record.reason:
             click.echo(f"{record.name}: {record.reason}")
 

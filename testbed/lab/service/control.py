@@ -70,6 +70,18 @@ class ControlServer:
         if self._server is not None:
             self._server.close()
 
+    async def serve_own(self, connection: socket.socket) -> None:
+        """Answer a process of our own, which holds the other end, one request after another until it closes."""
+        reader, writer = await asyncio.open_unix_connection(sock=connection, limit=_LIMIT)
+        try:
+            while line := await reader.readline():
+                _write(writer, await self._answer(line, lambda event: _write(writer, {"event": dict(event)})))
+                await writer.drain()
+        except ConnectionError:
+            pass  # it is gone
+        finally:
+            writer.close()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             if _peer_uid(writer.get_extra_info("socket")) != os.geteuid():

@@ -48,6 +48,7 @@ class LabRecord:
     state: str = STARTING
     reason: str = ""
     neighbours: int = 0  # entries that it has in the machine's neighbour tables
+    metrics: str = ""  # where they are served, '' when they are not
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from testbed.lab.lab import Lab
 from testbed.lab.service import byhand, control, inspect, preflight, status
 from testbed.lab.service.control import Emit, Json, JsonValue, SupervisorGone
 from testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
+from testbed.lab.service.metrics import exporter
+from testbed.lab.service.metrics.exporter import Exporter
 from testbed.lab.service.registry import folder
 from testbed.lab.timeline import Timeline
 from testbed.routing.trace import Flow
@@ -33,11 +35,15 @@ _GRACE_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to bring up: under which name, from which topology (its name is for display)."""
+    """What to bring up: under which name, from which topology (its name is for display).
+
+    ``metrics``: the socket on which to serve them, None when nobody asked for that.
+    """
 
     name: str
     topology: str
     fabric: Fabric
+    metrics: socket.socket | None = None
 
 
 def launch(request: Request, on_event: Callable[[Json], None], on_up: Callable[[], None] = lambda: None) -> LabRecord:
@@ -84,6 +90,7 @@ class _Start:
             datapath="",
             started_at=time.time(),
             neighbours=preflight.neighbour_entries(fabric),
+            metrics="" if self._request.metrics is None else exporter.url(self._request.metrics),
         )
         place.write(record)
         self._box = self._spawn()
@@ -109,12 +116,15 @@ class _Start:
             hold_as_first(self._lock)
             sandbox.let_go_of_terminal(log)
             faulthandler.enable(2)
-            asyncio.run(_supervise(self._request, listening, self._tethered))
+            exporting = exporter.start(self._request.name, self._request.fabric, self._request.metrics)
+            asyncio.run(_supervise(self._request, listening, self._tethered, exporting))
             os.ftruncate(log, 0)  # an end in order has no last words
             return 0
 
+        keep = [self._lock, log, listening.fileno(), self._tethered]
+        keep += [] if self._request.metrics is None else [self._request.metrics.fileno()]
         try:
-            return sandbox.spawn(body, detach=True, keep=(self._lock, log, listening.fileno(), self._tethered))
+            return sandbox.spawn(body, detach=True, keep=keep)
         finally:
             listening.close()
             os.close(log)
@@ -169,8 +179,8 @@ def _ended(pidfd: int, timeout_s: float) -> bool:
     return bool(poller.poll(timeout_s * 1000))
 
 
-async def _supervise(request: Request, listening: socket.socket, tethered: int) -> None:
-    await _Supervisor(request, listening, tethered).run()
+async def _supervise(request: Request, listening: socket.socket, tethered: int, exporting: Exporter | None) -> None:
+    await _Supervisor(request, listening, tethered).run(exporting)
 
 
 class _Supervisor:
@@ -188,7 +198,8 @@ class _Supervisor:
         self._end = asyncio.Event()
         self._lost: str | None = None
 
-    async def run(self) -> None:
+    async def run(self, exporting: Exporter | None) -> None:
+        """Until it is told to end."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._end.set)
@@ -199,11 +210,14 @@ class _Supervisor:
         await server.start(self._listening)
         loop.add_reader(self._tethered, self._on_tether)
         starting = asyncio.create_task(self._start())
+        serving = None if exporting is None else asyncio.create_task(exporting.answer(server))
         await self._end.wait()
         await asyncio.sleep(0)  # who follows the timeline has the last word now, before the closing takes its time
         if starting.done():
             starting.result()  # a bug while it started ends the lab with its traceback
         starting.cancel()
+        if serving is not None:
+            serving.cancel()
         server.close()
         self._closing.close()
 

@@ -1,0 +1,132 @@
+"""The values of every metric of a lab, out of its condition and one reading of its ports. Pure.
+
+Changes when a lab exports something more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from testbed.condition import Condition
+from testbed.fabric.model import Fabric, Link, LinkKind, Port
+from testbed.kernel.qdisc import BucketReading
+from testbed.lab.service.metrics import families as f
+from testbed.lab.service.metrics.families import Family
+from testbed.lag.states import Mux
+
+Sample = tuple[tuple[str, ...], float]
+"""The values of a family's labels, in their order, and the sample's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """One look at a lab. ``started_at`` is Unix time; ``ports_s`` is what reading the ports took."""
+
+    lab: str
+    fabric: Fabric
+    started_at: float
+    condition: Condition
+    readings: Mapping[int, BucketReading]  # by interface number
+    ports_s: float
+
+
+def samples(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
+    """Every family that this lab has, each with its samples."""
+    for part in (_lab, _switches, _ports, _lacp, _sessions):
+        yield from part(scrape)
+
+
+def _lab(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
+    lab, found, fabric = scrape.lab, scrape.condition, scrape.fabric
+    yield f.LAB_INFO, [((lab, fabric.spec.architecture, fabric.spec.bgp.daemon), 1)]
+    yield f.LAB_START, [((lab,), scrape.started_at)]
+    parts = {*fabric.node_by_name, *fabric.link_by_name}
+    yield f.BROKEN, [((lab,), len(parts & set(found.broken)))]
+    yield (
+        f.EVENTS,
+        [
+            ((lab, kind, what, plane), times)
+            for kind, by_what in found.events.items()
+            for what, by_plane in by_what.items()
+            for plane, times in by_plane.items()
+        ],
+    )
+    yield f.SCRAPE, [((lab, "supervisor"), found.busy_ns / 1e9), ((lab, "ports"), scrape.ports_s)]
+
+
+def _switches(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
+    dead, short = set(scrape.condition.dead), set(scrape.condition.routes)
+    nodes = scrape.fabric.switches
+    labels = {n.name: (scrape.lab, n.name, n.role.value, _number(n.plane), _number(n.rail)) for n in nodes}
+    yield f.SWITCH_UP, [(labels[node.name], node.name not in dead) for node in nodes]
+    yield f.ROUTES, [(labels[node.name], node.name not in short) for node in nodes]
+
+
+def _ports(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
+    dark = set(scrape.condition.dark)
+    labels = {end.ifindex: _port(scrape, link, end) for link, end in _ends(scrape.fabric.links)}
+    yield f.CARRIER, [(labels[end.ifindex], end.label not in dark) for _, end in _ends(scrape.fabric.links)]
+    read = [(labels[ifindex], reading) for ifindex, reading in scrape.readings.items() if ifindex in labels]
+    yield f.SPEED, [(port, reading.rate_bps / 8) for port, reading in read]
+    yield f.SENT_BYTES, [(port, reading.sent_bytes) for port, reading in read]
+    yield f.SENT_PACKETS, [(port, reading.sent_packets) for port, reading in read]
+    yield f.DROPS, [(port, reading.drops) for port, reading in read]
+    yield f.QUEUE, [(port, reading.backlog_bytes) for port, reading in read]
+    if marked := [(port, float(reading.marked)) for port, reading in read if reading.marked is not None]:
+        yield f.MARKED, marked
+
+
+def _lacp(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
+    idle, fabric = scrape.condition.idle, scrape.fabric
+    access = [(link, end) for link, end in _ends(fabric.links) if link.kind is LinkKind.ACCESS]
+    labels = {end.label: (scrape.lab, end.node, end.name, str(link.plane), _rail(fabric, link)) for link, end in access}
+    yield f.DISTRIBUTING, [(told, label not in idle) for label, told in labels.items()]
+    states = Counter((link.plane, idle[end.label][0] if end.label in idle else _WELL) for link, end in access)
+    planes = sorted({link.plane for link, _ in access})
+    every = [(plane, state.value) for plane in planes for state in Mux]
+    yield f.LACP_PORTS, [((scrape.lab, str(plane), state), states[plane, state]) for plane, state in every]
+    active = scrape.condition.active
+    yield (
+        f.LAG_PORTS,
+        [
+            ((scrape.lab, nic.host, nic.name, str(nic.rail)), active.get(nic.name, len(nic.links)))
+            for nic in fabric.nics
+        ],
+    )
+
+
+def _sessions(scrape: Scrape) -> Iterator[tuple[Family, list[Sample]]]:
+    down, dead = set(scrape.condition.sessions_down), set(scrape.condition.bfd_down)
+    ends = [(link, end) for link, end in _ends(scrape.fabric.links) if link.is_routed]
+    labels = {
+        end.label: (scrape.lab, end.node, end.name, link.far_end(end.node).node, str(link.plane)) for link, end in ends
+    }
+    yield f.BGP, [(told, label not in down) for label, told in labels.items()]
+    if scrape.fabric.spec.bgp.bfd is not None:
+        yield f.BFD, [(told, label not in dead) for label, told in labels.items()]
+
+
+_WELL = Mux.COLLECTING_DISTRIBUTING.value
+
+
+def _ends(links: Iterable[Link]) -> Iterator[tuple[Link, Port]]:
+    for link in links:
+        yield from ((link, link.lower), (link, link.upper))
+
+
+def _port(scrape: Scrape, link: Link, end: Port) -> tuple[str, ...]:
+    direction = "up" if end is link.lower else "down"
+    return scrape.lab, end.node, end.name, link.kind.value, direction, str(link.plane), _rail(scrape.fabric, link)
+
+
+def _rail(fabric: Fabric, link: Link) -> str:
+    """That of the link's NIC, or of its ToR where that serves one rail only; else ''."""
+    if link.kind is LinkKind.ACCESS:
+        return str(fabric.nic_of_link(link.name).rail)
+    return _number(fabric.node(link.lower.node).rail)
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)

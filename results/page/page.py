@@ -129,6 +129,8 @@ def _facts(manifest: Manifest) -> Sequence[tuple[str, str]]:
         ("phase", f"{manifest.phase}: faults {manifest.phase_ms:.0f} ms later" if manifest.phase > 1 else "1"),
         ("marker", manifest.marker),
         ("seeds", ", ".join(f"{name} {seed}" for name, seed in manifest.seeds.items())),
+        ("machine", ", ".join(f"{name} {value}" for name, value in manifest.machine.items())),
+        ("commit", manifest.commit),
         ("versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())),
         ("try", str(manifest.attempt) if manifest.attempt > 1 else ""),
     ]

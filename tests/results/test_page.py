@@ -357,3 +357,9 @@ def test_goodput_by_plane_adds_up_to_all_of_it(tmp_path: Path) -> None:
     assert chart.lines[0].name == "all"
     for values in zip(*(line.ys for line in chart.lines), strict=True):
         assert (values[0] or 0) >= sum(value or 0 for value in values[1:])
+
+
+def test_a_page_names_the_machine_and_the_commit_that_it_ran_on() -> None:
+    manifest = replace(MANIFEST, commit="796fe22c1d2a", machine={"cpu": "Zen <9>", "cpus": 2})
+    told = page(run_of(metrics(80), manifest=manifest))
+    assert "<dt>machine</dt><dd>cpu Zen &lt;9&gt;, cpus 2</dd><dt>commit</dt><dd>796fe22c1d2a</dd>" in told

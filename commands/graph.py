@@ -10,9 +10,11 @@ import click
 from commands.completing import topologies
 from commands.page import Length, lab_option
 from results.graph.dot import fabric_dot
+from results.graph.faults import marks_of
 from results.graph.grouping import Level
 from results.graph.overlay import Mark, Overlay
 from results.graph.svg import fabric_svg
+from results.run.folder import load as run_folder
 from testbed.errors import InputError
 from testbed.fabric.load import load_fabric
 from testbed.fabric.model import Fabric
@@ -25,7 +27,7 @@ FlowAsked = tuple[str, str, int]
 
 
 @click.command()
-@click.argument("topology", required=False, shell_complete=topologies)
+@click.argument("what", metavar="[TOPOLOGY|RUN]", required=False, shell_complete=topologies)
 @lab_option
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: print it.")
 @click.option("--format", "form", type=click.Choice([*_FORMATS]), help="Default: as --out ends, else svg.")
@@ -40,7 +42,7 @@ FlowAsked = tuple[str, str, int]
 @click.option("--flow", type=(str, str, click.IntRange(1, 65535)), metavar="SRC DST SPORT", help="Trace it in the lab.")
 @click.option("--load", "load_ns", type=Length(), metavar="DURATION", help="Count for so long what passes in the lab.")
 def graph(
-    topology: str | None,
+    what: str | None,
     lab_name: str | None,
     out: Path | None,
     form: str | None,
@@ -49,17 +51,21 @@ def graph(
     flow: FlowAsked | None,
     load_ns: int | None,
 ) -> None:
-    """Draw a preset or topology file, or else a running lab as it is now, as SVG or for Graphviz.
+    """Draw a preset, a topology file or the fabric of a run folder, or else a running lab as it is now.
 
-    Hosts are in the middle, plane 0 above, plane 1 below. Of a lab, what is down is crossed out. What is too large to
-    be drawn node by node is grouped. hpn graph medium --out medium.svg; hpn graph --format dot | dot -Tpdf
+    As SVG or for Graphviz. Of a run folder, what its drill broke is numbered. Hosts are in the middle, plane 0 above,
+    plane 1 below. Of a lab, what is down is crossed out. What is too large to be drawn node by node is grouped.
+    hpn graph medium --out medium.svg; hpn graph --format dot | dot -Tpdf
     """
-    if topology is not None and (lab_name or flow or load_ns):
-        raise InputError("--lab, --flow and --load are of a running lab; leave the topology out")
+    if what is not None and (lab_name or flow or load_ns):
+        raise InputError("--lab, --flow and --load are of a running lab; leave the topology or run folder out")
     write = _FORMATS[form or (out.suffix[1:] if out is not None and out.suffix[1:] in _FORMATS else "svg")]
     marks = tuple(Mark(part, text or "marked") for part, _, text in (each.partition("=") for each in mark))
-    fabric, seen = (load_fabric(topology), Overlay()) if topology else _running(lab_name, flow, load_ns)
-    text = write(fabric, replace(seen, faults=marks), None if group == _AUTO else Level(group))
+    if what is None:
+        fabric, seen = _running(lab_name, flow, load_ns)
+    else:
+        fabric, seen = _of_run(Path(what)) if Path(what).is_dir() else (load_fabric(what), Overlay())
+    text = write(fabric, replace(seen, faults=(*seen.faults, *marks)), None if group == _AUTO else Level(group))
     if out is None:
         click.echo(text, nl=False)
         return
@@ -67,6 +73,17 @@ def graph(
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from error
+
+
+def _of_run(path: Path) -> tuple[Fabric, Overlay]:
+    """The fabric of a run folder, and what its drill broke, as far as the folder tells."""
+    run = run_folder(path)
+    fabric = run.fabric()
+    try:
+        return fabric, Overlay(faults=marks_of(fabric, run.drill().faults))
+    except InputError as error:
+        click.echo(f"no fault is marked: {error}", err=True)
+        return fabric, Overlay()
 
 
 def _running(lab_name: str | None, flow: FlowAsked | None, load_ns: int | None) -> tuple[Fabric, Overlay]:

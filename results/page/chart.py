@@ -17,6 +17,7 @@ MOST_POINTS = 600
 """Of one line; a page stays small, and a screen has hardly more columns."""
 _LABEL_ROWS, _LABEL_PCT = 4, 1.3
 """Above a chart for what its moments are called; of its width a character takes at most so much where it is narrow."""
+_LONGEST = 200  # letters of a name
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 4", "12 4")
 """Lines are told apart by these too, for those who see or print no colours."""
 
@@ -125,13 +126,13 @@ class Chart:
         """What uPlot takes, as JSON that no HTML parser takes for markup."""
         columns = [self.xs, *(line.ys for line in self.lines)]
         told = {
-            "lines": [line.name for line in self.lines],
+            "lines": [line.name[:_LONGEST] for line in self.lines],
             "dashes": [each.dash for each in self.drawn],
             "x": self.x_label,
             "y": self.y_label,
             "steps": self.steps,
             "group": self.group,
-            "moments": [[each.at, each.text] for each in self.moments],
+            "moments": [[each.at, each.text[:_LONGEST]] for each in self.moments],
             "ends": [self.x_axis.low, self.x_axis.high],
             "columns": [[None if y is None else _short(y) for y in column] for column in columns],
         }

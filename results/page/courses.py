@@ -24,6 +24,8 @@ X_LABEL = "s since the begin"
 GROUP = "run"
 _MOST_PORTS = 4
 _NO_PLANE = -1
+_MOST_PLANES = 16
+_LATEST_NS = 2**62
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,10 +45,10 @@ def goodput_bps(streams: StreamSeries, paths: Sequence[PathAt]) -> dict[str, Flo
     packet_bytes = np.array([flow.packet_bytes for flow in streams.flows], np.float64)
     bps = streams.received * packet_bytes[:, None] * 8e9 / streams.bins.width_ns
     by_plane = {"all": bps.sum(axis=0)}
-    planes = _planes(streams.bins, [flow.flow for flow in streams.flows], paths)
-    there = [plane for plane in np.unique(planes).tolist() if plane != _NO_PLANE]
-    if len(there) > 1:
-        by_plane |= {f"plane {plane}": np.where(planes == plane, bps, 0.0).sum(axis=0) for plane in there}
+    there = sorted({path.plane for path in paths if path.plane is not None})
+    if 1 < len(there) <= _MOST_PLANES:
+        planes = _planes(streams.bins, [flow.flow for flow in streams.flows], paths, there)
+        by_plane |= {f"plane {plane}": np.where(planes == at, bps, 0.0).sum(axis=0) for at, plane in enumerate(there)}
     return by_plane
 
 
@@ -61,7 +63,7 @@ def messages_chart(messages: MessageSeries, moments: Sequence[Moment]) -> Chart 
     )
 
 
-def queues_chart(sampled: Sampled, begin_ns: int, end_ns: int, moments: Sequence[Moment]) -> Chart | None:
+def queues_chart(sampled: Sampled, begin_ns: int, end_ns: int | None, moments: Sequence[Moment]) -> Chart | None:
     """What waited at the ports whose queues were longest, ms at the port's rate; None where nothing ever waited.
 
     Ports are read one after another: a point is the most that was seen of a port in a stretch that all have in common.
@@ -69,7 +71,7 @@ def queues_chart(sampled: Sampled, begin_ns: int, end_ns: int, moments: Sequence
     courses = []
     for series in sampled.series:
         rows = np.frombuffer(series.packed(), READING)
-        rows = rows[(rows["at_ns"] <= end_ns) & (rows["rate_bps"] > 0)]
+        rows = rows[(rows["at_ns"] <= (_LATEST_NS if end_ns is None else end_ns)) & (rows["rate_bps"] > 0)]
         waits_ms = rows["backlog_bytes"] * 8e3 / rows["rate_bps"]
         if len(rows) and waits_ms.max() > 0:
             courses.append((float(waits_ms.max()), series.port.port, rows["at_ns"].astype(np.int64), waits_ms))
@@ -118,14 +120,14 @@ def _chart(id_: str, title: str, bins: Bins, lines: dict[str, Floats], moments: 
     return Chart(id_, title, X_LABEL, "bit/s", xs, thin, tuple(moments), group=GROUP)
 
 
-def _planes(bins: Bins, flows: Sequence[int], paths: Sequence[PathAt]) -> npt.NDArray[np.int16]:
-    """Of each flow and bin the plane, as its paths tell."""
-    planes = np.full((len(flows), bins.count), _NO_PLANE, np.int16)
+def _planes(bins: Bins, flows: Sequence[int], paths: Sequence[PathAt], there: Sequence[int]) -> npt.NDArray[np.int8]:
+    """Of each flow and bin the place in ``there`` of the plane, as its paths tell."""
+    planes = np.full((len(flows), bins.count), _NO_PLANE, np.int8)
     row = {flow: at for at, flow in enumerate(flows)}
     for path in _in_order(paths):
         if path.flow in row:
             first = max((path.at_ns - bins.start_ns) // bins.width_ns, 0)
-            planes[row[path.flow], first:] = _NO_PLANE if path.plane is None else path.plane
+            planes[row[path.flow], first:] = _NO_PLANE if path.plane is None else there.index(path.plane)
     return planes
 
 

@@ -104,7 +104,7 @@ def _charts(run: Run, begin_ns: int) -> Iterator[Chart | None]:
     metrics, series = run.metrics, run.series
     edges = () if metrics is None else metrics.edges
     moments = [Moment((each.edge.inject_before_ns - begin_ns) / 1e9, each.edge.label) for each in edges]
-    end_ns = max((each.edge.window_end_ns for each in edges), default=begin_ns + round(run.manifest.duration_s * 1e9))
+    end_ns = max((each.edge.window_end_ns for each in edges), default=None)
     if metrics is not None and metrics.job is not None:
         yield iterations_chart(metrics.job, moments, begin_ns)
     if series is not None and series.streams is not None:

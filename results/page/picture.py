@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from results.graph.faults import marks_of
 from results.graph.grouping import Level
-from results.graph.overlay import Mark, Overlay
+from results.graph.overlay import Overlay
 from results.graph.svg import fabric_svg
 from results.run.drill import AskedFault
-from testbed.errors import InputError
 from testbed.fabric.model import Fabric
 
 _MOST_NODES = 40
@@ -20,14 +20,5 @@ _MOST_NODES = 40
 
 def fabric_picture(fabric: Fabric, faults: Sequence[AskedFault]) -> str:
     """The fabric as SVG with the faults marked at their targets; those at areas, such as a plane, have no place."""
-    marks = tuple(Mark(fault.target, f"{fault.id}: {fault.kind}") for fault in faults if _has(fabric, fault.target))
     level = None if len(fabric.nodes) <= _MOST_NODES else Level.SEGMENT
-    return fabric_svg(fabric, Overlay(faults=marks), level)
-
-
-def _has(fabric: Fabric, name: str) -> bool:
-    try:
-        fabric.part(name)
-    except InputError:
-        return False
-    return True
+    return fabric_svg(fabric, Overlay(faults=marks_of(fabric, faults)), level)

@@ -21,6 +21,8 @@ from testbed.errors import MachineError
 UPLOT = "uplot-1.6.32.min.js"
 UPLOT_SHA256 = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
 """Of dist/uPlot.iife.min.js of the package uplot 1.6.32 at npm."""
+_LONGEST = 20_000
+"""Of a text; the paths of lines in a chart are the longest that we make."""
 
 
 def rendered(template: str, view: object, *, has_charts: bool, picture: str = "") -> str:
@@ -58,8 +60,10 @@ def _digest(script: str) -> str:
 
 
 def _shown(value: object) -> object:
-    """Text of a run without control characters, which no page may hold."""
-    return printable(value, "\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
+    """Text of a run without control characters, which no page may hold, and as long as anybody reads."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return printable(value[:_LONGEST], "\n\t") + ("..." if len(value) > _LONGEST else "")
 
 
 @cache

@@ -174,14 +174,19 @@ def host_table(metrics: DrillMetrics) -> Table | None:
         return None
     rows = (
         ("CPUs", str(host.cpus)),
-        ("idle, mean", f"{host.idle_mean_pct:.1f} %"),
-        ("idle, least of any second", f"{host.idle_min_1s_pct:.1f} %"),
-        ("taken by the hypervisor, most of any second", f"{host.steal_max_1s_pct:.1f} %"),
-        ("other processes, most of any second", f"{host.others_max_1s_pct:.1f} %"),
-        ("our processes waited for a CPU", f"{host.run_delay_mean_pct:.1f} %"),
+        ("idle, mean", _percent(host.idle_mean_pct)),
+        ("idle, least of any second", _percent(host.idle_min_1s_pct)),
+        ("taken by the hypervisor, most of any second", _percent(host.steal_max_1s_pct)),
+        ("other processes, most of any second", _percent(host.others_max_1s_pct)),
+        ("our processes waited for a CPU", _percent(host.run_delay_mean_pct)),
         ("event loop late, most", f"{host.loop_lag_max_ms:.2f} ms"),
     )
     return Table("The machine meanwhile", ("what", ">figure"), rows)
+
+
+def _percent(share: float | None) -> str:
+    """'-' of what the kernel does not tell."""
+    return "-" if share is None else f"{share:.1f} %"
 
 
 def _check_row(check: Check) -> CheckRow:

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from results.run.files import damaged, parse
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Stack
+from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role, Stack
 from testbed.fabric.spec import CorePorts, FabricSpec
 from testbed.files.document import shorten
 
@@ -106,6 +106,11 @@ def _impossible(found: _Fabric) -> Iterator[str]:
     nodes, links = {node.name for node in found.nodes}, {link.name: link for link in found.links}
     for what, names in (("node", found.nodes), ("link", found.links), ("NIC", found.nics)):
         yield from _names(what, [each.name for each in names])
+    if not 0 <= found.planes <= max(len(found.links), 1):
+        yield f"{found.planes} planes share {len(found.links)} links"
+    for node in found.nodes:
+        if node.role is not Role.HOST and not (node.plane is not None and 0 <= node.plane < max(found.planes, 1)):
+            yield f"switch {shorten(node.name)} has plane {node.plane}"
     for link in found.links:
         if {link.lower.node, link.upper.node} - nodes or link.lower.node == link.upper.node:
             yield f"link {shorten(link.name)} does not join two nodes"

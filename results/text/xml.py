@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from xml.sax.saxutils import escape
 
-_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""Characters that no XML 1.0 document may hold, not even escaped."""
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
+"""Characters that no XML 1.0 document may hold, not even escaped, and those that turn around what follows."""
 
 
 def possible(text: str) -> str:
-    """The text with a question mark for each character that XML cannot hold; nothing is escaped."""
+    """The text with a question mark for each of these; nothing is escaped."""
     return _NOT_XML.sub("?", text)
 
 

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+_PATIENCE_MS = 120_000
+"""A machine may be busy with other tests."""
+
 Opened = Any
 """A page of playwright, which is not needed to check types."""
 
@@ -36,6 +39,7 @@ def quiet(chromium: Any) -> Callable[..., Any]:
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=scripts
         )
+        context.set_default_timeout(_PATIENCE_MS)
         shown = context.new_page()
         said: list[str] = []
         shown.on("console", lambda message: said.append(message.text))
@@ -61,4 +65,4 @@ def _photograph(shown: Opened, name: str) -> None:
     """Into the folder HPN_SCREENSHOTS, where it is given: ``make screenshots``."""
     if folder := os.environ.get("HPN_SCREENSHOTS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
-        shown.screenshot(path=str(Path(folder, f"{name}.png")), full_page=True)
+        shown.screenshot(path=str(Path(folder, f"{name}.png")), full_page=True, timeout=_PATIENCE_MS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,25 @@ import pytest
 from results.page.page import page
 from results.run.reading import read
 from tests.browser.conftest import fits
+from tests.results.hostile import poisoned
 from tests.results.sample import metrics
 from tests.results.test_job_text import job, of_job
-from tests.results.test_page import HOSTILE, run_of
-from tests.results.whole import DRILL, whole_run
+from tests.results.test_page import run_of
+from tests.results.whole import whole_run
 
 pytestmark = pytest.mark.extra
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A run of streams, one of a job, one with everything, and one whose texts are hostile."""
+    """A run of streams, one of a job, one with everything, and that with each text a hostile one."""
     folder = tmp_path_factory.mktemp("pages")
+    poisoned(whole_run(folder / "poisoned").path)
     runs = {
         "streams": run_of(metrics(80)),
         "job": run_of(of_job(job())),
         "whole": read(whole_run(folder / "run").path),
-        "hostile": run_of(of_job(job()), drill=replace(DRILL, summary=HOSTILE * 20)),
+        "hostile": read(folder / "poisoned"),
     }
     for name, run in runs.items():
         (folder / f"{name}.html").write_text(page(run), encoding="utf-8")
@@ -46,7 +47,7 @@ def test_a_page_is_quiet_whole_and_fits(
         assert shown.locator("h1").is_visible()
         assert not scripts or fits(shown)
         charts = shown.locator("figure[data-chart]")
-        assert charts.count() == {"streams": 0, "whole": 4}.get(name, 1)
+        assert charts.count() == {"streams": 0, "job": 1}.get(name, 4)
         for at in range(charts.count()):
             drawn = charts.nth(at).locator(".uplot canvas" if scripts else ".plot svg")
             assert drawn.first.bounding_box()["width"] > width / 2

@@ -8,11 +8,14 @@ import shutil
 import subprocess
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from commands.graph import graph
 from results.graph.dot import fabric_dot
 from results.graph.grouping import Level, drawn
 from results.graph.layout import lay_out
@@ -26,6 +29,7 @@ from testbed.fabric.model import Fabric, Port, Role
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
 from tests.results.pictures import SVG, Picture, crossing, overlapping, read, through_boxes
+from tests.results.whole import FABRIC, whole_run
 
 
 @cache
@@ -264,3 +268,25 @@ def test_graphviz_reads_any_name(text: str) -> None:
     read = asked_of_graphviz(fabric_dot(hostile, seen))
     kinds = re.findall(r"^(node|edge|stop)\b", read, re.MULTILINE)
     assert (kinds.count("node"), kinds.count("edge")) == planned(TINY)
+
+
+def test_a_run_folder_s_fabric_has_all_links_and_its_fault_is_numbered(tmp_path: Path) -> None:
+    folder = whole_run(tmp_path / "run")
+    said = CliRunner().invoke(graph, [str(folder.path)])
+    assert said.exit_code == 0
+    picture = read(said.output)
+    check(FABRIC, picture)
+    assert "fault 1: p0.s0.h0.r0.0, cut: link-down" in said.output
+    (folder.path / "drill.json").unlink()
+    bare = CliRunner().invoke(graph, [str(folder.path), "--mark", "p0.a0.0=mine"])
+    assert "no fault is marked: " in bare.stderr
+    assert "fault 1: p0.a0.0, mine" in bare.stdout
+
+
+@pytest.mark.parametrize("name", ["fabric.json", "manifest.json"])
+def test_a_folder_that_does_not_tell_its_fabric_is_refused(tmp_path: Path, name: str) -> None:
+    folder = whole_run(tmp_path / "run")
+    (folder.path / name).write_text("{") if name == "fabric.json" else (folder.path / name).unlink()
+    said = CliRunner().invoke(graph, [str(folder.path)])
+    assert isinstance(said.exception, InputError)
+    assert name in str(said.exception)

@@ -273,6 +273,7 @@ def _twice(data: dict[str, object], key: str) -> None:
         (lambda data: _twice(data, "nics"), "two NICs are called"),
         (lambda data: data["links"][0].update(rate_bps=0), "0 bit/s"),
         (lambda data: data["links"][0].update(plane=7), "has plane 7"),
+        (lambda data: data.update(planes=2**62), "planes share 32 links"),
         (lambda data: data["nodes"][0].update(name="\x1b[2J"), "a node is called '"),
     ],
 )

@@ -1,0 +1,26 @@
+"""The faults of a run as marks in a picture of its fabric. Pure.
+
+Changes when the faults of a run are marked otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from results.graph.overlay import Mark
+from results.run.drill import AskedFault
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric
+
+
+def marks_of(fabric: Fabric, faults: Iterable[AskedFault]) -> tuple[Mark, ...]:
+    """A mark at each target, in order; faults of areas, such as a plane, have no one place and none."""
+    return tuple(Mark(fault.target, f"{fault.id}: {fault.kind}") for fault in faults if _has(fabric, fault.target))
+
+
+def _has(fabric: Fabric, name: str) -> bool:
+    try:
+        fabric.part(name)
+    except InputError:
+        return False
+    return True

@@ -79,6 +79,12 @@ def test_a_fault_with_no_control_frame_near_is_told_at_a_frame_of_data(run: RunF
     assert [(frame.at_ns, frame.content) for frame in frames[3:]] == [(6 * S, ROCE)]
 
 
+def test_the_nearest_frame_may_be_the_one_before(run: RunFolder) -> None:
+    _captured(run, "2-cut-repair.pcapng", [(6 * S - MS, 0, ROCE), (6 * S + 5 * MS, 0, ROCE)], ("right", "left"))
+    frames = [each for each in blocks(control_frames(read(run.path)).file) if isinstance(each, Frame)]
+    assert [frame.at_ns for frame in frames[3:]] == [6 * S - MS]
+
+
 def _tshark(file: Path, *arguments: str) -> list[str]:
     tshark = shutil.which("tshark")
     if tshark is None:

@@ -40,7 +40,7 @@ def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:
         (("inspect",), "no lab is up"),
         (("graph",), "no lab is up"),
         (("graph", "tiny", "--mark", "p0.s0.h9"), "did you mean p0.s0.h"),
-        (("graph", "tiny", "--load", "1 s"), "leave the topology out"),
+        (("graph", "tiny", "--load", "1 s"), "leave the topology or run folder out"),
         (("graph", "tiny", "--out", "/nowhere/x.svg"), "cannot write /nowhere/x.svg"),
         (("drill", "run", "link-dwn"), "did you mean link-down"),
         (("drill", "show", "/nowhere.yaml"), "no such file"),

@@ -47,7 +47,7 @@ drill: stalled
 summary: two ranks play ping-pong while one loses a port
 topology: {preset: tiny, segments: 1}
 workload:
-  client: {run: rxe-pingpong, ranks: 2, size: 64 KiB, rounds: 10}
+  client: {run: rxe-pingpong, ranks: 2, size: 64 KiB, rounds: 30}  # long runs: the cut shall meet one, not a begin
 timeline:
   healthy: 1 s
   faults: [{id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 1 s, for: 1 s}]
@@ -111,17 +111,20 @@ def _wireshark_reads(capture: Path) -> None:
 
 
 def test_a_job_stands_as_long_as_its_driver_tried_again(out: Path) -> None:
-    """Both ends try again, each by its own timer: its count times the timer is the outage, but for one of them."""
+    """Each end that has to tries again by its own timer: its count times the timer is the outage, but for one of them.
+
+    Who sends to the NIC that lost the port always has to; that NIC itself where the cut took an acknowledgement.
+    """
     stall_ms, _ = _stall(out / "stalled")
     counters = json.loads((out / "stalled" / "counters.json").read_text())
     tried = {nic: of["completer_retry_err"] for nic, of in counters.items() if of["completer_retry_err"]}
     print(f"stall {stall_ms:.1f} ms, tried again {tried}")
-    assert tried.keys() == {"p0.s0.h0.r0", "p0.s0.h1.r0"}
+    assert {"p0.s0.h1.r0"} <= tried.keys() <= {"p0.s0.h0.r0", "p0.s0.h1.r0"}
     for times in tried.values():
         assert stall_ms == pytest.approx(RETRY_MS * times, abs=RETRY_MS + TICK_MS)
     # What the NIC that lost the port sent again had come, all of it: its acknowledgements are what was lost.
-    again = tried["p0.s0.h0.r0"] * MESSAGE_PACKETS
-    assert again - MESSAGE_PACKETS <= counters["p0.s0.h1.r0"]["duplicate_request"] <= again
+    again = tried.get("p0.s0.h0.r0", 0) * MESSAGE_PACKETS
+    assert max(again - MESSAGE_PACKETS, 0) <= counters["p0.s0.h1.r0"]["duplicate_request"] <= again
     assert counters["p0.s0.h0.r0"]["duplicate_request"] == 0
 
 

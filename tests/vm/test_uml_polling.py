@@ -64,7 +64,10 @@ print(json.dumps(found))
 
 
 def test_a_program_that_polls_sees_what_it_waits_for_soon_after_it_came(tmp_path: Path) -> None:
-    """The answer is up to 50 us late; a poll takes up to 10 us, and a 256th of a long wait; a yield the same again."""
+    """The answer is up to 50 us late; a poll in vain takes up to 10 us, an EAGAIN 1 us, or a 256th of a long wait.
+
+    A yield and a poll in one turn take both.
+    """
     engine = Uml(virtual_time=True, stall_s=30.0)
     try:
         engine.check()
@@ -78,6 +81,8 @@ def test_a_program_that_polls_sees_what_it_waits_for_soon_after_it_came(tmp_path
     assert len(found) == 9
     for case, (took_us, polls) in found.items():
         wait_us = int(case.split()[1])
-        turn_us = min(max(wait_us / 256, 10), 100) * (2 if case.startswith("yielding") else 1)
+        only_asks = not case.startswith("receiving")
+        turn_us = min(max(wait_us / 256, 10 if only_asks else 1), 100) * (2 if case.startswith("yielding") else 1)
+        most = {100: 20, 10_000: 650, 1_000_000: 10_700} if only_asks else {100: 110, 10_000: 1_300, 1_000_000: 11_300}
         assert wait_us <= took_us <= wait_us + 60 + turn_us, case
-        assert polls <= {100: 20, 10_000: 650, 1_000_000: 10_700}[wait_us], case
+        assert polls <= most[wait_us], case

@@ -125,7 +125,8 @@ def test_a_job_stands_as_long_as_its_driver_tried_again(out: Path) -> None:
     # What the NIC that lost the port sent again had come, all of it: its acknowledgements are what was lost.
     again = tried.get("p0.s0.h0.r0", 0) * MESSAGE_PACKETS
     assert max(again - MESSAGE_PACKETS, 0) <= counters["p0.s0.h1.r0"]["duplicate_request"] <= again
-    assert counters["p0.s0.h0.r0"]["duplicate_request"] == 0
+    # Of what was sent to it once more, all had been lost, but for the begin of the message that the cut met.
+    assert counters["p0.s0.h0.r0"]["duplicate_request"] < MESSAGE_PACKETS
 
 
 def test_iterations_are_lost_for_as_long_as_the_ping_pong_s_own_clock_says(out: Path) -> None:

@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos kernel phases frr client-table setup guests extras judges mutants screenshots pictures site tutorial clean
+.PHONY: drill test quick check chaos kernel phases frr client-table setup guests extras clients judges mutants screenshots pictures site tutorial clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -33,7 +33,7 @@ kernel: guests
 
 # Programs nobody here wrote (Soft-RoCE, iperf3, PyTorch's gloo, MPICH) against ours, in virtual time. Each is skipped where
 # its program is missing.
-judges: kernel extras
+judges: kernel clients
 	$(PYTEST) tests/judges tests/product/test_ready_clients_guest.py tests/product/test_rxe_guest.py
 
 setup:
@@ -84,9 +84,12 @@ tutorial: setup
 guests: setup
 	@.ci/setup-guests $(VENV)
 
-# PyTorch, MPI, a browser and other programs that some tests need; those tests are skipped where they are missing.
+# A browser and other programs that some tests need; those tests are skipped where they are missing. clients: PyTorch, MPI.
 extras: setup
-	@.ci/setup-extras $(VENV)
+	@.ci/setup-extras $(VENV) .ci/extras.txt
+
+clients: setup
+	@.ci/setup-extras $(VENV) .ci/extras.txt .ci/clients.txt
 
 clean:
 	rm -rf $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

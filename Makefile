@@ -57,17 +57,17 @@ frr: kernel
 	$(HPN) ci run runs/frr-drills/suite.yaml --out runs/frr $(if $(JOBS),--jobs $(JOBS))
 
 # What faults cost our own model of a job, gloo and Soft-RoCE (docs/client-table.md); half an hour, and can be resumed: runs
-# that runs/client-table has are kept. Needs the extra hpn[torch] and ibverbs-providers.
-client-table: kernel
+# that runs/client-table has are kept.
+client-table: kernel clients
 	$(VENV)/bin/python -m tests.product.client_table runs/client-table docs/client-table.md $(if $(JOBS),--jobs $(JOBS))
 
-# What the tests in a browser saw, into runs/screenshots. Needs: make extras
-screenshots: setup
+# What the tests in a browser saw, into runs/screenshots.
+screenshots: extras
 	HPN_SCREENSHOTS=$(CURDIR)/runs/screenshots $(PYTEST) tests/browser
 	@echo "screenshots and a printed page: $(CURDIR)/runs/screenshots"
 
-# The pictures in README and docs, from runs made now in virtual time (two minutes). Needs: make extras
-pictures: kernel
+# The pictures in README and docs, from runs made now in virtual time (two minutes).
+pictures: kernel extras
 	$(VENV)/bin/python -m tests.docs.pictures docs/pictures
 
 # The documentation as a site, build/site/html/index.html; a dead link is an error. What it needs is installed the first time.

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from commands.page import as_json_option, show
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.differences import differences
-from results.comparison.figures import own_figures
+from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import Across, Compared, Group, check_trusted, grouped
 from results.run.folder import load
 from results.text.comparison import comparison_parts, held_lines
@@ -74,11 +74,16 @@ def compare_(
 
         _write(html, comparison_page(groups, found), "--html")
     if as_json:
-        told = own_figures(groups[0]) if len(groups) == 1 else found
-        click.echo(to_json([asdict(each) for each in told], indent=2, inf_nan_mode="null"))
+        alone = len(groups) == 1
+        told = [_own(*each) for each in summaries(groups[0]).items()] if alone else [asdict(each) for each in found]
+        click.echo(to_json(told, indent=2, inf_nan_mode="null"))
     else:
         show(*comparison_parts(groups, found))
     return 0
+
+
+def _own(key: Key, summary: Summary) -> dict[str, object]:
+    return {"key": asdict(key), "summary": asdict(summary)}
 
 
 def _run(folder: Path) -> Compared:

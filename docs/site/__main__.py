@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from docs.site.stage import stage
@@ -10,14 +11,13 @@ from docs.site.stage import stage
 
 def main(folder: str) -> int:
     """Make the pages, then the site; every warning is an error."""
-    try:
-        import furo  # noqa: F401
-        import myst_parser  # noqa: F401
-        from sphinx.cmd.build import main as build
-    except ImportError as error:
-        said = f"the site needs Sphinx ({error}): pip install -r docs/site/requirements.lock, or hpn[docs]"
-        print(said, file=sys.stderr)
+    missing = [name for name in ("sphinx", "furo", "myst_parser") if find_spec(name) is None]
+    if missing:
+        way_out = "pip install -r docs/site/requirements.lock, or hpn[docs]"
+        print(f"the site needs Sphinx, and there is no {', '.join(missing)}: {way_out}", file=sys.stderr)
         return 3
+    from sphinx.cmd.build import main as build
+
     out = Path(folder)
     stage(out / "source")
     conf = str(Path(__file__).parent)

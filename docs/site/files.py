@@ -5,45 +5,14 @@ from __future__ import annotations
 from docs.site.markdown import code, page, plain, prose, table
 from docs.site.models import keys, section
 from scenarios.drill import catalogue
-from scenarios.drill.job_keys import (
-    CheckpointsSection,
-    CollectiveSection,
-    JobSection,
-    MessagesSection,
-    RestartSection,
-    TrainingSection,
-)
-from scenarios.drill.path_sections import RehashSection, SpraySection
-from scenarios.drill.schema import (
-    CaptureSection,
-    DrillFile,
-    RestoredFaultEntry,
-    SampleSection,
-    TimelineSection,
-    WorkloadSection,
-)
+from scenarios.drill.schema import DrillFile, RestoredFaultEntry
+from scenarios.drill.sections import SECTIONS
 from scenarios.suite.suite import SuiteFile
 from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
 from traffic.client.client import Client
 from traffic.client.registry import CLIENTS
-
-_SECTIONS = (
-    ("workload", WorkloadSection),
-    ("job", JobSection),
-    ("job.collective", CollectiveSection),
-    ("job.training", TrainingSection),
-    ("job.messages", MessagesSection),
-    ("job.checkpoints", CheckpointsSection),
-    ("job.restart", RestartSection),
-    ("job.rehash", RehashSection),
-    ("job.spray", SpraySection),
-    ("sample", SampleSection),
-    ("capture", CaptureSection),
-    ("timeline", TimelineSection),
-    ("timeline.faults", RestoredFaultEntry),
-)
 
 
 def drill_file() -> str:
@@ -53,7 +22,8 @@ def drill_file() -> str:
         "Every key, what it takes and what holds without it; [Drills](../docs/drills.md) explains them. "
         "[Faults](faults.md) and [expectations](metrics.md) have pages of their own.",
         keys(DrillFile),
-        *(section(model, path) for path, model in _SECTIONS),
+        *(section(model, path) for path, model in SECTIONS.items()),
+        section(RestoredFaultEntry, "timeline.faults"),
         "## workload.client",
         "Keys of every client; each has more of its own.",
         keys(Client),

@@ -48,7 +48,7 @@ NO_WAITS = Waits()
 def waits_of(samples: Sequence[Sample], pids: Collection[int]) -> Waits:
     """What those processes waited together, from sample to sample in which each was there."""
     if not samples:
-        return Waits()
+        return NO_WAITS
     waited = [0]
     for first, last in pairwise(samples):
         both = first.own.keys() & last.own.keys() & set(pids)

@@ -48,19 +48,6 @@ class Summary:
     open_ended: bool  # the median is a lower bound
 
 
-@dataclass(frozen=True, slots=True)
-class Own:
-    """One figure of a group by itself."""
-
-    key: Key
-    summary: Summary
-
-
-def own_figures(group: Group) -> Sequence[Own]:
-    """Every figure that any of its runs has."""
-    return [Own(key, summary) for key, summary in summaries(group).items()]
-
-
 def summaries(group: Group) -> Mapping[Key, Summary]:
     """Of every figure that any of its runs has."""
     found: dict[Key, list[Value]] = {}

@@ -104,10 +104,12 @@ class Chart:
 
     @property
     def placed(self) -> tuple[Placed, ...]:
-        """The moments on the x axis, each with the lowest row above the chart in which its text has room."""
-        taken, found = [0.0] * _LABEL_ROWS, []
+        """The moments within the x axis, each with the lowest row above the chart in which its text has room."""
+        taken, found, axis = [0.0] * _LABEL_ROWS, [], self.x_axis
         for each in self.moments:
-            at_pct = self.x_axis.at(each.at)
+            if not axis.low <= each.at <= axis.high:
+                continue
+            at_pct = axis.at(each.at)
             wide = _LABEL_PCT * (len(each.text) + 1)
             left = min(at_pct, 100 - wide)
             row = next((row for row, end in enumerate(taken) if end <= left), None)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from results.comparison.baseline import Held
 from results.comparison.differences import Difference, Finding
-from results.comparison.figures import Key, Summary, own_figures
+from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import Across, Group
 from results.text.printable import printable
 from results.text.tables import table
@@ -96,13 +96,13 @@ def own_sheet(group: Group) -> Sheet:
     """The figures of a group that has no other beside it: how far its runs are apart."""
     rows = tuple(
         (
-            own.key.where or "expectation",
-            own.key.name,
-            str(own.summary.count),
-            value_of(own.summary, own.key),
-            _interval(own.summary, own.key),
+            key.where or "expectation",
+            key.name,
+            str(summary.count),
+            value_of(summary, key),
+            _interval(summary, key),
         )
-        for own in own_figures(group)
+        for key, summary in summaries(group).items()
     )
     return Sheet("medians, intervals over all runs", ("edge", "figure", ">runs", ">median", ">interval"), rows)
 

@@ -16,27 +16,15 @@ from pydantic_core import core_schema
 
 from failover.analysis.marks import Mark
 from failover.faults import FAULTS
-from scenarios.drill.job_keys import (
-    CheckpointsSection,
-    CollectiveSection,
-    JobSection,
-    MessagesSection,
-    RestartSection,
-    TrainingSection,
-)
-from scenarios.drill.path_sections import RehashSection, SpraySection
 from scenarios.drill.schema import (
-    CaptureSection,
     DrillFile,
     OrderExpectation,
-    SampleSection,
-    TimelineSection,
     UntouchedExpectation,
-    WorkloadSection,
     YesOrNoExpectation,
     expectation_model,
     fault_model,
 )
+from scenarios.drill.sections import SECTIONS
 from scenarios.expect.asked import Bound
 from scenarios.expect.metric import Metric, Shape, Traffic
 from scenarios.expect.metrics import METRICS
@@ -50,22 +38,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _YES_OR_NO = [True, False, "yes", "no", "on", "off"]
 """YAML 1.1, which hpn reads, has words for these; an editor that reads YAML 1.2 takes the words for text."""
 
-_SECTIONS: Mapping[str, type[BaseModel]] = {
-    "workload": WorkloadSection,
-    "job": JobSection,
-    "sample": SampleSection,
-    "capture": CaptureSection,
-    "timeline": TimelineSection,
-}
-_OF_JOB: Mapping[str, type[BaseModel]] = {
-    "collective": CollectiveSection,
-    "training": TrainingSection,
-    "messages": MessagesSection,
-    "checkpoints": CheckpointsSection,
-    "restart": RestartSection,
-    "rehash": RehashSection,
-    "spray": SpraySection,
-}
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     f"^{DURATION}$": format_duration,
     f"^{PERCENT}$": format_percent,
@@ -93,12 +65,12 @@ def drill_schema() -> Schema:
     top["properties"] |= {
         "topology": _topology(parts.of(TopologyFile)),
         "expect": {"type": "array", "minItems": 1, "items": _expectation(parts)},
-        **{key: parts.of(model) for key, model in _SECTIONS.items()},
+        **_sections(parts, ""),
     }
     top["properties"]["timeline"]["properties"]["faults"]["items"] = _fault(parts)
     top["properties"]["workload"]["properties"]["client"] = _chosen(parts, "run", CLIENTS)
     of_job = top["properties"]["job"]["properties"]
-    of_job |= {key: parts.of(model) for key, model in _OF_JOB.items()}
+    of_job |= _sections(parts, "job.")
     of_job["congestion"] = {"type": ["string", "object"]}
     found = {**top, "$defs": parts.definitions}
     return {
@@ -121,6 +93,12 @@ class _Parts:
         own: Schema = shared.pop(next(name for name, each in shared.items() if each.get("title") == model.__name__))
         self.definitions |= shared
         return own
+
+
+def _sections(parts: _Parts, above: str) -> Schema:
+    """Those right below a path of keys, which ends with its dot."""
+    below = {path.removeprefix(above): model for path, model in SECTIONS.items() if path.startswith(above)}
+    return {key: parts.of(model) for key, model in below.items() if "." not in key}
 
 
 def _topology(mapping: Schema) -> Schema:

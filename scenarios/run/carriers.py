@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 
 from failover.analysis.hostload import Sample
-from failover.analysis.waits import Waits, waits_of
+from failover.analysis.waits import NO_WAITS, Waits, waits_of
 from testbed.lab.lab import Lab
 from testbed.vm.engines import has_virtual_time
 
@@ -24,7 +24,7 @@ class Carriers:
 
     def waits(self, samples: Sequence[Sample]) -> Waits:
         """What they waited; nothing in virtual time, where computing takes none."""
-        return Waits() if self._virtual else waits_of(samples, self._pids | self._now())
+        return NO_WAITS if self._virtual else waits_of(samples, self._pids | self._now())
 
     def _now(self) -> set[int]:
         return {os.getpid()}.union(*(daemon.pids for daemon in self._lab.bgp.values()))

@@ -220,3 +220,36 @@ async def test_what_the_kernel_refuses_is_said_and_not_taken_for_a_death(tmp_pat
             await asyncio.to_thread(control.call, tmp_path / "control.sock", "break")
     finally:
         server.close()
+
+
+async def test_a_stream_ends_with_the_client_that_asked_for_it_and_other_work_is_finished(tmp_path: Path) -> None:
+    """Or a lab that is watched on and off keeps a listener for everybody who ever looked."""
+    begun, ended, finished, go_on = (asyncio.Event() for _ in range(4))
+
+    async def stream(_request: control.Json, _emit: control.Emit) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def mend(_request: control.Json, _emit: control.Emit) -> None:
+        begun.set()
+        await go_on.wait()
+        finished.set()
+
+    server = control.ControlServer({"mend": mend}, streams={"events": stream})
+    await server.start(control.listen(tmp_path / "control.sock"))
+    try:
+        async with asyncio.timeout(20):
+            for op, then in (("events", ended), ("mend", finished)):
+                begun.clear()
+                _, writer = await asyncio.open_unix_connection(tmp_path / "control.sock")
+                writer.write(json.dumps({"op": op}).encode() + b"\n")
+                await begun.wait()
+                writer.close()
+                await writer.wait_closed()
+                go_on.set()
+                await then.wait()
+    finally:
+        server.close()

@@ -22,7 +22,7 @@ from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.processes import own_pids
 from testbed.lab.lab import Lab
-from testbed.lab.service import supervisor
+from testbed.lab.service import serving, supervisor
 from tests.product.chaos import Strike
 from tests.product.hpn import ROOT, Hpn, pids_of, processes_of, skip_without_sandbox, until
 
@@ -166,7 +166,7 @@ class _Aborting(Lab):
 def test_the_last_words_of_a_supervisor_outlive_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     monkeypatch.setenv("HPN_STATE_DIR", str(tmp_path / "labs"))
     monkeypatch.setattr(_Aborting, "when", when)
-    monkeypatch.setattr(supervisor, "Lab", _Aborting)
+    monkeypatch.setattr(serving, "Lab", _Aborting)
     hpn, request = Hpn(tmp_path), supervisor.Request("tiny", "tiny", load_fabric("tiny"))
     if when == "start":
         with pytest.raises(

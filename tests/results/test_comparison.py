@@ -19,7 +19,7 @@ from results.comparison import baseline as baselines
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.causes import CPU_COST, UNEXPLAINED
 from results.comparison.differences import Difference, Finding, differences, told_apart
-from results.comparison.figures import Summary, own_figures, summaries
+from results.comparison.figures import Summary, summaries
 from results.comparison.groups import Across, Compared, check_trusted, grouped
 from results.page.comparing import comparison_page, comparison_view
 from results.run.manifest import Manifest
@@ -95,7 +95,7 @@ def test_a_lone_group_tells_its_own_figures() -> None:
     sheet = own_sheet(group)
     (row,) = (each for each in sheet.rows if each[1] == "worst outage" and "failure" in each[0])
     assert row[2:4] == ("2", "25.0 ms")
-    assert {each.key.name for each in own_figures(group)} == {each[1] for each in sheet.rows}
+    assert {key.name for key in summaries(group)} == {each[1] for each in sheet.rows}
     assert comparison_view([group], ()).tables[-1].rows == sheet.rows
 
 

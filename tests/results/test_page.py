@@ -289,6 +289,12 @@ def test_all_charts_of_a_run_have_one_axis_of_time(tmp_path: Path) -> None:
     assert all(chart.x_axis.low <= chart.xs[0] and chart.xs[-1] <= chart.x_axis.high for chart in charts)
 
 
+def test_a_moment_beyond_the_axis_is_not_shown_at_its_end() -> None:
+    moments = (Moment(-1.0, "before"), Moment(0.0, "first"), Moment(10.0, "last"), Moment(11.0, "after"))
+    chart = Chart("a", "t", "s", "ms", [0.0, 10.0], (Line("x", [0.0, 1.0]),), moments)
+    assert [mark.text for mark in chart.placed] == ["first", "last"]
+
+
 @given(st.lists(st.tuples(st.floats(0, 10), st.text("ab", max_size=30)), max_size=12))
 def test_texts_above_a_chart_never_stand_on_each_other(told: list[tuple[float, str]]) -> None:
     moments = tuple(Moment(at, text) for at, text in sorted(told))

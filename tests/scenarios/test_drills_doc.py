@@ -7,32 +7,23 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from failover.analysis.marks import Mark
 from failover.analysis.readings import Ports, Sampling
 from failover.faults import FAULTS, parameters
-from scenarios.drill.job_keys import (
-    CheckpointsSection,
-    CollectiveSection,
-    JobSection,
-    MessagesSection,
-    RestartSection,
-    TrainingSection,
-)
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Workload
-from scenarios.drill.path_sections import RehashSection, SpraySection
 from scenarios.drill.schema import (
-    CaptureSection,
     DrillFile,
     OrderExpectation,
     RestoredFaultEntry,
     SampleSection,
-    TimelineSection,
     UntouchedExpectation,
     WorkloadSection,
     expectation_model,
 )
+from scenarios.drill.sections import SECTIONS
 from scenarios.expect.asked import At, Bound, Flows
 from scenarios.expect.metric import Metric, Shape, Takes, Unit
 from scenarios.expect.metrics import METRICS
@@ -45,11 +36,8 @@ from traffic.paths import CHOICES
 from traffic.patterns import PATTERNS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
-MODELS = (
-    WorkloadSection,
-    SampleSection,
-    CaptureSection,
-    TimelineSection,
+MODELS: tuple[type[BaseModel], ...] = (
+    *SECTIONS.values(),
     RestoredFaultEntry,
     expectation_model(METRICS["goodput_during"]),
     UntouchedExpectation,
@@ -132,19 +120,6 @@ def test_a_job_is_explained_and_its_example_is_one() -> None:
         line.removeprefix("    ") for line in example.splitlines()
     )
     assert drill_from(parse(f"{drill}\nexpect: [job_survives: yes]", "docs/drills.md"), Path()).job is not None
-    models = (
-        JobSection,
-        CollectiveSection,
-        MessagesSection,
-        TrainingSection,
-        CheckpointsSection,
-        RestartSection,
-        RehashSection,
-        SpraySection,
-    )
-    for model in models:
-        for key in (field.alias or name for name, field in model.model_fields.items()):
-            assert f"`{key}`" in TEXT, f"docs/drills.md does not explain {key} of a job"
     for registry in (COLLECTIVES.values(), MESSAGE_PATTERNS.values(), ORDERS.values(), PARAMETERS.values()):
         for entry in registry:
             assert entry.summary in TEXT, f"docs/drills.md does not explain {entry.name} of a job"

@@ -55,10 +55,15 @@ def listen(path: Path) -> socket.socket:
 
 
 class ControlServer:
-    """Serves ``handlers`` by operation name on a listening socket until closed."""
+    """Serves operations by name on a listening socket until closed.
 
-    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+    ``handlers`` are finished whether or not somebody still waits for the answer; ``streams`` are for the one who asked,
+    and are cancelled when that client is gone.
+    """
+
+    def __init__(self, handlers: Mapping[str, Handler], streams: Mapping[str, Handler] | None = None) -> None:
         self._handlers = handlers
+        self._streams = {} if streams is None else streams
         self._server: asyncio.Server | None = None
 
     async def start(self, listening: socket.socket) -> None:
@@ -87,7 +92,7 @@ class ControlServer:
             if _peer_uid(writer.get_extra_info("socket")) != os.geteuid():
                 return
             line = await reader.readline()
-            answer = await self._answer(line, lambda event: _write(writer, {"event": dict(event)}))
+            answer = await self._answer(line, lambda event: _write(writer, {"event": dict(event)}), reader)
             _write(writer, answer)
             await writer.drain()
         except (ConnectionError, asyncio.LimitOverrunError, ValueError):
@@ -95,10 +100,11 @@ class ControlServer:
         finally:
             writer.close()
 
-    async def _answer(self, line: bytes, emit: Emit) -> Json:
+    async def _answer(self, line: bytes, emit: Emit, asker: asyncio.StreamReader | None = None) -> Json:
         try:
             request = json.loads(line)
-            handler = self._handlers[request["op"]]
+            stream = self._streams.get(request["op"])
+            handler = self._handlers[request["op"]] if asker is None or stream is None else _while_there(asker, stream)
         except (ValueError, KeyError, TypeError, RecursionError):
             return {"error": "the supervisor does not know this request; is it of another hpn version?", "exit_code": 2}
         try:
@@ -108,6 +114,23 @@ class ControlServer:
         except OSError as error:  # an interface that somebody in the lab has deleted, for one
             way_out = "if the lab was changed by hand, start it anew: hpn down, hpn up"
             return {"error": f"the kernel refuses: {error}; {way_out}", "exit_code": MachineError.exit_code}
+
+
+def _while_there(asker: asyncio.StreamReader, stream: Handler) -> Handler:
+    """That stream, which ends as soon as its client, who has asked all it asks, hangs up."""
+
+    async def handler(request: Json, emit: Emit) -> JsonValue:
+        answering = asyncio.ensure_future(stream(request, emit))
+        leaving = asyncio.ensure_future(asker.read(1))
+        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if answering.done():
+            return answering.result()
+        answering.cancel()
+        await asyncio.wait({answering})
+        return None
+
+    return handler
 
 
 def _write(writer: asyncio.StreamWriter, message: Json) -> None:

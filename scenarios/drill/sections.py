@@ -1,0 +1,41 @@
+"""The sections of a drill file and the models that read them: for the schema, the reference and their tests. Pure.
+
+Changes when a drill file gets a section of its own model. What is chosen by a word in it (a fault, an expectation, a
+client) is no section: each of these has its registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pydantic import BaseModel
+
+from scenarios.drill.job_keys import (
+    CheckpointsSection,
+    CollectiveSection,
+    JobSection,
+    MessagesSection,
+    RestartSection,
+    TrainingSection,
+)
+from scenarios.drill.path_sections import RehashSection, SpraySection
+from scenarios.drill.schema import CaptureSection, SampleSection, TimelineSection, WorkloadSection
+
+SECTIONS: Mapping[str, type[BaseModel]] = MappingProxyType(
+    {
+        "workload": WorkloadSection,
+        "job": JobSection,
+        "job.collective": CollectiveSection,
+        "job.training": TrainingSection,
+        "job.messages": MessagesSection,
+        "job.checkpoints": CheckpointsSection,
+        "job.restart": RestartSection,
+        "job.rehash": RehashSection,
+        "job.spray": SpraySection,
+        "sample": SampleSection,
+        "capture": CaptureSection,
+        "timeline": TimelineSection,
+    }
+)
+"""By path of keys from the file's top, in the order in which they are explained."""

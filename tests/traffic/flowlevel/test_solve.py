@@ -71,13 +71,13 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(paths, capacity, demand)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_rates_are_those_of_textbook_water_filling(case: Case) -> None:
     np.testing.assert_allclose(case.solved(), water_filling(case), rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(cases())
 def test_each_flow_is_sated_or_has_a_full_link_where_nobody_has_more(case: Case) -> None:
     """What max-min means, whoever finds it (Bertsekas and Gallager, proposition 6.1)."""

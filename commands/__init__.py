@@ -43,6 +43,7 @@ COMMANDS: Registry[Command] = Registry(
             "ci": ("ci",),
             "campaign": ("campaign",),
             "paper": ("reproduce",),
+            "month": ("month",),
             "config": ("config",),
             "machine": ("doctor", "selftest", "vm", "bench"),
         }.items()

@@ -24,6 +24,7 @@ ROOMS = {
     "commands": 190,
     "scenarios.bench": 180,
     "scenarios.campaign": 170,
+    "scenarios.month": 170,
     "scenarios.paper": 170,
     "scenarios.selftest": 170,
     "scenarios.suite": 170,

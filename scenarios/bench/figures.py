@@ -48,11 +48,12 @@ def everything(runs: int = 3) -> Iterator[Figure]:
 
 
 def _other_rooms(runs: int) -> Iterator[Figure]:
-    from scenarios.bench import analysis, guests, jobs, pathcontrol, steering
+    from scenarios.bench import analysis, flowlevel, guests, jobs, pathcontrol, steering
 
     yield from analysis.figures(_in_sandbox(analysis.judged))
     if programs.find("iperf3") is not None:
         yield from jobs.figures(_in_sandbox(lambda: asyncio.run(jobs.side_by_side(_BESIDE_S))))
+    yield from flowlevel.figures(_in_sandbox(flowlevel.measured))
     yield from pathcontrol.figures()
     yield from steering.figures()
     yield from guests.guests(runs)

@@ -42,13 +42,14 @@ def _neighbours(fabric: Fabric) -> list[str]:
 def _memory(fabric: Fabric) -> list[str]:
     daemon = DAEMONS[fabric.spec.bgp.daemon].memory
     need = len(fabric.nodes) * _BYTES_PER_NODE + len(fabric.switches) * daemon
-    available = _available_memory()
+    available = available_memory()
     if available is None or need <= available:
         return []
     return [f"the lab needs about {need >> 20} MB of memory and {available >> 20} MB are free; take a smaller preset"]
 
 
-def _available_memory() -> int | None:
+def available_memory() -> int | None:
+    """What programs may still take, bytes; None where the kernel does not say."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

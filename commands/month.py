@@ -1,0 +1,62 @@
+"""A month of failures on pods, by the flow-level model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from commands.page import Page, json_option
+from testbed.fabric.presets import PRESETS
+
+
+@click.command()
+@click.argument("networks", metavar="[NETWORK]...", nargs=-1)
+@click.option("--gpus", type=int, help="GPUs of the job, whole hosts; default: all of the pods.")
+@click.option("--pods", type=click.IntRange(1, 64), default=1, show_default=True, help="Pods of the paper's size.")
+@click.option("--queue-pairs", type=click.IntRange(1, 1024), default=16, show_default=True, help="Of each NIC.")
+@click.option("--months", type=click.IntRange(1, 1000), default=12, show_default=True, help="Drawn one by one.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="Of all draws.")
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change an assumption; may be given again.")
+@click.option("--assumptions", is_flag=True, help="Only list what is assumed, with units and sources.")
+@json_option
+def month(
+    networks: tuple[str, ...],
+    gpus: int | None,
+    pods: int,
+    queue_pairs: int,
+    months: int,
+    seed: int,
+    changes: tuple[str, ...],
+    assumptions: bool,
+    as_json: bool,
+) -> None:
+    """Say what a month of failures costs a training job that fills a pod: modelled, not measured.
+
+    NETWORK is hpn, hpn-no-path-control, dual-tor-clos, stacked-dual-tor or single-tor; default: each. Links and ToRs
+    fail as often as the HPN paper says, links flap; a synchronous job with a ring on every rail goes slower, stalls or
+    crashes. Lost are GPU hours of full speed: mean of the months, and least to most.
+
+    \b
+    hpn month --assumptions
+    hpn month hpn single-tor --set flaps_a_day=60000 --set link_repair_h=8
+    """
+    from results.text.month import assumptions_table, month_table, told_changes
+    from scenarios.month.assumptions import told, with_set
+    from scenarios.month.failures import MONTH_H
+    from scenarios.month.month import NETWORKS, Asked, reckon  # numpy: no other command waits for it
+    from testbed.lab.service.preflight import available_memory
+
+    page, given = Page(as_json), with_set(changes)
+    if assumptions:
+        page.show(assumptions_table(told(given)))
+        page.end(lambda: {"assumptions": [asdict(line) for line in told(given)]})
+        return
+    cores = PRESETS["pods"].spec.cores if pods > 1 else 0
+    spec = PRESETS["pod"].spec.model_copy(update={"pods": pods, "cores": cores})
+    asked = Asked(tuple(dict.fromkeys(networks)) or NETWORKS, spec, gpus, queue_pairs, months, seed, given)
+    found = list(reckon(asked, available_memory() or float("inf"), page.tell))
+    title = f"MODELLED: a month of {found[0].gpus:,} GPUs, {found[0].gpus * MONTH_H:,.0f} GPU hours; {months} drawn"
+    page.show(month_table(found, title))
+    page.tell(told_changes(told(given)))
+    page.end(lambda: {"networks": [asdict(each) for each in found], "assumptions": [asdict(x) for x in told(given)]})

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from commands.page import Page, as_json_option, json_option, show, stall_limit_option
-from commands.where import engine_option, virtual_time_option
+from commands.where import engine_option, scheduler_option, virtual_time_option
 from scenarios.campaign import campaign as campaigns
 from scenarios.campaign import report as campaign_report
 from scenarios.campaign.journal import load as load_campaign
-from scenarios.campaign.where import pool_for
+from scenarios.campaign.labs import PooledLabs
+from scenarios.pool.where import pool_for
 from testbed.fabric.load import load_fabric
 from testbed.vm.engines import asked_for
 
@@ -34,7 +35,7 @@ def campaign() -> None:
 )
 @engine_option("Where labs run.", lambda spec: spec.campaigns)
 @virtual_time_option
-@click.option("--scheduler", metavar="ADDRESS", help="Run on the workers of this dask scheduler instead.")
+@scheduler_option
 @click.option(
     "--long-faults",
     type=click.FloatRange(0, 100),
@@ -59,8 +60,9 @@ def campaign_run(
     page, where = Page(as_json), asked_for(engine, virtual_time).name
     share = None if long_faults is None else long_faults / 100
     plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, where, share)
-    for entry in campaigns.carry_out(out, plan, sequences, pool_for(plan.engine, out, jobs, scheduler)):
-        page.tell(campaign_report.line(entry))
+    with pool_for(out, jobs, scheduler) as pool:
+        for entry in campaigns.carry_out(out, plan, sequences, PooledLabs(pool, plan.engine)):
+            page.tell(campaign_report.line(entry))
     kept, done = load_campaign(out)
     page.show(*campaign_report.tables(kept, done))
     page.end(lambda: campaign_report.overview(kept, done))

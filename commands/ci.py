@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from commands.page import Page, json_option, tell_left_out
+from commands.page import Page, json_option, starting, tell_left_out
+from commands.where import scheduler_option
 from results.ci import ci_document, ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.run.folder import prepare
+from scenarios.pool.where import pool_for
 from scenarios.suite import schedule
-from scenarios.suite import slots as engine_slots
 from scenarios.suite.suite import load_suite
 from testbed.vm.engines import ENGINES
 
@@ -25,8 +26,9 @@ def ci() -> None:
 @click.argument("suite", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("ci-out"), show_default=True)
 @click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: the suite's, or one per core.")
+@scheduler_option
 @json_option
-def ci_run(suite: Path, out: Path, jobs: int | None, as_json: bool) -> int:
+def ci_run(suite: Path, out: Path, jobs: int | None, scheduler: str | None, as_json: bool) -> int:
     """Run every drill of a suite file on its engines, go on after failures, write OUT/junit.xml and OUT/summary.md.
 
     A run on the host or in QEMU has the machine to itself; guests with virtual time disturb nobody.
@@ -35,16 +37,15 @@ def ci_run(suite: Path, out: Path, jobs: int | None, as_json: bool) -> int:
     tell_left_out(wanted.left_out)
     prepare(out)
     runs = []
-    try:
-        started = schedule.run_suite(
-            wanted, engine_slots.slots(), out, lambda run: page.tell(f"starting {run.title}"), jobs=jobs
-        )
-        for run in started:
-            runs.append(run)
-            page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
-    finally:
-        groups = grouped(schedule.in_order(wanted, runs))
-        schedule.write_reports(out, wanted, groups)
+    side_by_side = jobs if jobs is not None or scheduler is not None else wanted.parallel
+    with pool_for(out, side_by_side, scheduler) as pool:
+        try:
+            for run in schedule.run_suite(wanted, pool, out, lambda run, where: page.tell(starting(run.title, where))):
+                runs.append(run)
+                page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
+        finally:
+            groups = grouped(schedule.in_order(wanted, runs))
+            schedule.write_reports(out, wanted, groups)
     page.show(ci_table(groups))
     page.end(lambda: ci_document(groups))
     return ci_exit_code(groups)

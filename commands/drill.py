@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from pydantic import JsonValue
 
 from commands.completing import drill_names
+from commands.drill_runs import make, one_by_one, pooled
 from commands.page import (
     Page,
     as_json_option,
@@ -19,30 +19,26 @@ from commands.page import (
     show,
     stall_limit_option,
     tell_left_out,
-    terminal,
 )
 from commands.settings import as_run
-from commands.where import engine_option, virtual_time_option
+from commands.where import engine_option, scheduler_option, virtual_time_option
 from commands.writing import drill_new, drill_schema_
-from results.compare import compare, spread_table
 from results.engines import Difference, engine_tables, side_by_side
-from results.junit import Unmade, check_place, judged, junit_xml
-from results.markdown import drills_summary
-from results.run.folder import RunFolder, run_document
+from results.junit import check_place
 from results.run.folder import load as load_run
-from results.text.live import LiveView
+from results.run.folder import run_document
 from results.text.tables import (
     table,
 )
 from results.text.terminal import summary
-from results.verdict import Outcome, worst_exit_code
+from results.verdict import worst_exit_code
 from scenarios.drill import catalogue
 from scenarios.drill.describe import describe
-from scenarios.run import calibrate, client_site, engines, repeats, session
+from scenarios.pool.where import pool_for
+from scenarios.run import client_site, engines, repeats
 from scenarios.run.order import Batch
-from scenarios.suite import slots
 from testbed.errors import InputError, MachineError, NoisyError
-from testbed.vm.engines import EngineSpec, asked_for
+from testbed.vm.engines import asked_for
 
 
 @click.group()
@@ -107,6 +103,10 @@ def drill_validate(names: tuple[str, ...]) -> None:
 @click.option(
     "--tries", type=click.IntRange(1, 20), default=1, show_default=True, help="Of a run, while it cannot be trusted."
 )
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Runs side by side, as cores allow."
+)
+@scheduler_option
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
 @click.option("--summary", type=click.Path(dir_okay=False, path_type=Path), help="Write a summary in Markdown here.")
 @click.option("--keep-records", is_flag=True, help="Keep every packet's record, compressed, for: hpn analyse")
@@ -123,13 +123,20 @@ def drill_run(
     repeat: int,
     phase: int,
     tries: int,
+    jobs: int,
+    scheduler: str | None,
     junit: Path | None,
     summary: Path | None,
     keep_records: bool,
     as_json: bool,
     out: Path | None,
 ) -> int:
-    """Run drills, each in a lab of its own, and judge them. The exit code is the worst answer."""
+    """Run drills, each in a lab of its own, and judge them. The exit code is the worst answer.
+
+    With --jobs or --scheduler they run side by side; each comes to its folder when it is whole.
+    """
+    if scheduler is not None and jobs != 1:
+        raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
     spec = asked_for(engine, virtual_time)
     if everything == bool(names):
         raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
@@ -146,64 +153,11 @@ def drill_run(
     repeats.check(drills, repeat)
     out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     batch = Batch(drills, repeat, out, as_run(), slow, tries, keep_records, phase)
-    return _carry_out(batch, spec, Page(as_json), junit, summary)
-
-
-def _carry_out(
-    batch: Batch, spec: EngineSpec, page: Page, junit: Path | None = None, job_page: Path | None = None
-) -> int:
-    """Make every run and show it; the exit code."""
-    if not spec.own_kernel:
-        budget = calibrate.load()
-        for chosen in batch.drills:
-            calibrate.check(chosen, budget)
-    runs: list[RunFolder] = []
-    refused: MachineError | NoisyError | None = None
-    unmade: list[Unmade] = []
-    try:
-        watched = engines.run_batch(batch, spec, lambda title: LiveView(page.console, title), page.tell)
-        for order, run in watched:
-            if isinstance(run, MachineError | NoisyError):
-                refused = run if refused is None or isinstance(run, MachineError) else refused
-                unmade.append(Unmade(order.drill.name, order.repeat, str(run), isinstance(run, NoisyError)))
-                click.echo(f"hpn: {order.drill.name}: {run}", err=True)
-                continue
-            runs.append(run)
-            _write_report(run)
-            page.console.print(summary(run.manifest(), run.metrics(), run.verdict()))
-            page.console.print(f"run folder: {run.path}\n", soft_wrap=True)
-    finally:
-        repeated = repeats.judge(batch, runs)
-        found = [judged(run) for run in runs] if junit is not None or job_page is not None else []
-        if junit is not None:
-            junit.write_text(junit_xml(found, repeated, unmade), encoding="utf-8")
-        if job_page is not None:
-            job_page.write_text(drills_summary(found, repeated, unmade), encoding="utf-8")
-    if batch.repeat > 1:
-        page.show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
-        page.show(*repeats.summaries(repeated))
-    page.end(lambda: {"runs": [run_document(run) for run in runs], "repeats": repeated})
-    code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
-    return refused.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
-
-
-def run_job(body: JsonValue, spec: EngineSpec) -> int:
-    """The job of a guest: news as lines; the outside reads the run folder and prints it."""
-    order = engines.body_from(body).order(spec)
-    with LiveView(terminal(), order.title) as listen:
-        return session.run(order, listen).verdict().exit_code
-
-
-def _write_report(run: RunFolder) -> None:
-    """The run's page beside its figures."""
-    from results.page.folder import write_report  # Jinja and numpy, which nobody waits for who only lists drills
-
-    write_report(run.path)
-
-
-def suite_job(body: JsonValue, spec: EngineSpec) -> int:
-    """The job of a suite: what ``hpn drill run`` does and prints, for one run; how many there are, the suite knows."""
-    return _carry_out(slots.batch_from(body), spec, Page(as_json=False))
+    page = Page(as_json)
+    if scheduler is None and jobs == 1:
+        return make(batch, one_by_one(batch, spec, page), page, junit, summary)
+    with pool_for(out, None if scheduler else jobs, scheduler) as pool:
+        return make(batch, pooled(batch, spec, pool, page), page, junit, summary)
 
 
 @drill.command("compare")

@@ -27,9 +27,10 @@ Kind = Callable[[JsonValue, EngineSpec], int]
 """Does a body for an engine, which may not be the one whose kernel this is; the exit code."""
 
 KINDS: Mapping[str, str] = {
-    "run": "commands.drill:run_job",
-    "run of a suite": "commands.drill:suite_job",
+    "run": "commands.drill_runs:run_job",
+    "drill": "commands.drill_runs:pool_job",
     "sequences": "scenarios.campaign.block:asked",
+    "lab": "scenarios.campaign.block:asked_on",
     "selftest": "scenarios.selftest.start:asked",
 }
 """Module and function of each kind. The module is imported before a guest's clock counts, with all that a job needs."""

@@ -79,6 +79,11 @@ def terminal(stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=None if wide else 160, markup=False, emoji=False, highlight=False)
 
 
+def starting(title: str, where: str) -> str:
+    """News of a run that begins; ``where``: the worker that has it, '' for this machine."""
+    return f"starting {title} on {where}" if where else f"starting {title}"
+
+
 def tell_left_out(drills: Iterable[str]) -> None:
     """Name the drills of the library that this machine lacks the client of, each with what is missing, on stderr."""
     for drill in drills:

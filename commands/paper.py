@@ -9,9 +9,10 @@ import click
 
 from commands.page import Page, json_option
 from commands.settings import as_run
-from commands.where import OneOf
+from commands.where import OneOf, scheduler_option
 from results.run.folder import prepare
 from scenarios.paper import reproduce
+from scenarios.pool.where import pool_for
 from testbed.vm.engines import ENGINES
 
 
@@ -19,8 +20,17 @@ from testbed.vm.engines import ENGINES
 @click.argument("claims", nargs=-1)
 @click.option("--engine", type=OneOf(lambda: tuple(ENGINES)), help="Default: virtual time where it can run, else host.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders and tables.")
+@click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: one per core.")
+@scheduler_option
 @json_option
-def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None, as_json: bool) -> int:
+def reproduce_(
+    claims: tuple[str, ...],
+    engine: str | None,
+    out: Path | None,
+    jobs: int | None,
+    scheduler: str | None,
+    as_json: bool,
+) -> int:
     """Hold the HPN paper's claims, or just CLAIMS, against runs made now (all of them: some 25 minutes).
 
     Each is also held against networks without what it is about, where it must not hold. Exit code 1: a claim differs
@@ -31,7 +41,8 @@ def reproduce_(claims: tuple[str, ...], engine: str | None, out: Path | None, as
     where = engine or reproduce.default_engine()
     prepare(place)
     page = Page(as_json)
-    rows = reproduce.reproduce(chosen, where, place, as_run(), page.tell)
+    with pool_for(place, jobs, scheduler) as pool:
+        rows = reproduce.reproduce(chosen, where, place, as_run(), page.tell, pool)
     page.show(reproduce.claims_table(rows))
     page.tell(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")
     page.end(lambda: reproduce.document(rows, where))

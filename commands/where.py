@@ -53,3 +53,8 @@ def engine_option(
 virtual_time_option = click.option(
     "--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch."
 )
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Run on the workers of this dask scheduler: tcp://HOST:8786, tls://..., or its scheduler file (.json).",
+)

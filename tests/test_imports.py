@@ -28,6 +28,7 @@ ROOMS = {
     "scenarios.paper": 170,
     "scenarios.selftest": 170,
     "scenarios.suite": 170,
+    "scenarios.pool": 165,
     "scenarios.run": 160,
     "scenarios.drill": 150,
     "scenarios.expect": 140,

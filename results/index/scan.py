@@ -13,6 +13,7 @@ from pathlib import Path
 
 from results.run.folder import RunFolder
 from results.run.manifest import Manifest
+from results.run.place import SCRATCH
 from results.verdict import Verdict
 from testbed.errors import InputError, MachineError
 
@@ -48,7 +49,10 @@ class Indexed:
 
 
 def run_folders(root: Path) -> Iterator[Found]:
-    """Every run folder below ``root``, itself included, in order of path; links to folders are not followed."""
+    """Every run folder below ``root``, itself included, in order of path; links to folders are not followed.
+
+    What is not yet whole, in the folder of a pool, is left out.
+    """
     pending = [str(root)]
     while pending:
         here = pending.pop()
@@ -58,8 +62,8 @@ def run_folders(root: Path) -> Iterator[Found]:
             if stamp is not None:
                 yield Found(here, stamp)
             continue
-        folders = (entry.path for entry in entries.values() if entry.is_dir(follow_symlinks=False))
-        pending.extend(sorted(folders, reverse=True))
+        folders = (entry for entry in entries.values() if entry.is_dir(follow_symlinks=False))
+        pending.extend(sorted((each.path for each in folders if not each.name.startswith(SCRATCH)), reverse=True))
 
 
 def read(found: Found) -> Indexed:

@@ -47,6 +47,8 @@ _HALF = (".*.new",)
 _LOGS = ("events.jsonl", "worker-*.log")
 _MANIFEST = "manifest.json"
 _EARLIER = "choose another with --out"
+SCRATCH = ".hpn-pool-"
+"""How the names of folders begin in which runs are made that are renamed into place when they are whole."""
 
 
 def take(path: Path, is_manifest: Callable[[Path], bool]) -> None:

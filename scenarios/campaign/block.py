@@ -16,8 +16,11 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter
 from pydantic_core import to_json
 
+from scenarios.campaign.last_words import last_words
 from scenarios.campaign.result import Job, Report, Result
 from scenarios.campaign.sequences import Bench
+from scenarios.run.job import Job as Elsewhere
+from scenarios.run.job import in_guest
 from testbed.errors import HpnError
 from testbed.fabric.build import build
 from testbed.kernel import sandbox
@@ -27,6 +30,8 @@ from testbed.lab.service import preflight
 from testbed.vm.engines import EngineSpec
 
 REPORT = "report.jsonl"
+_START_S, _SEQUENCE_S = 90.0, 60.0
+_GUEST_SLOWNESS = 20.0
 _JOB = TypeAdapter(Job)
 _RESULT = TypeAdapter(Result)
 
@@ -82,7 +87,7 @@ def read_report(folder: Path) -> Report:
     """What the report in ``folder`` holds so far; a line that a crash cut short is left out."""
     path = folder / REPORT
     results: list[Result] = []
-    error, exit_code, leaks, stood = "", 0, (), False
+    error, exit_code, crash, leaks, stood = "", 0, "", (), False
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
             found = json.loads(line)
@@ -92,11 +97,13 @@ def read_report(folder: Path) -> Report:
             results.append(_RESULT.validate_python(found["result"]))
         elif "error" in found:
             error, exit_code = found["error"]
+        elif "crash" in found:
+            crash = found["crash"]
         elif "leaks" in found:
             leaks = tuple(found["leaks"])
         else:
             stood = True
-    return Report(tuple(results), error, exit_code, leaks=leaks, stood=stood)
+    return Report(tuple(results), error, exit_code, crash, leaks, stood)
 
 
 def body_of(job: Job) -> JsonValue:
@@ -108,6 +115,30 @@ def body_of(job: Job) -> JsonValue:
 def asked(body: JsonValue, _spec: EngineSpec) -> int:
     """Run a job from inside the folder that takes its report."""
     return run(_JOB.validate_json(to_json(body)), Path())
+
+
+def timeout_s(job: Job) -> float:
+    """What a job may take, in seconds of the clock that it is run by."""
+    return _START_S + _SEQUENCE_S * len(job.sequences)
+
+
+def asked_on(body: JsonValue, spec: EngineSpec) -> int:
+    """The same on any engine: here, or in a guest, whose trouble is put into the report."""
+    if spec.start is None:
+        return asked(body, spec)
+    job = _JOB.validate_json(to_json(body))
+    here = Path.cwd()
+    try:
+        limit_s = timeout_s(job) * _GUEST_SLOWNESS
+        ended = in_guest(Elsewhere("sequences", spec.name, body), spec, here, limit_s, lambda _line: None, cpus=1)
+        words = last_words((*ended.console_tail, ended.last_line))  # after the kernel's farewell
+        trouble: dict[str, object] = {"crash": f"code {ended.exit_code}: {words}"} if ended.exit_code else {}
+    except HpnError as error:
+        trouble = {"error": [str(error), error.exit_code]}
+    if trouble:
+        with (here / REPORT).open("ab") as lines:
+            lines.write(b"\n" + json.dumps(trouble).encode() + b"\n")  # the guest may have left half a line
+    return 0
 
 
 def _interfaces() -> frozenset[str]:

@@ -15,8 +15,8 @@ from failover.faults import FAULTS, Need
 from failover.inject import needs
 from scenarios.campaign import drillfile
 from scenarios.campaign.journal import DRILLS, PLAN, Entry, Journal, Shrunk, load, opened
+from scenarios.campaign.labs import Labs
 from scenarios.campaign.plan import Choice, FaultSequence, Plan, choices, draw, example, joined
-from scenarios.campaign.pools import Pool
 from scenarios.campaign.promise import excuse
 from scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
 from scenarios.campaign.shrink import MOST_TRIES, shrink
@@ -78,14 +78,14 @@ def _can_do(kind: str) -> bool:
     return True
 
 
-def carry_out(folder: Path, plan: Plan, sequences: int, pool: Pool, tries: int = MOST_TRIES) -> Iterator[Entry]:
+def carry_out(folder: Path, plan: Plan, sequences: int, labs: Labs, tries: int = MOST_TRIES) -> Iterator[Entry]:
     """Run what is left of the first ``sequences``, then shrink what broke; every entry as soon as it is kept.
 
     A violation is shrunk with at most ``tries`` candidates, each run until it is clear whether it breaks the same.
     InputError for a folder that holds another campaign, MachineError when labs cannot be started.
     """
     with opened(folder, plan) as journal:
-        run = _Campaign(plan, journal, pool, tries)
+        run = _Campaign(plan, journal, labs, tries)
         yield from run.sequences(sequences)
         yield from run.doubtful()
         yield from run.violations()
@@ -95,7 +95,7 @@ def carry_out(folder: Path, plan: Plan, sequences: int, pool: Pool, tries: int =
 class _Campaign:
     plan: Plan
     journal: Journal
-    pool: Pool
+    labs: Labs
     tries: int
     fabric: Fabric = field(init=False)
     among: tuple[Choice, ...] = field(init=False)
@@ -129,8 +129,8 @@ class _Campaign:
             yield entry
 
     def _drawn(self, indexes: Sequence[int]) -> Iterator[Job]:
-        """Jobs of so many sequences that the whole pool has work, and none more than a lab should see."""
-        size = max(1, min(_A_LAB, -(-len(indexes) // self.pool.width)))
+        """Jobs of so many sequences that all labs have work, and none more than a lab should see."""
+        size = max(1, min(_A_LAB, -(-len(indexes) // self.labs.width)))
         for at in range(0, len(indexes), size):
             some = (draw(self.plan, self.among, index, self._valid) for index in indexes[at : at + size])
             yield Job(self.plan, tuple(some))
@@ -146,7 +146,7 @@ class _Campaign:
         more = True
         while more:
             more = False
-            for job, report in self.pool.run(queue()):
+            for job, report in self.labs.run(queue()):
                 results = _results_of(job, report)
                 yield from results
                 if len(results) < len(job.sequences):
@@ -197,7 +197,7 @@ class _Campaign:
         failed = runs = 0
         while failed < _ENOUGH and runs - failed <= _OF - _ENOUGH and runs < _OF:
             jobs = [Job(self.plan, (sequence,)) for _ in range(_ENOUGH - failed)]
-            for job, report in self.pool.run(jobs):
+            for job, report in self.labs.run(jobs):
                 runs += 1
                 failed += any(result.broken & broken for result in _results_of(job, report))
         return failed, runs

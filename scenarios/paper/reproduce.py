@@ -23,9 +23,10 @@ from scenarios.paper.claim import Answer, Claim, Without, drill_of
 from scenarios.paper.claims import CLAIMS
 from scenarios.paper.judges import Evidence, Finding
 from scenarios.paper.path_figures import PathFigures, measure
-from scenarios.run import engines
+from scenarios.pool.drills import Made, Wanted, run_all
+from scenarios.pool.task import Pool
 from scenarios.run.order import Order
-from testbed.errors import InputError, MachineError, NoisyError
+from testbed.errors import HpnError, InputError, MachineError, NoisyError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
 from testbed.files.check import did_you_mean
@@ -110,14 +111,22 @@ def drill_file(name: str) -> Path:
 
 
 def reproduce(
-    claims: Sequence[Claim], engine: str, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]
+    claims: Sequence[Claim],
+    engine: str,
+    out: Path,
+    command: tuple[str, ...],
+    on_line: Callable[[str], None],
+    pool: Pool,
 ) -> tuple[Row, ...]:
-    """Run what the claims need on ``engine``, one after the other into OUT/DRILL or OUT/DRILL@SEED, and judge them.
+    """Run what the claims need on ``engine`` by a pool, into OUT/DRILL or OUT/DRILL@SEED, and judge them.
 
-    A drill that this machine cannot run leaves its claims unanswered. JSON and Markdown are written to ``out``.
+    A drill that cannot be run leaves its claims unanswered. JSON and Markdown are written to ``out``.
     """
     names = dict.fromkeys(name for claim in claims for name in claim.runs)
-    ran = {name: _run(name, engine, out / name, command, on_line) for name in names}
+    wanted = {name: Wanted(_order(name, out / name, command), named(engine)) for name in names}
+    ran = {}
+    for made in run_all(pool, wanted, lambda name, where: on_line(f"{name}: on {engine}{where and f' at {where}'}")):
+        ran[made.name] = _ran(made, on_line)
     paths: Mapping[str, PathFigures] = {}
     if any(claim.paths for claim in claims):
         on_line("paths: two labs on the host")
@@ -132,17 +141,21 @@ def reproduce(
     return rows
 
 
-def _run(name: str, engine: str, out: Path, command: tuple[str, ...], on_line: Callable[[str], None]) -> Ran:
-    on_line(f"{name}: on {engine}")
+def _order(name: str, out: Path, command: tuple[str, ...]) -> Order:
     base, seed = drill_of(name)
     drill = load_drill(drill_file(base))
-    order = Order(drill if seed is None else drill.seeded(seed), out, command)
-    try:
-        run = engines.run_on(named(engine), order, engines.unwatched, lambda _line: None)
-    except (MachineError, NoisyError) as error:
-        return Ran(None, str(error).splitlines()[0])
+    return Order(drill if seed is None else drill.seeded(seed), out, command)
+
+
+def _ran(made: Made, on_line: Callable[[str], None]) -> Ran:
+    """What a run is worth. InputError for a place that holds something else."""
+    run = made.run
+    if isinstance(run, MachineError | NoisyError):
+        return Ran(None, str(run).splitlines()[0])
+    if isinstance(run, HpnError):
+        raise run
     verdict = run.verdict()
-    on_line(f"{name}: {verdict.outcome}")
+    on_line(f"{made.name}: {verdict.outcome}")
     if verdict.outcome is Outcome.FAIL:
         broken = (check.text for check in verdict.checks if check.outcome is Outcome.FAIL)
         return Ran(run, f"failed: {', '.join(broken)}", failed=True)

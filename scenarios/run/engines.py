@@ -5,7 +5,7 @@ Only this module and ``testbed.vm`` know of guests; inside, the drill finds a ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -52,13 +52,20 @@ def run_everywhere(
 def run_batch(
     batch: Batch, spec: EngineSpec, watch: Watch, on_line: Callable[[str], None]
 ) -> Iterator[tuple[Order, RunFolder | MachineError | NoisyError]]:
-    """Make every run; a drill that this machine cannot run is left out, once."""
+    """Make every run, one after the other here; a drill that this machine cannot run is left out, once."""
+    yield from run_orders(batch.orders(), batch.tries, spec, watch, on_line)
+
+
+def run_orders(
+    orders: Iterable[Order], tries: int, spec: EngineSpec, watch: Watch, on_line: Callable[[str], None]
+) -> Iterator[tuple[Order, RunFolder | MachineError | NoisyError]]:
+    """The same of any runs, each made at most ``tries`` times."""
     refused: set[str] = set()
-    for order in batch.orders():
+    for order in orders:
         if order.drill.source in refused:
             continue
         try:
-            yield order, tried(partial(run_on, spec, order, watch, on_line), batch.tries, on_line)
+            yield order, tried(partial(run_on, spec, order, watch, on_line), tries, on_line)
         except NoisyError as error:
             yield order, error
         except MachineError as error:

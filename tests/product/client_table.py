@@ -15,8 +15,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from results.run.folder import RunFolder
+from scenarios.pool.where import pool_for
 from scenarios.suite.schedule import run_suite
-from scenarios.suite.slots import slots
 from scenarios.suite.suite import Run, Suite
 from testbed.vm.engines import ENGINES
 from tests.product.client_cells import PHASES, Course, courses
@@ -49,15 +49,17 @@ def make(out: Path, phases: Sequence[int], only: Sequence[str], jobs: int | None
     if not missing:
         return
 
-    def begins(run: Run) -> None:
+    def begins(run: Run, _where: str) -> None:
         course = missing[run.title][0]
-        course.write(out)
         (out / run.folder).mkdir(parents=True, exist_ok=True)
         (out / run.folder / DRILL).write_text(course.drill)
 
     suite = Suite("client-table", "", None, tuple(run for _, run in missing.values()))
-    for done in run_suite(suite, slots(), out, begins, jobs=jobs):
-        print(f"{done.answer}: {done.title} ({done.wall_s:.0f} s) {done.reason}".rstrip(), flush=True)
+    for course, _ in missing.values():
+        course.write(out)
+    with pool_for(out, jobs) as pool:
+        for done in run_suite(suite, pool, out, begins):
+            print(f"{done.answer}: {done.title} ({done.wall_s:.0f} s) {done.reason}".rstrip(), flush=True)
 
 
 def made(out: Path) -> Iterator[Made]:

@@ -158,7 +158,7 @@ def test_all_leaves_out_drills_whose_client_is_not_installed(
         ran.extend(drill.name for drill in batch.drills)
         return 0
 
-    monkeypatch.setattr(commands.drill, "_carry_out", carry_out)
+    monkeypatch.setattr(commands.drill, "make", carry_out)
     assert cli.command_line.main(["drill", "run", "--all"], prog_name="hpn", standalone_mode=False) == 0
     assert "left out: job-torch-link-down: client torch: not here; install it" in capsys.readouterr().err
     assert set(catalogue.names()) - set(ran) >= {"job-torch-link-down", "job-torch-link-down-steered"}

@@ -6,26 +6,21 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 
 import cli
-from results.run.folder import RunFolder, create
-from scenarios.drill import catalogue
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.verdict import judge
+from results.run.folder import RunFolder
 from scenarios.run import calibrate, engines, session
-from scenarios.suite.schedule import EngineSlot
-from scenarios.suite.suite import Run
 from testbed.errors import MachineError
 from testbed.vm.engines import HOST
 from tests.product.hpn import Hpn
-from tests.results.sample import MANIFEST
 from tests.scenarios.campaign.test_campaign import Pretended
 from tests.scenarios.measured import link_down
+from tests.scenarios.pool.pretended import Pretended as Pool
+from tests.scenarios.pool.pretended import here
 from tests.scenarios.test_repeats import DRILL, planted
 
 NO_TABLE = {"up", "down", "exec", "shell", "events", "graph"}
@@ -118,18 +113,9 @@ def test_drill_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_ci_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def run(wanted: Run, folder: Path) -> RunFolder:
-        made = create(folder / wanted.drill)
-        made.write_manifest(replace(MANIFEST, drill=wanted.drill, repeat=wanted.repeat))
-        measured = link_down(receiver=80)
-        made.write_metrics(measured)
-        made.write_verdict(judge(drill_file, measured, RunFacts(state_differences=())))
-        return made
-
-    (tmp_path / "cut.yaml").write_text(DRILL)
-    drill_file = catalogue.load(str(tmp_path / "cut.yaml"))
-    monkeypatch.setattr("scenarios.suite.slots.slots", lambda: {"host": EngineSlot(1, run)})
-    (tmp_path / "suite.yaml").write_text("suite: s\nruns: [{drills: [cut.yaml], engines: [host], repeats: 2}]\n")
+    planted(monkeypatch, tmp_path, DRILL, [link_down(receiver=80)] * 2)
+    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pool(here))
+    (tmp_path / "suite.yaml").write_text("suite: s\nruns: [{drills: [./cut.yaml], engines: [host], repeats: 2}]\n")
     found = _document(capsys, "ci", "run", str(tmp_path / "suite.yaml"), "--out", str(tmp_path / "ci"), code=1)
     assert isinstance(found["drills"], list)
     (drill,) = found["drills"]
@@ -138,7 +124,7 @@ def test_ci_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_campaign_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("commands.campaign.pool_for", lambda *_: Pretended())
+    monkeypatch.setattr("commands.campaign.PooledLabs", lambda *_: Pretended())
     out = str(tmp_path / "out")
     found = _document(capsys, "campaign", "run", "tiny", "--sequences", "3", "--out", out)
     assert found["sequences"] == 3

@@ -10,7 +10,6 @@ import pytest
 from junitparser import JUnitXml
 
 import cli
-from commands.drill import suite_job
 from failover.analysis.model import DrillMetrics, Relation
 from results.run.folder import RunFolder, create
 from results.run.progress import Progress
@@ -20,11 +19,12 @@ from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
 from scenarios.run import calibrate, repeats, session
 from scenarios.run.order import Batch, Order
-from scenarios.suite.slots import job_for
-from scenarios.suite.suite import Run, load_suite
+from scenarios.suite.schedule import run_suite
+from scenarios.suite.suite import Run, Suite, load_suite
 from testbed.errors import InputError
-from testbed.vm.engines import ENGINES, HOST
+from testbed.vm.engines import ENGINES
 from tests.results.sample import MANIFEST, repeats_from
+from tests.scenarios.pool.pretended import Pretended, here
 
 from .measured import FAILURE, REPAIR, at_edge, flow, link_down, metrics
 
@@ -165,9 +165,10 @@ def test_a_run_of_a_suite_is_one_of_many_and_no_statistic_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted(monkeypatch, tmp_path, STATISTIC, [link_down()])
-    job = job_for(HOST, Run("cut", tmp_path / "cut.yaml", "host", 3, 5), tmp_path / "out")
-    assert suite_job(job.body, HOST) == 0
-    assert (tmp_path / "out" / "cut" / "verdict.json").exists()
+    run = Run("cut", tmp_path / "cut.yaml", "host", 3, 5)
+    (found,) = run_suite(Suite("s", "", None, (run,)), Pretended(here), tmp_path / "out")
+    assert found.answer == "pass"
+    assert (tmp_path / "out" / "cut.host.3" / "cut" / "verdict.json").exists()
 
 
 def test_a_suite_that_asks_for_too_few_runs_of_a_statistic_is_refused(tmp_path: Path) -> None:

@@ -41,8 +41,10 @@ from testbed.events import Event, EventKind
 from testbed.fabric.build import build
 from testbed.fabric.inventory import Inventory, inventory
 from testbed.fabric.load import load_fabric
+from tests.results.sample import MANIFEST
 from tests.results.shown import as_text
 from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, flow, link_down, metrics, stalled
+from tests.scenarios.pool.pretended import Pretended, here
 
 DRILLS = sorted({drill_of(name)[0] for claim in CLAIMS for name in claim.runs})
 PATHS = (
@@ -189,13 +191,14 @@ def test_a_network_without_the_feature_that_could_not_run_leaves_the_claim_open(
 def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(order: Order, _tell: object) -> RunFolder:
         folder = create(order.out)
+        folder.write_manifest(MANIFEST)
         folder.write_metrics(link_down())
         folder.write_events([])
         folder.write_verdict(Verdict(Outcome.FAIL, (Check("state restored", Outcome.FAIL, None, 0),)))
         return folder
 
     monkeypatch.setattr("scenarios.run.session.run", run)
-    (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None)
+    (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None, Pretended(here))
     assert (row.answer, row.ours) == (Answer.NO_EVIDENCE, "link-down-single-tor: failed: state restored")
     assert json.loads((tmp_path / "reproduction.json").read_text())["claims"][0]["answer"] == "no evidence"
 
@@ -464,7 +467,7 @@ def test_a_run_too_noisy_to_say_anything_leaves_its_claim_open_and_the_others_an
         raise NoisyError("every queue pair died before the first fault")
 
     monkeypatch.setattr("scenarios.run.session.run", run)
-    (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None)
+    (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None, Pretended(here))
     assert row.answer is Answer.NOT_RUN
     assert "every queue pair died" in row.ours
     assert (tmp_path / "reproduction.json").exists()

@@ -14,7 +14,7 @@ RUN = ("campaign", "run", "tiny", "--sequences", "3", "--jobs", "1", "--out", "o
 
 
 def a_lab_stands(state: Path) -> bool:
-    return any(b'"stood"' in path.read_bytes() for path in state.glob("out/work/*/report.jsonl"))
+    return any(b'"stood"' in path.read_bytes() for path in state.glob("out/.hpn-pool-*/*/made/report.jsonl"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)

@@ -3,79 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import distributed
 import pytest
 
-from scenarios.campaign import machines, pools
-from scenarios.campaign.machines import Machines
-from scenarios.campaign.result import Job
-from testbed.errors import MachineError
 from tests.product.hpn import DEADLINE_S, Hpn, processes_of, skip_without_sandbox, until
-from tests.scenarios.campaign.dask_cluster import Cluster, cluster
-from tests.scenarios.campaign.samples import CUT, PLAN, sequence
+from tests.scenarios.pool.dask_cluster import Cluster, cluster
 
-JOB = Job(PLAN, (sequence(CUT),))
+pytest.importorskip("distributed")
 WORKERS = ("left", "right")
 SOONER_S = 30
 """Far less than ten sequences take, which is what a job of a long campaign has."""
-
-
-@pytest.fixture
-def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
-    """On one worker, which is a thread of this process."""
-    monkeypatch.chdir(tmp_path)
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as local:
-        pool = Machines(local.scheduler_address)
-        yield pool
-        pool.close()
-
-
-@pytest.mark.timeout(120)
-def test_a_job_on_a_worker_comes_back(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "_process", lambda *_all: "code 1: planted")
-    assert pool.width == pool.examine() == 1
-    ((job, report),) = pool.run([JOB])
-    assert (job, report.crash) == (JOB, "code 1: planted")
-
-
-@pytest.mark.timeout(120)
-def test_workers_with_another_version_are_refused_by_name(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a campaign begins, and later. The worker shares our code here: so what the campaign noted is changed."""
-    (worker,) = pool.client.nthreads()
-    monkeypatch.setattr(pool, "digest", "of another version")
-    with pytest.raises(MachineError, match=f"the worker at {re.escape(worker)} has no hpn or another version"):
-        pool.examine()
-    ((_job, report),) = pool.run([JOB])
-    assert report.exit_code == MachineError.exit_code
-    assert f"the worker at {worker} has no hpn or another version" in report.error
-
-
-@pytest.mark.timeout(120)
-def test_a_worker_that_answers_with_something_else_is_told(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "run_task", lambda *_all: "fine")
-    ((_job, report),) = pool.run([JOB])
-    assert report.exit_code == MachineError.exit_code
-    assert report.error == "a worker of the scheduler answered 'fine', which is no report"
-
-
-@pytest.mark.timeout(120)
-def test_a_scheduler_without_any_worker_left_is_an_error(pool: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "_LOOK_S", 0.1)
-    pool.client.retire_workers(list(pool.client.nthreads()))
-    with pytest.raises(MachineError, match="lost all workers"):
-        list(pool.run([JOB]))
-
-
-def test_nobody_listens_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "_ANSWER_S", 0.2)
-    with pytest.raises(MachineError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:1 "):
-        Machines("tcp://127.0.0.1:1")
 
 
 def start(folder: Path, standing: Cluster, sequences: int) -> subprocess.Popen[str]:

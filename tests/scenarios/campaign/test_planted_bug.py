@@ -19,8 +19,8 @@ from scenarios.campaign import block, report
 from scenarios.campaign.campaign import carry_out
 from scenarios.campaign.drillfile import is_valid
 from scenarios.campaign.journal import Shrunk, load
+from scenarios.campaign.labs import Answer
 from scenarios.campaign.plan import choices, draw
-from scenarios.campaign.pools import Done
 from scenarios.campaign.result import Invariant, Job
 from scenarios.drill.load import load_drill
 from scenarios.run import session
@@ -37,7 +37,7 @@ class InThisProcess:
 
     width = 1
 
-    def run(self, jobs: Iterable[Job]) -> Iterator[Done]:
+    def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
         for job in jobs:
             with tempfile.TemporaryDirectory(prefix="hpn-campaign-") as made:
                 code = block.run(job, Path(made))

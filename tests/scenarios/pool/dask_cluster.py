@@ -40,7 +40,7 @@ class Cluster:
 
     def labs(self, name: str) -> list[Path]:
         """The folders of the jobs on a worker."""
-        return list((self._folder / name).glob("*/*/hpn-campaign-*"))
+        return list((self._folder / name).glob("*/*/hpn-pool-*/made"))
 
     def runs(self, name: str) -> bool:
         """A job's process has begun on that worker."""

@@ -1,0 +1,128 @@
+"""Runs of drills made and shown: one after the other here, by a pool, and at a pool's or a guest's far end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+from pydantic import JsonValue
+
+from commands.page import Page, starting, terminal
+from results.compare import compare, spread_table
+from results.junit import Unmade, judged, junit_xml
+from results.markdown import drills_summary
+from results.run.folder import RunFolder, run_document
+from results.text.live import LiveView
+from results.text.terminal import summary
+from results.verdict import Outcome, worst_exit_code
+from scenarios.drill.model import Drill
+from scenarios.pool import drills as pool_drills
+from scenarios.pool.drills import Wanted, run_all
+from scenarios.pool.task import Pool
+from scenarios.run import calibrate, engines, repeats, session
+from scenarios.run.order import Batch, Order
+from testbed.errors import HpnError, MachineError, NoisyError
+from testbed.vm.engines import EngineSpec
+
+Ran = tuple[Order, RunFolder | HpnError]
+
+
+def one_by_one(batch: Batch, spec: EngineSpec, page: Page) -> Iterator[Ran]:
+    """Every run, here, watched while it lasts."""
+    _check(batch.drills, spec)
+    for order, run in engines.run_batch(batch, spec, lambda title: LiveView(page.console, title), page.tell):
+        yield order, _with_report(run)
+
+
+def pooled(batch: Batch, spec: EngineSpec, pool: Pool, page: Page) -> Iterator[Ran]:
+    """Every run, by a pool, as they end; InputError for a place that holds something else."""
+    orders = {order.out.name: order for order in batch.orders()}
+    wanted = {name: Wanted(order, spec, batch.tries) for name, order in orders.items()}
+    for made in run_all(pool, wanted, lambda name, where: page.tell(starting(name, where))):
+        if isinstance(made.run, HpnError) and not isinstance(made.run, MachineError | NoisyError):
+            raise made.run
+        yield orders[made.name], made.run
+
+
+def make(
+    batch: Batch, runs_made: Iterable[Ran], page: Page, junit: Path | None = None, job_page: Path | None = None
+) -> int:
+    """Show every run as it is made, then write the reports; the exit code."""
+    runs: list[RunFolder] = []
+    refused: HpnError | None = None
+    unmade: list[Unmade] = []
+    try:
+        for order, run in runs_made:
+            if isinstance(run, HpnError):
+                refused = run if refused is None or isinstance(run, MachineError) else refused
+                unmade.append(Unmade(order.drill.name, order.repeat, str(run), isinstance(run, NoisyError)))
+                click.echo(f"hpn: {order.drill.name}: {run}", err=True)
+                continue
+            runs.append(run)
+            _show(run, run.path, page)
+    finally:
+        runs = _in_order(batch, runs)
+        repeated = repeats.judge(batch, runs)
+        found = [judged(run) for run in runs] if junit is not None or job_page is not None else []
+        if junit is not None:
+            junit.write_text(junit_xml(found, repeated, unmade), encoding="utf-8")
+        if job_page is not None:
+            job_page.write_text(drills_summary(found, repeated, unmade), encoding="utf-8")
+    if batch.repeat > 1:
+        page.show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
+        page.show(*repeats.summaries(repeated))
+    page.end(lambda: {"runs": [run_document(run) for run in runs], "repeats": repeated})
+    code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
+    return refused.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
+
+
+def _in_order(batch: Batch, runs: Iterable[RunFolder]) -> list[RunFolder]:
+    """As they were asked for, whichever ended first."""
+    place = {order.out.name: at for at, order in enumerate(batch.orders())}
+    return sorted(runs, key=lambda run: place[run.path.name])
+
+
+def _show(run: RunFolder, home: Path, page: Page) -> None:
+    page.console.print(summary(run.manifest(), run.metrics(), run.verdict()))
+    page.console.print(f"run folder: {home}\n", soft_wrap=True)
+
+
+def pool_job(body: JsonValue, spec: EngineSpec) -> int:
+    """The job of a pool: what ``hpn drill run`` does and prints, for one run, into the folder that it is called in."""
+    asked, page = pool_drills.body_from(body), Page(as_json=False)
+    order = asked.order()
+    _check([order.drill], spec)
+    tried = engines.run_orders([order], asked.tries, spec, lambda title: LiveView(page.console, title), page.tell)
+    for _, run in tried:
+        if isinstance(run, HpnError):
+            click.echo(f"hpn: {order.drill.name}: {run}", err=True)
+            return run.exit_code
+        _with_report(run)
+        _show(run, Path(asked.home), page)
+        return run.verdict().exit_code
+    raise MachineError("the run was left out")
+
+
+def run_job(body: JsonValue, spec: EngineSpec) -> int:
+    """The job of a guest: news as lines; the outside reads the run folder and prints it."""
+    order = engines.body_from(body).order(spec)
+    with LiveView(terminal(), order.title) as listen:
+        return session.run(order, listen).verdict().exit_code
+
+
+def _check(drills: Iterable[Drill], spec: EngineSpec) -> None:
+    """MachineError for a drill beyond what this machine was measured to carry."""
+    if not spec.own_kernel:
+        budget = calibrate.load()
+        for each in drills:
+            calibrate.check(each, budget)
+
+
+def _with_report(run: RunFolder | MachineError | NoisyError) -> RunFolder | MachineError | NoisyError:
+    """The run's page beside its figures."""
+    if isinstance(run, RunFolder):
+        from results.page.folder import write_report  # Jinja and numpy, which nobody waits for who only lists drills
+
+        write_report(run.path)
+    return run

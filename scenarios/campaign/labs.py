@@ -1,0 +1,95 @@
+"""Labs for a campaign: its jobs as tasks of the pool that drills share, and the reports that come home.
+
+Changes when a campaign asks something else of its labs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Protocol
+
+from scenarios.campaign import block
+from scenarios.campaign.last_words import last_words
+from scenarios.campaign.result import Job, Report, Result
+from scenarios.pool.task import OUTPUT, Done, Pool, Task
+from scenarios.run.job import Job as Elsewhere
+from testbed.vm.engines import HOST, named
+
+Answer = tuple[Job, Report]
+
+
+class Labs(Protocol):
+    """Runs jobs, several at a time; ``width`` is how many it likes to have."""
+
+    @property
+    def width(self) -> int:
+        """How many jobs run side by side."""
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+        """Every job with its report, in the order they end. Closed early, it ends what runs."""
+
+
+class PooledLabs:
+    """Labs in the processes of a pool; several share a core."""
+
+    def __init__(self, pool: Pool, engine: str = HOST.name) -> None:
+        self._pool = pool
+        self._engine = engine
+        self._numbers = count(1)
+
+    @property
+    def width(self) -> int:
+        """See ``Labs``."""
+        return self._pool.width
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Answer]:
+        """See ``Labs``."""
+        asked: dict[str, Job] = {}
+
+        def tasks() -> Iterator[Task]:
+            for job in jobs:
+                name = f"lab {next(self._numbers)}"
+                asked[name] = job
+                yield task_for(name, job, self._engine)
+
+        for done in self._pool.run(tasks()):
+            yield asked.pop(done.task.name), report_of(done, time.time())
+
+
+def task_for(name: str, job: Job, engine: str) -> Task:
+    """A job as a pool takes it. A process that dies is a finding, and not tried again."""
+    asked = Elsewhere("lab", engine, block.body_of(job))
+    timeout_s = block.timeout_s(job) if named(engine).start is None else None  # a guest is timed by who starts it
+    return Task(name, asked, timeout_s=timeout_s, again=False)
+
+
+def report_of(done: Done, now: float) -> Report:
+    """What a job left, ended ``now`` (epoch seconds), and how its process died if it did."""
+    found = block.read_report(done.folder)
+    if named(done.task.job.engine).start is not None:
+        found = replace(found, results=_by_our_clock(found.results, now - done.wall_s, now))
+    if found.error:
+        return found
+    if done.error:
+        if done.hung:
+            return replace(found, crash="it hung, and was ended")
+        return Report(error=done.error, exit_code=done.code)
+    if not done.code:
+        return found
+    try:
+        said = (done.folder / OUTPUT).read_text(errors="replace").splitlines()
+    except OSError:
+        said = []
+    return replace(found, crash=f"code {done.code}: {last_words(said)}")
+
+
+def _by_our_clock(results: Sequence[Result], begun: float, ended: float) -> tuple[Result, ...]:
+    """Results of a guest, whose clock may run at another pace, as if each sequence had taken the same time here."""
+    each = (ended - begun) / max(len(results), 1)
+    return tuple(
+        replace(result, started_at=begun + at * each, ended_at=begun + (at + 1) * each)
+        for at, result in enumerate(results)
+    )

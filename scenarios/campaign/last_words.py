@@ -1,0 +1,18 @@
+"""What a lab's process said last, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def last_words(lines: Sequence[str]) -> str:
+    """What a process said last, and the place in this product where a traceback came from; that it is one, is plain."""
+    said = [line.strip() for line in lines if line.strip()]
+    said = [line for line in said if not line.startswith("hpn: this is a mistake")] or said
+    places = [line for line in said if line.startswith(f'File "{_ROOT}') and "/site-packages/" not in line]
+    place = places[-1].removeprefix(f'File "{_ROOT}/').replace('", line ', ":") if places else ""
+    last = said[-1] if said else "it said nothing"
+    return f"{last} (at {place})" if place else last

@@ -1,0 +1,209 @@
+"""The pool of other machines: the workers of a dask scheduler. Needs dask.distributed, the extra ``cluster``.
+
+Who starts scheduler and workers is not hpn's business: by hand, dask-jobqueue, dask-kubernetes. A worker that is lost
+takes what it did with it, and dask gives its task to another; only the answer of one comes home.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import distributed
+
+from scenarios.pool.archive import unpack
+from scenarios.pool.scratch import scratch
+from scenarios.pool.task import LOSSES, MADE, Begun, Done, Task, hung, poisoned, unheard
+from scenarios.pool.version import code_digest
+from scenarios.pool.worker import Ends, Packed, other_version, run_task
+from testbed.errors import HpnError, MachineError, exit_code_of
+
+_ANSWER_S = 10
+_LOOK_S = 1
+"""How often to look, while no task ends, which have begun and whether there is a worker left."""
+_PATIENCE = 30
+"""So many looks without any worker, as while they are restarted, end it."""
+
+Future: TypeAlias = "distributed.Future[Packed]"  # quoted: 2024's class cannot be subscripted
+
+
+class Cluster:
+    """Tasks on the workers of a dask scheduler, one at a time on each thread of a worker. HPN must be installed there.
+
+    Use it in a with statement, which lets go of the scheduler.
+    """
+
+    far = True
+
+    def __init__(self, address: str, below: Path) -> None:
+        """What comes home is unpacked in a folder ``below`` that one.
+
+        MachineError when nobody answers at ``address``, or a scheduler whose workers cannot do it.
+        """
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our errors say it, in one line
+        self._address = address
+        self._below = below
+        self.digest = code_digest()
+        try:
+            self.client = distributed.Client(address, timeout=_ANSWER_S)
+        except (OSError, ValueError, TypeError) as error:
+            why = str(error) or type(error).__name__
+            raise MachineError(
+                f"no dask scheduler answers at {address} ({why.splitlines()[0]}); start one: dask scheduler"
+            ) from error
+        try:
+            self.width = self.examine()
+        except BaseException:
+            self.client.close()
+            raise
+        self.client.register_plugin(Ends())
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.client.close()
+
+    def run(self, tasks: Iterable[Task], on_start: Begun = unheard) -> Iterator[Done]:
+        """See ``Pool``. A task whose worker is lost is run again; ``LOSSES`` of them, as dask counts, name the task.
+
+        MachineError when the scheduler, or every worker, is gone.
+        """
+        with scratch(self._below) as folder:
+            work = _Work(self.client, self.digest, folder, on_start)
+            self.client.subscribe_topic(work.topic, work.hear)
+            coming = iter(tasks)
+            try:
+                while True:
+                    self.width = self._workers(work)
+                    while len(work.running) < 2 * self.width and (task := next(coming, None)) is not None:
+                        work.start(task)
+                    if not work.running:
+                        return
+                    for done in work.ended():
+                        yield done
+                        shutil.rmtree(done.folder.parent, ignore_errors=True)
+            except distributed.CancelledError:
+                raise MachineError(
+                    f"the scheduler at {self._address} is gone; start it and its workers again,"
+                    " then give the same command"
+                ) from None
+            finally:
+                self.client.cancel(list(work.running))
+                self.client.unsubscribe_topic(work.topic)
+
+    def examine(self) -> int:
+        """How many workers there are. MachineError when there is none, or one has no hpn or another version."""
+        found = self.client.run(code_digest, on_error="return")
+        if not found:
+            raise MachineError(
+                f"the scheduler at {self._address} has no workers; start some: dask worker {self._address}"
+            )
+        for worker, digest in found.items():
+            if digest != self.digest:
+                raise MachineError(other_version(worker))
+        return len(found)
+
+    def _workers(self, work: _Work) -> int:
+        """How many there are now: those that come later have work too."""
+        found = len(self.client.nthreads())
+        work.alone = 0 if found else work.alone + 1
+        if work.alone > _PATIENCE:
+            raise MachineError(
+                f"the scheduler at {self._address} has lost all workers; start some, then give the same command"
+            )
+        return found or self.width
+
+
+@dataclass
+class _Work:
+    """What runs there. ``begun`` has the workers that began each task, and is written by the client's own thread."""
+
+    client: distributed.Client
+    digest: str
+    folder: Path
+    on_start: Begun
+    topic: str = field(default_factory=lambda: f"hpn-{uuid.uuid4().hex}")
+    running: dict[Future, Task] = field(default_factory=dict)
+    begun: dict[str, list[str]] = field(default_factory=dict)
+    told: dict[str, int] = field(default_factory=dict)
+    rounds: dict[str, int] = field(default_factory=dict)
+    alone: int = 0
+
+    def start(self, task: Task) -> None:
+        key = f"{self.topic}-{task.name}-{uuid.uuid4().hex}"
+        self.running[self.client.submit(run_task, task, self.topic, self.digest, key=key, pure=False)] = task
+
+    def hear(self, event: object) -> None:
+        """An event of the topic, as ``run_task`` logs it."""
+        match event:
+            case (_, {"name": str() as name, "where": str() as where}):
+                self.begun.setdefault(name, []).append(where)
+
+    def ended(self) -> Iterator[Done]:
+        """Those that have ended since the last look, at most ``_LOOK_S`` later; those that were lost begin again."""
+        try:
+            ready = distributed.wait(list(self.running), timeout=_LOOK_S, return_when="FIRST_COMPLETED").done
+        except TimeoutError:
+            ready = set()
+        self._tell()
+        for future in ready:
+            task = self.running.pop(future)
+            done = self._answer(task, future)
+            future.release()
+            if done is None:
+                self.rounds[task.name] = self.rounds.get(task.name, 0) + 1
+                self.start(task)
+            else:
+                yield done
+
+    def _tell(self) -> None:
+        for task in self.running.values():
+            places = self.begun.get(task.name, [])
+            for where in places[self.told.get(task.name, 0) :]:
+                self.on_start(task, where)
+            self.told[task.name] = len(places)
+
+    def _answer(self, task: Task, future: Future) -> Done | None:
+        """What came home, or what the worker could not do; None when the task is to begin again."""
+        failed = future.exception()
+        if isinstance(failed, distributed.scheduler.KilledWorker):
+            return self._lost(task)
+        if failed is not None:
+            text = str(failed) if isinstance(failed, HpnError) else f"a worker of the scheduler failed: {failed!r}"
+            return self._without(task, text, exit_code_of(failed))
+        packed = future.result()
+        if not isinstance(packed, Packed):
+            return self._without(task, f"a worker of the scheduler answered {str(packed)[:80]!r}, which is no run")
+        return self._lost(task) if packed.code < 0 and task.again and not packed.hung else self._home(task, packed)
+
+    def _lost(self, task: Task) -> Done | None:
+        """Dask gave up on it, or its process was killed: was it at work, or did it only wait for that worker's turn?"""
+        places = self.begun.get(task.name, [])
+        if max(len(places), self.rounds.get(task.name, 0) + 1) < LOSSES:
+            return None
+        return self._without(task, poisoned(task, places or ["?"] * LOSSES))
+
+    def _home(self, task: Task, packed: Packed) -> Done:
+        folder = self._place()
+        try:
+            unpack(packed.content, folder)
+        except MachineError as trouble:
+            return self._without(task, f"{task.name}: {trouble}")
+        if packed.hung:
+            return hung(task, folder, packed.wall_s)
+        return Done(task, packed.code, folder, packed.wall_s)
+
+    def _without(self, task: Task, error: str, code: int = MachineError.exit_code) -> Done:
+        return Done(task, code, self._place(), 0.0, error)
+
+    def _place(self) -> Path:
+        made = Path(tempfile.mkdtemp(dir=self.folder)) / MADE
+        made.mkdir()
+        return made

@@ -1,0 +1,50 @@
+"""Which pool carries tasks out, by what its user asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from scenarios.pool.processes import Processes
+from scenarios.pool.task import OpenedPool
+from testbed.errors import InputError, MachineError
+
+_LONGEST = 1 << 20
+
+
+def pool_for(below: Path, jobs: int | None = None, scheduler: str | None = None) -> OpenedPool:
+    """The pool that was asked for: ``jobs`` (None: one per core) processes here, or the workers of a scheduler.
+
+    Attempts are made in a folder ``below`` that one, on whose file system results shall lie. InputError for both at
+    once, MachineError when dask.distributed is not installed or no scheduler with workers answers.
+    """
+    if scheduler is None:
+        return Processes(jobs or len(os.sched_getaffinity(0)), below)
+    if jobs is not None:
+        raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
+    try:
+        from scenarios.pool.cluster import Cluster  # of an extra that few install
+    except ImportError:
+        raise MachineError("--scheduler needs dask.distributed: pip install 'hpn[cluster]'") from None
+    return Cluster(address_of(scheduler), below)
+
+
+def address_of(scheduler: str) -> str:
+    """The address itself, or the one in a scheduler file as 'dask scheduler --scheduler-file' writes it.
+
+    InputError for a file that is none.
+    """
+    if not scheduler.endswith(".json"):
+        return scheduler
+    try:
+        with Path(scheduler).open("rb") as file:
+            told = json.loads(file.read(_LONGEST))
+    except OSError as error:
+        raise InputError(f"cannot read the scheduler file {scheduler}: {error.strerror}") from error
+    except (ValueError, RecursionError):
+        told = None
+    match told:
+        case {"address": str() as address}:
+            return address
+    raise InputError(f"{scheduler} is no scheduler file; dask scheduler --scheduler-file {scheduler} writes one")

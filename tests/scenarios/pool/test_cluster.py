@@ -1,0 +1,253 @@
+"""The pool of other machines: what is lost is run again, comes home once, and who takes workers down is named."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed")
+
+import dask
+import distributed
+
+from scenarios.pool import cluster as module
+from scenarios.pool import worker as far_end
+from scenarios.pool.attempt import Attempt, Ended
+from scenarios.pool.cluster import Cluster
+from scenarios.pool.task import MADE, OUTPUT, Done, Task
+from scenarios.pool.where import address_of, pool_for
+from scenarios.run.job import Job
+from testbed.errors import InputError, MachineError
+
+WAIT_S = 20
+Does = Callable[[Task, Path, str], int]
+pytestmark = pytest.mark.timeout(120)
+
+
+def tasks(*names: str) -> list[Task]:
+    return [Task(name, Job("none", "host")) for name in names]
+
+
+@contextmanager
+def standing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, workers: int, does: Does | None = None
+) -> Iterator[Cluster]:
+    """A pool of workers that are threads of this process; ``does`` in the place of a job's process."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HPN_STATE_DIR", str(folder / "state"))
+    monkeypatch.setattr(module, "_LOOK_S", 0.1)
+    monkeypatch.setattr(far_end, "code_digest", lambda: "of this machine")
+    monkeypatch.setattr(module, "code_digest", lambda: "of this machine")
+
+    def run(_self: Attempt, task: Task, below: Path) -> Ended:
+        (below / MADE).mkdir()
+        return Ended(does(task, below / MADE, distributed.get_worker().address) if does else 0)
+
+    monkeypatch.setattr(Attempt, "run", run)
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as local,
+        Cluster(local.scheduler_address, folder / "out") as pool,
+    ):
+        monkeypatch.setattr(pool, "lose", lambda address: _lose(local, address), raising=False)
+        yield pool
+
+
+def _lose(local: distributed.LocalCluster, address: str) -> None:
+    """As when a machine is gone: the scheduler does not hear of that worker any more, whatever it still does."""
+    assert local.scheduler is not None
+    local.sync(local.scheduler.remove_worker, address, stimulus_id="lost", expected=False, close=False)
+
+
+def says(task: Task, folder: Path, where: str) -> int:
+    (folder / OUTPUT).write_text(f"{task.name}\n")
+    (folder / task.name).mkdir()
+    (folder / task.name / "manifest.json").write_text(where)
+    return 4
+
+
+def origin(done: Done) -> str:
+    """Where it was made."""
+    return (done.folder / done.task.name / "manifest.json").read_text()
+
+
+def test_every_task_comes_home_with_its_folder_and_says_who_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    found = {}
+    with standing(tmp_path, monkeypatch, 2, says) as pool:
+        assert (pool.width, pool.far) == (2, True)
+        for done in pool.run(tasks(*"abc"), lambda task, where: begun.append(f"{task.name} {where}")):
+            where = origin(done)
+            found[done.task.name] = where
+            assert (done.code, (done.folder / OUTPUT).read_text()) == (4, f"{done.task.name}\n")
+    assert sorted(found) == ["a", "b", "c"]
+    assert set(begun) <= {f"{name} {where}" for name, where in found.items()}
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_one_of_three_workers_is_lost_and_its_task_comes_home_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lost worker goes on, as one behind a cut does: what it makes is nobody's."""
+    attempts: list[tuple[str, str]] = []
+    lost, go = threading.Event(), threading.Event()
+
+    def does(task: Task, folder: Path, where: str) -> int:
+        attempts.append((task.name, where))
+        if task.name == "a" and len([name for name, _ in attempts if name == "a"]) == 1:
+            lost.set()
+            go.wait(WAIT_S)
+        return says(task, folder, where)
+
+    with standing(tmp_path, monkeypatch, 3, does) as pool:
+
+        def cut() -> None:
+            lost.wait(WAIT_S)
+            pool.lose(next(where for name, where in attempts if name == "a"))  # type: ignore[attr-defined]  # planted
+
+        killer = threading.Thread(target=cut)
+        killer.start()
+        homes = [
+            (d.task.name, (d.folder / d.task.name / "manifest.json").read_text()) for d in pool.run(tasks(*"abcdef"))
+        ]
+        go.set()
+        killer.join()
+    assert sorted(name for name, _ in homes) == list("abcdef")
+    first, second = [where for name, where in attempts if name == "a"]
+    assert dict(homes)["a"] == second != first
+
+
+def test_a_task_that_takes_its_workers_down_is_named_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[str] = []
+    end = threading.Event()
+
+    def does(task: Task, folder: Path, where: str) -> int:
+        if task.name == "poison":
+            places.append(where)
+            pool.lose(where)  # type: ignore[attr-defined]  # planted
+            end.wait(WAIT_S)
+        return says(task, folder, where)
+
+    with standing(tmp_path, monkeypatch, 5, does) as pool:
+        found = {}
+        for done in pool.run(tasks("poison", "b", "c")):
+            found[done.task.name] = (done.code, done.error)
+        end.set()
+    assert found.keys() == {"poison", "b", "c"}
+    code, error = found["poison"]
+    assert (code, len(places)) == (3, 3)
+    assert error.startswith("poison: lost with the worker that ran it, 3 times (inproc://")
+    assert all(where in error for where in places)
+    assert [found[name] for name in "bc"] == [(4, "")] * 2
+
+
+def test_a_process_that_is_killed_there_is_run_again_and_named_at_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with standing(tmp_path, monkeypatch, 1, lambda *_: -9) as pool:
+        (done,) = pool.run(tasks("a"))
+        ((crash,)) = [each.code for each in pool.run([Task("lab", Job("none", "host"), again=False)])]
+    assert (done.code, done.error.partition(" (")[0]) == (3, "a: lost with the worker that ran it, 3 times")
+    assert crash == -9, "a lab's crash is an answer"
+
+
+def test_workers_with_another_version_are_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it begins, and later. The worker shares our code here: so what the pool noted is changed."""
+    with standing(tmp_path, monkeypatch, 1) as pool:
+        (worker,) = pool.client.nthreads()
+        monkeypatch.setattr(pool, "digest", "of another version")
+        with pytest.raises(MachineError, match=f"the worker at {re.escape(worker)} has no hpn or another version"):
+            pool.examine()
+        (done,) = pool.run(tasks("a"))
+    assert (done.code, f"the worker at {worker} has no hpn or another version" in done.error) == (3, True)
+
+
+def test_what_is_no_run_is_told_and_nothing_of_it_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with standing(tmp_path, monkeypatch, 1) as pool:
+        monkeypatch.setattr(module, "run_task", lambda *_: "fine")
+        (done,) = pool.run(tasks("a"))
+        assert done.error == "a worker of the scheduler answered 'fine', which is no run"
+        monkeypatch.setattr(module, "run_task", lambda *_: far_end.Packed(0, False, 1.0, b"no archive"))
+        (done,) = pool.run(tasks("a"))
+        assert "nothing that hpn packs" in done.error
+        assert done.code == 3
+
+
+def test_a_scheduler_without_any_worker_left_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with standing(tmp_path, monkeypatch, 1) as pool:
+        monkeypatch.setattr(module, "_PATIENCE", 1)
+        pool.client.retire_workers(list(pool.client.nthreads()))
+        with pytest.raises(MachineError, match="lost all workers"):
+            list(pool.run(tasks("a")))
+
+
+def test_a_pool_that_is_closed_early_ends_what_its_workers_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def end(_self: Attempt) -> None:
+        ended.set()
+
+    def does(_task: Task, _folder: Path, _where: str) -> int:
+        begun.set()
+        ended.wait(WAIT_S)
+        return -2
+
+    monkeypatch.setattr(Attempt, "end", end)
+
+    def stop(_task: Task, _where: str) -> None:
+        raise KeyboardInterrupt
+
+    with standing(tmp_path, monkeypatch, 1, does) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            list(pool.run(tasks("a"), stop))
+        assert begun.is_set()
+        assert ended.wait(WAIT_S)
+
+
+def test_nobody_listens_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ANSWER_S", 0.2)
+    with pytest.raises(MachineError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:1 "):
+        Cluster("tcp://127.0.0.1:1", tmp_path)
+    with pytest.raises(MachineError, match=r"no dask scheduler answers at nonsense://a "):
+        Cluster("nonsense://a", tmp_path)
+
+
+def test_a_scheduler_without_dask_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "scenarios.pool.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "scenarios.pool.worker", raising=False)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MachineError, match=r"pip install 'hpn\[cluster\]'"):
+        pool_for(tmp_path, None, "tcp://127.0.0.1:1")
+
+
+def test_jobs_and_scheduler_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--jobs"):
+        pool_for(tmp_path, 2, "tcp://127.0.0.1:1")
+    with pool_for(tmp_path, 5) as pool:
+        assert (pool.width, pool.far) == (5, False)
+
+
+def test_a_scheduler_may_be_named_by_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"type": "Scheduler", "address": "tls://10.0.0.1:8786"}))
+    assert address_of(str(file)) == "tls://10.0.0.1:8786"
+    assert address_of("tcp://10.0.0.1:8786") == "tcp://10.0.0.1:8786"
+    for text in ("", "[]", '{"address": 3}', "[" * 100_000, "\x00"):
+        file.write_text(text)
+        with pytest.raises(InputError, match="is no scheduler file"):
+            address_of(str(file))
+    with pytest.raises(InputError, match="cannot read the scheduler file"):
+        address_of(str(tmp_path / "none.json"))

@@ -1,0 +1,213 @@
+"""The pool of this machine: as many at a time as its cores carry, each task once, whatever its process does."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from scenarios.pool import attempt as attempts
+from scenarios.pool.attempt import Attempt, Ended
+from scenarios.pool.processes import Processes
+from scenarios.pool.task import LOSSES, MADE, Task
+from scenarios.run.job import Job
+from tests.product.hpn import until
+
+WAIT_S = 20
+
+
+def tasks(*names: str, cores: int | None = 1, again: bool = True) -> list[Task]:
+    return [Task(name, Job("none", "host"), cores, again=again) for name in names]
+
+
+@dataclass
+class Scripted:
+    """Attempts that are functions of a task and the folder for what it makes."""
+
+    codes: dict[str, list[int]] = field(default_factory=dict)
+    begun: list[str] = field(default_factory=list)
+    busy: int = 0
+    most: int = 0
+    meet: threading.Barrier | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def attempt(self) -> Attempt:
+        outer = self
+
+        class One(Attempt):
+            def run(self, task: Task, folder: Path) -> Ended:
+                return outer.one(task, folder)
+
+        return One()
+
+    def one(self, task: Task, folder: Path) -> Ended:
+        with self.lock:
+            self.begun.append(task.name)
+            self.busy += 1 if task.cores is None else task.cores or 2
+            self.most = max(self.most, self.busy)
+            codes = self.codes.get(task.name, [0])
+            code = codes.pop(0) if len(codes) > 1 else codes[0]
+        if self.meet is not None and task.cores == 1:
+            self.meet.wait(WAIT_S)  # BrokenBarrierError unless two of these run side by side
+        (folder / MADE).mkdir()
+        (folder / MADE / "result").write_text(f"{task.name} {code}")
+        with self.lock:
+            self.busy -= 1 if task.cores is None else task.cores or 2
+        return Ended(code)
+
+
+def pool(script: Scripted, below: Path, width: int = 2, cores: int = 2) -> Processes:
+    return Processes(width, below, cores, script.attempt)
+
+
+def test_every_task_comes_back_once_with_what_it_made_and_nothing_is_left(tmp_path: Path) -> None:
+    found = {}
+    for done in pool(Scripted(), tmp_path, 3, 3).run(iter(tasks(*"abcdefg"))):
+        found[done.task.name] = (done.folder / "result").read_text()
+    assert found == {name: f"{name} 0" for name in "abcdefg"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tasks_share_the_machine_only_as_far_as_its_cores_go(tmp_path: Path) -> None:
+    script = Scripted(meet=threading.Barrier(2))
+    wanted = [*tasks("x", "y", cores=0), *tasks("a", "b", cores=1)]
+    assert len(list(pool(script, tmp_path).run(wanted))) == 4
+    assert script.most == 2
+
+
+def test_tasks_that_share_their_cores_are_bounded_by_the_width_alone(tmp_path: Path) -> None:
+    script = Scripted()
+    list(pool(script, tmp_path, width=4, cores=1).run(tasks("a", "b", "c", "d", cores=None)))
+    assert len(script.begun) == 4
+
+
+def test_the_width_bounds_it_further(tmp_path: Path) -> None:
+    begun: list[str] = []
+    running = pool(Scripted(), tmp_path, width=1, cores=8).run(tasks("a", "b"), lambda task, _: begun.append(task.name))
+    next(running)
+    assert begun == ["a"]
+    assert [done.task.name for done in running] == ["b"]
+
+
+def test_a_task_may_follow_from_what_became_of_another(tmp_path: Path) -> None:
+    queue = tasks("first")
+
+    def coming() -> Iterator[Task]:
+        while queue:
+            yield queue.pop()
+
+    names = []
+    for done in pool(Scripted(), tmp_path, width=1).run(coming()):
+        names.append(done.task.name)
+        if len(names) == 1:
+            queue.extend(tasks("second"))
+    assert names == ["first", "second"]
+
+
+def test_a_task_whose_process_was_killed_is_run_again_from_the_start(tmp_path: Path) -> None:
+    script = Scripted({"a": [-9, -15, 0]})
+    (done,) = pool(script, tmp_path).run(tasks("a"))
+    assert (done.code, done.error, script.begun) == (0, "", ["a"] * 3)
+
+
+def test_a_task_that_kills_every_process_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    script = Scripted({"poison": [-9]})
+    found = {done.task.name: done for done in pool(script, tmp_path).run(tasks("poison", "b"))}
+    assert script.begun.count("poison") == LOSSES
+    assert found["poison"].code == 3
+    assert found["poison"].error.startswith("poison: killed by a signal, 3 times, and is not tried again")
+    assert (found["b"].code, found["b"].error) == (0, "")
+
+
+def test_a_lab_s_crash_is_an_answer(tmp_path: Path) -> None:
+    (done,) = pool(script := Scripted({"a": [-9]}), tmp_path).run(tasks("a", again=False))
+    assert (done.code, script.begun) == (-9, ["a"])
+
+
+def test_what_a_killed_command_left_is_cleared_away_and_what_lives_stays(tmp_path: Path) -> None:
+    (tmp_path / ".hpn-pool-old" / "x").mkdir(parents=True)
+    (tmp_path / "link-down").mkdir()
+    outer = pool(Scripted(), tmp_path).run(tasks("a", "b"))
+    next(outer)
+    (living,) = tmp_path.glob(".hpn-pool-*")
+    list(pool(Scripted(), tmp_path).run(tasks("c")))
+    assert list(tmp_path.glob(".hpn-pool-*")) == [living]
+    outer.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["link-down"]
+
+
+SLEEPS = "import sys, time; print('up', flush=True); time.sleep(600)"
+DEAF = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {SLEEPS}"
+
+
+def script(monkeypatch: pytest.MonkeyPatch, program: str) -> list[subprocess.Popen[bytes]]:
+    """Has every job be this program; the processes."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def beside(_job: Job, output: IO[bytes], folder: Path, *, own_session: bool) -> subprocess.Popen[bytes]:
+        process: subprocess.Popen[bytes] = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=output, cwd=folder, start_new_session=own_session
+        )
+        started.append(process)
+        return process
+
+    monkeypatch.setattr(attempts, "beside", beside)
+    return started
+
+
+@pytest.mark.parametrize(("program", "heal_s", "code"), [(SLEEPS, 20.0, -2), (DEAF, 0.1, -9)])
+def test_an_attempt_is_ended_as_by_ctrl_c_and_killed_when_it_does_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, heal_s: float, code: int
+) -> None:
+    monkeypatch.setattr(attempts, "HEAL_S", heal_s)
+    started = script(monkeypatch, program)
+    attempt = Attempt()
+    thread = threading.Thread(target=lambda: attempt.run(tasks("a")[0], _empty(tmp_path)))
+    thread.start()
+    until(lambda: b"up" in _said(tmp_path), "the process is up")
+    attempt.end()
+    attempt.end()
+    thread.join(WAIT_S)
+    assert [process.returncode for process in started] == [code]
+
+
+def _empty(folder: Path) -> Path:
+    (folder / "attempt").mkdir()
+    return folder / "attempt"
+
+
+def _said(folder: Path) -> bytes:
+    path = folder / "attempt" / MADE / "output.txt"
+    return path.read_bytes() if path.exists() else b""
+
+
+def test_a_task_has_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(monkeypatch, SLEEPS)
+    slow = Task("slow", Job("none", "host"), timeout_s=0.2)
+    (done,) = Processes(1, tmp_path).run([slow])
+    assert (done.hung, done.code, done.error) == (True, 3, "slow hung for 0 s, and was ended")
+
+
+def test_ctrl_c_ends_the_processes_of_a_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = script(monkeypatch, SLEEPS)
+
+    def interrupt(_task: Task, _where: str) -> None:
+        if len(started) == 1:
+            raise KeyboardInterrupt
+
+    def coming() -> Iterator[Task]:
+        yield from tasks("a")
+        until(lambda: len(started) == 1, "the first runs")
+        yield from tasks("b")
+
+    with pytest.raises(KeyboardInterrupt):
+        list(Processes(2, tmp_path, 2).run(coming(), interrupt))
+    assert [process.returncode for process in started] == [-signal.SIGINT]
+    assert list(tmp_path.iterdir()) == []

@@ -189,10 +189,9 @@ def bring_home(done: Done, wanted: Wanted) -> RunFolder:
         raise error_for(done.code, done.error)
     if done.code not in JUDGED:
         raise error_for(done.code, _last_words(words, done.code))
-    run = load(out)
-    if done.code == NoisyError.exit_code and not run.has_verdict:
+    if done.code == NoisyError.exit_code and not RunFolder(out).has_verdict:
         raise NoisyError(_last_words(words, done.code))
-    return run
+    return load(out)
 
 
 def _said(output: Path) -> list[str]:

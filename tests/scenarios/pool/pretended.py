@@ -45,7 +45,10 @@ class Pretended:
 def here(task: Task, folder: Path) -> int:
     """The job itself, in this process: what is patched here is patched there."""
     spec = named(task.job.engine)
-    with (folder / OUTPUT).open("w") as output, contextlib.chdir(folder), contextlib.redirect_stdout(output):
+    with contextlib.ExitStack() as stack:
+        output = stack.enter_context((folder / OUTPUT).open("w"))
+        for each in (contextlib.chdir(folder), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output)):
+            stack.enter_context(each)
         try:
             return kind_of(task.job)(task.job.body, spec)
         except HpnError as error:

@@ -16,7 +16,7 @@ import pytest
 from scenarios.pool import attempt as attempts
 from scenarios.pool.attempt import Attempt, Ended
 from scenarios.pool.processes import Processes
-from scenarios.pool.task import LOSSES, MADE, Task
+from scenarios.pool.task import LOSSES, MADE, OUTPUT, Task
 from scenarios.run.job import Job
 from tests.product.hpn import until
 
@@ -184,7 +184,7 @@ def _empty(folder: Path) -> Path:
 
 
 def _said(folder: Path) -> bytes:
-    path = folder / "attempt" / MADE / "output.txt"
+    path = folder / "attempt" / MADE / OUTPUT
     return path.read_bytes() if path.exists() else b""
 
 
@@ -204,7 +204,10 @@ def test_ctrl_c_ends_the_processes_of_a_pool(tmp_path: Path, monkeypatch: pytest
 
     def coming() -> Iterator[Task]:
         yield from tasks("a")
-        until(lambda: len(started) == 1, "the first runs")
+        until(
+            lambda: any(path.read_bytes() for path in tmp_path.glob(f".hpn-pool-*/*/{MADE}/{OUTPUT}")),
+            "the first is up",
+        )
         yield from tasks("b")
 
     with pytest.raises(KeyboardInterrupt):

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from testbed.events import now_ns
 from testbed.kernel import rtnl, rtnl_events
+from testbed.kernel.buffers import enlarge_receive
 from testbed.kernel.ns import NetNs
 from testbed.kernel.qdisc import BucketReading, Queues, parse_bucket, parse_kind
 from testbed.kernel.red import parse_marked
@@ -24,6 +25,8 @@ from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 _CHUNK = 60_000
 _RECEIVE = 1 << 18
+_READ_AT_ONCE = 256
+"""Messages that a monitor reads before it lets others of its loop have their turn: about a millisecond."""
 _SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, _NETLINK_EXT_ACK, _NETLINK_GET_STRICT_CHK = 270, 1, 11, 12
 _GROUP_LINK, _GROUP_NEIGHBOUR, _GROUP_IPV4_ROUTE = 1, 3, 7
 
@@ -194,7 +197,7 @@ class Monitor:
         self._socket = ns.socket(
             socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, socket.NETLINK_ROUTE
         )
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        enlarge_receive(self._socket, 1 << 22)
         self._socket.bind((0, 0))
         wanted = ((_GROUP_LINK, link), (_GROUP_NEIGHBOUR, neighbour), (_GROUP_IPV4_ROUTE, route))
         for group, wants in wanted:
@@ -206,17 +209,18 @@ class Monitor:
         return self._socket.fileno()
 
     def read(self) -> list[LinkEvent | NeighbourEvent | RouteEvent]:
-        """Everything that is waiting, stamped on receipt. OverrunError when the kernel had to drop messages.
+        """What is waiting, stamped on receipt, as much as may be read at one go. Empty when nothing is.
 
-        Then what is waiting was sent before those that were dropped, and goes too: read anew after a loss, the state
-        is later than all of it, and told afterwards an old carrier or neighbour would stand as the latest.
+        OverrunError when the kernel had to drop messages. Then what is waiting was sent before those that were
+        dropped, and goes too: read anew after a loss, the state is later than all of it, and told afterwards an old
+        carrier or neighbour would stand as the latest.
         """
         events: list[LinkEvent | NeighbourEvent | RouteEvent] = []
-        while True:
+        for _ in range(_READ_AT_ONCE):
             try:
                 data = self._socket.recv(_RECEIVE)
             except BlockingIOError:
-                return events
+                break
             except OSError as error:
                 if error.errno == errno.ENOBUFS:
                     self._discard()
@@ -227,6 +231,7 @@ class Monitor:
                 event = rtnl_events.parse_event(at, kind, body)
                 if event is not None:
                     events.append(event)
+        return events
 
     def _discard(self) -> None:
         """Read on until nothing waits, however often the kernel drops more meanwhile."""

@@ -41,7 +41,9 @@ IFINFO = struct.Struct("=BxHiII")
 RTMSG = struct.Struct("=BBBBBBBBI")
 _RULE = struct.Struct("=BBBBBxxBI")
 NDMSG = struct.Struct("=BxxxiHBB")
-_ATTR = struct.Struct("=HH")
+ATTR = struct.Struct("=HH")
+ATTR_TYPE = 0x3FFF
+"""The type of an attribute without the bits that say how it is laid out."""
 _U32 = struct.Struct("=I")
 TCMSG_BYTES = 20
 
@@ -56,11 +58,11 @@ _NAMES = {
 
 def _attr(kind: int, value: bytes) -> bytes:
     size = 4 + len(value)
-    return _ATTR.pack(size, kind) + value + bytes(-size % 4)
+    return ATTR.pack(size, kind) + value + bytes(-size % 4)
 
 
 def _u32(kind: int, value: int) -> bytes:
-    return _ATTR.pack(8, kind) + _U32.pack(value)
+    return ATTR.pack(8, kind) + _U32.pack(value)
 
 
 def _message(kind: int, flags: int, body: bytes) -> bytes:
@@ -259,10 +261,10 @@ def attributes(data: bytes) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
     at = 0
     while at + 4 <= len(data):
-        size, kind = _ATTR.unpack_from(data, at)
+        size, kind = ATTR.unpack_from(data, at)
         if size < 4:
             break
-        found[kind & 0x3FFF] = data[at + 4 : at + size]
+        found[kind & ATTR_TYPE] = data[at + 4 : at + size]
         at += size + 3 & ~3
     return found
 

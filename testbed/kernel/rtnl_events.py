@@ -1,18 +1,25 @@
 """What the kernel says over rtnetlink: links, neighbours, routes, and the answer to a route look-up. Pure decoders.
 
 Changes when the lab listens to something new.
+
+Routes are most of what is heard, and each tells all its next hops anew whenever one comes or goes: what a fabric's
+switches are told grows with the square of its links. So next hops are counted, and read one by one when asked for.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from socket import AF_INET, AF_UNSPEC, inet_ntoa
+from typing import overload
 
 from testbed.kernel import rtnl
 
-_U32 = struct.Struct("=I")
+_U16, _U32 = struct.Struct("=H"), struct.Struct("=I")
+_RTA_DST, _RTA_OIF, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_TABLE = 1, 4, 6, 9, 15
+_RTNEXTHOP = 8  # bytes of struct rtnexthop, before its attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +48,51 @@ class NeighbourEvent:
 
 @dataclass(frozen=True, slots=True)
 class RouteEvent:
-    """An IPv4 route. ``kind`` is RTN_*, ``oifs`` every next hop's interface; ``gone`` when it was deleted."""
+    """An IPv4 route. ``kind`` is RTN_*, ``oifs`` every next hop's interface; ``gone`` when it was deleted.
+
+    Of ``oifs`` only the number is known at no cost.
+    """
 
     at_ns: int
     prefix: str
     table: int
     protocol: int
     kind: int
-    oifs: tuple[int, ...]
+    oifs: Sequence[int]
     gone: bool
     metric: int
+
+
+class NextHops(Sequence[int]):
+    """The interfaces of a multipath route's next hops, as its message has them (RTA_MULTIPATH)."""
+
+    __slots__ = ("_count", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._count = _count_hops(data)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[int]:
+        return _nexthops(self._data)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, index: int | slice) -> int | tuple[int, ...]:
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
 
 def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEvent | RouteEvent | None:
@@ -76,15 +118,37 @@ def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEven
 
 
 def _parse_route(at_ns: int, kind: int, body: bytes) -> RouteEvent | None:
-    family, _, _, _, table, protocol, _, route_kind, _ = rtnl.RTMSG.unpack_from(body)
+    family, length, _, _, table, protocol, _, route_kind, _ = rtnl.RTMSG.unpack_from(body)
     if family != AF_INET:
         return None
-    found = rtnl.attributes(body[rtnl.RTMSG.size :])
-    if 15 in found:
-        table = _U32.unpack(found[15])[0]
-    oifs = tuple(_nexthops(found[9])) if 9 in found else (_U32.unpack(found[4])[0],) if 4 in found else ()
-    metric = _U32.unpack(found[6])[0] if 6 in found else 0
-    return RouteEvent(at_ns, rtnl.prefix_of(body), table, protocol, route_kind, oifs, kind == rtnl.RTM_DELROUTE, metric)
+    destination, metric = b"", 0
+    oifs: Sequence[int] = ()
+    at, end = rtnl.RTMSG.size, len(body) - 3
+    while at < end:
+        size, attribute = rtnl.ATTR.unpack_from(body, at)
+        if size < 4:
+            break
+        attribute &= rtnl.ATTR_TYPE
+        if attribute == _RTA_DST:
+            destination = body[at + 4 : at + 8]
+        elif attribute == _RTA_MULTIPATH:
+            oifs = NextHops(body[at + 4 : at + size])
+        elif attribute == _RTA_OIF:
+            oifs = _U32.unpack_from(body, at + 4)
+        elif attribute == _RTA_TABLE:
+            (table,) = _U32.unpack_from(body, at + 4)
+        elif attribute == _RTA_PRIORITY:
+            (metric,) = _U32.unpack_from(body, at + 4)
+        at += size + 3 & ~3
+    return RouteEvent(
+        at_ns, _prefix(destination, length), table, protocol, route_kind, oifs, kind == rtnl.RTM_DELROUTE, metric
+    )
+
+
+@lru_cache(1 << 16)
+def _prefix(destination: bytes, length: int) -> str:
+    """'a.b.c.d/len'; a fabric has few, and tells of each again and again."""
+    return f"{inet_ntoa(destination) if destination else '0.0.0.0'}/{length}"
 
 
 def parse_hop(body: bytes) -> tuple[int, str | None]:
@@ -94,11 +158,21 @@ def parse_hop(body: bytes) -> tuple[int, str | None]:
     return _U32.unpack(found[4])[0] if 4 in found else 0, gateway
 
 
+def _count_hops(data: bytes) -> int:
+    """How many next hops RTA_MULTIPATH has; nearly always all are of one size: interface and gateway."""
+    size = _U16.unpack_from(data)[0] if len(data) >= _RTNEXTHOP else 0
+    if size >= _RTNEXTHOP and not (size & 3 or len(data) % size):
+        count = len(data) // size
+        if data[0::size] == data[0:1] * count and data[1::size] == data[1:2] * count:
+            return count
+    return sum(1 for _ in _nexthops(data))
+
+
 def _nexthops(data: bytes) -> Iterator[int]:
     at = 0
-    while at + 8 <= len(data):
+    while at + _RTNEXTHOP <= len(data):
         size, _, _, ifindex = struct.unpack_from("=HBBi", data, at)
-        if size < 8:
+        if size < _RTNEXTHOP:
             return
         yield ifindex
         at += size + 3 & ~3

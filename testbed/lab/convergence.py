@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from testbed.errors import MachineError
 from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.model import Fabric
+from testbed.fabric.model import Fabric, Port
 from testbed.lab.grips import Grips
+from testbed.lab.host_nic import HostNic
 from testbed.lab.lacp_why import why_idle
+from testbed.lab.watch import Watcher
 
 CONVERGE_S = 60.0
 PROGRESS_S = 20.0
@@ -68,21 +71,33 @@ def _not_converged(missing: list[Gap], timeout_s: float) -> str:
     return f"the lab did not converge within {timeout_s:g} s: {shown}{more}"
 
 
+_Check = Callable[[], Gap | None]
+"""Looks whether one thing stands; what is missing otherwise."""
+
+
 class Convergence:
-    """Tells what one lab still lacks."""
+    """Tells what one lab still lacks.
+
+    A lab that comes up is asked after every event: from one question to the next only what was missing last is looked
+    at again, until it stands, and of a switch's routes only those that changed.
+    """
 
     def __init__(self, grips: Grips) -> None:
-        self._grips = grips
-        self._routes = expected_routes(grips.fabric)
-        self._presets = expected_presets(grips.fabric)
+        self._checks = [*_links(grips), *_sessions(grips), *_all_routes(grips), *_presets(grips)]
+        self._at = 0  # the check that found something missing last
 
     def gaps(self) -> Iterator[Gap]:
         """Everything that is missing, hosts first; each is looked for when it is asked for."""
-        yield from _lacp(self._grips)
-        yield from _bgp(self._grips)
-        yield from _host_routes(self._grips)
-        yield from _missing_routes(self._grips, self._routes)
-        yield from _missing_presets(self._grips, self._presets)
+        return (gap for check in self._checks if (gap := check()) is not None)
+
+    @property
+    def stand(self) -> bool:
+        """Whether nothing is missing: every check in one go, the one that failed last first."""
+        for _ in self._checks:
+            if self._checks[self._at]() is not None:
+                return False
+            self._at = (self._at + 1) % len(self._checks)
+        return True
 
 
 def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
@@ -102,10 +117,11 @@ def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
         tors = frozenset(link.upper.node for link in nic.links)
         if tors not in hops_to:
             hops_to[tors] = _next_hops(neighbours, tors)
+        host, subnet = f"{nic.ip}/32", nic.subnet
         for switch, hops in hops_to[tors].items():
-            routes[switch][f"{nic.ip}/32"] = max(hops, 1)
+            routes[switch][host] = max(hops, 1)
             if switch not in tors:
-                routes[switch][nic.subnet] = hops
+                routes[switch][subnet] = hops
     return routes
 
 
@@ -138,50 +154,86 @@ def _reached(distance: dict[str, int], here: str, there: str) -> bool:
     return True
 
 
-def _lacp(lab: Grips) -> Iterator[Gap]:
+def _links(lab: Grips) -> Iterator[_Check]:
     for nic in lab.nics.values():
-        for index, link in enumerate(nic.nic.links):
-            if index not in nic.active:
-                ports = nic.status()
-                status, why = ports[index], why_idle(lab.fabric, ports[index], ports)
-                yield Gap("lacp", link.name, f"{link.name}: host port is {status.mux.value}, {status.rx.value} ({why})")
-            elif not lab.tors[link.upper.node].collecting(link.upper.name):
-                yield Gap("lacp", link.name, f"{link.name}: ToR port does not collect")
+        for index in range(len(nic.nic.links)):
+            yield partial(_lacp, lab, nic, index)
+    for nic in lab.nics.values():
+        for index in range(len(nic.nic.links)):
+            yield partial(_host_route, lab, nic, index)
 
 
-def _host_routes(lab: Grips) -> Iterator[Gap]:
+def _lacp(lab: Grips, nic: HostNic, index: int) -> Gap | None:
+    link = nic.nic.links[index]
+    if index not in nic.active:
+        ports = nic.status()
+        status, why = ports[index], why_idle(lab.fabric, ports[index], ports)
+        return Gap("lacp", link.name, f"{link.name}: host port is {status.mux.value}, {status.rx.value} ({why})")
+    if not lab.tors[link.upper.node].collecting(link.upper.name):
+        return Gap("lacp", link.name, f"{link.name}: ToR port does not collect")
+    return None
+
+
+def _host_route(lab: Grips, nic: HostNic, index: int) -> Gap | None:
     """A port that both ends use leads to its NIC: the ToR has learned it there."""
-    for nic in lab.nics.values():
-        prefix = f"{nic.nic.ip}/32"
-        for index in nic.active:
-            link = nic.nic.links[index]
-            tor = link.upper.node
-            if lab.tors[tor].collecting(link.upper.name) and not lab.watcher.has_host_route(tor, prefix):
-                yield Gap("route", link.name, f"{link.name}: the port distributes but {tor} has not learned {prefix}")
+    link, prefix = nic.nic.links[index], f"{nic.nic.ip}/32"
+    tor = link.upper.node
+    if index not in nic.active or not lab.tors[tor].collecting(link.upper.name):
+        return None
+    if lab.watcher.has_host_route(tor, prefix):
+        return None
+    return Gap("route", link.name, f"{link.name}: the port distributes but {tor} has not learned {prefix}")
 
 
-def _bgp(lab: Grips) -> Iterator[Gap]:
+def _sessions(lab: Grips) -> Iterator[_Check]:
     for link in lab.fabric.links:
-        if not link.is_routed:
-            continue
-        for end in (link.lower, link.upper):
-            if end.name not in lab.bgp[end.node].established:
-                yield Gap("bgp", end.label, f"{end.label}: BGP session is not established")
-            elif lab.fabric.spec.bgp.bfd is not None and lab.bgp[end.node].bfd.get(end.name) != "Up":
-                yield Gap("bgp", end.label, f"{end.label}: BFD session is not up")
+        if link.is_routed:
+            yield from (partial(_session, lab, end) for end in (link.lower, link.upper))
 
 
-def _missing_routes(lab: Grips, expected: Mapping[str, Mapping[str, int]]) -> Iterator[Gap]:
-    for switch, wanted in expected.items():
-        present = lab.watcher.routes(switch)
-        lost = [prefix for prefix, hops in wanted.items() if present.get(prefix, 0) < hops]
-        if lost:
-            first = f"{lost[0]} has {present.get(lost[0], 0)} of {wanted[lost[0]]} next hops"
-            yield Gap("route", switch, f"{switch}: {len(lost)} of {len(wanted)} routes incomplete ({first})")
+def _session(lab: Grips, end: Port) -> Gap | None:
+    if end.name not in lab.bgp[end.node].established:
+        return Gap("bgp", end.label, f"{end.label}: BGP session is not established")
+    if lab.fabric.spec.bgp.bfd is not None and lab.bgp[end.node].bfd.get(end.name) != "Up":
+        return Gap("bgp", end.label, f"{end.label}: BFD session is not up")
+    return None
 
 
-def _missing_presets(lab: Grips, expected: Mapping[str, Mapping[tuple[int, str], int]]) -> Iterator[Gap]:
-    for core, by_table in expected.items():
-        wrong = sum(lab.watcher.presets(core).get(key) != oif for key, oif in by_table.items())
-        if wrong:
-            yield Gap("route", core, f"{core}: {wrong} of {len(by_table)} routes by preset ports missing")
+def _all_routes(lab: Grips) -> Iterator[_Check]:
+    for switch, wanted in expected_routes(lab.fabric).items():
+        yield _Routes(lab.watcher, switch, wanted)
+
+
+class _Routes:
+    """Which of the routes that a switch should have are incomplete."""
+
+    def __init__(self, watcher: Watcher, switch: str, wanted: Mapping[str, int]) -> None:
+        self._watcher = watcher
+        self._switch = switch
+        self._wanted = wanted
+        self._short = {prefix for prefix, hops in wanted.items() if watcher.next_hops(switch, prefix) < hops}
+
+    def __call__(self) -> Gap | None:
+        for prefix in self._watcher.changed_routes(self._switch) & self._wanted.keys():
+            if self._watcher.next_hops(self._switch, prefix) < self._wanted[prefix]:
+                self._short.add(prefix)
+            else:
+                self._short.discard(prefix)
+        if not self._short:
+            return None
+        wanted, switch, first = self._wanted, self._switch, min(self._short)
+        example = f"{first} has {self._watcher.next_hops(switch, first)} of {wanted[first]} next hops"
+        text = f"{switch}: {len(self._short)} of {len(wanted)} routes incomplete ({example})"
+        return Gap("route", switch, text)
+
+
+def _presets(lab: Grips) -> Iterator[_Check]:
+    for core, by_table in expected_presets(lab.fabric).items():
+        yield partial(_preset, lab.watcher, core, by_table)
+
+
+def _preset(watcher: Watcher, core: str, by_table: Mapping[tuple[int, str], int]) -> Gap | None:
+    wrong = sum(watcher.presets(core).get(key) != oif for key, oif in by_table.items())
+    if not wrong:
+        return None
+    return Gap("route", core, f"{core}: {wrong} of {len(by_table)} routes by preset ports missing")

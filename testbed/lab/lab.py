@@ -152,7 +152,7 @@ class Lab:
     @property
     def stands(self) -> bool:
         """Whether the lab is converged; asked after every event, it looks no further than the first gap."""
-        return next(self._convergence.gaps(), None) is None
+        return self._convergence.stand
 
     @property
     def lost(self) -> str | None:

@@ -15,6 +15,7 @@ from testbed.kernel.rtnl import PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
 from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 Message = LinkEvent | NeighbourEvent | RouteEvent
+_NO_HOLDERS: dict[tuple[int, int], int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Watcher:
         self._routes: dict[str, dict[str, dict[tuple[int, int], int]]] = {node.name: {} for node in fabric.switches}
         self._preset_tables = {n.name: {t.number for t in preset_tables(fabric, n)} for n in fabric.switches}
         self._presets: dict[str, dict[tuple[int, str], int]] = {node.name: {} for node in fabric.switches}
+        self._changed: dict[str, set[str]] = {node.name: set() for node in fabric.switches}
 
     def start(self) -> None:
         """Subscribe everywhere, then read what was there before."""
@@ -72,6 +74,15 @@ class Watcher:
     def routes(self, node: str) -> dict[str, int]:
         """Next hops of a switch's routes to hosts ('a.b.c.d/32') and NIC subnets."""
         return {prefix: max(holders.values()) for prefix, holders in self._routes[node].items()}
+
+    def next_hops(self, node: str, prefix: str) -> int:
+        """Next hops of a switch's route to a host or NIC subnet, 0 when it has none."""
+        return max(self._routes[node].get(prefix, _NO_HOLDERS).values(), default=0)
+
+    def changed_routes(self, node: str) -> set[str]:
+        """The prefixes whose route on a switch came, went or changed since this was last asked."""
+        changed, self._changed[node] = self._changed[node], set()
+        return changed
 
     def has_host_route(self, node: str, prefix: str) -> bool:
         """Whether a ToR has a host route of its own, by ARP, not only one that BGP offers."""
@@ -158,6 +169,7 @@ class Watcher:
 
     def _handle_route(self, node: str, route: RouteEvent) -> None:
         known = self._routes[node]
+        self._changed[node].add(route.prefix)
         holders = known.setdefault(route.prefix, {})
         was_there = bool(holders)
         if route.gone or route.kind != RTN_UNICAST:  # a blackhole in its place is the end of a host route too

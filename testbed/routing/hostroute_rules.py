@@ -53,6 +53,11 @@ class HostRouteTable:
         self._usable: set[int] = set()
         self._claims: dict[str, list[int]] = {}  # address to ports with a valid entry, oldest claim first
         self._installed: dict[str, int] = {}
+        self._accepted: dict[tuple[int, str], bool] = {}
+
+    def claimed(self, ifindex: int) -> bool:
+        """Whether anybody has a valid neighbour entry behind this port."""
+        return any(ifindex in claims for claims in self._claims.values())
 
     @property
     def installed(self) -> Mapping[str, int]:
@@ -61,7 +66,7 @@ class HostRouteTable:
 
     def missing(self, ifindex: int, addresses: Iterable[str]) -> list[str]:
         """Those of ``addresses`` that have no valid neighbour entry behind a live port; none when it is not live."""
-        if ifindex not in self._carrier & self._usable:
+        if not self._live(ifindex):
             return []
         return sorted(ip for ip in addresses if ifindex not in self._claims.get(ip, ()))
 
@@ -98,8 +103,7 @@ class HostRouteTable:
 
     def _note(self, event: NeighbourEvent) -> bool:
         """Record or drop a claim; True when that made a difference."""
-        port = self._ports.get(event.ifindex)
-        if port is None or not port.accepts(event.ip):
+        if not self._accepts(event.ifindex, event.ip):
             return False
         claims = self._claims.setdefault(event.ip, [])
         claimed = event.ifindex in claims
@@ -112,6 +116,14 @@ class HostRouteTable:
             del self._claims[event.ip]
         return valid != claimed
 
+    def _accepts(self, ifindex: int, ip: str) -> bool:
+        """Whether that may live behind that port; asked again at every word of it."""
+        known = self._accepted.get((ifindex, ip))
+        if known is None:
+            port = self._ports.get(ifindex)
+            known = self._accepted[ifindex, ip] = port is not None and port.accepts(ip)
+        return known
+
     def _set_port(self, which: set[int], ifindex: int, good: bool, reason: str) -> list[Change]:
         if ifindex not in self._ports or good == (ifindex in which):
             return []
@@ -122,8 +134,10 @@ class HostRouteTable:
         return self._settle([ip for ip, claims in self._claims.items() if ifindex in claims], reason)
 
     def _owner(self, ip: str) -> int | None:
-        live = self._carrier & self._usable
-        return next((port for port in self._claims.get(ip, ()) if port in live), None)
+        return next(filter(self._live, self._claims.get(ip, ())), None)
+
+    def _live(self, ifindex: int) -> bool:
+        return ifindex in self._carrier and ifindex in self._usable
 
     def _settle(self, addresses: Iterable[str], reason: str) -> list[Change]:
         changes = []

@@ -8,6 +8,7 @@ was known behind a usable port and is not heard is asked for, again and again wi
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from collections.abc import Sequence
 from functools import partial
@@ -27,7 +28,12 @@ _HARMLESS = (errno.ESRCH, errno.ENETDOWN, errno.ENODEV)
 
 
 class HostRouteDaemon:
-    """Keeps one ToR's /32 routes; emits NEIGHBOUR learned and lost (ROUTE events are for who watches the FIB)."""
+    """Keeps one ToR's /32 routes; emits NEIGHBOUR learned and lost (ROUTE events are for who watches the FIB).
+
+    It runs inside a loop. The first change in a turn of the loop is carried out at once; what else the turn brings
+    follows in one batch. A request waits for a lock that all of the machine's namespaces share, milliseconds where
+    many switches learn routes: one a port would hold up the loop, and with it LACP, until its partners give up.
+    """
 
     def __init__(self, fabric: Fabric, node: Node, netlink: Netlink, emit: EventSink) -> None:
         self.node = node
@@ -37,9 +43,11 @@ class HostRouteDaemon:
         self._table = HostRouteTable(ports)
         self._retries = {port.ifindex: Retry(partial(self._ask, port.ifindex)) for port in ports}
         self._known: dict[int, set[str]] = {}  # port to the addresses that ever were behind it
+        self._waiting: list[Change] | None = None  # what this turn of the loop brings after its first change
 
     def resync(self) -> None:
         """Read links, neighbours and our routes from the kernel: at the start, and after the monitor lost messages."""
+        self._turn_over()
         present = {
             route.prefix.partition("/")[0]: route.oifs[0]
             for route in self._netlink.routes()
@@ -50,6 +58,7 @@ class HostRouteDaemon:
 
     def stop(self) -> None:
         """Ask for nobody any more; ``resync`` begins again."""
+        self._turn_over()
         for retry in self._retries.values():
             retry.stop()
 
@@ -97,6 +106,8 @@ class HostRouteDaemon:
         Probes that were lost in a silent fault would take a route just when the port is back: they start anew. Who
         lost carrier too shortly to notice will not announce itself: it is asked for.
         """
+        if not (self._known.get(ifindex) or self._table.claimed(ifindex)):
+            return
         here = {n.ip: n for n in self._netlink.neighbours() if n.ifindex == ifindex and n.state & VALID}
         probed = [n for n in here.values() if n.state & (NUD_DELAY | NUD_PROBE)]
         requests = [rtnl.add_neighbour(ifindex, n.ip, n.mac, NUD_STALE) for n in probed if n.mac is not None]
@@ -109,6 +120,20 @@ class HostRouteDaemon:
     def _apply(self, changes: Sequence[Change]) -> None:
         if not changes:
             return
+        if self._waiting is not None:
+            self._waiting += changes
+            return
+        self._waiting = []
+        asyncio.get_running_loop().call_soon(self._turn_over)
+        self._carry_out(changes)
+
+    def _turn_over(self) -> None:
+        """Carry out what waits; the next change is the first of its turn."""
+        waiting, self._waiting = self._waiting, None
+        if waiting:
+            self._carry_out(waiting)
+
+    def _carry_out(self, changes: Sequence[Change]) -> None:
         try:
             self._netlink.run([_request(change) for change in changes])
         except NetlinkError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import struct
 
 import pytest
 
@@ -149,6 +150,55 @@ def test_hostile_bytes_do_not_crash_the_decoders() -> None:
         rtnl.attributes(data)
 
     never_loops()
+
+
+def test_next_hops_are_counted_as_they_would_be_one_by_one() -> None:
+    from hypothesis import example, given
+    from hypothesis import strategies as st
+
+    hops = st.tuples(st.sampled_from([8, 16, 20, 24]), st.integers(1, 2**31 - 1))
+
+    @given(st.lists(hops, max_size=70))
+    @example([(8, 1), (24, 2), (16, 3)])  # as long as three of the same size
+    def same(wanted: list[tuple[int, int]]) -> None:
+        data = b"".join(struct.pack("=HBBi", size, 0, 0, oif) + bytes(size - 8) for size, oif in wanted)
+        found = rtnl_events.NextHops(data)
+        assert (len(found), tuple(found)) == (len(wanted), tuple(oif for _, oif in wanted))
+        assert found == [oif for _, oif in wanted]
+
+    @given(st.binary(max_size=64))
+    def never_loops(data: bytes) -> None:
+        found = rtnl_events.NextHops(data)
+        assert len(found) == len(list(found))
+
+    same()
+    never_loops()
+
+
+@pytest.mark.kernel
+def test_a_multipath_route_is_told_with_its_next_hops() -> None:
+    from pyroute2 import IPRoute
+
+    a, _, left, _ = _pair()
+    left.run([rtnl.add_address(100, "10.1.0.1/24")])
+    monitor = Monitor(a, route=True)
+    with a.entered(), IPRoute() as judge:
+        judge.route("add", dst="10.9.0.0/16", priority=7, multipath=[{"gateway": f"10.1.0.{n}"} for n in (2, 3, 4)])
+    [event] = [e for e in monitor.read() if isinstance(e, rtnl_events.RouteEvent) and e.prefix == "10.9.0.0/16"]
+    assert (event.oifs, len(event.oifs), event.metric, event.gone) == ((100, 100, 100), 3, 7, False)
+    assert event.oifs[0] == 100
+    assert [r.oifs for r in left.routes() if r.prefix == event.prefix] == [event.oifs]
+
+
+@pytest.mark.kernel
+def test_a_monitor_reads_only_so_much_at_one_go_and_the_rest_later() -> None:
+    a, _, left, _ = _pair()
+    monitor = Monitor(a, route=True)
+    left.run([rtnl.add_route(f"10.9.{n}.{m}/32", kind=rtnl.RTN_BLACKHOLE) for n in range(2) for m in range(250)])
+    read = [len(monitor.read()) for _ in range(4)]
+    assert sum(read) == 500
+    assert all(0 < part < 500 for part in read[:2])
+    assert read[-1] == 0
 
 
 @pytest.mark.kernel

@@ -60,7 +60,7 @@ async def test_a_lab_looks_no_further_than_its_first_gap_to_know_that_it_is_not_
         await lab.wait_for(lambda: all(nic.active == (1,) for nic in lab.nics.values()), 10)
         asked.clear()
         assert not lab.stands
-        assert len(asked) == 1
+        assert len(asked) <= 1  # none where the first gap is a route
         assert len(lab.missing()) >= len(lab.nics)
 
 

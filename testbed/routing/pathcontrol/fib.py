@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
 from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
@@ -12,7 +12,7 @@ class Fib:
     """The main table's /32s and the interfaces without carrier. Subnet routes never count: they attract and drop."""
 
     def __init__(self) -> None:
-        self._routes: dict[str, dict[int, frozenset[int]]] = {}  # /32 to metric to out interfaces
+        self._routes: dict[str, dict[int, Sequence[int]]] = {}  # /32 to metric to out interfaces
         self._down: set[int] = set()
 
     def on_route(self, event: RouteEvent) -> str | None:
@@ -24,7 +24,7 @@ class Fib:
         if event.gone:
             entries.pop(event.metric, None)
         else:
-            entries[event.metric] = frozenset(event.oifs if event.kind == RTN_UNICAST else ())
+            entries[event.metric] = event.oifs if event.kind == RTN_UNICAST else ()
         if not entries:
             del self._routes[ip]
         return ip
@@ -41,7 +41,7 @@ class Fib:
 
     def reachable(self, ip: str) -> bool:
         """Whether it has a unicast /32 through an interface with carrier."""
-        return any(oifs - self._down for oifs in self._routes.get(ip, {}).values())
+        return any(not self._down.issuperset(oifs) for oifs in self._routes.get(ip, {}).values())
 
     def there(self, but: Container[str]) -> Iterator[str]:
         """Every address that is reachable, but for these."""
@@ -50,7 +50,7 @@ class Fib:
     def _drop_flushed(self) -> None:
         """The kernel removes a downed interface's routes without a word about them."""
         for ip, entries in list(self._routes.items()):
-            for metric in [metric for metric, oifs in entries.items() if oifs <= self._down]:
+            for metric in [metric for metric, oifs in entries.items() if self._down.issuperset(oifs)]:
                 del entries[metric]
             if not entries:
                 del self._routes[ip]

@@ -58,6 +58,9 @@ class LacpSystem:
         """BEGIN: all ports without carrier."""
         self.config = config
         self.refusing = False  # the operator's word: no port may be SELECTED, so every Partner leaves its port
+        self.repeated = False
+        """The PDU received last said what the one before it had: nothing is to be done, no deadline is nearer."""
+        self._refused = False  # ``refusing`` when the ports were last selected
         self._actions: list[Action] = []
         self._ports = {port.name: self._new_port(port) for port in ports}
         self._active: LagId | None = None
@@ -75,7 +78,11 @@ class LacpSystem:
 
     def receive(self, port: str, pdu: Lacpdu, now: int) -> list[Action]:
         """``pdu`` arrived on ``port``."""
-        self._ports[port].receive(pdu, now)
+        receiver = self._ports[port]
+        receiver.receive(pdu, now)
+        self.repeated = not receiver.stirred
+        if self.repeated:
+            return []
         return self.tick(now)
 
     def tick(self, now: int) -> list[Action]:
@@ -83,6 +90,18 @@ class LacpSystem:
         ports = self._ports.values()
         for port in ports:
             port.run_timers(now)
+        if self._refused is not self.refusing or any(port.stirred for port in ports):
+            self._settle(now)
+        for name, port in self._ports.items():
+            pdu = port.transmit(now)
+            if pdu is not None:
+                self._actions.append(Transmit(name, pdu))
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _settle(self, now: int) -> None:
+        """Select and run the Mux machines until all rest; then they do so until something stirs a port."""
+        ports = self._ports.values()
         moved = True
         while moved:
             self._select()
@@ -90,12 +109,9 @@ class LacpSystem:
             moved = False
             for port in ports:
                 moved |= port.run_mux(ready, now)
-        for name, port in self._ports.items():
-            pdu = port.transmit(now)
-            if pdu is not None:
-                self._actions.append(Transmit(name, pdu))
-        actions, self._actions = self._actions, []
-        return actions
+        self._refused = self.refusing
+        for port in ports:
+            port.stirred = False
 
     def next_deadline(self) -> int | None:
         """When ``tick`` next has something to do; None when only a carrier or a frame can change anything."""

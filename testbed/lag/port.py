@@ -67,6 +67,10 @@ class LacpPort:
         self._wait_while: int | None = None
         self._restoring = False  # it carried traffic, failed, and has not been restored since
         self._restore_at: int | None = None
+        self.stirred = True
+        """Something may have changed that the Selection Logic or the Mux machine looks at; who runs them clears it."""
+        self._settled: tuple[Lacpdu, PortState] | None = None  # the last PDU, and our state, when it changed nothing
+        self._last: Lacpdu | None = None  # sent
 
     @property
     def actor(self) -> PortInfo:
@@ -97,7 +101,7 @@ class LacpPort:
         """port_enabled changes. A lost link keeps its selection, so that it comes back undisturbed (6.4.12)."""
         if up == self.enabled:
             return
-        self.enabled = up
+        self.enabled, self.stirred = up, True
         if up:
             self._enter_expired(now)
         else:
@@ -109,16 +113,21 @@ class LacpPort:
         """An LACPDU arrived: the Receive machine enters CURRENT."""
         if not self.enabled:
             return
-        self._update_selected(pdu.actor)
-        self._update_ntt(pdu.partner)
-        self._record_pdu(pdu)
         self._current_while = now + (SHORT_TIMEOUT_NS if self._system.fast else LONG_TIMEOUT_NS)
+        if self.rx is Rx.CURRENT and self._settled is not None and self._settled == (pdu, self._state):
+            return  # what was read already, and answered if need be
+        self.stirred = True
+        self._update_selected(pdu.actor)
+        answered = not self._update_ntt(pdu.partner)
+        self._record_pdu(pdu)
         self._state &= ~PortState.EXPIRED
         self._enter_rx(Rx.CURRENT)
+        self._settled = (pdu, self._state) if answered else None
 
     def run_timers(self, now: int) -> None:
         """Act on the timers that have expired, and on what the Periodic machine sees of the Partner."""
         if self._current_while is not None and now >= self._current_while:
+            self.stirred = True
             if self.rx is Rx.CURRENT:
                 self._enter_expired(now)
             else:
@@ -126,8 +135,10 @@ class LacpPort:
         held = self._held_until()
         if held is not None and now >= held:
             self._sent.popleft()
+            self.stirred = True
         if self._wait_while is not None and now >= self._wait_while:
             self._wait_while = None
+            self.stirred = True
         self._run_restore(now)
         self._run_periodic(now)
 
@@ -175,7 +186,9 @@ class LacpPort:
             return None  # NTT stays: a link that returns is answered at once
         self._ntt = False
         self._sent.append(now)
-        return Lacpdu(self.actor, self.partner)
+        if self._last is None or self._last.partner is not self.partner or self._last.actor.state != self._state:
+            self._last = Lacpdu(self.actor, self.partner)
+        return self._last
 
     def next_deadline(self) -> int | None:
         """When ``run_timers`` or ``transmit`` next has something to do; None when never."""
@@ -243,11 +256,13 @@ class LacpPort:
         self._report("partner-changed", detail)
         self.select(Selected.UNSELECTED)
 
-    def _update_ntt(self, view: PortInfo) -> None:
-        """Answer a Partner whose view of us is out of date (6.4.9)."""
+    def _update_ntt(self, view: PortInfo) -> bool:
+        """Answer a Partner whose view of us is out of date (6.4.9): whether it is."""
         actor = self.actor
         same_port = _parameters(view) == _parameters(actor)
-        self._ntt |= not same_port or (view.state ^ actor.state) & _NTT_STATE != _NONE
+        outdated = not same_port or (view.state ^ actor.state) & _NTT_STATE != _NONE
+        self._ntt |= outdated
+        return outdated
 
     def _record_pdu(self, pdu: Lacpdu) -> None:
         """Take over the Partner's parameters; judge anew whether it is in Synchronization with us (6.4.9)."""
@@ -270,7 +285,7 @@ class LacpPort:
         elif self._restore_at is None:
             self._restore_at = now + self._system.wait_to_restore_ns
         elif now >= self._restore_at:
-            self._restoring, self._restore_at = False, None
+            self._restoring, self._restore_at, self.stirred = False, None, True
 
     def _both_passive(self) -> bool:
         """Neither end may begin, so none speaks (6.4.13, NO_PERIODIC)."""

@@ -14,11 +14,12 @@ from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
 from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
-from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, decode, encode
+from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, Lacpdu, decode, encode
 from testbed.lag.machine import Action, LacpSystem, PortStatus, StateChanged, Transmit
 from testbed.lag.marker import answer
 
 ActiveSink = Callable[[tuple[str, ...]], None]
+_NOTHING: tuple[bytes, Lacpdu | None] = (b"", None)
 
 
 class Speaker:
@@ -46,6 +47,8 @@ class Speaker:
         self._on_active = on_active
         self._system = LacpSystem(config, ports)
         self._sockets: dict[str, PacketSocket] = {}
+        self._heard: dict[str, tuple[bytes, Lacpdu | None]] = {}  # the last PDU on each port, as it came and as read
+        self._said: dict[str, tuple[Lacpdu, bytes]] = {}  # the last one sent
         self._active: tuple[str, ...] = ()
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0  # when the timer fires
@@ -109,10 +112,12 @@ class Speaker:
             self._apply(self._system.carrier(port, up, now), now)
 
     def _received(self, port: str, payload: bytes, _source: str) -> None:
-        pdu = decode(payload)
+        pdu = self._decoded(port, payload)
         if pdu is not None:
             now = now_ns()
-            self._apply(self._system.receive(port, pdu, now), now)
+            actions = self._system.receive(port, pdu, now)
+            if not self._system.repeated:
+                self._apply(actions, now)
         elif (response := answer(payload)) is not None:
             self._sockets[port].send(response, SLOW_PROTOCOLS_MAC)
 
@@ -131,10 +136,25 @@ class Speaker:
         for action in actions:
             match action:
                 case Transmit(port, pdu):
-                    self._sockets[port].send(encode(pdu), SLOW_PROTOCOLS_MAC)
+                    self._sockets[port].send(self._encoded(port, pdu), SLOW_PROTOCOLS_MAC)
                 case StateChanged(port, what, detail):
                     self._emit(Event(now, EventKind.LACP, self._node, port, what, detail))
         self._arm()
+
+    def _decoded(self, port: str, payload: bytes) -> Lacpdu | None:
+        """Partners say the same every second: what is as it was on this port is not read anew."""
+        said, meant = self._heard.get(port, _NOTHING)
+        if payload != said:
+            meant = decode(payload)
+            self._heard[port] = payload, meant
+        return meant
+
+    def _encoded(self, port: str, pdu: Lacpdu) -> bytes:
+        meant, said = self._said.get(port, (None, b""))
+        if meant is not pdu:
+            said = encode(pdu)
+            self._said[port] = pdu, said
+        return said
 
     def _arm(self) -> None:
         """Have the timer fire no later than the next deadline.

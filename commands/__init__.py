@@ -36,6 +36,7 @@ COMMANDS: Registry[Command] = Registry(
             "graph": ("graph",),
             "watch": ("watch",),
             "drill": ("drill", "analyse"),
+            "model": ("model",),
             "compare": ("compare",),
             "report": ("report",),
             "export": ("export",),

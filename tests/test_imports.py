@@ -30,6 +30,7 @@ ROOMS = {
     "scenarios.suite": 170,
     "scenarios.pool": 165,
     "scenarios.run": 160,
+    "scenarios.model": 155,
     "scenarios.drill": 150,
     "scenarios.expect": 140,
     "results": 130,
@@ -64,7 +65,7 @@ ROOMS = {
 }
 # Rooms below which a running lab stands and which must not see one all the same; who acts on a lab, neither.
 LAB_FREE = (
-    *("results", "scenarios.expect", "scenarios.drill"),
+    *("results", "scenarios.expect", "scenarios.drill", "scenarios.model"),
     *("failover.analysis", "failover.faults", "failover.sampling"),
 )
 OF_A_LAB = ("testbed.lab", "testbed.lab.service", "failover.inject")

@@ -49,10 +49,7 @@ class NftDatapath:
         """The active port whose turn it is by jhash: UDP by addresses and ports, the rest by addresses alone."""
         if len(active) == 1:
             return active[0]
-        key = socket.inet_aton(src_ip) + socket.inet_aton(dst_ip)
-        if proto == UDP:
-            key += struct.pack("!HxxHxx", sport, dport)  # one 32-bit register each
-        return active[nft_jhash(key, len(active), self._seed)]
+        return active[port_index(src_ip, dst_ip, sport, dport, proto, len(active), self._seed)]
 
     def close(self) -> None:
         """Remove the table."""
@@ -84,3 +81,11 @@ class NftDatapath:
     def _collect(self, ports: Sequence[str]) -> list[str]:
         control = [f"ether type {kind:#06x} accept" for kind in (ETHERTYPE_SLOW_PROTOCOLS, ETHERTYPE_PATH_CONTROL)]
         return control + [f'iif "{port}" fwd to "{self._inner}"' for port in ports]
+
+
+def port_index(src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: int, seed: int) -> int:
+    """Which of so many ``active`` ports a packet leaves by: what the rules of a datapath with that seed do."""
+    key = socket.inet_aton(src_ip) + socket.inet_aton(dst_ip)
+    if proto == UDP:
+        key += struct.pack("!HxxHxx", sport, dport)  # one 32-bit register each
+    return nft_jhash(key, active, seed)

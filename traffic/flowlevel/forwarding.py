@@ -2,8 +2,8 @@
 
 The routes are those that BGP agrees on (``testbed.routing.bird.config``): a NIC's host route stands at every ToR with a
 live link to it; an Agg hears of it from those ToRs, or else by a Core from an Agg of that NIC's pod; a ToR takes the
-shortest of what its Aggs offer. Without a host route a packet is dropped: the subnet's is a black hole. Equal next hops
-stand in the order of their gateways' addresses, as BIRD gives them to the kernel (nest/rt-attr.c,
+shortest of what its Aggs offer. Without a host route a packet follows that of the subnet, to a ToR that drops it. Equal
+next hops stand in the order of their gateways' addresses, as BIRD gives them to the kernel (nest/rt-attr.c,
 nexthop_compare_node); which of them a packet takes, ``hashes`` says.
 """
 
@@ -28,6 +28,7 @@ Owners = frozenset[str]
 MOST_HOPS = 6
 """Links of the longest path: host, ToR, Agg, Core, Agg, ToR, host."""
 _NONE = -1
+_Class = tuple[Owners, Owners]  # the ToRs that have a NIC's host route, and those that have its subnet's
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +60,11 @@ class Forwarding:
         self._link_number = {link.name: at for at, link in enumerate(fabric.links)}
         self._seeds = words(node.ecmp_seed for node in fabric.nodes)
         self._ips = addresses(nic.ip for nic in fabric.nics)
-        self._classes: dict[Owners, int] = {}
-        self._owners: list[Owners] = []
-        self._class_of = np.array([self._class(self.owners(nic)) for nic in fabric.nics], dtype=np.int64)
+        self._classes: dict[_Class, int] = {}
+        self._class_of = np.array([self._class(nic) for nic in fabric.nics], dtype=np.int64)
+        self._class_at = tuple(self._classes)
         self._offers: dict[tuple[str, Owners], bool] = {}
+        self._reached: dict[tuple[str, Owners], bool] = {}
         self._hops: dict[tuple[int, int, int], tuple[_Hop, ...]] = {}
         self._presets = {core.name: preset_tables(fabric, core) for core in fabric.switches if core.role is Role.CORE}
         self._tors, self._towards = self._last_hops()
@@ -73,8 +75,10 @@ class Forwarding:
 
     def reaches(self, tor: str, nic: Nic) -> bool:
         """Whether a ToR has the host route of a NIC: what it tells hosts that ask (``testbed.routing.pathcontrol``)."""
-        owners = self.owners(nic)
-        return tor in owners or bool(self._hops_of(self._number[tor], self._class(owners), _NONE))
+        key = (tor, self.owners(nic))
+        if key not in self._reached:
+            self._reached[key] = tor in key[1] or bool(self._links(self.fabric.node(tor), key[1]))
+        return self._reached[key]
 
     def walk(self, src: Sequence[Nic], dst: Sequence[Nic], ports: Sequence[int], sports: Sequence[int]) -> Routed:
         """The ways of RoCE packets from NIC to NIC that leave by these ports of the first, one each."""
@@ -166,19 +170,19 @@ class Forwarding:
                     towards[at, port] = 2 * self._link_number[link.name] + 1
         return tors, towards
 
-    def _class(self, owners: Owners) -> int:
-        if owners not in self._classes:
-            self._classes[owners] = len(self._owners)
-            self._owners.append(owners)
-        return self._classes[owners]
+    def _class(self, nic: Nic) -> int:
+        wired = frozenset(link.upper.node for link in nic.links)
+        return self._classes.setdefault((self.owners(nic), wired), len(self._classes))
 
     def _hops_of(self, node: int, group: int, ingress: int) -> tuple[_Hop, ...]:
-        """The next hops of a switch towards NICs of these owners; ``ingress``: the directed link, at preset Cores."""
+        """The next hops of a switch towards NICs of a class; ``ingress``: the directed link, at preset Cores."""
         key = (node, group, ingress)
         if key not in self._hops:
-            here, owners = self.fabric.nodes[node], self._owners[group]
+            here, (owners, wired) = self.fabric.nodes[node], self._class_at[group]
             preset = self._preset(here, owners, ingress) if ingress != _NONE else None
             links = [preset] if preset is not None else self._links(here, owners)
+            if not links and here.name not in wired:
+                links = self._links(here, wired)
             self._hops[key] = tuple(self._hop(here, link) for link in links)
         return self._hops[key]
 

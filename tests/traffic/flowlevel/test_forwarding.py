@@ -68,7 +68,8 @@ def test_within_a_segment_the_tor_hands_over_by_itself() -> None:
 def test_in_an_isolated_plane_nothing_arrives_at_a_nic_that_lost_its_port_there() -> None:
     forwarding = Forwarding(fabrics.hpn(), down=["p0.s1.h0.r0.0"])
     lost, arrives = names(forwarding, "p0.s0.h0.r0", "p0.s1.h0.r0", 0, 0xC000)
-    assert (lost, arrives) == (("p0.s0.h0.r0.0",), False)
+    assert (lost[0], len(lost), arrives) == ("p0.s0.h0.r0.0", 3, False)
+    assert lost[-1].startswith("p0.s1.t0.0-"), "the subnet route leads to the ToR that drops it"
     target = forwarding.fabric.nic("p0.s1.h0.r0")
     assert not forwarding.reaches("p0.s0.t0.0", target)
     assert forwarding.reaches("p0.s0.t0.1", target)

@@ -1,0 +1,70 @@
+"""The flow-level model: a drill's answer without a lab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from commands.completing import drill_names
+from commands.page import Page, json_option
+from testbed.errors import InputError
+
+
+@click.command("model")
+@click.argument("names", metavar="DRILL | RUN...", nargs=-1, required=True, shell_complete=drill_names)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=1,
+    show_default=True,
+    help="Of what failovers are drawn to take.",
+)
+@click.option(
+    "--times",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Measured times to draw from, or with --calibrate to write; default: those that come with hpn.",
+)
+@click.option(
+    "--calibrate", is_flag=True, help="Take the times of failovers from these run folders, and write --times."
+)
+@json_option
+def model_(names: tuple[str, ...], seed: int, times: Path | None, calibrate: bool, as_json: bool) -> int:
+    """Answer DRILL by arithmetic: no lab, no packets, seconds for what no machine could emulate.
+
+    Flows share links as constant-rate streams do; switches and LAGs hash as in the lab, so every flow takes the links
+    it would take there. Where a fault sends them follows from BGP and path control; how long that takes is drawn from
+    runs of the lab, which are named. What the drill expects is judged where it means something, the rest is listed
+    as not modelled. Every figure is modelled, none is measured. Exit code: as of hpn drill run; 2 for a drill that
+    only a lab can answer.
+    """
+    if calibrate:
+        return _calibrate([Path(name) for name in names], times, Page(as_json))
+    if len(names) > 1:
+        raise InputError(f"one drill at a time, not {len(names)}; with --calibrate these are run folders")
+    from scenarios.drill import catalogue
+    from scenarios.model.answer import model
+    from scenarios.model.measured import load, shipped
+    from scenarios.model.page import document, page
+
+    answer = model(catalogue.load(names[0]), shipped() if times is None else load(times), seed)
+    out = Page(as_json)
+    out.show(page(answer))
+    out.end(lambda: document(answer))
+    return answer.verdict.exit_code
+
+
+def _calibrate(folders: list[Path], times: Path | None, out: Page) -> int:
+    """Write the times of these runs."""
+    from scenarios.model.calibrating import measured_in
+    from scenarios.model.measured import text_of
+    from scenarios.model.page import measured_document, measured_table
+
+    if times is None:
+        raise InputError("say where the times go: hpn model --calibrate RUN... --times FILE")
+    found = measured_in(folders)
+    times.write_text(text_of(found), encoding="utf-8")
+    out.show(measured_table(found))
+    out.tell(f"written to {times}")
+    out.end(lambda: measured_document(found))
+    return 0

@@ -1,0 +1,131 @@
+"""From run folders to the times that failovers took in them. PURE.
+
+A flow's way before an edge and after it are those that the switches' kernels named in the run (``paths.jsonl``), so
+only runs count in which somebody asked them: those in virtual time, whose times no machine's load has touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from failover.analysis.model import DrillMetrics, Edge, EdgeKind, EdgeResult, FlowResult
+from failover.analysis.paths import PathAt
+from results.run.reading import Run, read
+from scenarios.model.measured import Case, Conditions, Measured, Side, Source, Step, Times
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A run that has what is needed."""
+
+    run: Run
+    fabric: Fabric
+    metrics: DrillMetrics
+    paths: tuple[PathAt, ...]
+    faults: dict[str, str]  # id to kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One flow at one edge."""
+
+    step: Step
+    ms: float
+    most_ms: float  # what it may have been
+
+
+def measured_in(folders: Sequence[Path]) -> Measured:
+    """The times of these run folders. InputError for one that is not whole, not of streams or not in virtual time."""
+    sources: list[Source] = []
+    times: list[Times] = []
+    for folder in folders:
+        whole = _whole(folder)
+        times += _times(whole, len(sources))
+        sources.append(_source(whole))
+    return Measured(tuple(sources), tuple(times))
+
+
+def _whole(folder: Path) -> _Whole:
+    run = read(folder)
+    if run.fabric is None or run.metrics is None or run.paths is None or run.drill is None:
+        why = "; ".join(f"{gap.part}: {gap.why}" for gap in run.gaps) or "it has no paths"
+        raise InputError(f"{folder} cannot be calibrated with: {why}")
+    if "virtual-time" not in run.manifest.engine:
+        raise InputError(f"{folder} was run on {run.manifest.engine}; calibrate with runs in virtual time")
+    if not run.metrics.flows or run.metrics.job is not None:
+        raise InputError(f"{folder} ran no streams, whose packets tell how long an outage was; calibrate with streams")
+    return _Whole(run, run.fabric, run.metrics, run.paths, {each.id: each.kind for each in run.drill.faults})
+
+
+def _source(whole: _Whole) -> Source:
+    manifest, spec = whole.run.manifest, whole.fabric.spec
+    policy = spec.path_control.chosen.name
+    conditions = Conditions(manifest.architecture, policy, manifest.datapath, spec.bgp.daemon)
+    return Source(manifest.drill, manifest.engine, manifest.kernel, manifest.phase, manifest.commit, conditions)
+
+
+def _times(whole: _Whole, source: int) -> Iterator[Times]:
+    """What each edge did to each flow, by case."""
+    down: set[str] = set()
+    for at, edge in enumerate(whole.metrics.edges):
+        hit = {link.name for link in edge.edge.links}
+        down = down | hit if edge.edge.kind is EdgeKind.FAILURE else down - hit
+        found: dict[Case, list[_Seen]] = {}
+        kind = whole.faults.get(edge.edge.fault, "")
+        for flow in whole.metrics.flows:
+            seen = _seen(whole, flow, at, edge, down)
+            if seen is not None:
+                case = Case(kind, edge.edge.kind, side_of(flow.src_nic, flow.dst_nic, edge.edge), seen.step)
+                found.setdefault(case, []).append(seen)
+        for case, of_case in found.items():
+            yield Times(source, case, tuple(each.ms for each in of_case), max(each.most_ms for each in of_case))
+
+
+def side_of(src_nic: str, dst_nic: str, edge: Edge) -> Side:
+    """Where of a flow's way an edge is."""
+    if src_nic in edge.nics:
+        return Side.UP
+    return Side.DOWN if dst_nic in edge.nics else Side.TRANSIT
+
+
+def _seen(whole: _Whole, flow: FlowResult, at: int, edge: EdgeResult, down: set[str]) -> _Seen | None:
+    """What became of a flow at the edge; None for nothing, or where it cannot be told."""
+    begin_ns, end_ns = edge.edge.inject_before_ns, edge.edge.window_end_ns
+    paths = [path for path in whole.paths if path.flow == flow.flow]
+    before, after = _last(paths, begin_ns), _last(paths, end_ns)
+    if before is None or after is None or not _arrives(after):
+        return None
+    if not _arrives(before):
+        back = [each.resumed_at_ns for each in flow.longest_outages if each.resumed_at_ns is not None]
+        inside = [back_ns for back_ns in back if begin_ns <= back_ns <= end_ns]
+        return _exactly(Step.RESUMED, (max(inside) - begin_ns) / 1e6) if inside else None
+    if set(before.links) & down:
+        result = flow.edges[at]
+        outage = _Seen(Step.OUTAGE, result.outage_plbm_ms, max(result.outage_plbm_ms, result.budget.high_ms))
+        return outage if result.recovered_in_window else None
+    if before.links != after.links:
+        changed = [path.at_ns for path in paths if begin_ns <= path.at_ns <= end_ns and path.why != "looked"]
+        if changed:
+            return _exactly(Step.MOVED, (changed[-1] - begin_ns) / 1e6)
+        converged = edge.phases.converge.ms
+        return None if converged is None else _exactly(Step.MOVED, converged)
+    return None
+
+
+def _exactly(step: Step, ms: float) -> _Seen:
+    """An event's time: its stamp is exact against what a packet tells."""
+    return _Seen(step, ms, ms)
+
+
+def _last(paths: Sequence[PathAt], at_ns: int) -> PathAt | None:
+    """The path that was known last at a moment, links and all; a flow whose NIC has no port has none."""
+    told = [path for path in paths if path.at_ns <= at_ns and (path.links or path.port is None)]
+    return told[-1] if told else None
+
+
+def _arrives(path: PathAt) -> bool:
+    return path.port is not None and path.dropped is None

@@ -1,0 +1,65 @@
+"""What of a fabric is dead or slow when: a drill's faults as sets of links, moment by moment. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from failover.analysis.model import EdgeKind
+from failover.faults import Fault, PlannedFault, RateDrop, Told
+from failover.faults.moments import Moment, moments
+from testbed.fabric.model import Fabric
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The fabric from ``at_ns`` (relative to the start of traffic) on, until the next stage.
+
+    ``moment``: what brings it about; None for the first, in which all is well.
+    """
+
+    at_ns: int
+    moment: Moment | None
+    down: frozenset[str]  # links without carrier
+    slow: Mapping[str, float]  # links, and the share of their rate that is left
+
+
+def stages(faults: Iterable[PlannedFault], fabric: Fabric) -> tuple[Stage, ...]:
+    """The healthy fabric, and one stage for each moment of the faults. ValueError for a fault ``speaks_to`` denies."""
+    found, there = [Stage(0, None, frozenset(), {})], dict[tuple[str, Fault], Fault]()
+    for moment in moments(faults):
+        for due in moment.due:
+            if moment.kind is EdgeKind.FAILURE:
+                there[due.planned.id, due.fault] = due.fault
+            else:
+                for key in [key for key in there if _repairs(key, due.planned.id, due.edge.part)]:
+                    del there[key]
+        found.append(Stage(moment.at_ns, moment, *_state(there.values(), fabric)))
+    return tuple(found)
+
+
+def speaks_to(fault: Fault) -> bool:
+    """Whether the model knows what a fault does: links lose their carrier while it lasts, or part of a rate."""
+    return fault.TELLS is Told.CARRIER or isinstance(fault, RateDrop)
+
+
+def _repairs(key: tuple[str, Fault], planned: str, part: Fault | None) -> bool:
+    return key[0] == planned and part in (None, key[1])
+
+
+def _state(there: Iterable[Fault], fabric: Fabric) -> tuple[frozenset[str], Mapping[str, float]]:
+    down: set[str] = set()
+    slow: dict[str, float] = {}
+    for fault in there:
+        names = list(_names(fault, fabric))
+        if isinstance(fault, RateDrop):
+            slow.update({name: min(fault.rate, slow.get(name, 1.0)) for name in names})
+        elif fault.TELLS is Told.CARRIER:
+            down.update(names)
+        else:
+            raise ValueError(f"the model does not speak to {fault.KIND}")
+    return frozenset(down), slow
+
+
+def _names(fault: Fault, fabric: Fabric) -> Iterator[str]:
+    yield from (link.name for link in fault.links_hit(fabric))

@@ -1,0 +1,171 @@
+"""What the model says of a drill, for a terminal and for other programs; each figure says that it is modelled. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from statistics import median
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from failover.analysis.model import EdgeResult
+from results.text.printable import printable
+from results.text.tables import rate, table
+from results.text.terminal import interval_text, measured_text, milliseconds, value_text
+from scenarios.model.answer import Answer, Basis, LinkLoad
+from scenarios.model.measured import Case, Measured
+
+HOW = "modelled"
+_MOST_LINKS = 12
+_NONE = "-"
+
+
+def page(answer: Answer) -> Group:
+    """All of it as tables."""
+    return Group(*_parts(answer))
+
+
+def _parts(answer: Answer) -> Iterator[RenderableType]:
+    outcome = answer.verdict.outcome.value.upper()
+    said = f"{outcome} ({HOW})  {answer.drill} on {answer.architecture}, {answer.flows} flows, seed {answer.seed}"
+    yield Text(printable(f"{said}; no packet was sent"), "bold")
+    yield Text()
+    for edges in [answer.metrics.edges] if answer.metrics.edges else []:
+        columns = (
+            "edge",
+            ">flows hit",
+            ">cut off",
+            ">worst ms",
+            ">range",
+            ">died",
+            ">goodput before",
+            ">during",
+            ">after",
+        )
+        yield table(
+            f"outages ({HOW}: drawn from what the lab took) and goodput ({HOW}), bit/s", columns, map(_edge, edges)
+        )
+        yield Text()
+    yield _expectations(answer)
+    if answer.left_out:
+        yield Text()
+        yield table("not modelled", ("expectation", "why"), [(each.text, each.why) for each in answer.left_out])
+    yield Text()
+    yield _loads(answer)
+    if answer.basis:
+        yield Text()
+        yield table("drawn from runs of the lab", ("what", ">runs", "made on"), map(_basis, answer.basis))
+
+
+def _edge(result: EdgeResult) -> tuple[str, ...]:
+    low, high = result.worst_outage_interval_ms
+    span = f"{milliseconds(low)}..{milliseconds(high)}" if high > low else _NONE
+    goodput = result.goodput
+    return (
+        result.edge.label,
+        str(result.flows_hit),
+        str(result.flows_lossy),
+        milliseconds(result.worst_outage_plbm_ms),
+        span,
+        str(result.flows_died),
+        *(rate(bps) for bps in (goodput.before_bps, goodput.during_bps, goodput.after_bps)),
+    )
+
+
+def _expectations(answer: Answer) -> RenderableType:
+    rows = [
+        (
+            check.outcome.value,
+            check.text,
+            measured_text(check),
+            interval_text(check),
+            _NONE if check.limit is None else value_text(check.limit, check.unit),
+            check.evidence,
+        )
+        for check in answer.verdict.checks
+    ]
+    columns = ("", "expectation", f">{HOW}", ">interval", ">limit", "evidence")
+    return table("expectations", columns, rows, keys=2)
+
+
+def _loads(answer: Answer) -> RenderableType:
+    """The links whose load is most, or changes most."""
+    spans = ("before", *(f"{result.edge.kind} {result.edge.fault}" for result in answer.metrics.edges))
+    chosen = sorted(answer.loads, key=lambda each: -max(each.load))[:_MOST_LINKS]
+    rest = len(answer.loads) - len(chosen)
+    title = f"load of links ({HOW}), % of their rate, from each edge to the next; the fullest"
+    rows = [(each.link, rate(each.rate_bps), *(f"{100 * load:.1f}" for load in each.load)) for each in chosen]
+    return table(
+        f"{title}, and {rest} more with --json" if rest else title, ("link", ">rate", *(f">{s}" for s in spans)), rows
+    )
+
+
+def _basis(basis: Basis) -> tuple[str, ...]:
+    used, like = basis.used, basis.used.conditions
+    made = f"{like.architecture}, path control {like.path_control}, LAG {like.lag}, {like.daemon}"
+    own = "" if used.same else f": {used.fault} there; the drill's own was not measured"
+    return basis.case.text, str(used.runs), made + own
+
+
+def document(answer: Answer) -> Mapping[str, object]:
+    """For other programs."""
+    return {
+        "how": HOW,
+        "drill": answer.drill,
+        "architecture": answer.architecture,
+        "seed": answer.seed,
+        "lag": answer.lag,
+        "flows": answer.flows,
+        "outcome": answer.verdict.outcome.value,
+        "expectations": [{"how": HOW, **asdict(check)} for check in answer.verdict.checks],
+        "not_modelled": [asdict(each) for each in answer.left_out],
+        "edges": [{"how": HOW, **_edge_document(result)} for result in answer.metrics.edges],
+        "links": [{"how": HOW, **_link(each)} for each in answer.loads],
+        "drawn_from": [{"case": asdict(each.case), **asdict(each.used)} for each in answer.basis],
+    }
+
+
+def _edge_document(result: EdgeResult) -> Mapping[str, object]:
+    low, high = result.worst_outage_interval_ms
+    return {
+        "edge": result.edge.label,
+        "flows_hit": result.flows_hit,
+        "flows_cut_off": result.flows_lossy,
+        "flows_unrecovered": result.flows_unrecovered,
+        "flows_died": result.flows_died,
+        "worst_outage_ms": result.worst_outage_plbm_ms,
+        "worst_outage_low_ms": low,
+        "worst_outage_high_ms": high,
+        "median_outage_ms": result.median_outage_plbm_ms,
+        "goodput": asdict(result.goodput),
+    }
+
+
+def _link(each: LinkLoad) -> Mapping[str, object]:
+    return {"link": each.link, "rate_bps": each.rate_bps, "load": each.load}
+
+
+def measured_table(found: Measured) -> RenderableType:
+    """What runs have shown, case by case."""
+    columns = ("measured in the lab", ">runs", ">flows", ">least ms", ">median", ">most")
+    return table("times of failovers", columns, [_case(case, found) for case in _cases(found)])
+
+
+def measured_document(found: Measured) -> Mapping[str, object]:
+    """The same for other programs."""
+    return {
+        "how": "measured",
+        "runs": [asdict(each) for each in found.sources],
+        "times": [asdict(e) for e in found.times],
+    }
+
+
+def _cases(found: Measured) -> Sequence[Case]:
+    return list(dict.fromkeys(times.case for times in found.times))
+
+
+def _case(case: Case, found: Measured) -> tuple[str, ...]:
+    mine = [times for times in found.times if times.case == case]
+    ms = [each for times in mine for each in times.ms]
+    return (case.text, str(len(mine)), str(len(ms)), *(milliseconds(at) for at in (min(ms), median(ms), max(ms))))

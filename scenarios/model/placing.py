@@ -1,0 +1,94 @@
+"""Which way each queue pair goes once LAGs, BGP and path control have done what dead links ask of them. PURE.
+
+Path control is that of ``testbed.routing.pathcontrol.host_agent``: home where the destination can be reached from
+there, else where it is if that will do, else the first free source port that the LAG sends through a port that will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenarios.model.router import Lag
+from testbed.fabric.model import Fabric, Nic
+from testbed.routing.pathcontrol.policies import DEFAULT
+from testbed.routing.pathcontrol.source_ports import SourcePorts
+from traffic.flow import ROCE_PORT, FlowSpec
+from traffic.flowlevel.forwarding import MOST_HOPS, Forwarding
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The directed links of each flow's data (-1: none), and whether it arrives; not where it is dropped on the way.
+
+    A flow whose NIC has no port left has no links.
+    """
+
+    links: NDArray[np.int32]  # (flows, MOST_HOPS)
+    arrives: NDArray[np.bool_]
+
+
+class Placing:
+    """The flows of a drill and the source ports that they have now; each ``settle`` begins where the last one ended."""
+
+    def __init__(self, fabric: Fabric, lag: Lag, flows: Sequence[FlowSpec], *, known: bool) -> None:
+        """``known``: to path control, where the topology has any."""
+        self._fabric, self._lag, self._flows = fabric, lag, flows
+        self._control = known and fabric.spec.path_control.chosen.name == DEFAULT
+        self._sports: dict[str, SourcePorts] = {}
+        self._ends = [(fabric.nic(flow.src_nic), fabric.nic(flow.dst_nic)) for flow in flows]
+        for flow in flows:
+            self._of(flow.src_nic).add(2 * flow.id, flow.sport)
+        for flow in flows:
+            self._of(flow.dst_nic).add(2 * flow.id + 1, flow.ack_sport)
+
+    def settle(self, down: Collection[str]) -> Placed:
+        """Where the flows end up while these links are dead."""
+        forwarding = Forwarding(self._fabric, down)
+        ports = [self._port(at, forwarding) for at in range(len(self._flows))]
+        sending = [at for at, port in enumerate(ports) if port is not None]
+        links = np.full((len(ports), MOST_HOPS), -1, dtype=np.int32)
+        arrives = np.zeros(len(ports), dtype=np.bool_)
+        found = forwarding.walk(
+            [self._ends[at][0] for at in sending],
+            [self._ends[at][1] for at in sending],
+            [port for port in ports if port is not None],
+            [self._of(self._flows[at].src_nic)[2 * self._flows[at].id] for at in sending],
+        )
+        links[sending], arrives[sending] = found.links, found.arrives
+        return Placed(links, arrives)
+
+    def _port(self, at: int, forwarding: Forwarding) -> int | None:
+        """The member port that a flow's data leaves by, once path control has placed it and its acknowledgements."""
+        flow, (src, dst) = self._flows[at], self._ends[at]
+        if self._control:
+            self._place(2 * flow.id, flow.sport, src, dst, forwarding)
+            self._place(2 * flow.id + 1, flow.ack_sport, dst, src, forwarding)
+        active = _active(src, forwarding)
+        return self._lag.port(src, dst.ip, self._of(src.name)[2 * flow.id], ROCE_PORT, active) if active else None
+
+    def _place(self, connection: int, home: int, src: Nic, dst: Nic, forwarding: Forwarding) -> None:
+        active, sports = _active(src, forwarding), self._of(src.name)
+        good = {port for port in active if forwarding.reaches(src.links[port].upper.node, dst)}
+        now = sports[connection]
+
+        def fits(sport: int) -> bool:
+            return self._lag.port(src, dst.ip, sport, ROCE_PORT, active) in good
+
+        if not good or (fits(now) and not fits(home)):
+            return
+        found = next((sport for sport in (home, *sports.candidates(connection)) if fits(sport)), now)
+        if found != now:
+            sports.change(connection, found)
+
+    def _of(self, nic: str) -> SourcePorts:
+        if nic not in self._sports:
+            self._sports[nic] = SourcePorts(nic, self._fabric.spec.seed)
+        return self._sports[nic]
+
+
+def _active(nic: Nic, forwarding: Forwarding) -> list[int]:
+    return [port for port, link in enumerate(nic.links) if link.name not in forwarding.down]

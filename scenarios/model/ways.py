@@ -1,0 +1,208 @@
+"""The way of every flow over time: where failover has put it, and when it had none. PURE.
+
+Between two changes nothing changes. What a failover takes is drawn from what the lab took (``measured``); where flows
+end up follows from hashes, BGP and path control alone (``placing``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failover.analysis.edges import hit_links
+from failover.analysis.model import Edge
+from failover.faults.moments import Moment
+from scenarios.drill.blast import transit_flows
+from scenarios.model.calibrating import side_of
+from scenarios.model.course import Stage
+from scenarios.model.measured import Case, Drawn, Draws, Step
+from scenarios.model.placing import Placed, Placing
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric
+from traffic.flow import FlowSpec
+
+Row = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A flow's data did not arrive. ``edge``: index of the edge that began it; ``end_ns`` None: it was not over."""
+
+    flow: int  # index
+    edge: int
+    begin_ns: int
+    end_ns: int | None
+    least_ms: float  # what the lab's runs have seen of such cases, end to end
+    most_ms: float
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """All ways from ``begin_ns`` until the next piece."""
+
+    begin_ns: int
+    links: NDArray[np.int32]  # (flows, hops), directed; -1: none
+    arrives: NDArray[np.bool_]
+    slow: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """What became of all flows; times are relative to the start of traffic."""
+
+    edges: tuple[Edge, ...]
+    pieces: tuple[Piece, ...]
+    outages: tuple[Outage, ...]
+
+
+@dataclass(slots=True)
+class _Pending:
+    at_ns: int
+    links: Row
+    outage: int | None  # index of the outage that it ends
+
+
+class _Walk:
+    """Goes through the stages once."""
+
+    def __init__(self, fabric: Fabric, flows: Sequence[FlowSpec], draws: Draws, first: Placed) -> None:
+        self._fabric, self._flows, self._draws = fabric, flows, draws
+        self._links, self._arrives = first.links.copy(), first.arrives.copy()
+        self._pending: dict[int, _Pending] = {}
+        self._open: dict[int, int] = {}  # flow to its outage
+        self._slow: Mapping[str, float] = {}
+        self.outages: list[Outage] = [
+            Outage(int(flow), -1, 0, None, 0.0, 0.0) for flow in np.flatnonzero(~first.arrives)
+        ]
+        self._open = {outage.flow: at for at, outage in enumerate(self.outages)}
+        self.pieces = [self._piece(0)]
+
+    def until(self, end_ns: int) -> None:
+        """Let what is pending happen, up to a moment."""
+        for at_ns in sorted({due.at_ns for due in self._pending.values() if due.at_ns <= end_ns}):
+            for flow in [flow for flow, due in self._pending.items() if due.at_ns == at_ns]:
+                due = self._pending.pop(flow)
+                self._put(flow, due.links, arrives=True)
+                self._close(flow, at_ns)
+            self.pieces.append(self._piece(at_ns))
+
+    def edge(self, number: int, edge: Edge, stage: Stage, placed: Placed, kinds: Mapping[str, str]) -> None:
+        """Something breaks or heals."""
+        self._slow = stage.slow
+        dead = {at for at, link in enumerate(self._fabric.links) if link.name in stage.down}
+        groups: dict[Case, list[int]] = {}
+        for flow, spec in enumerate(self._flows):
+            step = self._step(flow, stage, placed, dead, number)
+            if step is not None:
+                side = side_of(spec.src_nic, spec.dst_nic, edge)
+                groups.setdefault(Case(kinds[edge.fault], edge.kind, side, step), []).append(flow)
+        for case, members in groups.items():
+            drawn = self._draws.draw(case, len(members))
+            if drawn is None:
+                raise InputError(_unmeasured(case))
+            for flow, ms in zip(members, drawn.ms, strict=True):
+                self._due(flow, number, case.step, stage.at_ns, ms, drawn, placed)
+        self.pieces.append(self._piece(stage.at_ns))
+
+    def _step(self, flow: int, stage: Stage, placed: Placed, dead: set[int], number: int) -> Step | None:
+        """What the edge is to a flow, which loses its way here if it does; None for nothing that takes time."""
+        before, after = _row(self._links[flow]), _row(placed.links[flow])
+        broken = any(link // 2 in dead for link in before)
+        has_way = bool(placed.arrives[flow])
+        pending = self._pending.get(flow)
+        if pending is not None:
+            if not any(link // 2 in dead for link in pending.links) and not self._arrives[flow]:
+                return None  # it is about to get a way that still stands
+            del self._pending[flow]
+        if not self._arrives[flow]:
+            if not has_way:
+                self._put(flow, after, arrives=False)
+            return Step.RESUMED if has_way else None
+        if broken or not has_way:
+            self._put(flow, () if has_way else after, arrives=False)
+            self._open[flow] = len(self.outages)
+            self.outages.append(Outage(flow, number, stage.at_ns, None, 0.0, 0.0))
+            return Step.OUTAGE if has_way else None
+        return Step.MOVED if before != after else None
+
+    def _due(self, flow: int, number: int, step: Step, at_ns: int, ms: float, drawn: Drawn, placed: Placed) -> None:
+        row = _row(placed.links[flow])
+        outage = self._open.get(flow)
+        self._pending[flow] = _Pending(at_ns + round(ms * 1e6), row, outage)
+        if outage is not None:
+            began = self.outages[outage]
+            before_ms = (at_ns - began.begin_ns) / 1e6
+            ends = before_ms + drawn.least, before_ms + drawn.most
+            self.outages[outage] = replace(began, least_ms=ends[0], most_ms=ends[1])
+
+    def _close(self, flow: int, at_ns: int) -> None:
+        outage = self._open.pop(flow, None)
+        if outage is not None:
+            self.outages[outage] = replace(self.outages[outage], end_ns=at_ns)
+
+    def _put(self, flow: int, row: Row, *, arrives: bool) -> None:
+        self._links[flow] = (*row, *(-1,) * (self._links.shape[1] - len(row)))
+        self._arrives[flow] = arrives
+
+    def _piece(self, at_ns: int) -> Piece:
+        return Piece(at_ns, self._links.copy(), self._arrives.copy(), self._slow)
+
+
+def ways_of(
+    fabric: Fabric,
+    flows: Sequence[FlowSpec],
+    course: Sequence[Stage],
+    placing: Placing,
+    draws: Draws,
+    end_ns: int,
+) -> Ways:
+    """The ways of ``flows`` through the stages of a drill. InputError where no run shows how long something takes."""
+    walk = _Walk(fabric, flows, draws, placing.settle(course[0].down))
+    edges = tuple(_edges(fabric, flows, course, end_ns))
+    kinds = {due.planned.id: due.planned.fault.KIND for stage in course[1:] for due in _moment(stage).due}
+    for number, (stage, edge) in enumerate(zip(course[1:], edges, strict=True)):
+        walk.until(stage.at_ns)
+        walk.edge(number, edge, stage, placing.settle(stage.down), kinds)
+    walk.until(end_ns)
+    return Ways(edges, tuple(walk.pieces), tuple(walk.outages))
+
+
+def _edges(fabric: Fabric, flows: Sequence[FlowSpec], course: Sequence[Stage], end_ns: int) -> Iterator[Edge]:
+    """The stages' moments as analysis knows edges; the injection takes no time."""
+    ends = [stage.at_ns for stage in course[2:]] + [end_ns]
+    for stage, window_end_ns in zip(course[1:], ends, strict=True):
+        moment = _moment(stage)
+        ids = tuple(dict.fromkeys(due.planned.id for due in moment.due))
+        links = dict.fromkeys(link.name for fault in moment.faults for link in fault.links_hit(fabric))
+        yield Edge(
+            fault=ids[0],
+            kind=moment.kind,
+            index=moment.due[0].edge.index,
+            inject_before_ns=stage.at_ns,
+            inject_after_ns=stage.at_ns,
+            window_end_ns=window_end_ns,
+            links=hit_links(fabric, links),
+            nodes=tuple(dict.fromkeys(node for fault in moment.faults for node in fault.nodes_hit())),
+            transit_flows=transit_flows(fabric, moment.faults, flows),
+            together_with=ids[1:],
+        )
+
+
+def _moment(stage: Stage) -> Moment:
+    if stage.moment is None:
+        raise ValueError("only the first stage begins without a moment")
+    return stage.moment
+
+
+def _row(links: NDArray[np.int32]) -> Row:
+    return tuple(int(link) for link in links if link >= 0)
+
+
+def _unmeasured(case: Case) -> str:
+    return (
+        f"no run in the lab has shown how long this takes: {case.text}; make one (hpn drill run DRILL --engine uml"
+        " --virtual-time) and give it: hpn model --calibrate RUN... --times FILE"
+    )

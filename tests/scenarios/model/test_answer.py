@@ -1,0 +1,141 @@
+"""A drill by the model: what it says, what it leaves out, what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from results.verdict import Outcome
+from scenarios.drill import catalogue
+from scenarios.drill.model import Drill
+from scenarios.model.answer import MODELLED, Answer, check, model
+from scenarios.model.measured import Measured, shipped
+from scenarios.model.page import document
+from testbed.errors import InputError
+
+DRILL = """\
+drill: cut
+summary: a drill for the model
+topology: {{preset: tiny, {topology}}}
+workload: {{pattern: permutation, queue_pairs: 4, load: {load}{workload}}}
+timeline:
+  healthy: 1 s
+  faults:
+    - {{id: cut, fault: {fault}, target: {target}, at: 1 s, for: 2 s{more}}}
+  settle: 5 s
+expect:
+  - goodput_during: {{at_least: 95 %, of: before, edge: failure}}
+"""
+
+
+def drill(
+    tmp_path: Path,
+    fault: str = "link-down",
+    target: str = "p0.s0.h0.r0.0",
+    *,
+    topology: str = "hosts: 2",
+    load: str = "40 %",
+    workload: str = "",
+    more: str = "",
+) -> Drill:
+    text = DRILL.format(topology=topology, load=load, workload=workload, fault=fault, target=target, more=more)
+    (tmp_path / "cut.yaml").write_text(text)
+    return catalogue.load(str(tmp_path / "cut.yaml"))
+
+
+def load_of(answer: Answer, link: str) -> tuple[float, ...]:
+    return next(each.load for each in answer.loads if each.link == link)
+
+
+def test_a_cut_costs_nothing_that_fits_one_port_and_doubles_the_other_s_load(tmp_path: Path) -> None:
+    answer = model(drill(tmp_path), shipped())
+    before, during, after = load_of(answer, "p0.s0.h0.r0.1 up")
+    assert (before, during) == pytest.approx((0.4, 0.8), rel=1e-3)
+    assert 0.4 < after < 0.8, "LACP gives the port back some seconds after the repair"
+    assert load_of(answer, "p0.s0.h0.r0.0 up")[1] == pytest.approx(0, abs=1e-3)
+    assert answer.verdict.outcome is Outcome.PASS
+
+
+def test_what_does_not_fit_is_lost_in_proportion(tmp_path: Path) -> None:
+    """70 % of two ports on one: 60 % of that do not fit; the NIC's goodput is 1 / 1.4 of before."""
+    answer = model(drill(tmp_path, load="70 %"), shipped())
+    assert load_of(answer, "p0.s0.h0.r0.1 up")[1] == pytest.approx(1.0, rel=2e-3)
+    assert answer.verdict.checks[0].measured == pytest.approx(100 / 1.4, rel=2e-3)
+    assert answer.verdict.outcome is Outcome.FAIL
+
+
+def test_without_path_control_receivers_stand_still_until_the_port_is_back(tmp_path: Path) -> None:
+    still = model(drill(tmp_path, topology="path_control: {enabled: false}"), shipped())
+    moved = model(drill(tmp_path), shipped())
+    assert moved.metrics.edges[0].worst_outage_plbm_ms < 10
+    assert 4_000 < still.metrics.edges[0].worst_outage_plbm_ms < 5_000
+    assert {each.used.conditions.path_control for each in still.basis} == {"move-source-ports"}
+    assert not any(each.used.same for each in still.basis), "and says that it drew from runs that are not like it"
+
+
+@pytest.mark.parametrize(("timeout", "dead"), [(14, 8), (20, 0)])
+def test_queue_pairs_of_a_single_tor_die_when_their_retries_end_before_the_repair(
+    tmp_path: Path, timeout: int, dead: int
+) -> None:
+    answer = model(drill(tmp_path, topology="architecture: single-tor", workload=f", ib_timeout: {timeout}"), shipped())
+    assert sum(flow.stopped_at_ns is not None for flow in answer.metrics.flows) == dead
+    assert answer.metrics.edges[0].flows_hit == 8
+    assert (answer.metrics.edges[1].goodput.after_bps < answer.metrics.edges[0].goodput.before_bps) == (dead > 0)
+
+
+def test_a_slower_link_passes_its_share(tmp_path: Path) -> None:
+    answer = model(drill(tmp_path, "rate-drop", load="80 %", more=", rate: 25 %"), shipped())
+    assert load_of(answer, "p0.s0.h0.r0.0 up")[1] == pytest.approx(0.25, rel=2e-3)
+    assert load_of(answer, "p0.s0.h0.r0.1 up")[1] == pytest.approx(0.8, rel=2e-3)
+
+
+def test_a_flap_that_is_shorter_than_lacp_keeps_flows_away_from_the_port(tmp_path: Path) -> None:
+    flap = DRILL.replace("for: 2 s", "period: 500 ms, duty: 50 %, count: 4")
+    words = {"topology": "hosts: 2", "load": "40 %", "workload": "", "target": "p0.s0.h0.r0.0", "more": ""}
+    (tmp_path / "flap.yaml").write_text(flap.format(fault="link-flap", **words))
+    answer = model(catalogue.load(str(tmp_path / "flap.yaml")), shipped())
+    assert len(answer.metrics.edges) == 8
+    assert all(share == pytest.approx(0, abs=5e-3) for share in load_of(answer, "p0.s0.h0.r0.0 up")[2:8])
+
+
+def test_the_seed_decides_alone(tmp_path: Path) -> None:
+    one = drill(tmp_path, "tor-crash", "p0.s0.t0.0")
+    assert document(model(one, shipped(), 5)) == document(model(one, shipped(), 5))
+
+
+def test_every_figure_of_the_document_says_that_it_is_modelled(tmp_path: Path) -> None:
+    found = document(model(drill(tmp_path), shipped()))
+    assert found["how"] == "modelled"
+    for part in ("expectations", "edges", "links"):
+        rows = found[part]
+        assert isinstance(rows, list)
+        assert rows
+        assert {row["how"] for row in rows} == {"modelled"}
+
+
+def test_what_it_cannot_be_held_against_is_listed_with_the_reason() -> None:
+    chosen = catalogue.load("link-down")
+    answer = model(chosen, shipped())
+    judged, left_out = {each.text for each in answer.verdict.checks}, {each.text for each in answer.left_out}
+    assert judged | left_out == {each.text for each in chosen.expectations}
+    assert not judged & left_out
+    assert "state restored" in left_out
+    assert all(each.metric.key in MODELLED for each in chosen.expectations if each.text in judged)
+    assert all(each.why for each in answer.left_out)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lacp-loss", "arp-loss", "silent-drop", "bgp-reset", "tor-drain", "link-down-bursts", "client-iperf3-link-down"],
+)
+def test_a_drill_that_only_a_lab_can_answer_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(InputError) as error:
+        check(catalogue.load(name))
+    assert "\n" not in str(error.value)
+    assert f"hpn drill run {name}" in str(error.value)
+
+
+def test_what_no_run_has_shown_is_refused_with_the_way_to_measure_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no run in the lab has shown .*link-down failure, outage.*--calibrate"):
+        model(drill(tmp_path), Measured())

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from commands.page import Page, json_option
+from testbed.errors import InputError
 from testbed.fabric.presets import PRESETS
+
+if TYPE_CHECKING:
+    from scenarios.month.month import Asked
+
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -18,6 +27,8 @@ from testbed.fabric.presets import PRESETS
 @click.option("--months", type=click.IntRange(1, 1000), default=12, show_default=True, help="Drawn one by one.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="Of all draws.")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change an assumption; may be given again.")
+@click.option("--load-map", type=_FILE, help="Only draw the loads of the first NETWORK as a ToR crashes, as SVG.")
+@click.option("--job-sizes", type=_FILE, help="Only draw an iteration's time by the size of a job, as SVG.")
 @click.option("--assumptions", is_flag=True, help="Only list what is assumed, with units and sources.")
 @json_option
 def month(
@@ -28,6 +39,8 @@ def month(
     months: int,
     seed: int,
     changes: tuple[str, ...],
+    load_map: Path | None,
+    job_sizes: Path | None,
     assumptions: bool,
     as_json: bool,
 ) -> None:
@@ -55,8 +68,32 @@ def month(
     cores = PRESETS["pods"].spec.cores if pods > 1 else 0
     spec = PRESETS["pod"].spec.model_copy(update={"pods": pods, "cores": cores})
     asked = Asked(tuple(dict.fromkeys(networks)) or NETWORKS, spec, gpus, queue_pairs, months, seed, given)
-    found = list(reckon(asked, available_memory() or float("inf"), page.tell))
+    available = available_memory() or float("inf")
+    if load_map is not None or job_sizes is not None:
+        _draw(asked, available, load_map, job_sizes)
+        return
+    found = list(reckon(asked, available, page.tell))
     title = f"MODELLED: a month of {found[0].gpus:,} GPUs, {found[0].gpus * MONTH_H:,.0f} GPU hours; {months} drawn"
     page.show(month_table(found, title))
     page.tell(told_changes(told(given)))
     page.end(lambda: {"networks": [asdict(each) for each in found], "assumptions": [asdict(x) for x in told(given)]})
+
+
+def _draw(asked: Asked, available: float, load_map: Path | None, job_sizes: Path | None) -> None:
+    from results.graph.loadmap import load_map_svg
+    from results.graph.sizes import sizes_svg
+    from scenarios.month.loads import job_courses, load_map_of, load_panels
+
+    if load_map is not None:
+        panels = load_panels(asked, available)
+        _write(load_map, load_map_svg(load_map_of(asked), panels), "--load-map")
+    if job_sizes is not None:
+        title = "MODELLED: an iteration by the size of a job, its hosts drawn by lot"
+        _write(job_sizes, sizes_svg(title, job_courses(asked, available)), "--job-sizes")
+
+
+def _write(path: Path, text: str, option: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another {option}") from error

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from testbed.errors import InputError
 
 _PAPER = "HPN paper, SIGCOMM 2024"
-_CUT = "drill {} in virtual time, Linux 6.12, worst outage at the failure"
+_CUT = "drill {} in virtual time, Linux 6.12: no flow lost a packet, resolution 1.18 ms"
 _OURS = "assumed"
 
 
@@ -39,10 +39,13 @@ class Assumptions:
     )
     iteration_s: float = _value(3.9, "s an iteration", "docs/reproduction.md: GPT-3 175B on 2,304 GPUs", least=1e-3)
     sums_s: float = _value(0.214, "s of it in sums at full rate", "docs/reproduction.md: 5.5 GB at 400G", least=1e-6)
-    second_tor_ms: float = _value(5.0, "ms until traffic uses the other ToR", _CUT.format("link-down-clos"), most=1e6)
+    second_tor_ms: float = _value(1.2, "ms until traffic uses the other ToR", _CUT.format("link-down-clos"), most=1e6)
     path_control_ms: float = _value(1.2, "ms until it uses the other plane", _CUT.format("link-down"), most=1e6)
     return_s: float = _value(
-        2.5, "s from carrier to traffic on a port that was all a NIC had", "docs/reproduction.md, Flap", most=3600
+        2.46,
+        "s from carrier to traffic where nothing else led to a NIC",
+        "drill link-down-no-path-control in virtual time, Linux 6.12: 4.458 s for a cut of 2 s",
+        most=3600,
     )
     retry_s: float = _value(4.29, "s of one retry of a queue pair", "NCCL: timeout 20", least=1e-3, most=1e4)
     retries: float = _value(8, "tries until it dies", "NCCL: 7 retries after the first", least=1, most=1000)

@@ -13,19 +13,20 @@ from scenarios.month.assumptions import Assumptions
 from scenarios.month.failures import Failure, Flaps, Kind
 from traffic.flowlevel.flows import drawn, ring
 from traffic.flowlevel.pace import Paced, after, healthy
-from traffic.flowlevel.pods import Pods
+from traffic.flowlevel.pods import Numbers, Pods
 from traffic.flowlevel.routes import Broken
 from traffic.flowlevel.solve import Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     """Rings over the first hosts of the pods, one a rail; ``well`` is what their queue pairs get when all is well."""
 
     well: Paced
     gpus: int
     given: Assumptions
-    path_control: bool = True
+    path_control: bool
+    hosts: Numbers  # of the ring, counted over all pods
 
     @classmethod
     def on(
@@ -33,7 +34,9 @@ class Job:
     ) -> Job:
         """A job of ``gpus``, whole hosts; the hosts choose source ports evenly, as HPN's do."""
         hosts = np.arange(gpus // pods.rails, dtype=np.int64)
-        return cls(healthy(pods, drawn(pods, ring(pods, hosts), queue_pairs, seed, "even")), gpus, given, path_control)
+        return cls(
+            healthy(pods, drawn(pods, ring(pods, hosts), queue_pairs, seed, "even")), gpus, given, path_control, hosts
+        )
 
     @property
     def pods(self) -> Pods:
@@ -65,7 +68,8 @@ class Job:
     @cached_property
     def stretch_of_a_cut(self) -> float:
         """The same with one link cut, over a few of them; 1 where nothing is left to go on with."""
-        links = np.linspace(0, self.gpus // self.pods.rails - 1, 3).astype(int) * self.pods.tors
+        some = self.hosts[np.linspace(0, len(self.hosts) - 1, 3).astype(int)]  # their NICs of rail 0
+        links = some * self.pods.tors
         found = [self.stretch([Failure(0.0, 0.0, Kind.LINK, int(link))]) for link in links]
         return float(np.mean(found)) if math.isfinite(max(found)) else 1.0
 

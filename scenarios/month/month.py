@@ -72,7 +72,7 @@ class Outcome:
 
 def reckon(asked: Asked, available_bytes: float, tell: Callable[[str], None]) -> Iterator[Outcome]:
     """One outcome for each network. InputError for sizes that make no job; MachineError where memory does not do."""
-    sizes = [Pods.of(asked.spec.model_copy(update={"architecture": _architecture(name)})) for name in asked.networks]
+    sizes = [Pods.of(asked.spec.model_copy(update={"architecture": architecture_of(name)})) for name in asked.networks]
     gpus = [_gpus(asked, pods) for pods in sizes]
     for pods, count in zip(sizes, gpus, strict=True):
         check_memory(pods, count * asked.queue_pairs, expected_flaps(pods, count, asked.given), available_bytes)
@@ -117,7 +117,8 @@ def _outcome(name: str, asked: Asked, pods: Pods, gpus: int) -> Outcome:
     )
 
 
-def _architecture(name: str) -> str:
+def architecture_of(name: str) -> str:
+    """The architecture that a network is built as. InputError for what a month cannot be spent on."""
     if name not in NETWORKS:
         raise InputError(f"a month cannot be spent on {name[:60]!r}; it can on {', '.join(NETWORKS)}")
     return "hpn" if name == NO_PATH_CONTROL else name

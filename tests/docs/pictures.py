@@ -41,6 +41,8 @@ def main(folder: str) -> int:
         across = ("--across", "drill", "--across", "fabric", "--html", str(comparison))
         _hpn("compare", *(str(runs / drill) for drill in _DRILLS), *across)
         _hpn("graph", "tiny", "--mark", "p0.s0.h0.r0.0=cut", "--out", str(out / "tiny.svg"))
+        _hpn("month", "hpn", "--load-map", str(out / "pod-load.svg"))
+        _hpn("month", "hpn", "dual-tor-clos", "single-tor", "--job-sizes", str(out / "job-sizes.svg"))
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = chromium.new_page(viewport=_SCREEN)
         page.goto((runs / _DRILLS[0] / "report.html").as_uri())

@@ -21,6 +21,7 @@ class Paced:
     paths: Paths
     capacity: Floats
     rates: Floats
+    most_bps: float = np.inf  # that a queue pair sends
 
     @property
     def load(self) -> Floats:
@@ -38,11 +39,11 @@ class Paced:
         return float(self.rates.min(initial=np.inf)) * self.flows.queue_pairs
 
 
-def healthy(pods: Pods, flows: Flows) -> Paced:
-    """All flows with nothing broken."""
+def healthy(pods: Pods, flows: Flows, most_bps: float = np.inf) -> Paced:
+    """All flows with nothing broken, none of which sends more than ``most_bps``."""
     nothing = Broken.nothing(pods)
     paths, capacity = paths_of(pods, flows, nothing), pods.capacity()
-    return Paced(pods, flows, paths, capacity, max_min(paths, capacity))
+    return Paced(pods, flows, paths, capacity, _solved(paths, capacity, most_bps), most_bps)
 
 
 def after(well: Paced, broken: Broken, *, path_control: bool = True) -> Paced:
@@ -61,8 +62,17 @@ def after(well: Paced, broken: Broken, *, path_control: bool = True) -> Paced:
     capacity = capacity_of(pods, broken)
     rates = well.rates.copy()
     for rows in _joined(pods, flows, hit):
-        rates[rows] = _solved(paths[rows], capacity)
-    return Paced(pods, flows, paths, capacity, rates)
+        rates[rows] = _solved(paths[rows], capacity, well.most_bps)
+    return Paced(pods, flows, paths, capacity, rates, well.most_bps)
+
+
+def unnoticed(well: Paced, broken: Broken) -> Paced:
+    """The same flows on the same paths in the moment of a fault: what leads over a dead link stands, others gain."""
+    hit = np.flatnonzero(_touched(well.paths, broken.dead_links(well.pods)))
+    capacity, rates = capacity_of(well.pods, broken), well.rates.copy()
+    for rows in _joined(well.pods, well.flows, hit):
+        rates[rows] = _solved(well.paths[rows], capacity, well.most_bps)
+    return Paced(well.pods, well.flows, well.paths, capacity, rates, well.most_bps)
 
 
 def _touched(paths: Paths, dead: Flags) -> Flags:
@@ -82,11 +92,11 @@ def _joined(pods: Pods, flows: Flows, hit: Numbers) -> list[slice]:
     return [slice(int(edges[rail]), int(edges[rail + 1])) for rail in rails]
 
 
-def _solved(paths: Paths, capacity: Floats) -> Floats:
+def _solved(paths: Paths, capacity: Floats, most_bps: float) -> Floats:
     """Rates, with the links that occur numbered anew: the others cost time."""
     used = np.zeros(len(capacity) + 1, np.bool_)
     used[paths] = True
     used[-1] = False
     number = np.cumsum(used, dtype=np.int32) - 1
     number[-1] = -1
-    return max_min(number[paths], capacity[used[:-1]])
+    return max_min(number[paths], capacity[used[:-1]], np.full(len(paths), most_bps))

@@ -14,7 +14,7 @@ from testbed.fabric.model import Fabric, LinkKind, Role
 from testbed.fabric.spec import FabricSpec
 from traffic.flowlevel.flows import Flows, drawn, permutation, ring
 from traffic.flowlevel.links import Links
-from traffic.flowlevel.pace import Paced, after, healthy
+from traffic.flowlevel.pace import Paced, after, healthy, unnoticed
 from traffic.flowlevel.pods import ARITHMETIC, Pods
 from traffic.flowlevel.routes import Broken, paths_of
 from traffic.flowlevel.solve import max_min
@@ -134,6 +134,24 @@ def test_a_fault_breaks_the_links_that_the_fabric_says() -> None:
     for broken, name in ((nothing.with_tor(0), tor.name), (nothing.with_agg(1, 0, 3, sizes), agg.name)):
         dead = {names[at] for at in np.flatnonzero(broken.dead_links(sizes))}
         assert dead == {ends for ends in names if name in ends}
+
+
+def test_before_anybody_knows_paths_are_as_they_were_and_what_leads_over_the_dead_link_stands() -> None:
+    well = _well("hpn")
+    broken = Broken.nothing(well.pods).with_tor(3)
+    struck = unnoticed(well, broken)
+    dead = np.append(broken.dead_links(well.pods), False)[well.paths].any(axis=1)
+    assert (struck.paths == well.paths).all()
+    assert ((struck.rates == 0) == dead).all()
+    np.testing.assert_allclose(struck.rates, max_min(well.paths, struck.capacity), rtol=1e-9)
+
+
+def test_no_queue_pair_gets_more_than_it_sends() -> None:
+    most = 10e9
+    well = _well("hpn")
+    held = healthy(well.pods, well.flows, most)
+    assert held.rates.max() == most
+    assert after(held, Broken.nothing(well.pods).with_tor(3)).rates.max() == most
 
 
 def test_without_path_control_what_leaves_in_the_plane_of_a_dead_port_is_lost() -> None:

@@ -20,6 +20,9 @@ from testbed.kernel import sandbox
 # nohup has SIGHUP ignored, and so would every command that a test starts to send it SIGHUP.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# Tests call tc, insmod, ... by name, and only an administrator's PATH has where they lie.
+os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
+
 # CI repeats the same examples, so that a change is what turns it red; everywhere else the search goes on.
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -56,6 +56,7 @@ mount -t tmpfs scratch /tmproot
 mkdir /tmproot/upper /tmproot/work
 mount -t overlay -o lowerdir=/newroot/tmp,upperdir=/tmproot/upper,workdir=/tmproot/work scratch /newroot/tmp
 busybox chmod 1777 /newroot/tmp
+busybox ifconfig lo up
 {mounts}
 {settings}
 exec /bin/switch_root /newroot /bin/sh {script}

@@ -2,6 +2,10 @@
 
 Both in one guest, one after the other. TCP needs some steps to find its window, and now and then one of the first ten
 takes up to 4 ms more; so gloo's first ten are left out. Ours has no window to find.
+
+Whether acknowledgements share a port with data is for the hashes to say, and those go by port numbers that the kernel
+hands out and by the seeds of the checkout's path: gloo's steps lie between those of ports that carry none and of ports
+that carry one for each segment.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ _PATH_MTU, _ACK_EVERY = 4096, 16
 _MTU = 4200
 _TCP_IP_BYTES = 20 + 20 + 12  # with time stamps (RFC 7323)
 _TCP_ACK_BYTES = ETHERNET_BYTES + _TCP_IP_BYTES
-_SEGMENTS_AN_ACK = 2  # RFC 9293, 3.8.6.3
+_PART = 0.01  # so near the wire's time a step is to be
 _PAYLOAD = 2 * (_RANKS - 1) / _RANKS * _SIZE  # that a rank has to send in a step at the least
 
 _GLOO = f"""\
@@ -60,10 +64,11 @@ expect:
 """
 
 
-def _tcp_ms() -> float:
-    """Full segments with Ethernet, IP and TCP headers; and an acknowledgement of what comes for every other segment."""
+def _tcp_ms() -> tuple[float, float]:
+    """Full segments with Ethernet, IP and TCP headers: without acknowledgements of what comes, with one for each."""
     segments = _PAYLOAD / (_MTU - _TCP_IP_BYTES)
-    return _wire_ms(_PAYLOAD + segments * _TCP_ACK_BYTES + segments / _SEGMENTS_AN_ACK * _TCP_ACK_BYTES)
+    data = _PAYLOAD + segments * _TCP_ACK_BYTES
+    return _wire_ms(data), _wire_ms(data + segments * _TCP_ACK_BYTES)
 
 
 def _rocev2_ms() -> float:
@@ -116,16 +121,17 @@ def _steps_ms(run: Path, left_out: int) -> list[float]:
 
 def test_an_all_reduce_takes_as_long_as_gloo_s_header_for_header(out: Path) -> None:
     ours, gloos = fmean(_steps_ms(out / "ours", _CONNECTED)), fmean(_steps_ms(out / "gloo", _WINDOW_FOUND))
-    by_headers = _rocev2_ms() / _tcp_ms()
-    print(f"ours {ours:.3f} ms of {_rocev2_ms():.3f}, gloo {gloos:.3f} ms of {_tcp_ms():.3f}")
-    assert ours / gloos == pytest.approx(by_headers, rel=0.01)
+    least, most = _tcp_ms()
+    print(f"ours {ours:.3f} ms of {_rocev2_ms():.3f}, gloo {gloos:.3f} ms of {least:.3f} to {most:.3f}")
+    assert (1 - _PART) * _rocev2_ms() / most <= ours / gloos <= (1 + _PART) * _rocev2_ms() / least
+    assert ours == pytest.approx(_rocev2_ms(), rel=_PART)
 
 
 def test_gloo_takes_what_its_frames_take_step_after_step(out: Path) -> None:
     """The link decides, and nothing else does: not this machine's CPU, whose steps would differ."""
-    steps = _steps_ms(out / "gloo", _WINDOW_FOUND)
+    steps, (least, most) = _steps_ms(out / "gloo", _WINDOW_FOUND), _tcp_ms()
     print(f"gloo {min(steps):.4f} to {max(steps):.4f} ms")
-    assert fmean(steps) == pytest.approx(_tcp_ms(), rel=0.01)
+    assert (1 - _PART) * least <= fmean(steps) <= (1 + _PART) * most
     # Single steps are some 0.04 ms longer, at other steps in each phase: the spread is what all of them are apart.
     assert pstdev(steps) < 0.0001 * fmean(steps)
     assert max(steps) - min(steps) < 0.0003 * fmean(steps)

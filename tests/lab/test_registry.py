@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -253,3 +254,30 @@ async def test_a_stream_ends_with_the_client_that_asked_for_it_and_other_work_is
                 await then.wait()
     finally:
         server.close()
+
+
+async def test_who_follows_is_told_that_the_lab_ends_before_it_does(tmp_path: Path) -> None:
+    heard, ending = asyncio.Semaphore(0), asyncio.Event()
+
+    async def stream(_request: control.Json, _emit: control.Emit) -> str:
+        heard.release()
+        await ending.wait()
+        return "it is down"
+
+    server = control.ControlServer({}, streams={"events": stream})
+    await server.start(control.listen(tmp_path / "control.sock"))
+    followers = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+    try:
+        for each in followers:
+            each.connect(str(tmp_path / "control.sock"))
+            each.send(b'{"op": "events"}\n')
+        for _ in followers:
+            await heard.acquire()
+        ending.set()
+        await server.last_words()
+        for each in followers:
+            assert each.recv(100, socket.MSG_DONTWAIT) == b'{"ok": "it is down"}\n'
+    finally:
+        server.close()
+        for each in followers:
+            each.close()

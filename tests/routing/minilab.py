@@ -137,7 +137,7 @@ class MiniLab:
         return [link for link in self.fabric.links_of(node) if link.kind is LinkKind.ACCESS]
 
     async def until(
-        self, condition: Callable[[], bool], seconds: float = 20.0, *, again: Callable[[], None] = lambda: None
+        self, condition: Callable[[], bool], seconds: float = 60.0, *, again: Callable[[], None] = lambda: None
     ) -> None:
         """Wait for a condition, doing something ``again`` in between; fails the test at the deadline."""
         deadline = now_ns() + int(seconds * SECOND)

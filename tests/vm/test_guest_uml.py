@@ -58,6 +58,13 @@ def test_a_command_runs_under_another_kernel_and_its_lines_and_exit_code_come_ba
     assert 0 < result.boot_s <= result.wall_s
 
 
+def test_the_loopback_is_up(virtual: Uml, tmp_path: Path) -> None:
+    """Or nobody reaches what a command serves on 127.0.0.1, such as the metrics of a lab."""
+    lines: list[str] = []
+    virtual.run(_job("read flags < /sys/class/net/lo/flags; echo $((flags & 1))", tmp_path), lines.append)
+    assert lines == ["1"]
+
+
 def test_a_guest_holds_its_cpu_for_as_long_as_it_runs(uml: Uml, tmp_path: Path) -> None:
     held: list[bool] = []
     uml.run(_job("echo here", tmp_path), lambda _line: held.append("hpn/guest on CPU" in _sockets()))

@@ -27,6 +27,7 @@ Emit = Callable[[Json], None]
 Handler = Callable[[Json, Emit], Awaitable[JsonValue]]
 
 _LIMIT = 1 << 26
+_LAST_WORDS_S = 1.0
 _PATIENCE_S = 1.0  # so long without a word, and the asker looks whether the supervisor is stopped
 
 
@@ -65,6 +66,7 @@ class ControlServer:
         self._handlers = handlers
         self._streams = {} if streams is None else streams
         self._server: asyncio.Server | None = None
+        self._streaming: set[asyncio.Task[None]] = set()
 
     async def start(self, listening: socket.socket) -> None:
         """Begin to accept."""
@@ -74,6 +76,11 @@ class ControlServer:
         """Stop accepting."""
         if self._server is not None:
             self._server.close()
+
+    async def last_words(self) -> None:
+        """Wait until every stream, told to end, has said so to its client; not long for one that does not listen."""
+        if self._streaming:
+            await asyncio.wait(self._streaming, timeout=_LAST_WORDS_S)
 
     async def serve_own(self, connection: socket.socket) -> None:
         """Answer a process of our own, which holds the other end, one request after another until it closes."""
@@ -103,8 +110,7 @@ class ControlServer:
     async def _answer(self, line: bytes, emit: Emit, asker: asyncio.StreamReader | None = None) -> Json:
         try:
             request = json.loads(line)
-            stream = self._streams.get(request["op"])
-            handler = self._handlers[request["op"]] if asker is None or stream is None else _while_there(asker, stream)
+            handler = self._handler(request["op"], asker)
         except (ValueError, KeyError, TypeError, RecursionError):
             return {"error": "the supervisor does not know this request; is it of another hpn version?", "exit_code": 2}
         try:
@@ -115,22 +121,35 @@ class ControlServer:
             way_out = "if the lab was changed by hand, start it anew: hpn down, hpn up"
             return {"error": f"the kernel refuses: {error}; {way_out}", "exit_code": MachineError.exit_code}
 
+    def _handler(self, op: str, asker: asyncio.StreamReader | None) -> Handler:
+        """KeyError when there is none, TypeError when ``op`` is no word."""
+        if asker is not None and op in self._streams:
+            return self._while_there(asker, self._streams[op])
+        return self._handlers[op]
 
-def _while_there(asker: asyncio.StreamReader, stream: Handler) -> Handler:
-    """That stream, which ends as soon as its client, who has asked all it asks, hangs up."""
+    def _while_there(self, asker: asyncio.StreamReader, stream: Handler) -> Handler:
+        """That stream, which ends as soon as its client, who has asked all it asks, hangs up."""
 
-    async def handler(request: Json, emit: Emit) -> JsonValue:
-        answering = asyncio.ensure_future(stream(request, emit))
-        leaving = asyncio.ensure_future(asker.read(1))
-        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        leaving.cancel()
-        if answering.done():
-            return answering.result()
-        answering.cancel()
-        await asyncio.wait({answering})
-        return None
+        async def handler(request: Json, emit: Emit) -> JsonValue:
+            self._note_stream()
+            answering = asyncio.ensure_future(stream(request, emit))
+            leaving = asyncio.ensure_future(asker.read(1))
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            leaving.cancel()
+            if answering.done():
+                return answering.result()
+            answering.cancel()
+            await asyncio.wait({answering})
+            return None
 
-    return handler
+        return handler
+
+    def _note_stream(self) -> None:
+        """The task that runs is a conversation whose last word is waited for."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._streaming.add(task)
+            task.add_done_callback(self._streaming.discard)
 
 
 def _write(writer: asyncio.StreamWriter, message: Json) -> None:

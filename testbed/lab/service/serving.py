@@ -49,16 +49,16 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._end.set)
         server = control.ControlServer(
-            {"inspect": self._inspect, "trace": self._trace, "status": self._status,
+            {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "status": self._status,
              "break": self._break, "mend": self._mend, "mend-all": self._mend_all},
-            streams={"wait": self._wait, "events": self._events},
+            streams={"events": self._events},
         )  # fmt: skip
         await server.start(self._listening)
         loop.add_reader(self._tethered, self._on_tether)
         starting = asyncio.create_task(self._start())
         serving = None if exporting is None else asyncio.create_task(exporting.answer(server))
         await self._end.wait()
-        await asyncio.sleep(0)  # who follows the timeline has the last word now, before the closing takes its time
+        await server.last_words()  # to who follows the timeline, before the closing takes its time
         if starting.done():
             starting.result()  # a bug while it started ends the lab with its traceback
         starting.cancel()

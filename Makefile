@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos kernel phases frr client-table setup guests extras clients judges mutants screenshots pictures site tutorial clean
+.PHONY: drill test quick check chaos pool-trial kernel phases frr client-table setup guests extras clients judges mutants screenshots pictures site tutorial clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -26,6 +26,10 @@ check: setup
 SEED := 1
 chaos: setup
 	$(VENV)/bin/python -m tests.product.chaos $(SEED) 100 50
+
+# Three dask workers killed at random while they make real runs in virtual time (some ten minutes); another SEED, other moments.
+pool-trial: kernel
+	$(VENV)/bin/python -m tests.scenarios.pool.trial runs/pool-trial-$$(date +%Y%m%d-%H%M%S) --seed $(SEED)
 
 # For virtual time; minutes the first time, then a second.
 kernel: guests

@@ -156,7 +156,7 @@ def drill_run(
     page = Page(as_json)
     if scheduler is None and jobs == 1:
         return make(batch, one_by_one(batch, spec, page), page, junit, summary)
-    with pool_for(out, None if scheduler else jobs, scheduler) as pool:
+    with pool_for(out, jobs if scheduler is None else None, scheduler) as pool:
         return make(batch, pooled(batch, spec, pool, page), page, junit, summary)
 
 

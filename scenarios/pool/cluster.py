@@ -53,10 +53,8 @@ class Cluster:
         try:
             self.client = distributed.Client(address, timeout=_ANSWER_S)
         except (OSError, ValueError, TypeError) as error:
-            why = str(error) or type(error).__name__
-            raise MachineError(
-                f"no dask scheduler answers at {address} ({why.splitlines()[0]}); start one: dask scheduler"
-            ) from error
+            why = (str(error) or type(error).__name__).splitlines()[0]
+            raise MachineError(f"no dask scheduler answers at {address} ({why}); {_way_out(address)}") from error
         try:
             self.width = self.examine()
         except BaseException:
@@ -119,6 +117,12 @@ class Cluster:
                 f"the scheduler at {self._address} has lost all workers; start some, then give the same command"
             )
         return found or self.width
+
+
+def _way_out(address: str) -> str:
+    if address.startswith("tls:"):
+        return "name your certificates by DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and __CLIENT__KEY"
+    return "start one: dask scheduler"
 
 
 @dataclass
@@ -186,9 +190,8 @@ class _Work:
     def _lost(self, task: Task) -> Done | None:
         """Dask gave up on it, or its process was killed: was it at work, or did it only wait for that worker's turn?"""
         places = self.begun.get(task.name, [])
-        if max(len(places), self.rounds.get(task.name, 0) + 1) < LOSSES:
-            return None
-        return self._without(task, poisoned(task, places or ["?"] * LOSSES))
+        times = max(len(places), self.rounds.get(task.name, 0) + 1)
+        return None if times < LOSSES else self._without(task, poisoned(task, times, places or ("not told",)))
 
     def _home(self, task: Task, packed: Packed) -> Done:
         folder = self._place()

@@ -104,7 +104,7 @@ class _Work:
                 shutil.rmtree(done.folder.parent, ignore_errors=True)
                 self.start(task)
             else:
-                why = poisoned(task, [""] * times)
+                why = poisoned(task, times)
                 yield Done(task, MachineError.exit_code, done.folder, done.wall_s, why)
 
     def end(self) -> None:

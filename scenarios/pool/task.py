@@ -86,11 +86,12 @@ class Pool(Protocol):
 OpenedPool = AbstractContextManager[Pool]
 
 
-def poisoned(task: Task, places: Sequence[str]) -> str:
-    """Of a task that is given up: how often it was tried, and where."""
-    where = ", ".join(dict.fromkeys(filter(None, places)))
-    times = f"{len(places)} times" if len(places) > 1 else "once"
-    on = f"lost with the worker that ran it, {times} ({where})" if where else f"killed by a signal, {times}"
+def poisoned(task: Task, times: int, places: Sequence[str] = ()) -> str:
+    """Of a task that is given up: how often it was tried, and on which workers, as far as they could still tell."""
+    where = ", ".join(dict.fromkeys(places))
+    on = (
+        f"lost with the worker that ran it, {times} times ({where})" if places else f"killed by a signal, {times} times"
+    )
     return f"{task.name}: {on}, and is not tried again; run it alone and look at memory (dmesg), or leave it out"
 
 

@@ -33,8 +33,10 @@ def pool_for(below: Path, jobs: int | None = None, scheduler: str | None = None)
 def address_of(scheduler: str) -> str:
     """The address itself, or the one in a scheduler file as 'dask scheduler --scheduler-file' writes it.
 
-    InputError for a file that is none.
+    InputError for a file that is none, and for nothing: dask would start a scheduler of its own then.
     """
+    if not scheduler.strip():
+        raise InputError("--scheduler takes an address such as tcp://HOST:8786, or a scheduler file")
     if not scheduler.endswith(".json"):
         return scheduler
     try:

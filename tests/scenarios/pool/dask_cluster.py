@@ -15,8 +15,11 @@ from tests.product.hpn import ROOT, until
 class Cluster:
     """Processes by their names, with their logs in ``folder``; see ``cluster``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, allowed_failures: int | None = None) -> None:
+        """``allowed_failures``: so many lost workers a task may have for dask; None: dask's own default."""
         self._folder = folder
+        known = {} if allowed_failures is None else {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": allowed_failures}
+        self._environment = {name: str(value) for name, value in known.items()}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.address = ""
 
@@ -50,11 +53,15 @@ class Cluster:
         """A job runs on that worker, and its lab has converged."""
         return any(b'"stood"' in path.read_bytes() for lab in self.labs(name) for path in lab.glob("report.jsonl"))
 
+    def kill(self, name: str) -> None:
+        """Kill a process at once."""
+        self.processes[name].kill()
+        self.processes[name].wait()
+
     def end(self) -> None:
         """Kill everything."""
-        for process in self.processes.values():
-            process.kill()
-            process.wait()
+        for name in self.processes:
+            self.kill(name)
 
     def _start(self, name: str, *arguments: str) -> None:
         local = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0", "--no-dashboard")
@@ -63,7 +70,7 @@ class Cluster:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", "dask", *arguments, *local],
                 cwd=self._folder,
-                env=os.environ | environment,
+                env=os.environ | environment | self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -71,9 +78,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, *workers: str) -> Iterator[Cluster]:
+def cluster(folder: Path, *workers: str, allowed_failures: int | None = None) -> Iterator[Cluster]:
     """A scheduler with these workers; killed at the end."""
-    standing = Cluster(folder)
+    standing = Cluster(folder, allowed_failures)
     try:
         standing.begin(*workers)
         yield standing

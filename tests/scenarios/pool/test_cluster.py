@@ -25,6 +25,7 @@ from scenarios.pool.task import MADE, OUTPUT, Done, Task
 from scenarios.pool.where import address_of, pool_for
 from scenarios.run.job import Job
 from testbed.errors import InputError, MachineError
+from tests.product.hpn import until
 
 WAIT_S = 20
 Does = Callable[[Task, Path, str], int]
@@ -132,11 +133,20 @@ def test_a_task_that_takes_its_workers_down_is_named_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places: list[str] = []
+    heard: list[object] = []
     end = threading.Event()
+    hear = module._Work.hear
+
+    def listen(work: module._Work, event: object) -> None:
+        hear(work, event)
+        heard.extend([event] if "poison" in str(event) else [])
+
+    monkeypatch.setattr(module._Work, "hear", listen)
 
     def does(task: Task, folder: Path, where: str) -> int:
         if task.name == "poison":
             places.append(where)
+            until(lambda: len(heard) == len(places), "the pool knows who has it")
             pool.lose(where)  # type: ignore[attr-defined]  # planted
             end.wait(WAIT_S)
         return says(task, folder, where)
@@ -223,6 +233,8 @@ def test_nobody_listens_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         Cluster("tcp://127.0.0.1:1", tmp_path)
     with pytest.raises(MachineError, match=r"no dask scheduler answers at nonsense://a "):
         Cluster("nonsense://a", tmp_path)
+    with pytest.raises(MachineError, match=r"tls://127\.0\.0\.1:1 .* name your certificates"):
+        Cluster("tls://127.0.0.1:1", tmp_path)
 
 
 def test_a_scheduler_without_dask_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,5 +261,8 @@ def test_a_scheduler_may_be_named_by_its_file(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(InputError, match="is no scheduler file"):
             address_of(str(file))
+    for nothing in ("", " "):
+        with pytest.raises(InputError, match="takes an address"):
+            pool_for(tmp_path, None, nothing)
     with pytest.raises(InputError, match="cannot read the scheduler file"):
         address_of(str(tmp_path / "none.json"))

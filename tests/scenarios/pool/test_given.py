@@ -1,0 +1,63 @@
+"""The files that go with a drill: those that it names, below its folder, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.pool import given
+from scenarios.pool.given import files_of
+from testbed.errors import InputError
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    folder = tmp_path / "drills"
+    (folder / "net").mkdir(parents=True)
+    (folder / "net" / "rack.yaml").write_text("preset: tiny\n")
+    (folder / "trace.0.json").write_text("{}")
+    (folder / "trace.1.json").write_text("{}")
+    (folder / "step.py").write_text("print()")
+    (folder / "unnamed.txt").write_text("not this")
+    (tmp_path / "secret").write_text("nor this")
+    return folder
+
+
+def drill(base: Path, text: str) -> Path:
+    (base / "d.yaml").write_text(text)
+    return base / "d.yaml"
+
+
+def test_a_topology_a_trace_of_all_ranks_and_a_program_go_along(base: Path) -> None:
+    text = "topology: net/rack.yaml\njob: {trace: trace.0.json}\nclient: {run: [python, step.py --fast, missing.py]}\n"
+    found = files_of(drill(base, text))
+    assert sorted(found) == ["d.yaml", "net/rack.yaml", "step.py", "trace.0.json", "trace.1.json"]
+    assert found["net/rack.yaml"] == b"preset: tiny\n"
+
+
+def test_what_an_attached_topology_names_goes_along_once(base: Path) -> None:
+    (base / "net" / "rack.yaml").write_text("preset: d.yaml\n")
+    assert sorted(files_of(drill(base, "topology: net/rack.yaml\n"))) == ["d.yaml", "net/rack.yaml"]
+
+
+def test_a_program_of_the_machine_is_left_to_the_machine(base: Path) -> None:
+    assert sorted(files_of(drill(base, "client: {run: /bin/sh}\n"))) == ["d.yaml"]
+
+
+def test_a_file_outside_of_the_folder_is_refused(base: Path) -> None:
+    with pytest.raises(InputError, match=r"names \.\./secret, which no worker elsewhere has"):
+        files_of(drill(base, "topology: ../secret\n"))
+    (base / "link").symlink_to("../secret")
+    with pytest.raises(InputError, match="names link"):
+        files_of(drill(base, "topology: link\n"))
+
+
+def test_too_much_is_refused(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(given, "MOST_BYTES", 20)
+    with pytest.raises(InputError, match="run it without --scheduler"):
+        files_of(drill(base, "topology: net/rack.yaml\n"))
+
+
+def test_names_that_no_file_has_are_words(base: Path) -> None:
+    assert sorted(files_of(drill(base, 'summary: "a\\0b ' + "x" * 5000 + '"\n'))) == ["d.yaml"]

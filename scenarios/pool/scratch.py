@@ -14,20 +14,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from results.run.place import SCRATCH
-from testbed.errors import MachineError
+from testbed.errors import InputError
 
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
 def scratch(below: Path) -> Iterator[Path]:
-    """A folder of one's own, absolute, gone at the end with all that is in it. MachineError when it cannot be made."""
+    """A folder of one's own, absolute, gone at the end with all that is in it. InputError when it cannot be made."""
     try:
         below.mkdir(parents=True, exist_ok=True)
         _clear(below)
         made, lock = _own(below)
     except OSError as error:
-        raise MachineError(f"cannot work in {below}: {error.strerror}; free it or choose another --out") from error
+        raise InputError(f"cannot work in {below}: {error.strerror}; choose another --out") from error
     try:
         yield made
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from results.verdict import Outcome
 from scenarios.drill import catalogue
 from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
+from scenarios.pool.task import Begun, Done, Task, unheard
 from scenarios.run import calibrate, repeats, session
 from scenarios.run.order import Batch, Order
 from scenarios.suite.schedule import run_suite
@@ -24,7 +25,7 @@ from scenarios.suite.suite import Run, Suite, load_suite
 from testbed.errors import InputError
 from testbed.vm.engines import ENGINES
 from tests.results.sample import MANIFEST, repeats_from
-from tests.scenarios.pool.pretended import Pretended, here
+from tests.scenarios.pool.pretended import Pretended, fails, here
 
 from .measured import FAILURE, REPAIR, at_edge, flow, link_down, metrics
 
@@ -136,6 +137,44 @@ def test_ten_of_ten_prove_a_failure_rate_below_26_percent(
     arguments = planted(monkeypatch, tmp_path, DRILL, [link_down()] * 10)
     assert cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False) == 0
     assert "10 of 10 trusted runs pass: failure rate below 26 % at 95 % confidence" in capsys.readouterr().out
+
+
+class LastFirst(Pretended):
+    """Tasks end in the reverse of their order."""
+
+    def run(self, tasks: Iterable[Task], on_start: Begun = unheard) -> Iterator[Done]:
+        return super().run(reversed(list(tasks)), on_start)
+
+
+def test_runs_of_a_pool_are_judged_and_reported_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever ends first: the last one, whose flow was out for longest, ends first here."""
+    arguments = planted(monkeypatch, tmp_path, DRILL, [link_down(receiver=ms) for ms in (80, 30, 20)])
+    monkeypatch.setattr("commands.drill.pool_for", lambda *_: LastFirst(here))
+    arguments += ["--jobs", "2", "--junit", str(tmp_path / "junit.xml")]
+    assert cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False) == 1
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if line.startswith("starting ")] == [
+        f"starting cut-{number}" for number in (3, 2, 1)
+    ]
+    (found,) = repeats_from((tmp_path / "out" / repeats.FILE).read_bytes())
+    assert found.answers == (Outcome.PASS, Outcome.PASS, Outcome.FAIL)
+    names = [suite.name for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))]
+    assert names == ["cut #1", "cut #2", "cut #3", "cut over 3 repeats"]
+
+
+def test_a_pool_that_cannot_make_a_run_is_told_as_this_machine_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = planted(monkeypatch, tmp_path, DRILL, [link_down()])
+    monkeypatch.setattr("commands.drill.pool_for", lambda *_: Pretended(fails(3, "hpn: no bird here")))
+    assert cli.command_line.main([*arguments, "--jobs", "2"], prog_name="hpn", standalone_mode=False) == 3
+    assert "hpn: cut: no bird here" in capsys.readouterr().err
+    (tmp_path / "out" / "cut").mkdir(parents=True)
+    (tmp_path / "out" / "cut" / "thesis.tex").write_text("mine")
+    with pytest.raises(InputError, match="not a run folder"):
+        cli.command_line.main([*arguments, "--jobs", "2"], prog_name="hpn", standalone_mode=False)
 
 
 STATISTIC = DRILL.replace("below: 50 ms", "below: 50 ms, over_repeats: median")

@@ -227,6 +227,29 @@ def test_a_pool_that_is_closed_early_ends_what_its_workers_do(tmp_path: Path, mo
         assert ended.wait(WAIT_S)
 
 
+def test_workers_on_one_machine_measure_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HPN_STATE_DIR", str(tmp_path / "state"))
+    whole, core = (Task("a", Job("none", "host"), cores) for cores in (0, 1))
+    inside = threading.Event()
+
+    def measure() -> None:
+        with far_end._machine(whole, Attempt()):
+            inside.set()
+
+    with far_end._machine(core, Attempt()), far_end._machine(core, Attempt()):
+        second = threading.Thread(target=measure)
+        second.start()
+        assert not inside.wait(3 * far_end._LOOK_S), "it shares the machine with guests"
+        given_up = Attempt()
+        given_up.end()
+        with far_end._machine(whole, given_up):
+            assert not inside.is_set(), "one that is not wanted any more does not wait"
+    assert inside.wait(WAIT_S)
+    second.join()
+    with far_end._machine(whole, Attempt()), far_end._machine(Task("lab", Job("none", "host")), Attempt()):
+        pass
+
+
 def test_nobody_listens_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_ANSWER_S", 0.2)
     with pytest.raises(MachineError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:1 "):

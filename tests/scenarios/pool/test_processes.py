@@ -18,6 +18,7 @@ from scenarios.pool.attempt import Attempt, Ended
 from scenarios.pool.processes import Processes
 from scenarios.pool.task import LOSSES, MADE, OUTPUT, Task
 from scenarios.run.job import Job
+from testbed.errors import InputError
 from tests.product.hpn import until
 
 WAIT_S = 20
@@ -141,6 +142,12 @@ def test_what_a_killed_command_left_is_cleared_away_and_what_lives_stays(tmp_pat
     assert list(tmp_path.glob(".hpn-pool-*")) == [living]
     outer.close()
     assert [path.name for path in tmp_path.iterdir()] == ["link-down"]
+
+
+def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot work in .*; choose another --out"):
+        list(pool(Scripted(), tmp_path / "file").run(tasks("a")))
 
 
 SLEEPS = "import sys, time; print('up', flush=True); time.sleep(600)"

@@ -5,7 +5,7 @@ HPN := $(VENV)/bin/hpn
 # Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos pool-trial kernel phases frr client-table setup guests extras clients judges mutants screenshots pictures site tutorial clean
+.PHONY: drill test quick check chaos pool-trial kernel phases frr client-table growth setup guests extras clients judges mutants screenshots pictures site tutorial clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -64,6 +64,12 @@ frr: kernel
 # that runs/client-table has are kept.
 client-table: kernel clients
 	$(VENV)/bin/python -m tests.product.client_table runs/client-table docs/client-table.md $(if $(JOBS),--jobs $(JOBS))
+
+# What labs of six sizes cost on this machine, up to a whole segment (docs/growth.md); as root, for it raises the neighbour
+# table's limit meanwhile. Sizes that runs/growth.json has are kept; where the time goes: make growth PROFILE=--profile
+PROFILE :=
+growth: setup
+	$(VENV)/bin/python -m tests.product.growth runs/growth.json docs/pictures/growth.svg $(PROFILE)
 
 # What the tests in a browser saw, into runs/screenshots.
 screenshots: extras

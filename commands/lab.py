@@ -87,20 +87,37 @@ class _TcpPort(click.ParamType[int]):
     metavar="[PORT]",
     help=f"Serve Prometheus metrics on 127.0.0.1; {METRICS_PORT} without PORT, 0: any that is free.",
 )
-def up(topology: str, name: str | None, quiet: bool, metrics_port: int | None) -> None:
+@click.option(
+    "--raise-neighbour-limit",
+    is_flag=True,
+    help="Root: let the machine's neighbour table hold this lab, which may need more than 170 NICs have room for, as"
+    " long as the lab is up.",
+)
+def up(topology: str, name: str | None, quiet: bool, metrics_port: int | None, raise_neighbour_limit: bool) -> None:
     """Start a lab of a preset or topology file and return when it is converged."""
     fabric = load_fabric(topology)
     started = time.monotonic()
     with nullcontext() if metrics_port is None else exporter.listen(metrics_port) as listening:
-        request = supervisor.Request(name or fabric.spec.name, topology, fabric, listening)
+        request = supervisor.Request(
+            name or fabric.spec.name, topology, fabric, listening, raise_neighbours=raise_neighbour_limit
+        )
         launched = _launch(request, quiet)
     if not quiet:
         click.echo(
             f"lab {launched.name}: {launched.nodes} nodes, {launched.links} links, LAG datapath {launched.datapath},"
             f" converged after {time.monotonic() - started:.2f} s"
         )
+        click.echo(_neighbours_line(launched))
         if launched.metrics:
             click.echo(f"metrics: {launched.metrics}")
+
+
+def _neighbours_line(launched: LabRecord) -> str:
+    """Which way the lab got its place in the machine's neighbour table."""
+    if launched.neighbour_limit:
+        raised = f"limit raised to {launched.neighbour_limit} until the lab is down"
+        return f"neighbour table: {launched.neighbours} entries; {raised}"
+    return f"neighbour table: {launched.neighbours} entries, within the machine's limit"
 
 
 def _launch(request: supervisor.Request, quiet: bool) -> LabRecord:

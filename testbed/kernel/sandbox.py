@@ -62,12 +62,18 @@ def needs_user_namespace() -> bool:
 
 
 def spawn(
-    body: Callable[[], int], *, user_namespace: bool | None = None, detach: bool = False, keep: Collection[int] = ()
+    body: Callable[[], int],
+    *,
+    user_namespace: bool | None = None,
+    detach: bool = False,
+    keep: Collection[int] = (),
+    afterwards: Callable[[], None] = lambda: None,
 ) -> Sandbox:
     """Fork ``body`` as the first process of a new sandbox; returns once the sandbox stands.
 
     ``body`` returns the exit code. With ``detach`` the sandbox outlives the caller, in a session of its own; of the
-    caller's descriptors it then has 0 to 2 and ``keep``. MachineError, naming the way out, when the kernel refuses the
+    caller's descriptors it then has 0 to 2 and ``keep``. The warden calls ``afterwards`` when the sandbox has ended,
+    however that came. MachineError, naming the way out, when the kernel refuses the
     namespaces.
     """
     with_user = needs_user_namespace() if user_namespace is None else user_namespace
@@ -80,7 +86,7 @@ def spawn(
             os.close(reader)
             if detach:
                 close_all_but({writer, *keep})
-            _be_warden(body, writer, with_user, None if detach else parent)
+            _be_warden(body, writer, with_user, None if detach else parent, afterwards)
         except KeyboardInterrupt:  # the caller has it too; what it would undo is not ours to undo a second time
             os._exit(_INTERRUPTED)
     os.close(writer)
@@ -179,7 +185,9 @@ def flush() -> None:
     sys.stderr.flush()
 
 
-def _be_warden(body: Callable[[], int], writer: int, with_user: bool, parent: int | None) -> NoReturn:
+def _be_warden(
+    body: Callable[[], int], writer: int, with_user: bool, parent: int | None, afterwards: Callable[[], None]
+) -> NoReturn:
     """Enter the namespaces, fork the first process, report its process ID, wait for it; without parent: detached."""
     try:
         if parent is None:
@@ -205,6 +213,8 @@ def _be_warden(body: Callable[[], int], writer: int, with_user: bool, parent: in
     if parent is None:
         let_go_of_terminal()
     code = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+    with suppress(OSError):  # nobody hears a warden complain
+        afterwards()
     os._exit(code if code >= 0 else 128 - code)
 
 

@@ -44,6 +44,7 @@ def inline(text: str) -> FabricSpec | None:
         ("small", 24, 32, 32, 16),
         ("medium", 164, 264, 120, 132),
         ("paper-64", 40, 128, 128, 64),  # aliyun/SimAI's generator for 64 GPUs: 16 ToRs, 16 Aggs
+        ("segment-1rail", 146, 256, 8, 128),
         ("segment", 272, 2048, 960, 1024),
         ("pod", 2400, 30_720, 14_400, 15_360),  # paper section 4
         ("dcn-plus-pod", 80, 1024, 512, 512),

@@ -61,3 +61,22 @@ def test_ctrl_c_in_a_sandbox_is_no_traceback(capfd: pytest.CaptureFixture[str]) 
 
     assert sandbox.spawn(interrupted).wait() == 128 + signal.SIGINT
     assert capfd.readouterr().err == ""
+
+
+def test_the_warden_does_what_is_left_when_the_sandbox_was_killed(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    fd = os.open(done, os.O_WRONLY | os.O_CREAT)
+
+    def body() -> int:
+        signal.pause()
+        return 0
+
+    def put_back() -> None:
+        os.write(fd, b"put back")
+
+    box = sandbox.spawn(body, afterwards=put_back)
+    assert done.read_bytes() == b""
+    os.kill(box.first_pid, signal.SIGKILL)
+    assert box.wait() == 128 + signal.SIGKILL
+    assert done.read_bytes() == b"put back"
+    os.close(fd)

@@ -73,6 +73,7 @@ def test_every_mistake_of_a_drill_file_is_told_at_once(hpn: Hpn) -> None:
 def test_a_fabric_beyond_the_neighbour_table_is_refused_with_the_way_out(hpn: Hpn) -> None:
     said = hpn.run("up", "segment", code=3)
     assert "sysctl -w net.ipv4.neigh.default.gc_thresh2=" in said
+    assert "hpn up --raise-neighbour-limit" in said
 
 
 def test_help_names_the_exit_codes(hpn: Hpn) -> None:

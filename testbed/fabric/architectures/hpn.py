@@ -34,6 +34,10 @@ _PRESETS = (
         FabricSpec(name="paper-64", segments=1, hosts=8, rails=8, aggs=8),
     ),
     Preset(
+        "one rail of a whole HPN segment: 128 hosts (+ 8 spare) on one dual-ToR set; needs no raised limit",
+        FabricSpec(name="segment-1rail", segments=1, hosts=128, spare_hosts=8, rails=1, aggs=4),
+    ),
+    Preset(
         "one whole HPN segment: 1,024 GPUs on 128 hosts (+ 8 spare), 16 ToRs, 60 Aggs per plane",
         FabricSpec(name="segment", segments=1, hosts=128, spare_hosts=8, rails=8, aggs=60),
     ),

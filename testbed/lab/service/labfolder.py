@@ -48,6 +48,7 @@ class LabRecord:
     state: str = STARTING
     reason: str = ""
     neighbours: int = 0  # entries that it has in the machine's neighbour tables
+    neighbour_limit: int = 0  # what it has raised the table's limit to; 0: it has not
     metrics: str = ""  # where they are served, '' when they are not
 
 

@@ -8,16 +8,21 @@ from pathlib import Path
 from testbed.doctor import neighbour_limit
 from testbed.errors import MachineError
 from testbed.fabric.model import Fabric, LinkKind
+from testbed.kernel import neighbour_table
 from testbed.lab.service import registry
 from testbed.routing.daemons import DAEMONS
 
 _BYTES_PER_NODE = 1_000_000  # namespace and interfaces (measured)
 
 
-def check(fabric: Fabric) -> None:
-    """MachineError with every reason why the lab cannot run here. Call it outside the sandbox, which hides limits."""
+def check(fabric: Fabric, *, raising: bool = False) -> None:
+    """MachineError with every reason why the lab cannot run here. Call it outside the sandbox, which hides limits.
+
+    ``raising``: the neighbour table's limit is to be raised where it is in the way, if this process may.
+    """
     missing = DAEMONS[fabric.spec.bgp.daemon].missing()
-    problems = [*([missing] if missing else []), *_neighbours(fabric), *_memory(fabric)]
+    crowded = () if raising and neighbour_table.may_raise() else _neighbours(fabric)
+    problems = [*([missing] if missing else []), *crowded, *_memory(fabric)]
     if problems:
         raise MachineError("\n".join(problems))
 
@@ -27,15 +32,24 @@ def neighbour_entries(fabric: Fabric) -> int:
     return len(fabric.nics) + sum(link.kind is LinkKind.ACCESS for link in fabric.links)
 
 
+def entries_wanted(fabric: Fabric) -> int:
+    """Neighbour entries that this lab and your running ones need together."""
+    return neighbour_entries(fabric) + sum(lab.neighbours for _, lab in registry.running())
+
+
+def is_crowded(fabric: Fabric) -> bool:
+    """Whether that is more than the neighbour table holds."""
+    return entries_wanted(fabric) > neighbour_limit()
+
+
 def _neighbours(fabric: Fabric) -> list[str]:
-    others = sum(lab.neighbours for _, lab in registry.running())
-    need, limit = neighbour_entries(fabric) + others, neighbour_limit()
+    need, limit = entries_wanted(fabric), neighbour_limit()
     if need <= limit:
         return []
     raise_it = " ".join(f"net.ipv4.neigh.default.gc_thresh{i}={need * factor}" for i, factor in ((2, 2), (3, 4)))
     return [
         f"your labs would need {need} neighbour entries but the machine starts to discard at {limit}, its own included;"
-        f" as root: sysctl -w {raise_it}, or take fewer hosts or rails"
+        f" as root: hpn up --raise-neighbour-limit, or sysctl -w {raise_it}; or take fewer hosts or rails"
     ]
 
 

@@ -46,8 +46,10 @@ def model_(names: tuple[str, ...], seed: int, times: Path | None, calibrate: boo
     from scenarios.model.answer import model
     from scenarios.model.measured import load, shipped
     from scenarios.model.page import document, page
+    from testbed.lab.service.preflight import available_memory
 
-    answer = model(catalogue.load(names[0]), shipped() if times is None else load(times), seed)
+    drawn_from = shipped() if times is None else load(times)
+    answer = model(catalogue.load(names[0]), drawn_from, seed, available_memory() or float("inf"))
     out = Page(as_json)
     out.show(page(answer))
     out.end(lambda: document(answer))

@@ -5,12 +5,13 @@ Changes when the model can say something more. PURE.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from failover.analysis.model import DrillMetrics
+from failover.analysis.model import DrillMetrics, Edge
 from results.verdict import Check, Verdict, decide
+from scenarios.drill.job import Job, plan_of
 from scenarios.drill.model import Drill
 from scenarios.drill.workload import flows_of, packet_period_ns
 from scenarios.expect.evidence import Evidence, RunFacts
@@ -18,12 +19,13 @@ from scenarios.expect.expectation import Expectation
 from scenarios.expect.verdict import judge_expectation
 from scenarios.model.course import speaks_to, stages
 from scenarios.model.figures import Streams, loads, metrics_of
+from scenarios.model.jobs import run_job
 from scenarios.model.measured import Case, Conditions, Draws, Measured, Used
 from scenarios.model.placing import Placing
 from scenarios.model.rates import course_of
 from scenarios.model.router import Lag, ModelRouter
 from scenarios.model.ways import ways_of
-from testbed.errors import InputError
+from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.routing.pathcontrol.policies import DEFAULT, OFF
@@ -38,6 +40,8 @@ MODELLED = frozenset(
     {
         *("worst_outage", "median_outage", "outage_p95", "packets_lost", "flows_with_loss", "flows_unrecovered"),
         *("queue_pair_deaths", "goodput_during", "goodput_after"),
+        *("iteration_time", "iterations_during", "iterations_after", "lost_iterations", "lost_samples", "busbw"),
+        "job_survives",
     }
 )
 """Metrics that mean the same of a model."""
@@ -47,6 +51,8 @@ _WHY_NOT: Mapping[str, str] = {
     **dict.fromkeys(("worst_impairment", "worst_receive_gap", "packets_impaired", "noise_floor"), _PACKETS),
     "state_restored": "no lab was changed",
 }
+_ITSELF_BYTES, _BYTES_A_NIC, _BYTES_A_FLOW, _BYTES_AN_EDGE = 60e6, 12e3, 4e3, 4e3
+"""Measured: 67 MB for 528 flows over two edges, 131 MB for 8,192."""
 _NOT_YET = "the model does not compute it"
 
 
@@ -75,6 +81,21 @@ class Basis:
     used: Used
 
 
+@dataclass(frozen=True, eq=False)
+class Modelled:
+    """A drill gone through. ``streams`` is None where a job ran, which leaves no rates of links behind."""
+
+    fabric: Fabric
+    links: Links
+    conditions: Conditions
+    flows: int
+    edges: tuple[Edge, ...]
+    metrics: DrillMetrics
+    streams: Streams | None
+    doubts: tuple[str, ...]
+    basis: tuple[Basis, ...]
+
+
 @dataclass(frozen=True)
 class Answer:
     """What the model says of a drill; nothing here was measured, but for the times that ``basis`` tells of."""
@@ -93,64 +114,107 @@ class Answer:
 
 def check(drill: Drill) -> None:
     """InputError, in one line, for a drill that the model cannot speak to; it says what can."""
-    why = next(_refusals(drill), None)
-    if why is not None:
-        raise InputError(f"the model cannot speak to {drill.name}: {why}; a lab can: hpn drill run {drill.name}")
+    why = list(_refusals(drill))
+    if drill.expectations and not any(map(_speaks, drill.expectations)):
+        why.append("none of what it expects is a figure of the model")
+    _refuse(drill, why)
+
+
+def _check_memory(drill: Drill, available_bytes: float) -> None:
+    """MachineError, before anything is made, when it would not fit."""
+    spec = drill.topology
+    nics = spec.pods * spec.segments * spec.hosts * spec.rails
+    pairs = nics * (drill.workload.queue_pairs if drill.job is None else 2 * drill.job.queue_pairs)
+    edges = sum(len(planned.edges) for planned in drill.timeline.faults)
+    needed = _ITSELF_BYTES + nics * _BYTES_A_NIC + pairs * (_BYTES_A_FLOW + edges * _BYTES_AN_EDGE)
+    if needed > available_bytes:
+        raise MachineError(
+            f"{drill.name}: the model of {nics:,} NICs with {pairs:,} queue pairs needs {needed / 1e9:,.1f} GB and"
+            f" {available_bytes / 1e9:,.1f} GB are free; lower queue_pairs or hosts"
+        )
+
+
+def _refuse(drill: Drill, why: Sequence[str]) -> None:
+    if why:
+        raise InputError(f"the model cannot speak to {drill.name}: {why[0]}; a lab can: hpn drill run {drill.name}")
 
 
 def _refusals(drill: Drill) -> Iterator[str]:
     spec = drill.topology
     for planned in drill.timeline.faults:
         if not speaks_to(planned.fault):
-            yield f"{planned.fault.KIND} shows in frames and protocols, and the model knows links that carry or do not"
+            yield f"{planned.fault.KIND} is more than links that carry or do not, which is all that the model knows"
     if drill.client is not None:
         yield "a client is a program, and the model has only flows"
     if drill.job is not None:
-        yield "its job is not modelled yet"
+        yield from _of_job(drill.job)
     if drill.workload.size_bytes is not None:
         yield f"{drill.workload.pattern} pauses between transfers, and the model has even streams"
     if spec.path_control.chosen.name not in (DEFAULT, OFF):
         yield f"the path policy {spec.path_control.chosen.name} is not modelled, only {DEFAULT} and {OFF}"
-    if not any(each.metric.key in MODELLED for each in drill.expectations):
-        yield "none of what it expects is a figure of the model"
 
 
-def model(drill: Drill, measured: Measured, seed: int = 1) -> Answer:
-    """The answer for one drill; ``seed`` draws what failovers take. InputError as ``check``, and where times lack."""
+def _of_job(job: Job) -> Iterator[str]:
+    if job.restart is not None:
+        yield "a job that is started again is not modelled"
+    if job.port_failover:
+        yield "port failover of queue pairs is not modelled"
+    if job.rehash is not None or job.spray > 1:
+        yield "queue pairs that leave their paths or spray over several answer to marks and to single packets"
+    if job.checkpoints is not None:
+        yield "checkpoints beside a job are not modelled"
+
+
+def model(drill: Drill, measured: Measured, seed: int = 1, available_bytes: float = float("inf")) -> Answer:
+    """The answer for one drill; ``seed`` draws what failovers take.
+
+    InputError as ``check``, and where times lack; MachineError for a size beyond the memory that there is.
+    """
     check(drill)
-    fabric = build(drill.topology)
-    lag, spec = Lag(fabric), fabric.spec
-    conditions = Conditions(spec.architecture, spec.path_control.chosen.name, lag.name, spec.bgp.daemon)
-    draws = Draws(measured, conditions, seed)
-    streams = _streams(drill, fabric, lag, draws)
-    metrics = metrics_of(streams)
-    judged, left_out = _judged(drill, metrics)
-    basis = [Basis(case, used) for case, used in draws.used.items()]
+    _check_memory(drill, available_bytes)
+    found = modelled(drill, measured, seed)
+    judged, left_out = _judged(drill, found.metrics)
     return Answer(
         drill=drill.name,
-        architecture=spec.architecture,
+        architecture=found.conditions.architecture,
         seed=seed,
-        lag=lag.name,
-        flows=len(streams.flows),
-        metrics=metrics,
-        loads=_loads(fabric, streams),
-        verdict=decide(judged, []),
+        lag=found.conditions.lag,
+        flows=found.flows,
+        metrics=found.metrics,
+        loads=_loads(found),
+        verdict=decide(judged, list(found.doubts)),
         left_out=tuple(left_out),
-        basis=tuple(basis),
+        basis=found.basis,
     )
 
 
-def _streams(drill: Drill, fabric: Fabric, lag: Lag, draws: Draws) -> Streams:
-    work = drill.workload
+def modelled(drill: Drill, measured: Measured, seed: int = 1) -> Modelled:
+    """Go through a drill, whatever it expects. InputError as ``model``."""
+    _refuse(drill, list(_refusals(drill)))
+    fabric = build(drill.topology)
+    links, lag, spec, end_ns = Links.of(fabric), Lag(fabric), fabric.spec, drill.timeline.end_ns
+    conditions = Conditions(spec.architecture, spec.path_control.chosen.name, lag.name, spec.bgp.daemon)
+    draws = Draws(measured, conditions, seed)
+    plan = None if drill.job is None else plan_of(drill.job, fabric)
+    if plan is not None and any(pair.grants for pair in plan.queue_pairs):
+        _refuse(drill, ["receivers that admit senders are about when, and the model has only shares"])
+    wanted = flows_of(drill.workload, fabric) if plan is None else plan.flows
+    how = drill.workload.source_ports if drill.job is None else drill.job.source_ports
     router = ModelRouter(fabric, lag, Forwarding(fabric))
-    flows = CHOICES[work.source_ports].choose(flows_of(work, fabric), router, (), fabric.spec.seed).flows
-    course = stages(drill.timeline.faults, fabric)
-    end_ns = drill.timeline.end_ns
-    placing = Placing(fabric, lag, flows, known=work.path_control)
-    ways = ways_of(fabric, flows, course, placing, draws, end_ns)
-    rates = course_of(fabric, Links.of(fabric), flows, ways, end_ns)
+    flows = CHOICES[how].choose(wanted, router, (), fabric.spec.seed).flows
+    placing = Placing(fabric, lag, flows, known=plan is not None or drill.workload.path_control)
+    ways = ways_of(fabric, flows, stages(drill.timeline.faults, fabric), placing, draws, end_ns)
     settings = drill.settings.for_pacing(packet_period_ns(flows) / 1e6, drill.tick_ns / 1e6)
-    return Streams(flows, ways, rates, settings, drill.timeline.healthy_ns, end_ns)
+    streams, doubts = None, tuple[str, ...]()
+    if plan is None:
+        course = course_of(fabric, links, flows, ways, end_ns)
+        streams = Streams(flows, ways, course, settings, drill.timeline.healthy_ns, end_ns)
+        metrics = metrics_of(streams)
+    else:
+        job = run_job(links, plan, ways, settings, drill.timeline.healthy_ns, end_ns)
+        metrics, doubts = job.metrics, job.doubts
+    basis = tuple(Basis(case, used) for case, used in draws.used.items())
+    return Modelled(fabric, links, conditions, len(flows), ways.edges, metrics, streams, doubts, basis)
 
 
 def _judged(drill: Drill, metrics: DrillMetrics) -> tuple[list[Check], list[LeftOut]]:
@@ -170,11 +234,12 @@ def _why_not(expectation: Expectation) -> str:
     return _WHY_NOT.get(expectation.metric.key, _NOT_YET)
 
 
-def _loads(fabric: Fabric, streams: Streams) -> tuple[LinkLoad, ...]:
-    """Every directed link that carries anything at any time."""
-    links = Links.of(fabric)
-    edges = [edge.inject_before_ns for edge in streams.ways.edges]
-    bounds = [0, *edges, streams.end_ns]
+def _loads(found: Modelled) -> tuple[LinkLoad, ...]:
+    """Every directed link that carries anything of streams at any time."""
+    if found.streams is None:
+        return ()
+    links, streams = found.links, found.streams
+    bounds = [0, *(edge.inject_before_ns for edge in found.edges), streams.end_ns]
     spans = [(begin, end) for begin, end in pairwise(bounds) if end > begin]
     carried = [loads(streams, begin, end) / links.capacity for begin, end in spans]
     return tuple(

@@ -102,7 +102,7 @@ def _seen(whole: _Whole, flow: FlowResult, at: int, edge: EdgeResult, down: set[
     if not _arrives(before):
         back = [each.resumed_at_ns for each in flow.longest_outages if each.resumed_at_ns is not None]
         inside = [back_ns for back_ns in back if begin_ns <= back_ns <= end_ns]
-        return _exactly(Step.RESUMED, (max(inside) - begin_ns) / 1e6) if inside else None
+        return _exactly(Step.RESUMED, (min(inside) - begin_ns) / 1e6) if inside else None
     if set(before.links) & down:
         result = flow.edges[at]
         outage = _Seen(Step.OUTAGE, result.outage_plbm_ms, max(result.outage_plbm_ms, result.budget.high_ms))

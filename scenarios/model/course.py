@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from failover.analysis.model import EdgeKind
 from failover.faults import Fault, PlannedFault, RateDrop, Told
 from failover.faults.moments import Moment, moments
+from failover.faults.stack import StackUpgrade
 from testbed.fabric.model import Fabric
 
 
@@ -40,7 +41,8 @@ def stages(faults: Iterable[PlannedFault], fabric: Fabric) -> tuple[Stage, ...]:
 
 def speaks_to(fault: Fault) -> bool:
     """Whether the model knows what a fault does: links lose their carrier while it lasts, or part of a rate."""
-    return fault.TELLS is Told.CARRIER or isinstance(fault, RateDrop)
+    more = fault.REPLACES_HOST or isinstance(fault, StackUpgrade)  # spares begin, or what a stack decides
+    return (fault.TELLS is Told.CARRIER and not more) or isinstance(fault, RateDrop)
 
 
 def _repairs(key: tuple[str, Fault], planned: str, part: Fault | None) -> bool:

@@ -52,16 +52,33 @@ class Streams:
 
 def metrics_of(streams: Streams) -> DrillMetrics:
     """Everything that the model says of streams."""
-    results = [_flow(streams, at) for at in range(len(streams.flows))]
+    results = tuple(_flow(streams, at) for at in range(len(streams.flows)))
+    edges = tuple(_edge(streams.flows, at, edge, results) for at, edge in enumerate(streams.ways.edges))
     period_ms = max((1e3 / flow.rate_pps for flow in streams.flows), default=0.0)
+    return _metrics(results, edges, streams.settings, streams.healthy_ns, period_ms)
+
+
+def without_flows(ways: Ways, settings: Settings, healthy_ns: int) -> DrillMetrics:
+    """The edges alone, where a job runs in the place of streams."""
+    edges = tuple(_edge((), at, edge, ()) for at, edge in enumerate(ways.edges))
+    return _metrics((), edges, settings, healthy_ns, 0.0)
+
+
+def _metrics(
+    flows: tuple[FlowResult, ...],
+    edges: tuple[EdgeResult, ...],
+    settings: Settings,
+    healthy_ns: int,
+    resolution_ms: float,
+) -> DrillMetrics:
     return DrillMetrics(
-        settings=streams.settings,
-        flow_count=len(results),
-        few_flows=len(results) < _FEW_FLOWS,
-        noise=NoiseFloor(0.0, 0.0, 0.0, 0.0, 0, 0, streams.healthy_ns / 1e9),
-        resolution_ms=period_ms,
-        flows=tuple(results),
-        edges=tuple(_edge(streams, at, edge, results) for at, edge in enumerate(streams.ways.edges)),
+        settings=settings,
+        flow_count=len(flows),
+        few_flows=len(flows) < _FEW_FLOWS,
+        noise=NoiseFloor(0.0, 0.0, 0.0, 0.0, 0, 0, healthy_ns / 1e9),
+        resolution_ms=resolution_ms,
+        flows=flows,
+        edges=edges,
         unexplained_lost=0,
         host=None,
         inconclusive=(),
@@ -183,7 +200,7 @@ def _stands(outage: Outage, at: int, when_ns: int) -> bool:
     return begun and (outage.end_ns is None or outage.end_ns > when_ns)
 
 
-def _edge(streams: Streams, at: int, edge: Edge, flows: Sequence[FlowResult]) -> EdgeResult:
+def _edge(specs: Sequence[FlowSpec], at: int, edge: Edge, flows: Sequence[FlowResult]) -> EdgeResult:
     results = [flow.edges[at] for flow in flows]
     hit = [result for result in results if result.relation.is_touched]
     lossy = [result for result in hit if result.lost or result.outages]
@@ -212,7 +229,7 @@ def _edge(streams: Streams, at: int, edge: Edge, flows: Sequence[FlowResult]) ->
         send_gap_ms=0.0,
         methods_disagree=0,
         goodput=add([result.goodput for result in results]),
-        nics=per_nic(streams.flows, results),
+        nics=per_nic(specs, results),
         phases=_PHASES,
     )
 

@@ -9,6 +9,7 @@ from statistics import median
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from failover.analysis.job import JobEdge, JobMetrics
 from failover.analysis.model import EdgeResult
 from results.text.printable import printable
 from results.text.tables import rate, table
@@ -31,31 +32,43 @@ def _parts(answer: Answer) -> Iterator[RenderableType]:
     said = f"{outcome} ({HOW})  {answer.drill} on {answer.architecture}, {answer.flows} flows, seed {answer.seed}"
     yield Text(printable(f"{said}; no packet was sent"), "bold")
     yield Text()
-    for edges in [answer.metrics.edges] if answer.metrics.edges else []:
-        columns = (
-            "edge",
-            ">flows hit",
-            ">cut off",
-            ">worst ms",
-            ">range",
-            ">died",
-            ">goodput before",
-            ">during",
-            ">after",
-        )
-        yield table(
-            f"outages ({HOW}: drawn from what the lab took) and goodput ({HOW}), bit/s", columns, map(_edge, edges)
-        )
-        yield Text()
+    for reason in answer.verdict.reasons:
+        yield Text(printable(f"not to be trusted: {reason}"))
+    yield Text()
+    yield from _edges(answer)
     yield _expectations(answer)
     if answer.left_out:
         yield Text()
         yield table("not modelled", ("expectation", "why"), [(each.text, each.why) for each in answer.left_out])
-    yield Text()
-    yield _loads(answer)
+    if answer.loads:
+        yield Text()
+        yield _loads(answer)
     if answer.basis:
         yield Text()
         yield table("drawn from runs of the lab", ("what", ">runs", "made on"), map(_basis, answer.basis))
+
+
+def _edges(answer: Answer) -> Iterator[RenderableType]:
+    """What each edge did to streams, or to the job."""
+    job = answer.metrics.job
+    if answer.metrics.edges and job is None:
+        columns = ("edge", ">flows hit", ">cut off", ">worst ms", ">range", ">died")
+        goodput = (">goodput before", ">during", ">after")
+        title = f"outages ({HOW}: drawn from what the lab took) and goodput ({HOW}), bit/s"
+        yield table(title, (*columns, *goodput), map(_edge, answer.metrics.edges))
+        yield Text()
+    if job is not None:
+        rows = [_job_edge(result, cost) for result, cost in zip(answer.metrics.edges, job.edges, strict=True)]
+        died = f", died after {milliseconds(job.deaths[0].at_ns / 1e6)} ms" if job.deaths else ""
+        title = f"iterations ({HOW}): {milliseconds(job.mean_ms)} ms before any fault{died}"
+        columns = ("edge", ">longest ms", ">a second before", ">during", ">after", ">lost")
+        yield table(title, columns, rows)
+        yield Text()
+
+
+def _job_edge(result: EdgeResult, cost: JobEdge) -> tuple[str, ...]:
+    rates = (cost.rate_before, cost.rate_during, cost.rate_after)
+    return (result.edge.label, milliseconds(cost.longest_ms), *(f"{each:.3g}" for each in rates), f"{cost.lost:.1f}")
 
 
 def _edge(result: EdgeResult) -> tuple[str, ...]:
@@ -118,9 +131,11 @@ def document(answer: Answer) -> Mapping[str, object]:
         "lag": answer.lag,
         "flows": answer.flows,
         "outcome": answer.verdict.outcome.value,
+        "not_to_be_trusted": list(answer.verdict.reasons),
         "expectations": [{"how": HOW, **asdict(check)} for check in answer.verdict.checks],
         "not_modelled": [asdict(each) for each in answer.left_out],
         "edges": [{"how": HOW, **_edge_document(result)} for result in answer.metrics.edges],
+        "job": None if answer.metrics.job is None else _job_document(answer.metrics.job),
         "links": [{"how": HOW, **_link(each)} for each in answer.loads],
         "drawn_from": [{"case": asdict(each.case), **asdict(each.used)} for each in answer.basis],
     }
@@ -139,6 +154,19 @@ def _edge_document(result: EdgeResult) -> Mapping[str, object]:
         "worst_outage_high_ms": high,
         "median_outage_ms": result.median_outage_plbm_ms,
         "goodput": asdict(result.goodput),
+    }
+
+
+def _job_document(job: JobMetrics) -> Mapping[str, object]:
+    return {
+        "how": HOW,
+        "ranks": job.ranks,
+        "queue_pairs": job.queue_pairs,
+        "mean_ms": job.mean_ms,
+        "iterations_ms": [each.ms for each in job.iterations],
+        "edges": [asdict(each) for each in job.edges],
+        "collectives": [asdict(each) for each in job.spans],
+        "deaths": [asdict(each) for each in job.deaths],
     }
 
 

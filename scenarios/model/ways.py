@@ -172,7 +172,7 @@ def ways_of(
 
 def _edges(fabric: Fabric, flows: Sequence[FlowSpec], course: Sequence[Stage], end_ns: int) -> Iterator[Edge]:
     """The stages' moments as analysis knows edges; the injection takes no time."""
-    ends = [stage.at_ns for stage in course[2:]] + [end_ns]
+    ends = [*(stage.at_ns for stage in course[2:]), end_ns][: len(course) - 1]
     for stage, window_end_ns in zip(course[1:], ends, strict=True):
         moment = _moment(stage)
         ids = tuple(dict.fromkeys(due.planned.id for due in moment.due))

@@ -9,15 +9,15 @@ import pytest
 from results.verdict import Outcome
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
-from scenarios.model.answer import MODELLED, Answer, check, model
+from scenarios.model.answer import MODELLED, Answer, model
 from scenarios.model.measured import Measured, shipped
 from scenarios.model.page import document
-from testbed.errors import InputError
+from testbed.errors import InputError, MachineError
 
 DRILL = """\
 drill: cut
 summary: a drill for the model
-topology: {{preset: tiny, {topology}}}
+topology: {{preset: {preset}, {topology}}}
 workload: {{pattern: permutation, queue_pairs: 4, load: {load}{workload}}}
 timeline:
   healthy: 1 s
@@ -37,9 +37,12 @@ def drill(
     topology: str = "hosts: 2",
     load: str = "40 %",
     workload: str = "",
+    preset: str = "tiny",
     more: str = "",
 ) -> Drill:
-    text = DRILL.format(topology=topology, load=load, workload=workload, fault=fault, target=target, more=more)
+    text = DRILL.format(
+        topology=topology, load=load, workload=workload, fault=fault, target=target, more=more, preset=preset
+    )
     (tmp_path / "cut.yaml").write_text(text)
     return catalogue.load(str(tmp_path / "cut.yaml"))
 
@@ -92,7 +95,14 @@ def test_a_slower_link_passes_its_share(tmp_path: Path) -> None:
 
 def test_a_flap_that_is_shorter_than_lacp_keeps_flows_away_from_the_port(tmp_path: Path) -> None:
     flap = DRILL.replace("for: 2 s", "period: 500 ms, duty: 50 %, count: 4")
-    words = {"topology": "hosts: 2", "load": "40 %", "workload": "", "target": "p0.s0.h0.r0.0", "more": ""}
+    words = {
+        "topology": "hosts: 2",
+        "load": "40 %",
+        "workload": "",
+        "target": "p0.s0.h0.r0.0",
+        "more": "",
+        "preset": "tiny",
+    }
     (tmp_path / "flap.yaml").write_text(flap.format(fault="link-flap", **words))
     answer = model(catalogue.load(str(tmp_path / "flap.yaml")), shipped())
     assert len(answer.metrics.edges) == 8
@@ -125,13 +135,68 @@ def test_what_it_cannot_be_held_against_is_listed_with_the_reason() -> None:
     assert all(each.why for each in answer.left_out)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["lacp-loss", "arp-loss", "silent-drop", "bgp-reset", "tor-drain", "link-down-bursts", "client-iperf3-link-down"],
+JOB = DRILL.replace("workload: {{pattern: permutation, queue_pairs: 4, load: {load}{workload}}}", "{job}").replace(
+    "goodput_during: {{at_least: 95 %, of: before, edge: failure}}", "job_survives: yes"
 )
+
+
+def job_drill(tmp_path: Path, job: str, topology: str) -> Drill:
+    words = {"fault": "link-down", "target": "p0.s0.h0.r0.0", "more": "", "topology": topology, "preset": "tiny"}
+    (tmp_path / "job.yaml").write_text(JOB.format(job=f"job: {{{job}}}", **words))
+    return catalogue.load(str(tmp_path / "job.yaml"))
+
+
+def test_a_job_takes_the_ring_s_bound_and_twice_that_on_one_port(tmp_path: Path) -> None:
+    """Four ranks, 2 MB, both ports at 100 Mbit/s: 1.5 x 2 MB at 200 Mbit/s is 120 ms, and headers are 1.5 %."""
+    collective = "collective: {kind: all-reduce, algorithm: ring, size: 2 MB, slices: 4}"
+    more = "gpus: 1, order: interleaved, queue_pairs: 2, ib_timeout: 16"
+    answer = model(job_drill(tmp_path, f"{collective}, {more}", "scale: 2000"), shipped())
+    found = answer.metrics.job
+    assert found is not None
+    assert 121 < found.mean_ms < 125
+    assert 242 < max(each.ms for each in found.iterations) < 280
+    assert found.wrong == 0, "the ranks' own sums are right"
+    (ring,) = found.spans
+    assert ring.busbw_bps == pytest.approx(1.5 * 2e6 * 8 / (ring.mean_ms / 1e3))
+    assert answer.verdict.outcome is Outcome.PASS
+    assert document(answer)["job"]
+
+
+def test_a_job_s_queue_pairs_die_on_a_single_tor(tmp_path: Path) -> None:
+    """8 tries of 268 ms are over long before the link is back."""
+    job = "collective: {kind: all-reduce, size: 1 MB}, gpus: 1, ib_timeout: 16"
+    answer = model(job_drill(tmp_path, job, "architecture: single-tor"), shipped())
+    assert answer.metrics.job is not None
+    assert answer.metrics.job.deaths[0].at_ns == pytest.approx(1e9 + 8 * 4096 * 2**16, rel=1e-6)
+    assert answer.verdict.outcome is Outcome.FAIL
+
+
+def test_a_job_that_overloads_links_without_congestion_control_is_not_trusted() -> None:
+    answer = model(catalogue.load("incast-no-control"), shipped())
+    assert answer.verdict.outcome is Outcome.INCONCLUSIVE
+    assert "without congestion control" in answer.verdict.reasons[0]
+    assert not model(catalogue.load("incast-dcqcn"), shipped()).verdict.reasons
+
+
+def test_a_drill_without_faults_is_answered() -> None:
+    answer = model(catalogue.load("healthy-baseline"), shipped())
+    assert answer.metrics.edges == ()
+    assert {len(each.load) for each in answer.loads} == {1}
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_it_begins(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match=r"needs 0\.\d+ GB and 0\.1 GB are free"):
+        model(drill(tmp_path, preset="segment", topology="segments: 2"), shipped(), available_bytes=1e8)
+
+
+FAULTS = ("lacp-loss", "arp-loss", "silent-drop", "bgp-reset", "tor-drain", "host-replaced", "stacked-upgrade")
+TRAFFIC = ("link-down-bursts", "job-restarts", "paths-spraying", "incast-receiver-driven", "client-iperf3-link-down")
+
+
+@pytest.mark.parametrize("name", [*FAULTS, *TRAFFIC])
 def test_a_drill_that_only_a_lab_can_answer_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(InputError) as error:
-        check(catalogue.load(name))
+        model(catalogue.load(name), shipped())
     assert "\n" not in str(error.value)
     assert f"hpn drill run {name}" in str(error.value)
 

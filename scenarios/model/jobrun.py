@@ -1,0 +1,232 @@
+"""A job as rates: its ranks' messages, one after the other on each queue pair, over the ways that these have. PURE.
+
+Ranks are the lab's own machines (``traffic.rdma.ranks``): they post, wait and add as they do there, and go on to their
+next iteration. In the place of packets a message leaves as fast as max-min shares let its queue pair, and the next of
+that queue pair follows at once. Workers see what has come once a tick, and so does the model.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scenarios.model.ways import Outage, Piece, Ways
+from traffic.collectives.rank import Post, Timed
+from traffic.congestion.sets import LINE_RATE
+from traffic.flowlevel.links import Links
+from traffic.flowlevel.solve import link_load, max_min
+from traffic.framing import (
+    BTH_BYTES,
+    ETHERNET_BYTES,
+    ICRC_BYTES,
+    IMMEDIATE_BYTES,
+    IP_UDP_BYTES,
+    RETH_BYTES,
+)
+from traffic.rdma.choices import MESSAGE_CHOICES
+from traffic.rdma.connection import Slice, slices
+from traffic.rdma.plan import JobPlan
+from traffic.rdma.ranks import Ranks
+from traffic.rdma.records import SPAN
+from traffic.rdma.sender import Words
+
+_OVERHEAD = ETHERNET_BYTES + IP_UDP_BYTES + BTH_BYTES + ICRC_BYTES
+_DONE_BITS = 1e-3
+_FULL = 1.02
+Span = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Part:
+    """What of a message goes by one queue pair."""
+
+    post: int
+    source: int
+    target: int
+    tag: int
+    offset: int
+    words: Words
+    bits: float  # on the wire, still to be sent
+    whole: float
+
+
+class JobRun:
+    """One run until ``end_ns`` of a plan whose queue pairs go by these ways."""
+
+    def __init__(self, links: Links, plan: JobPlan, ways: Ways, end_ns: int) -> None:
+        self.died: tuple[int, int] | None = None  # index of the queue pair, and when
+        self.crowded: dict[int, float] = {}  # directed link, and how many times its rate was asked of it at most
+        self._links, self._plan, self._ways, self._end_ns = links, plan, ways, end_ns
+        self._capacity = links.capacity / plan.slower
+        self._now = 0.0
+        self._queues: list[deque[_Part]] = [deque() for _ in plan.queue_pairs]
+        self._flying = [0.0] * len(plan.queue_pairs)  # bits that have left and are not acknowledged
+        self._of: dict[tuple[int, int, int | None], list[int]] = {}
+        for at, pair in enumerate(plan.queue_pairs):
+            self._of.setdefault((pair.source, pair.target, pair.rail), []).append(at)
+        self._messages: dict[tuple[int, int, int | None], int] = {}
+        self._spans: list[tuple[int, int, int, int, int, int]] = []
+        self._ranks = Ranks(plan.programs, self._leave, self._timed)
+        self._due: list[tuple[int, int, Callable[[int], None]]] = []
+        self._calls = 0
+        self._rates: NDArray[np.float64] = np.zeros(len(plan.queue_pairs))
+        self._stale = True
+        self._piece_at = [piece.begin_ns for piece in ways.pieces]
+        waits = [_waits(plan, [each for each in ways.outages if each.flow == at]) for at in range(len(self._queues))]
+        self._silent = [spans for spans, _ in waits]
+        self._dies = sorted((at_ns, pair) for pair, (_, at_ns) in enumerate(waits) if at_ns is not None)
+        ends = (moment for spans in self._silent for span in spans for moment in span)
+        self._turns = sorted({*self._piece_at, *ends})
+
+    @property
+    def spans(self) -> NDArray[np.void]:
+        """Spans that ended, as workers write them down (``traffic.rdma.records.SPAN``)."""
+        return np.array(self._spans, dtype=SPAN)
+
+    def run(self) -> None:
+        """Go to the end, or to the death of a queue pair that had something to send."""
+        self._ranks.start(0)
+        while self._now < self._end_ns and self.died is None:
+            if self._stale:
+                self._solve()
+            self._step()
+
+    def _step(self) -> None:
+        """Go to the next moment at which anything changes."""
+        busy = np.flatnonzero(self._rates > 0)
+        left = np.array([self._queues[at][0].bits for at in busy])
+        done = self._now + float((left / self._rates[busy]).min()) * 1e9 if len(busy) else np.inf
+        deadline = self._ranks.deadline_ns()
+        due = min(self._due[0][0] if self._due else np.inf, np.inf if deadline is None else deadline)
+        later = bisect_right(self._turns, self._now)
+        turn = self._turns[later] if later < len(self._turns) else np.inf
+        until = max(self._now, min(done, due, turn, self._end_ns))
+        for at, rate in zip(busy.tolist(), self._rates[busy].tolist(), strict=True):
+            self._queues[at][0].bits -= rate * (until - self._now) / 1e9
+        self._now = until
+        self._stale = self._stale or until == turn
+        for at in busy.tolist():
+            if self._queues[at][0].bits <= _DONE_BITS:
+                self._sent(at)
+        self._happen()
+
+    def _happen(self) -> None:
+        now_ns = round(self._now)
+        while self._due and self._due[0][0] <= now_ns:
+            heappop(self._due)[2](now_ns)
+        deadline = self._ranks.deadline_ns()
+        if deadline is not None and deadline <= now_ns:
+            self._ranks.on_timer(now_ns)
+        for at_ns, pair in self._dies:
+            if at_ns <= self._now and self._queues[pair] and self.died is None:
+                self.died = (pair, at_ns)
+
+    def _sent(self, at: int) -> None:
+        """The head of a queue pair has left: a worker sees it at its next tick, its sender the answer one later."""
+        part, tick_ns = self._queues[at].popleft(), self._plan.tick_ns
+        self._stale = True
+        seen_ns = int(-(-self._now // tick_ns) * tick_ns)
+        flying = min(part.whole, float(self._rates[at]) * tick_ns / 1e9)
+        self._flying[at] += flying
+        self._call(
+            seen_ns,
+            lambda now: self._ranks.arrived(part.target, part.source, part.tag, part.offset, part.words, now),
+        )
+        self._call(seen_ns + tick_ns, lambda now: self._acknowledged(at, flying, part.post, now))
+
+    def _acknowledged(self, at: int, bits: float, post: int, now_ns: int) -> None:
+        self._flying[at] -= bits
+        self._ranks.acknowledged(post, now_ns)
+
+    def _call(self, at_ns: int, what: Callable[[int], None]) -> None:
+        self._calls += 1
+        heappush(self._due, (at_ns, self._calls, what))
+
+    def _leave(self, number: int, rank: int, post: Post, _now_ns: int) -> int:
+        """A message goes to queue pairs of its connection, as the lab's connections have it."""
+        key = (rank, post.peer, post.rail)
+        pairs, mtu = self._of[key], self._plan.transport.path_mtu
+        if self._plan.split:
+            parts = slices(post.size_bytes, len(pairs), mtu)
+        else:
+            outstanding = [self._outstanding(at) for at in pairs]
+            so_far = self._messages[key] = self._messages.get(key, -1) + 1
+            parts = [Slice(MESSAGE_CHOICES[self._plan.choice].choose(outstanding, so_far), 0, post.size_bytes)]
+        for part in parts:
+            bits, first = _wire_bits(part.size_bytes, mtu), part.offset // mtu
+            words = post.words[first : first + -(-part.size_bytes // mtu)]
+            at = pairs[part.queue_pair]
+            self._stale = self._stale or not self._queues[at]
+            self._queues[at].append(_Part(number, rank, post.peer, post.tag, part.offset, words, bits, bits))
+        return len(parts)
+
+    def _outstanding(self, at: int) -> int:
+        """Bits that a queue pair was given and that are not acknowledged; receivers answer several packets at once."""
+        queue, acks = self._queues[at], self._plan.acks
+        if not queue:
+            return round(self._flying[at])
+        head, packet = queue[0], 8 * (self._plan.transport.path_mtu + _OVERHEAD)
+        rate = float(self._rates[at])
+        batch = min(float(acks.packets), 1 + acks.delay_ns * rate / 1e9 / packet) if rate else float(acks.packets)
+        answered = (head.whole - head.bits) // (packet * batch) * packet * batch
+        return round(head.whole - answered + sum(part.whole for part in list(queue)[1:]) + self._flying[at])
+
+    def _timed(self, rank: int, ended: Sequence[Timed]) -> None:
+        self._spans += [(rank, each.iteration, each.span, each.wrong, each.begin_ns, each.end_ns) for each in ended]
+
+    def _solve(self) -> None:
+        """Rates of the queue pairs that have anything to send, on their ways of now."""
+        self._stale = False
+        self._rates = np.zeros(len(self._queues))
+        piece = self._ways.pieces[max(0, bisect_right(self._piece_at, self._now) - 1)]
+        busy = [at for at, queue in enumerate(self._queues) if queue and piece.arrives[at] and not self._is_silent(at)]
+        if busy:
+            self._rates[busy] = max_min(piece.links[busy], self._capacity)
+            if self._plan.control == LINE_RATE.values:
+                self._note_crowds(piece, busy)
+
+    def _is_silent(self, at: int) -> bool:
+        return any(begin <= self._now < end for begin, end in self._silent[at])
+
+    def _note_crowds(self, piece: Piece, busy: Sequence[int]) -> None:
+        """Without congestion control each NIC's port sends what it can: where that meets, packets are lost."""
+        links = piece.links[busy]
+        first = links[:, 0]
+        sharing = np.bincount(first, minlength=len(self._capacity))[first]
+        asked = link_load(links, self._capacity[first] / sharing, len(self._capacity)) / self._capacity
+        for link in np.flatnonzero(asked > _FULL).tolist():
+            self.crowded[link] = max(self.crowded.get(link, 0.0), float(asked[link]))
+
+
+def _wire_bits(size_bytes: int, path_mtu: int) -> float:
+    packets = -(-size_bytes // path_mtu)
+    return 8.0 * (size_bytes + packets * _OVERHEAD + RETH_BYTES + IMMEDIATE_BYTES)
+
+
+def _waits(plan: JobPlan, outages: Sequence[Outage]) -> tuple[list[Span], int | None]:
+    """When a queue pair sends nothing beyond its outages, and when it has used its retries up.
+
+    What an outage took is sent again when the receiver tells of the gap, if the sender's window lasts that long; else
+    when a retry timer runs out and the way is there again.
+    """
+    transport, timer = plan.transport, plan.transport.timer
+    window_ns = round(transport.window_packets * 1e9 / min(pair.flow.rate_pps for pair in plan.queue_pairs))
+    found: list[Span] = []
+    for outage in outages:
+        end_ns = outage.end_ns
+        if end_ns is not None and end_ns - outage.begin_ns <= window_ns:
+            continue
+        expires_ns, tries = outage.begin_ns, 0
+        while end_ns is None or expires_ns < end_ns:
+            if tries > timer.retries(transport.retry_count):
+                return [*found, (outage.begin_ns, 1 << 62)], expires_ns
+            expires_ns += timer.wait_ns(tries)
+            tries += 1
+        found.append((outage.begin_ns, expires_ns))
+    return found, None

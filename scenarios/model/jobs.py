@@ -1,0 +1,84 @@
+"""A drill's job by the model: its queue pairs' ways, its iterations, and what analysis makes of them. PURE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from failover.analysis.job import DeathFact, JobFacts, SpanFact
+from failover.analysis.metrics.job import job_metrics
+from failover.analysis.model import DrillMetrics, Settings
+from scenarios.model.figures import without_flows
+from scenarios.model.jobrun import JobRun
+from scenarios.model.ways import Ways
+from testbed.errors import InputError
+from traffic.collectives.program import Send
+from traffic.flowlevel.links import Links
+from traffic.rdma.plan import JobPlan
+from traffic.rdma.records import MESSAGE
+
+MOST_MESSAGES = 1_000_000
+"""A message takes some 0.2 ms of CPU."""
+_PORTS = 2
+"""Of a NIC, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class JobModelled:
+    """What became of a job."""
+
+    metrics: DrillMetrics
+    doubts: tuple[str, ...]  # why its figures are not to be trusted
+
+
+def run_job(links: Links, plan: JobPlan, ways: Ways, settings: Settings, healthy_ns: int, end_ns: int) -> JobModelled:
+    """Run a job on these ways. InputError, before it starts, where it has more messages than can be gone through."""
+    _check_size(plan, end_ns)
+    run = JobRun(links, plan, ways, end_ns)
+    run.run()
+    facts = JobFacts(
+        spans={
+            program.rank: tuple(SpanFact(s.label, s.kind, s.size_bytes, s.ranks) for s in program.spans)
+            for program in plan.programs
+            if program.rank not in plan.background
+        },
+        queue_pairs=len(plan.queue_pairs),
+        tick_ns=plan.tick_ns,
+        packets=0,
+        packets_again=0,
+        counters={},
+        deaths=() if run.died is None else (DeathFact(run.died[1], plan.queue_pairs[run.died[0]].flow.name),),
+        samples=plan.samples,
+    )
+    job = job_metrics(facts, run.spans, np.empty(0, MESSAGE), ways.edges, (0, end_ns), settings)
+    empty = without_flows(ways, settings, healthy_ns)
+    return JobModelled(replace(empty, job=job), tuple(_doubts(links, run)))
+
+
+def _doubts(links: Links, run: JobRun) -> list[str]:
+    crowded = sorted(run.crowded.items(), key=lambda each: -each[1])
+    if not crowded:
+        return []
+    link, times = crowded[0]
+    more = f" (and {len(crowded) - 1} more links)" if len(crowded) > 1 else ""
+    return [
+        f"{links.names[link]}{more} is asked for {times:.2g} times its rate by queue pairs without congestion control:"
+        " they lose packets and send them again, which is not modelled; a lab says what it costs"
+    ]
+
+
+def _check_size(plan: JobPlan, end_ns: int) -> None:
+    """Iterations as many as the ports of the NIC that sends most can carry, and all messages of each."""
+    sent = {
+        program.rank: sum(op.piece.size_bytes for op in program.ops if isinstance(op, Send) and op.rail is not None)
+        for program in plan.programs
+    }
+    messages = sum(isinstance(op, Send) and op.rail is not None for program in plan.programs for op in program.ops)
+    fastest = max(pair.flow.goodput_bps for pair in plan.queue_pairs)
+    iterations = end_ns / 1e9 / max(max(sent.values()) * 8 / (_PORTS * fastest), plan.tick_ns / 1e9)
+    if messages * iterations > MOST_MESSAGES:
+        raise InputError(
+            f"{messages * iterations:,.0f} messages in this drill, and the model goes through {MOST_MESSAGES:,} at"
+            " most; take a shorter timeline, larger messages or fewer hosts"
+        )

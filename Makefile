@@ -2,8 +2,9 @@
 VENV := .venv
 HPN := $(VENV)/bin/hpn
 
-# Whole files to two workers, in the order of collection: tests/conftest.py puts guests last.
-PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
+# Whole files to three workers, in the order of collection: tests/conftest.py puts guests last. On two cores two workers
+# leave a quarter of the time unused, as many a test waits for timers of protocols.
+PYTEST := $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -rs
 
 .PHONY: drill test quick check chaos pool-trial kernel phases frr client-table growth setup guests extras clients judges mutants screenshots pictures site tutorial clean
 

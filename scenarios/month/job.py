@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -60,6 +60,14 @@ class Job:
 
     def stretch(self, broken: Iterable[Failure]) -> float:
         """How many times as long an iteration takes; infinite where a queue pair has no way left."""
+        return self._stretch(frozenset((failure.kind, failure.number) for failure in broken))
+
+    @cached_property
+    def _stretch(self) -> Callable[[frozenset[tuple[Kind, int]]], float]:
+        """Each state is solved once: a failure alone is asked about when it comes, and again until the next one."""
+        return lru_cache(maxsize=8)(self._solved)
+
+    def _solved(self, broken: frozenset[tuple[Kind, int]]) -> float:
         slowest = after(self.well, self._broken(broken), path_control=self.path_control).slowest_bps
         if slowest == 0:
             return math.inf
@@ -95,13 +103,13 @@ class Job:
             )
         return flaps.at_h + wait / 3600, left
 
-    def _broken(self, failures: Iterable[Failure]) -> Broken:
+    def _broken(self, failures: Iterable[tuple[Kind, int]]) -> Broken:
         broken, pods = Broken.nothing(self.pods), self.pods
-        for failure in failures:
-            if failure.kind is Kind.LINK:
-                broken = broken.with_access(failure.number // pods.tors, failure.number % pods.tors, pods)
+        for kind, number in failures:
+            if kind is Kind.LINK:
+                broken = broken.with_access(number // pods.tors, number % pods.tors, pods)
             else:
-                broken = broken.with_tor(failure.number)
-                if failure.kind is Kind.STACK:
-                    broken = broken.with_tor(failure.number ^ 1)
+                broken = broken.with_tor(number)
+                if kind is Kind.STACK:
+                    broken = broken.with_tor(number ^ 1)
         return broken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from traffic.flowlevel.flows import Flows
 from traffic.flowlevel.pods import Numbers, Pods
 from traffic.flowlevel.routes import Broken, Flags, Paths, capacity_of, paths_of
 from traffic.flowlevel.solve import Floats, link_load, max_min
+
+_NEARLY = 1 - 1e-9
+"""A link that is as full holds flows up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +27,7 @@ class Paced:
     rates: Floats
     most_bps: float = np.inf  # that a queue pair sends
 
-    @property
+    @cached_property
     def load(self) -> Floats:
         """On each directed link, bit/s."""
         return link_load(self.paths, self.rates, self.pods.links)
@@ -47,32 +51,47 @@ def healthy(pods: Pods, flows: Flows, most_bps: float = np.inf) -> Paced:
 
 
 def after(well: Paced, broken: Broken, *, path_control: bool = True) -> Paced:
-    """The same flows once everybody knows what is broken; ``well`` is the healthy state.
-
-    Exact: flows that no chain of shared links joins to one that the fault moved keep their rates, and in one pod no
-    link carries two rails.
-    """
-    pods, flows = well.pods, well.flows
-    dead = broken.dead_links(pods)
-    hit = np.flatnonzero(_touched(well.paths, dead))
-    if not len(hit):
-        return well
+    """The same flows once everybody knows what is broken; ``well`` is the healthy state."""
+    hit = _hit(well, broken)
     paths = well.paths.copy()
-    paths[hit] = paths_of(pods, flows, broken, hit, path_control=path_control)
-    capacity = capacity_of(pods, broken)
-    rates = well.rates.copy()
-    for rows in _joined(pods, flows, hit):
-        rates[rows] = _solved(paths[rows], capacity, well.most_bps)
-    return Paced(pods, flows, paths, capacity, rates, well.most_bps)
+    paths[hit] = paths_of(well.pods, well.flows, broken, hit, path_control=path_control)
+    return _again(well, paths, capacity_of(well.pods, broken), hit)
 
 
 def unnoticed(well: Paced, broken: Broken) -> Paced:
     """The same flows on the same paths in the moment of a fault: what leads over a dead link stands, others gain."""
-    hit = np.flatnonzero(_touched(well.paths, broken.dead_links(well.pods)))
-    capacity, rates = capacity_of(well.pods, broken), well.rates.copy()
-    for rows in _joined(well.pods, well.flows, hit):
-        rates[rows] = _solved(well.paths[rows], capacity, well.most_bps)
-    return Paced(well.pods, well.flows, well.paths, capacity, rates, well.most_bps)
+    return _again(well, well.paths, capacity_of(well.pods, broken), _hit(well, broken))
+
+
+def _again(well: Paced, paths: Paths, capacity: Floats, hit: Numbers) -> Paced:
+    """Exact rates where only the flows ``hit`` have new paths or dead links.
+
+    In one pod no link carries two rails, so rails that nobody of these is of keep their rates. Under Cores they keep
+    them too, unless a core link that the rails hit use is full, before or after: then all is solved.
+    """
+    pods, rates = well.pods, well.rates.copy()
+    rows = _of_rails(pods, well.flows, hit)
+    core = slice(pods.blocks[4], pods.blocks[6])
+    if pods.pods == 1:
+        for part in rows:
+            rates[part] = _solved(paths[part], capacity, well.most_bps)
+        return Paced(pods, well.flows, paths, capacity, rates, well.most_bps)
+    ours = np.concatenate([np.arange(part.start, part.stop) for part in rows]) if rows else hit
+    before = link_load(well.paths[ours], rates[ours], pods.links)
+    room = capacity.copy()
+    room[core] = np.maximum(capacity[core] - (well.load - before)[core], 0.0)
+    rates[ours] = _solved(paths[ours], room, well.most_bps)
+    now = link_load(paths[ours], rates[ours], pods.links)
+    used = ((before > 0) | (now > 0))[core]
+    full = (well.load > well.capacity * _NEARLY) | (well.load - before + now > capacity * _NEARLY)
+    if (used & full[core]).any():
+        rates = _solved(paths, capacity, well.most_bps)
+    return Paced(pods, well.flows, paths, capacity, rates, well.most_bps)
+
+
+def _hit(well: Paced, broken: Broken) -> Numbers:
+    """Flows whose healthy path leads over what is dead now."""
+    return np.flatnonzero(_touched(well.paths, broken.dead_links(well.pods)))
 
 
 def _touched(paths: Paths, dead: Flags) -> Flags:
@@ -83,10 +102,8 @@ def _touched(paths: Paths, dead: Flags) -> Flags:
     return found
 
 
-def _joined(pods: Pods, flows: Flows, hit: Numbers) -> list[slice]:
-    """Stretches of flows that may share links with those hit: their rails, or all where Cores join rails."""
-    if pods.pods > 1:
-        return [slice(0, len(flows))]
+def _of_rails(pods: Pods, flows: Flows, hit: Numbers) -> list[slice]:
+    """All flows of the rails that those hit are of, a stretch for each."""
     rails = np.unique(pods.rail_of(flows.src[hit]))
     edges = np.searchsorted(flows.src, np.arange(pods.rails + 1) * pods.nics_of_a_rail)
     return [slice(int(edges[rail]), int(edges[rail + 1])) for rail in rails]

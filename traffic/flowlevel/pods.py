@@ -23,7 +23,7 @@ ARITHMETIC = ("hpn", "dual-tor-clos", "stacked-dual-tor", "single-tor")
 """Architectures of which every ToR set serves one rail and all Aggs of a plane: what the arithmetic here knows."""
 _BYTES_A_LINK = 8 * 10  # capacity, shares, counts, sums while they are solved
 _BYTES_A_HOP = 4 + 8 * 3  # of a flow: path, and the solver's copies while flows are settled
-_BYTES_A_FLOW = 8 * 12
+_BYTES_A_FLOW = 8 * 25  # what is chosen for it, and healthy and broken state side by side
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, LinkKind, Role
 from testbed.fabric.spec import FabricSpec
+from traffic.flowlevel import pace
 from traffic.flowlevel.flows import Flows, drawn, permutation, ring
 from traffic.flowlevel.links import Links
 from traffic.flowlevel.pace import Paced, after, healthy, unnoticed
 from traffic.flowlevel.pods import ARITHMETIC, Pods
-from traffic.flowlevel.routes import Broken, paths_of
-from traffic.flowlevel.solve import max_min
+from traffic.flowlevel.routes import Broken, Paths, paths_of
+from traffic.flowlevel.solve import Floats, max_min
 
 SMALL = {"segments": 3, "hosts": 4, "rails": 2, "aggs": 4, "scale": 1}
 
@@ -122,6 +123,25 @@ def test_after_a_fault_only_what_it_hit_has_moved_and_rates_are_those_of_all_sol
     stopped = dead[hurt.paths].any(axis=1)
     assert (stopped == (hurt.rates == 0)).all()
     assert stopped.any() == (architecture == "single-tor" and what in {"access", "tor"})
+
+
+def test_under_cores_that_are_not_full_only_the_rails_hit_are_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full core link would join all rails, as the permutation above does."""
+    sizes = Pods.of(_spec("hpn", 2))
+    well = healthy(sizes, drawn(sizes, ring(sizes), 4, 1, "even"))
+    solved, solve = list[int](), pace._solved
+
+    def counted(paths: Paths, capacity: Floats, most_bps: float) -> Floats:
+        solved.append(len(paths))
+        return solve(paths, capacity, most_bps)
+
+    monkeypatch.setattr(pace, "_solved", counted)
+    for broken in (Broken.nothing(sizes).with_access(11, 0, sizes), Broken.nothing(sizes).with_tor(4)):
+        solved.clear()
+        hurt = after(well, broken)
+        assert solved == [len(well.flows) // sizes.rails]
+        assert (hurt.rates != well.rates).any()
+        np.testing.assert_allclose(hurt.rates, max_min(hurt.paths, hurt.capacity), rtol=1e-9)
 
 
 def test_a_fault_breaks_the_links_that_the_fabric_says() -> None:

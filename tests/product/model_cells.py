@@ -1,0 +1,103 @@
+"""The drills that the flow-level model is held against: six topologies, three faults, streams and a job each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_STREAMS = """\
+workload: {{pattern: permutation, queue_pairs: 4, load: {load}, ib_timeout: 20}}
+sample: {{queues: 100 ms, ports: switches}}
+"""
+_JOB = """\
+job:
+  collective: {{kind: all-reduce, algorithm: ring, size: 2 MB, slices: 4}}
+  gpus: 1
+  hosts: 4
+  order: interleaved
+  queue_pairs: 2
+  ib_timeout: 16
+"""
+_DRILL = """\
+drill: {name}
+summary: {fault} on {topology}, for the calibration of the flow-level model
+description: made by tests/product/model_cells.py
+topology: {{preset: {preset}, {more}scale: {scale}}}
+{traffic}profile: quick
+timeline:
+  healthy: 1500 ms
+  faults:
+    - {{id: fault, fault: {fault}, target: {target}, at: 1500 ms, for: 2 s}}
+  settle: {settle}
+expect:
+  - state_restored: yes
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Topology:
+    """One of the six; ``agg`` is the Agg that crashes."""
+
+    name: str
+    preset: str
+    more: str = ""
+    agg: str = "p0.a0.0"
+
+
+TOPOLOGIES = (
+    _Topology("hpn", "tiny"),
+    _Topology("dual-tor-clos", "tiny", "architecture: dual-tor-clos, "),
+    _Topology("single-tor", "tiny", "architecture: single-tor, "),
+    _Topology("dcn-plus", "tiny-dcn-plus"),
+    _Topology("rail-only", "tiny-rail-only", agg="p0.r0.a0"),
+    _Topology("fat-tree", "tiny-fat-tree"),
+)
+FAULTS = ("link-down", "tor-crash", "agg-crash")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One drill of the calibration. ``kind``: 'streams', 'full' (more than one port carries) or 'job'."""
+
+    topology: str
+    fault: str
+    kind: str
+    drill: str
+
+    @property
+    def name(self) -> str:
+        """Of its drill."""
+        return f"model-{self.topology}-{self.fault}-{self.kind}"
+
+    def write(self, folder: Path) -> Path:
+        """Its drill's file."""
+        path = folder / f"{self.name}.yaml"
+        path.write_text(self.drill, encoding="utf-8")
+        return path
+
+
+def cells() -> Iterator[Cell]:
+    """All of them."""
+    for topology in TOPOLOGIES:
+        for fault in FAULTS:
+            kinds = ("streams", "full", "job") if fault == "link-down" else ("streams", "job")
+            yield from (_cell(topology, fault, kind) for kind in kinds)
+
+
+def _cell(topology: _Topology, fault: str, kind: str) -> Cell:
+    target = {"link-down": "p0.s0.h0.r0.0", "tor-crash": "p0.s0.t0.0", "agg-crash": topology.agg}[fault]
+    load = {"streams": "10 %" if topology.name == "fat-tree" else "40 %", "full": "70 %"}
+    traffic = _JOB.format() if kind == "job" else _STREAMS.format(load=load[kind])
+    text = _DRILL.format(
+        name=f"model-{topology.name}-{fault}-{kind}",
+        topology=topology.name,
+        preset=topology.preset,
+        more=topology.more,
+        scale={"streams": 1000, "full": 4000, "job": 2000}[kind],
+        traffic=traffic,
+        fault=fault,
+        target=target,
+        settle="4 s" if fault == "link-down" else "5 s",
+    )
+    return Cell(topology.name, fault, kind, text)

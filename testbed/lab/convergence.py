@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -75,15 +75,15 @@ _Check = Callable[[], Gap | None]
 """Looks whether one thing stands; what is missing otherwise."""
 
 
-class Convergence:
-    """Tells what one lab still lacks.
+class Checks:
+    """Things that all have to stand.
 
     A lab that comes up is asked after every event: from one question to the next only what was missing last is looked
     at again, until it stands, and of a switch's routes only those that changed.
     """
 
-    def __init__(self, grips: Grips) -> None:
-        self._checks = [*_links(grips), *_sessions(grips), *_all_routes(grips), *_presets(grips)]
+    def __init__(self, checks: Iterable[_Check]) -> None:
+        self._checks = tuple(checks)
         self._at = 0  # the check that found something missing last
 
     def gaps(self) -> Iterator[Gap]:
@@ -98,6 +98,41 @@ class Convergence:
                 return False
             self._at = (self._at + 1) % len(self._checks)
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """What has to stand in one lab: ``everything``, and of it what BGP needs to have before it can tell all."""
+
+    everything: Checks
+    heard: Checks
+
+    @classmethod
+    def of(cls, grips: Grips, expected: Mapping[str, Mapping[str, int]]) -> Convergence:
+        """That of a lab whose switches are to have the ``expected`` routes."""
+        heard = [*_links(grips), *_sessions(grips)]
+        return cls(Checks([*heard, *_all_routes(grips, expected), *_presets(grips)]), Checks(heard))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a lab, to be waited for (``Converging``)."""
+
+    checks: Checks
+    wait: Callable[[Callable[[], bool], float], Awaitable[None]]
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing of it is missing."""
+        return self.checks.stand
+
+    def missing(self) -> list[Gap]:
+        """What is."""
+        return list(self.checks.gaps())
+
+    async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
+        """As the lab waits."""
+        await self.wait(condition, timeout_s)
 
 
 def expected_routes(fabric: Fabric) -> dict[str, dict[str, int]]:
@@ -199,8 +234,8 @@ def _session(lab: Grips, end: Port) -> Gap | None:
     return None
 
 
-def _all_routes(lab: Grips) -> Iterator[_Check]:
-    for switch, wanted in expected_routes(lab.fabric).items():
+def _all_routes(lab: Grips, expected: Mapping[str, Mapping[str, int]]) -> Iterator[_Check]:
+    for switch, wanted in expected.items():
         yield _Routes(lab.watcher, switch, wanted)
 
 

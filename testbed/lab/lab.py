@@ -17,8 +17,9 @@ from testbed.kernel.packet import finish_closing
 from testbed.lab.breaking.breakage import Breakage
 from testbed.lab.breaking.impair import Impairments
 from testbed.lab.classes import check as check_classes
-from testbed.lab.convergence import Convergence, Gap, until_converged
+from testbed.lab.convergence import Convergence, Gap, Part, expected_routes, until_converged
 from testbed.lab.grips import Grips, Requests
+from testbed.lab.holding import Held, is_held
 from testbed.lab.host_nic import HostNic
 from testbed.lab.markers import MarkerKind, PhantomMarks
 from testbed.lab.markers import choose as choose_marker
@@ -61,6 +62,7 @@ class Lab:
     route_listeners: list[Callable[[str], None]]
     _timeline: Timeline
     _convergence: Convergence
+    _held: Held
     _closing: ExitStack
 
     @classmethod
@@ -92,7 +94,9 @@ class Lab:
             _start_nics(grips, kind, reactions, nics)
             _start_tors(grips, tors)
             watcher.start()
-            _start_daemons(grips, reactions, bgp)
+            routes = expected_routes(fabric)
+            held = Held(held=is_held(routes))
+            _start_daemons(grips, reactions, bgp, holding=held.held)
             stacks.start()
             soft_roce = SoftRoce(fabric, spaces) if fabric.spec.soft_roce else None
             if soft_roce is not None:
@@ -115,7 +119,8 @@ class Lab:
                 move_listeners=reactions.move_listeners,
                 route_listeners=reactions.route_listeners,
                 _timeline=timeline,
-                _convergence=Convergence(grips),
+                _convergence=Convergence.of(grips, routes),
+                _held=held,
                 _closing=closing.pop_all(),
             )
 
@@ -136,6 +141,9 @@ class Lab:
 
         Without ``timeout_s`` a slow machine has as long as it gets closer (``testbed.lab.convergence``).
         """
+        if self._held.held:
+            await until_converged(Part(self._convergence.heard, self.wait_for), timeout_s)
+            await self._held.deliver(self.bgp.values())
         await until_converged(self, timeout_s)
 
     async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
@@ -147,12 +155,12 @@ class Lab:
 
     def missing(self) -> list[Gap]:
         """What keeps the lab from being converged; empty when it is."""
-        return list(self._convergence.gaps())
+        return list(self._convergence.everything.gaps())
 
     @property
     def stands(self) -> bool:
         """Whether the lab is converged; asked after every event, it looks no further than the first gap."""
-        return self._convergence.stand
+        return self._convergence.everything.stand
 
     @property
     def lost(self) -> str | None:
@@ -198,12 +206,12 @@ def _start_tors(grips: Grips, tors: dict[str, Tor]) -> None:
             made.start()
 
 
-def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon]) -> None:
+def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon], *, holding: bool) -> None:
     kind = DAEMONS[grips.fabric.spec.bgp.daemon]
     kind.folder.mkdir(parents=True, exist_ok=True)
     for node in grips.fabric.switches:
         made = bgp[node.name] = kind.make(grips.fabric, node, grips.spaces[node.name], reactions.on_daemon)
-        made.start()
+        made.start(holding=holding)
 
 
 def _closing(grips: Grips, stacks: Stacks) -> ExitStack:

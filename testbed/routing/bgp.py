@@ -42,6 +42,7 @@ class BgpDaemon(ABC):
         self._emit = emit
         self._children: dict[str, Child] = {}
         self._ending = False
+        self._holding = False
 
     @property
     def running(self) -> bool:
@@ -63,15 +64,24 @@ class BgpDaemon(ABC):
         """State of the BFD session of each port that has one: Up, Init, Down, AdminDown."""
         return self.sessions.bfd
 
-    def start(self) -> None:
+    def start(self, *, holding: bool = False) -> None:
         """Start it in the switch's namespace with empty state; returns at once. MachineError when it cannot be.
 
-        May be called again after a death.
+        May be called again after a death. ``holding``: what it hears is kept from the kernel until ``deliver``, where
+        the program can do that; the others deliver at once.
         """
         if self._children:
             raise RuntimeError(f"{self.node.name}: {self.TITLE} is running")
         self._ending, self.held, self.trouble = False, False, None
+        self._holding = holding
         self._launch()
+
+    def deliver(self) -> None:
+        """Put into the kernel what was held, and from now on what comes; blocks until the program has understood.
+
+        MachineError when it refuses. May be called from another thread than the loop's.
+        """
+        self._holding = False
 
     @abstractmethod
     def _launch(self) -> None:

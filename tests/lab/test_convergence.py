@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from testbed.fabric.build import build
-from testbed.lab.convergence import Convergence, Gap, expected_routes
+from testbed.lab.convergence import Checks, Gap, expected_routes
 from tests.lab.running import tiny
 
 
@@ -13,8 +15,7 @@ class _Parts:
     def __init__(self, missing: set[int], count: int) -> None:
         self.missing = missing
         self.looks = 0
-        self.convergence = Convergence.__new__(Convergence)
-        self.convergence.__dict__.update(_checks=[lambda n=n: self._look(n) for n in range(count)], _at=0)
+        self.convergence = Checks(partial(self._look, part) for part in range(count))
 
     def _look(self, part: int) -> Gap | None:
         self.looks += 1

@@ -55,7 +55,7 @@ protocol kernel {{
 {learn}\
   ipv4 {{
     import {imports};
-    export where source = RTS_BGP || source = RTS_STATIC;
+    export where {exports};
   }};
 }}
 """
@@ -94,10 +94,11 @@ protocol pipe pipe_{table} {{
 """
 
 
-def config(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
+def config(fabric: Fabric, node: Node, *, draining: bool = False, holding: bool = False) -> str:
     """The whole configuration of ``node``, a switch. Control socket and PID file are command-line matters.
 
     A ``draining`` ToR announces its subnet routes but no host: who may choose goes elsewhere, who cannot still arrives.
+    A ``holding`` switch keeps what it hears from its kernel.
     """
     parts = [f"# {node.name}\nrouter id {node.router_id};\n{_LOG}"]
     subnets = access_subnets(fabric, node)
@@ -110,6 +111,7 @@ def config(fabric: Fabric, node: Node, *, draining: bool = False) -> str:
             limit=ECMP_LIMIT,
             learn="  learn;\n" if subnets else "",
             imports="filter host_routes" if subnets else "none",
+            exports="source = RTS_STATIC" if holding else "source = RTS_BGP || source = RTS_STATIC",
         )
     )
     parts.extend(_preset(table) for table in preset_tables(fabric, node))

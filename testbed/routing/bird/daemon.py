@@ -18,6 +18,9 @@ from testbed.routing.bird.control import command_now
 from testbed.routing.bird.log import BfdChange, LogReader
 from testbed.routing.neighbours import neighbours
 
+_BUSY_S = 20.0
+"""A BIRD that learns a whole fabric answers when it is through with what it hears."""
+
 FOLDER = Path("/run/hpn/bird")
 
 
@@ -51,11 +54,18 @@ class BirdDaemon(BgpDaemon):
 
     def _launch(self) -> None:
         program = find_bird()
-        self._config.write_text(config(self._fabric, self.node))
+        self._config.write_text(config(self._fabric, self.node, holding=self._holding))
         self._log = LogReader()
         pid_file = FOLDER / f"{self.node.name}.pid"
         command = [program, "-f", "-c", str(self._config), "-s", str(self.control), "-P", str(pid_file)]
         self._spawn("bird", command, self._heard)
+
+    def deliver(self) -> None:
+        """Have the kernel told of every route once, with all its next hops. BirdError when BIRD refuses."""
+        if self._holding:
+            super().deliver()
+            self._config.write_text(config(self._fabric, self.node))
+            command_now(self.control, "configure", _BUSY_S)
 
     def withdraw(self) -> None:
         """Announce the host routes of this ToR no longer, only its subnets. BirdError when BIRD refuses."""

@@ -1,0 +1,39 @@
+"""Large fabrics start with their FIBs held: BGP hears everything before the kernels are told, each route once.
+
+A switch hears of a host from each neighbour, one after another, and each time its kernel is given the whole multipath
+route anew: prefixes times next hops in writes, next hops squared in what they say, all under the one lock of the
+machine. Vendors hold routers alike when they boot (FRR's update-delay, wait-for-convergence elsewhere). Only the start
+of a lab is held; afterwards, also in a switch that comes back from a crash, routes follow each update.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from testbed.routing.bgp import BgpDaemon
+
+MANY_NEXT_HOPS = 50_000
+"""Of all routes of all switches; below that a lab is as fast without (measured)."""
+
+_AT_ONCE = 4
+
+
+def is_held(expected: Mapping[str, Mapping[str, int]]) -> bool:
+    """Whether a lab with these routes (switch to prefix to next hops) is large enough."""
+    return sum(sum(hops.values()) for hops in expected.values()) >= MANY_NEXT_HOPS
+
+
+class Held:
+    """Whether the FIBs of one lab are held, until ``deliver``."""
+
+    def __init__(self, *, held: bool) -> None:
+        self.held = held
+
+    async def deliver(self, daemons: Iterable[BgpDaemon]) -> None:
+        """Have every daemon tell its kernel what it has heard. MachineError when one refuses."""
+        self.held = False
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            await asyncio.gather(*(loop.run_in_executor(pool, daemon.deliver) for daemon in daemons))

@@ -6,6 +6,7 @@ a fabric as ``hpn graph`` draws it.
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.docs.pages import ROOT
+from tests.product.growth_plot import plot
 
 LARGEST = 150_000
 """Bytes of a picture: pages are read over slow lines too."""
@@ -51,6 +53,9 @@ def main(folder: str) -> int:
         page.goto(comparison.as_uri())
         page.screenshot(path=out / "comparison.png")
         chromium.close()
+    figures = ROOT / "runs" / "growth.json"
+    if figures.exists():  # from make growth, which needs a quiet machine, and root
+        (out / "growth.svg").write_text(plot(json.loads(figures.read_text())))
     for picture in sorted(out.iterdir()):
         print(f"{picture}: {picture.stat().st_size} bytes")
     return 0

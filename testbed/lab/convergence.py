@@ -102,16 +102,21 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """What has to stand in one lab: ``everything``, and of it what BGP needs to have before it can tell all."""
+    """What has to stand in one lab: ``everything``; ``heard``, what BGP needs to tell all; ``above``, with the routes
+    above the ToRs.
+    """
 
     everything: Checks
     heard: Checks
+    above: Checks
 
     @classmethod
     def of(cls, grips: Grips, expected: Mapping[str, Mapping[str, int]]) -> Convergence:
         """That of a lab whose switches are to have the ``expected`` routes."""
         heard = [*_links(grips), *_sessions(grips)]
-        return cls(Checks([*heard, *_all_routes(grips, expected), *_presets(grips)]), Checks(heard))
+        routes = dict(zip(expected, _all_routes(grips, expected), strict=True))
+        above = [check for name, check in routes.items() if name not in grips.tors]
+        return cls(Checks([*heard, *routes.values(), *_presets(grips)]), Checks(heard), Checks([*heard, *above]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,15 @@
 
 A switch hears of a host from each neighbour, one after another, and each time its kernel is given the whole multipath
 route anew: prefixes times next hops in writes, next hops squared in what they say, all under the one lock of the
-machine. Vendors hold routers alike when they boot (FRR's update-delay, wait-for-convergence elsewhere). Only the start
+machine. So ToRs announce no host until LACP carries every port (a port that comes up late is no news to a thousand
+routes), and what they hear goes to their kernels when the switches above them have it all. Vendors hold routers alike when they boot (FRR's update-delay, wait-for-convergence elsewhere). Only the start
 of a lab is held; afterwards, also in a switch that comes back from a crash, routes follow each update.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from testbed.routing.bgp import BgpDaemon
@@ -34,6 +35,14 @@ class Held:
     async def deliver(self, daemons: Iterable[BgpDaemon]) -> None:
         """Have every daemon tell its kernel what it has heard. MachineError when one refuses."""
         self.held = False
-        loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            await asyncio.gather(*(loop.run_in_executor(pool, daemon.deliver) for daemon in daemons))
+        await _all([daemon.deliver for daemon in daemons])
+
+    async def hear(self, daemons: Iterable[BgpDaemon]) -> None:
+        """Have every ToR's daemon announce its hosts. MachineError when one refuses."""
+        await _all([daemon.hear for daemon in daemons])
+
+
+async def _all(orders: Iterable[Callable[[], None]]) -> None:
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        await asyncio.gather(*(loop.run_in_executor(pool, order) for order in orders))

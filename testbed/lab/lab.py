@@ -142,8 +142,11 @@ class Lab:
         Without ``timeout_s`` a slow machine has as long as it gets closer (``testbed.lab.convergence``).
         """
         if self._held.held:
+            tors = [self.bgp[name] for name in self.tors]
             await until_converged(Part(self._convergence.heard, self.wait_for), timeout_s)
-            await self._held.deliver(self.bgp.values())
+            await self._held.hear(tors)
+            await until_converged(Part(self._convergence.above, self.wait_for), timeout_s)
+            await self._held.deliver(tors)
         await until_converged(self, timeout_s)
 
     async def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
@@ -211,7 +214,7 @@ def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon]
     kind.folder.mkdir(parents=True, exist_ok=True)
     for node in grips.fabric.switches:
         made = bgp[node.name] = kind.make(grips.fabric, node, grips.spaces[node.name], reactions.on_daemon)
-        made.start(holding=holding)
+        made.start(holding=holding and node.role is Role.TOR)
 
 
 def _closing(grips: Grips, stacks: Stacks) -> ExitStack:

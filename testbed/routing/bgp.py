@@ -43,6 +43,7 @@ class BgpDaemon(ABC):
         self._children: dict[str, Child] = {}
         self._ending = False
         self._holding = False
+        self._deaf = False
 
     @property
     def running(self) -> bool:
@@ -67,14 +68,18 @@ class BgpDaemon(ABC):
     def start(self, *, holding: bool = False) -> None:
         """Start it in the switch's namespace with empty state; returns at once. MachineError when it cannot be.
 
-        May be called again after a death. ``holding``: what it hears is kept from the kernel until ``deliver``, where
-        the program can do that; the others deliver at once.
+        May be called again after a death. ``holding``: where the program can do that, a ToR announces no host until
+        ``hear``, and what it hears is kept from its kernel until ``deliver``.
         """
         if self._children:
             raise RuntimeError(f"{self.node.name}: {self.TITLE} is running")
         self._ending, self.held, self.trouble = False, False, None
-        self._holding = holding
+        self._holding = self._deaf = holding
         self._launch()
+
+    def hear(self) -> None:
+        """Announce the hosts in the kernel, and from now on those that come; otherwise as ``deliver``."""
+        self._deaf = False
 
     def deliver(self) -> None:
         """Put into the kernel what was held, and from now on what comes; blocks until the program has understood.

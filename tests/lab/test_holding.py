@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from testbed.fabric.build import build
-from testbed.fabric.model import Role
+from testbed.fabric.model import Node, Role
 from testbed.fabric.presets import PRESETS
 from testbed.lab import holding
 from testbed.lab.convergence import expected_routes
@@ -18,28 +18,39 @@ from testbed.routing.bird.config import config
 from tests.lab.running import cut, mend, tiny
 
 
+def _hosts(lab: Lab, node: Node) -> int:
+    return sum(prefix.endswith("/32") for prefix in lab.watcher.routes(node.name))
+
+
 @pytest.mark.kernel
 async def test_a_lab_that_starts_held_has_heard_all_before_its_kernels_are_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(holding, "MANY_NEXT_HOPS", 0)
-    before: list[int] = []
-    deliver = Held.deliver
+    heard: list[int] = []
+    learned: list[int] = []
+    hear, deliver = Held.hear, Held.deliver
 
-    async def looked_at(self: Held, daemons: Iterable[BgpDaemon]) -> None:
-        before.extend(len(lab.watcher.routes(node.name)) for node in lab.fabric.switches if node.role is Role.AGG)
+    async def before_hearing(self: Held, daemons: Iterable[BgpDaemon]) -> None:
+        heard.extend(_hosts(lab, node) for node in lab.fabric.switches if node.role is Role.AGG)
+        await hear(self, daemons)
+
+    async def before_delivery(self: Held, daemons: Iterable[BgpDaemon]) -> None:
+        learned.extend(_hosts(lab, node) for node in lab.fabric.switches if node.role is Role.TOR)
         await deliver(self, daemons)
 
-    monkeypatch.setattr(Held, "deliver", looked_at)
+    monkeypatch.setattr(Held, "hear", before_hearing)
+    monkeypatch.setattr(Held, "deliver", before_delivery)
     lab = Lab.start(build(tiny()), lambda _event: None)
     await lab.converged(20)
-    assert before == [0] * 4
+    assert heard == [0] * 4, "no host is announced before every port carries"
+    assert learned == [2] * 8, "the hosts behind the ToR's own ports"
     nic, far = lab.fabric.nics[0], "p0.s1.t0.0"
     cut(lab, nic.links[0])
     await lab.wait_for(lambda: f"{nic.ip}/32" not in lab.watcher.routes(far), 10)
     mend(lab, nic.links[0])
     await lab.converged(20)
-    assert before == [0] * 4, "only the start is held"
+    assert (len(heard), len(learned)) == (4, 8), "only the start is held"
     lab.close()
 
 
@@ -51,8 +62,11 @@ def test_only_labs_beyond_the_benchmark_are_held() -> None:
 def test_a_holding_switch_announces_all_and_keeps_it_from_its_kernel() -> None:
     fabric = build(tiny())
     node = fabric.node("p0.s0.t0.0")
-    free, held = (config(fabric, node, holding=holds) for holds in (False, True))
-    assert [line for line in free.splitlines() if line not in held.splitlines()] == [
-        "    export where source = RTS_BGP || source = RTS_STATIC;"
+    free, held = (config(fabric, node, holding=holds).splitlines() for holds in (False, True))
+    assert [line.strip() for line in free if line not in held] == [
+        "scan time 20;",
+        "export where source = RTS_BGP || source = RTS_STATIC;",
     ]
-    assert "    export where source = RTS_STATIC;" in held.splitlines()
+    assert "    export where source = RTS_STATIC;" in held
+    deaf = config(fabric, node, holding=True, deaf=True).splitlines()
+    assert [line.strip() for line in held if line not in deaf] == ["import filter host_routes;"]

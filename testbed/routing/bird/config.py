@@ -27,6 +27,9 @@ ECMP_LIMIT = 64
 SCAN_S = 1
 """How often BIRD looks at the interfaces of its switch."""
 
+_KERNEL_SCAN_S, _HOLDING_SCAN_S = 20, 1
+"""How often it reads its kernel's routes; the hosts that it was deaf to it finds when it does."""
+
 _LOG = """\
 log stderr { trace, info, remote, warning, error, auth, fatal, bug };
 timeformat log iso long us;
@@ -49,7 +52,7 @@ protocol device {{
   scan time {scan_s};
 }}
 protocol kernel {{
-  scan time 20;
+  scan time {kernel_s};
   persist no;
   merge paths yes limit {limit};
 {learn}\
@@ -94,11 +97,11 @@ protocol pipe pipe_{table} {{
 """
 
 
-def config(fabric: Fabric, node: Node, *, draining: bool = False, holding: bool = False) -> str:
+def config(fabric: Fabric, node: Node, *, draining: bool = False, deaf: bool = False, holding: bool = False) -> str:
     """The whole configuration of ``node``, a switch. Control socket and PID file are command-line matters.
 
     A ``draining`` ToR announces its subnet routes but no host: who may choose goes elsewhere, who cannot still arrives.
-    A ``holding`` switch keeps what it hears from its kernel.
+    A ``holding`` switch keeps what it hears from its kernel; a ``deaf`` one has not heard of its own hosts.
     """
     parts = [f"# {node.name}\nrouter id {node.router_id};\n{_LOG}"]
     subnets = access_subnets(fabric, node)
@@ -108,9 +111,10 @@ def config(fabric: Fabric, node: Node, *, draining: bool = False, holding: bool 
     parts.append(
         _KERNEL.format(
             scan_s=SCAN_S,
+            kernel_s=_HOLDING_SCAN_S if holding else _KERNEL_SCAN_S,
             limit=ECMP_LIMIT,
             learn="  learn;\n" if subnets else "",
-            imports="filter host_routes" if subnets else "none",
+            imports="filter host_routes" if subnets and not deaf else "none",
             exports="source = RTS_STATIC" if holding else "source = RTS_BGP || source = RTS_STATIC",
         )
     )

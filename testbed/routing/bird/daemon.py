@@ -54,7 +54,7 @@ class BirdDaemon(BgpDaemon):
 
     def _launch(self) -> None:
         program = find_bird()
-        self._config.write_text(config(self._fabric, self.node, holding=self._holding))
+        self._config.write_text(config(self._fabric, self.node, deaf=self._deaf, holding=self._holding))
         self._log = LogReader()
         pid_file = FOLDER / f"{self.node.name}.pid"
         command = [program, "-f", "-c", str(self._config), "-s", str(self.control), "-P", str(pid_file)]
@@ -64,8 +64,17 @@ class BirdDaemon(BgpDaemon):
         """Have the kernel told of every route once, with all its next hops. BirdError when BIRD refuses."""
         if self._holding:
             super().deliver()
-            self._config.write_text(config(self._fabric, self.node))
-            command_now(self.control, "configure", _BUSY_S)
+            self._reconfigure()
+
+    def hear(self) -> None:
+        """Have it learn the host routes of its kernel. BirdError when BIRD refuses."""
+        if self._deaf:
+            super().hear()
+            self._reconfigure()
+
+    def _reconfigure(self) -> None:
+        self._config.write_text(config(self._fabric, self.node, deaf=self._deaf, holding=self._holding))
+        command_now(self.control, "configure", _BUSY_S)
 
     def withdraw(self) -> None:
         """Announce the host routes of this ToR no longer, only its subnets. BirdError when BIRD refuses."""

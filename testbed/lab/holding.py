@@ -2,9 +2,10 @@
 
 A switch hears of a host from each neighbour, one after another, and each time its kernel is given the whole multipath
 route anew: prefixes times next hops in writes, next hops squared in what they say, all under the one lock of the
-machine. So ToRs announce no host until LACP carries every port (a port that comes up late is no news to a thousand
-routes), and what they hear goes to their kernels when the switches above them have it all. Vendors hold routers alike when they boot (FRR's update-delay, wait-for-convergence elsewhere). Only the start
-of a lab is held; afterwards, also in a switch that comes back from a crash, routes follow each update.
+machine. So ToRs announce no host until LACP carries every port, for each that comes up late would be news to all, and
+what they hear goes to their kernels when the switches above them have it all. Vendors hold routers alike when they boot
+(FRR's update-delay, wait-for-convergence elsewhere). Only the start of a lab is held; afterwards, also in a switch that
+comes back from a crash, routes follow each update.
 """
 
 from __future__ import annotations

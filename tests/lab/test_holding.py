@@ -64,9 +64,8 @@ def test_a_holding_switch_announces_all_and_keeps_it_from_its_kernel() -> None:
     node = fabric.node("p0.s0.t0.0")
     free, held = (config(fabric, node, holding=holds).splitlines() for holds in (False, True))
     assert [line.strip() for line in free if line not in held] == [
-        "scan time 20;",
         "export where source = RTS_BGP || source = RTS_STATIC;",
     ]
     assert "    export where source = RTS_STATIC;" in held
     deaf = config(fabric, node, holding=True, deaf=True).splitlines()
-    assert [line.strip() for line in held if line not in deaf] == ["import filter host_routes;"]
+    assert [line.strip() for line in held if line not in deaf] == ["scan time 20;", "import filter host_routes;"]

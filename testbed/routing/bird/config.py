@@ -27,8 +27,8 @@ ECMP_LIMIT = 64
 SCAN_S = 1
 """How often BIRD looks at the interfaces of its switch."""
 
-_KERNEL_SCAN_S, _HOLDING_SCAN_S = 20, 1
-"""How often it reads its kernel's routes; the hosts that it was deaf to it finds when it does."""
+_KERNEL_SCAN_S, _DEAF_SCAN_S = 20, 21
+"""How often it reads its kernel's routes. Another interval has it begin anew, and so find the hosts it was deaf to."""
 
 _LOG = """\
 log stderr { trace, info, remote, warning, error, auth, fatal, bug };
@@ -111,7 +111,7 @@ def config(fabric: Fabric, node: Node, *, draining: bool = False, deaf: bool = F
     parts.append(
         _KERNEL.format(
             scan_s=SCAN_S,
-            kernel_s=_HOLDING_SCAN_S if holding else _KERNEL_SCAN_S,
+            kernel_s=_DEAF_SCAN_S if deaf else _KERNEL_SCAN_S,
             limit=ECMP_LIMIT,
             learn="  learn;\n" if subnets else "",
             imports="filter host_routes" if subnets and not deaf else "none",

@@ -1,35 +1,30 @@
-"""The supervisor: first process of a lab's sandbox. Starts the lab, answers on the control socket, ends on request."""
+"""Labs that go on by themselves: a supervisor is started, as the first process of its lab's sandbox, and ended."""
 
 from __future__ import annotations
 
 import asyncio
 import faulthandler
-import gc
 import os
 import select
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from testbed.errors import HpnError, InputError, MachineError
-from testbed.events import Event, EventKind
+from testbed.errors import MachineError
 from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.neighbour_table import Raised, raise_to
-from testbed.kernel.processes import interrupted_by_any_signal, reap_strangers
-from testbed.lab.lab import Lab
-from testbed.lab.service import byhand, control, inspect, preflight, status
-from testbed.lab.service.control import Emit, Json, JsonValue, SupervisorGone
+from testbed.kernel.processes import interrupted_by_any_signal
+from testbed.lab.service import control, preflight
+from testbed.lab.service.control import Json, SupervisorGone
 from testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
 from testbed.lab.service.metrics import exporter
 from testbed.lab.service.metrics.exporter import Exporter
 from testbed.lab.service.registry import NEIGHBOURS, base_directory, folder
-from testbed.lab.timeline import Timeline
-from testbed.routing.trace import Flow
+from testbed.lab.service.serving import Supervisor
 
 _GRACE_S = 3.0
 
@@ -124,7 +119,7 @@ class _Start:
             sandbox.let_go_of_terminal(log)
             faulthandler.enable(2)
             exporting = exporter.start(self._request.name, self._request.fabric, self._request.metrics)
-            asyncio.run(_supervise(self._request, listening, self._tethered, exporting))
+            asyncio.run(_supervise(self._request.fabric, listening, self._tethered, exporting))
             os.ftruncate(log, 0)  # an end in order has no last words
             return 0
 
@@ -196,135 +191,5 @@ def _ended(pidfd: int, timeout_s: float) -> bool:
     return bool(poller.poll(timeout_s * 1000))
 
 
-async def _supervise(request: Request, listening: socket.socket, tethered: int, exporting: Exporter | None) -> None:
-    await _Supervisor(request, listening, tethered).run(exporting)
-
-
-class _Supervisor:
-    """State of one running lab's supervisor; made on the loop that it runs on."""
-
-    def __init__(self, request: Request, listening: socket.socket, tethered: int) -> None:
-        self._request = request
-        self._listening = listening
-        self._tethered = tethered
-        self._timeline = Timeline(lambda _event: None)  # those who wait are told from the first event on
-        self._standing: asyncio.Future[Lab] = asyncio.get_running_loop().create_future()
-        self._counts = status.EventCounts(request.fabric)
-        self._timeline.subscribe(self._counts.count)
-        self._closing = ExitStack()
-        self._end = asyncio.Event()
-        self._lost: str | None = None
-
-    async def run(self, exporting: Exporter | None) -> None:
-        """Until it is told to end."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._end.set)
-        server = control.ControlServer(
-            {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "events": self._events,
-             "status": self._status, "break": self._break, "mend": self._mend, "mend-all": self._mend_all}
-        )  # fmt: skip
-        await server.start(self._listening)
-        loop.add_reader(self._tethered, self._on_tether)
-        starting = asyncio.create_task(self._start())
-        serving = None if exporting is None else asyncio.create_task(exporting.answer(server))
-        await self._end.wait()
-        await asyncio.sleep(0)  # who follows the timeline has the last word now, before the closing takes its time
-        if starting.done():
-            starting.result()  # a bug while it started ends the lab with its traceback
-        starting.cancel()
-        if serving is not None:
-            serving.cancel()
-        server.close()
-        self._closing.close()
-
-    async def _start(self) -> None:
-        try:
-            lab = Lab.start(self._request.fabric, self._timeline.emit)
-            self._closing.callback(lab.close)
-            self._timeline.subscribe(lambda event: self._note_loss(lab, event))
-            asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
-            await lab.converged()
-        except (HpnError, OSError) as error:
-            found = error if isinstance(error, HpnError) else MachineError(f"{type(error).__name__}: {error}")
-            self._standing.set_exception(found)
-        else:
-            gc.freeze()
-            self._standing.set_result(lab)
-        finally:
-            if not self._standing.done():
-                self._end.set()
-
-    def _note_loss(self, lab: Lab, event: Event) -> None:
-        """Leave a line for ``hpn ls`` when a daemon of the lab is lost, and one when it runs again."""
-        if event.kind is not EventKind.DAEMON or lab.lost == self._lost:
-            return
-        self._lost = lab.lost
-        way_out = f"start it anew: hpn break {event.node}, hpn mend {event.node}"
-        sys.stderr.write("every daemon runs again\n" if self._lost is None else f"{self._lost}; {way_out}\n")
-        sys.stderr.flush()
-
-    def _on_tether(self) -> None:
-        """The command that started us is content, or it died before it was: then nobody knows of this lab."""
-        if not os.read(self._tethered, 16):
-            self._end.set()
-        asyncio.get_running_loop().remove_reader(self._tethered)
-        os.close(self._tethered)
-
-    async def _wait(self, _request: Json, emit: Emit) -> JsonValue:
-        stop_listening = self._timeline.subscribe(lambda event: emit(_as_json(event)) if event.kind in _TOLD else None)
-        try:
-            return (await self._lab()).datapath
-        finally:
-            stop_listening()
-
-    async def _lab(self) -> Lab:
-        """The lab, once it stands. Why it does not, as the error that it is, when it never will."""
-        return await asyncio.shield(self._standing)
-
-    async def _inspect(self, request: Json, _emit: Emit) -> JsonValue:
-        return inspect.report(await self._lab(), str(request.get("what", "")))
-
-    async def _status(self, _request: Json, _emit: Emit) -> JsonValue:
-        return status.as_json(await status.condition(await self._lab(), self._counts))
-
-    async def _trace(self, request: Json, _emit: Emit) -> JsonValue:
-        lab = await self._lab()
-        sport, dport = request.get("sport"), request.get("dport", 4791)
-        if not (isinstance(sport, int) and isinstance(dport, int) and 0 < sport < 1 << 16 and 0 < dport < 1 << 16):
-            raise InputError("a trace needs sport and dport, whole numbers from 1 to 65535")
-        return inspect.path_report(lab.path(Flow(str(request.get("src")), str(request.get("dst")), sport, dport)))
-
-    async def _events(self, _request: Json, emit: Emit) -> JsonValue:
-        """Stream the timeline until the client goes away."""
-        lab = await self._lab()
-        lab.subscribe(lambda event: emit(_as_json(event)))
-        await self._end.wait()
-        return None
-
-    async def _break(self, request: Json, _emit: Emit) -> JsonValue:
-        return _as_lists(byhand.break_part(await self._lab(), str(request.get("target"))))
-
-    async def _mend(self, request: Json, _emit: Emit) -> JsonValue:
-        return _as_lists(await byhand.mend_part(await self._lab(), str(request.get("target"))))
-
-    async def _mend_all(self, _request: Json, _emit: Emit) -> JsonValue:
-        return _as_lists(await byhand.mend_all(await self._lab()))
-
-
-_TOLD = {EventKind.BGP, EventKind.LAG}
-
-
-def _as_lists(change: byhand.Change) -> dict[str, JsonValue]:
-    return {"down": list(change.down), "up": list(change.up), "still_down": list(change.still_down)}
-
-
-def _as_json(event: Event) -> dict[str, JsonValue]:
-    return {
-        "at_ns": event.at_ns,
-        "kind": event.kind.value,
-        "node": event.node,
-        "subject": event.subject,
-        "what": event.what,
-        "detail": dict(event.detail),
-    }
+async def _supervise(fabric: Fabric, listening: socket.socket, tethered: int, exporting: Exporter | None) -> None:
+    await Supervisor(fabric, listening, tethered).run(exporting)

@@ -43,12 +43,12 @@ async def test_a_start_that_fails_closes_what_stands_in_order(monkeypatch: pytes
         wired.append(wire(fabric, kind, marking, in_order=in_order))
         return wired[0]
 
-    def refuse(bird: BgpDaemon) -> None:
+    def refuse(bird: BgpDaemon, *, holding: bool = False) -> None:
         stand = [node.name for node in FABRIC.nodes if _packet_sockets(wired[0].namespaces[node.name])]
         assert stand == [node.name for node in FABRIC.nodes if node.role in {Role.HOST, Role.TOR}]
         if bird.node.name == failing:
             raise MachineError("planted")
-        start_bird(bird)
+        start_bird(bird, holding=holding)
 
     def overhear(owner: type, method: str, name: Callable[[Any], str]) -> None:
         real = getattr(owner, method)

@@ -13,10 +13,11 @@ drill:
 	@.ci/drill $(VENV)
 
 test: guests
-	$(PYTEST)
+	$(VENV)/bin/pytest -rs -m alone
+	$(PYTEST) -m "not alone"
 
 quick: setup
-	$(PYTEST) -m "not guest"
+	$(PYTEST) -m "not guest and not alone"
 
 check: setup
 	$(VENV)/bin/ruff check .

@@ -47,6 +47,7 @@ def _host_leaves(event: dict[str, Any], after_ns: int) -> bool:
     return of_lag and event["at_ns"] > after_ns and event["detail"] == {"ports": "r0p1"}
 
 
+@pytest.mark.alone
 def test_a_cut_link_falls_silent_in_the_capture_and_its_sibling_does_not(tmp_path: Path) -> None:
     skip_without_sandbox()
     (tmp_path / "captured.yaml").write_text(DRILL)

@@ -1,6 +1,7 @@
 """Drills from the command line: verdict, run folder, JUnit; Ctrl-C; a starved machine.
 
-Other tests run beside these, so a verdict may honestly be inconclusive; what must hold regardless is checked apart.
+``make test`` runs them alone; the machine may still have other work, so a verdict may honestly be inconclusive. What
+must hold regardless is checked apart.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from testbed.errors import MachineError
 from testbed.kernel import sandbox
 from tests.product.hpn import Hpn
 
+pytestmark = pytest.mark.alone
 PASS, INCONCLUSIVE = 0, 4
 
 
@@ -33,7 +35,7 @@ def hpn(tmp_path: Path) -> Hpn:
 def _drill(hpn: Hpn, name: str) -> dict[str, Any]:
     """The verdict of a drill that passed; on a starved machine after three tries the test is skipped, not failed.
 
-    With a quarter of the traffic, as another test keeps the other core busy.
+    With a quarter of the traffic, as the machine may be a slow one.
     """
     process = hpn.start("drill", "run", name, "--slow", "4", "--tries", "3", "--out", "out", "--junit", "junit.xml")
     out, err = process.communicate(timeout=150)

@@ -6,6 +6,7 @@ h0 r0p0 --- ToR 0 --- Aggs of plane 0 --- ToR 0' --- r0p0 h0'
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +31,7 @@ class MiniLab:
     """Everything of one fabric, to be made inside a sandbox and never taken down."""
 
     def __init__(self, fabric: Fabric) -> None:
+        assert os.getpid() == 1, "outside a sandbox its namespaces would stay: mark the test 'kernel'"
         self.fabric = fabric
         self.events: list[Event] = []
         self.spaces: dict[str, NetNs] = {}

@@ -55,6 +55,10 @@ class Row(Protocol):
         """Of the month, to failures."""
 
     @property
+    def lost_samples(self) -> float:
+        """To failures."""
+
+    @property
     def hashes_gpu_hours(self) -> float:
         """When all is well."""
 
@@ -100,13 +104,13 @@ class Assumed(Protocol):
 
 
 _COLUMNS = (
-    *("network", ">iteration", ">link cut", ">crashes", ">lost to failures", ">%", ">slower", ">stalled"),
+    *("network", ">iteration", ">link cut", ">crashes", ">lost to failures", ">%", ">samples", ">slower", ">stalled"),
     *(">rolled back", ">down", ">hashes"),
 )
 
 
 def month_table(rows: Sequence[Row], title: str) -> Table:
-    """A row for each network: lost GPU hours of a month, mean and range, and by reason."""
+    """A row for each network: lost GPU hours of a month, mean and range, as samples, and by reason."""
     return table(title, _COLUMNS, [_cells(row) for row in rows])
 
 
@@ -131,6 +135,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{crashes.mean:.1f} ({crashes.least:.0f}-{crashes.most:.0f})",
         f"{lost.mean:,.0f} ({lost.least:,.0f}-{lost.most:,.0f})",
         f"{row.lost_share:.2%}",
+        f"{row.lost_samples / 1e6:,.1f} M",
         *(
             f"{hours:,.0f}"
             for hours in (

@@ -39,6 +39,12 @@ class Assumptions:
     )
     iteration_s: float = _value(3.9, "s an iteration", "docs/reproduction.md: GPT-3 175B on 2,304 GPUs", least=1e-3)
     sums_s: float = _value(0.214, "s of it in sums at full rate", "docs/reproduction.md: 5.5 GB at 400G", least=1e-6)
+    samples_a_gpu: float = _value(
+        0.678,
+        "samples of an iteration, for each GPU",
+        "Brown et al. 2020, table 2.1: 3.2 M tokens, 2,048 a sample; on 2,304 GPUs",
+        most=1e9,
+    )
     second_tor_ms: float = _value(1.2, "ms until traffic uses the other ToR", _CUT.format("link-down-clos"), most=1e6)
     path_control_ms: float = _value(1.2, "ms until it uses the other plane", _CUT.format("link-down"), most=1e6)
     return_s: float = _value(

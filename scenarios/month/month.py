@@ -62,6 +62,7 @@ class Outcome:
     crashes: Spread
     lost_gpu_hours: Spread
     lost_share: float  # of the month, mean
+    lost_samples: float  # to failures: what those GPU hours would have trained on, mean
     hashes_gpu_hours: float
     slower_gpu_hours: float
     stalled_gpu_hours: float
@@ -109,6 +110,7 @@ def _outcome(name: str, asked: Asked, pods: Pods, gpus: int) -> Outcome:
         crashes=_spread([float(month.crashes) for month in found]),
         lost_gpu_hours=_spread(totals),
         lost_share=float(np.mean(totals)) / gpus / MONTH_H,
+        lost_samples=float(np.mean(totals)) * 3600 / job.given.iteration_s * job.given.samples_a_gpu,
         hashes_gpu_hours=MONTH_H * gpus * (1 - speed),
         slower_gpu_hours=mean("slower_h"),
         stalled_gpu_hours=mean("stalled_h"),

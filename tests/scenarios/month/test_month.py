@@ -136,6 +136,8 @@ def test_reasons_add_up() -> None:
         parts = found.slower_gpu_hours + found.stalled_gpu_hours + found.rolled_back_gpu_hours + found.down_gpu_hours
         assert parts == pytest.approx(found.lost_gpu_hours.mean)
         assert 0 < found.lost_share < 1
+        a_month = 30 * 86400 / GIVEN.iteration_s * GIVEN.samples_a_gpu * found.gpus  # all that full speed trains on
+        assert found.lost_samples == pytest.approx(found.lost_share * a_month)
 
 
 def test_a_job_of_3000_gpus_on_single_tor_meets_one_or_two_crashes_a_month() -> None:

@@ -26,6 +26,7 @@ _CLOSERS = 64
 _FRAMES_A_WAKE = 64
 _MREQ = struct.Struct("=iHH8s")
 _hubs: dict[tuple[int, int, bool], _Hub] = {}
+_open: set[socket.socket] = set()  # all that the kernel still has
 
 
 class PacketSocket:
@@ -70,6 +71,7 @@ class _Hub:
         self._socket = ns.socket(socket.AF_PACKET, kind, socket.htons(ethertype) if listening else 0)
         # What a member of a bond received would otherwise come with the bond as its interface.
         self._socket.setsockopt(_SOL_PACKET, _PACKET_ORIGDEV, 1)
+        _open.add(self._socket)
         self._users = 0
         self._listeners: dict[str, list[OnFrame]] = {}
         self._loop = asyncio.get_running_loop() if listening else None
@@ -93,7 +95,7 @@ class _Hub:
         _hubs.pop(self._key, None)
         if self._loop is not None:
             self._loop.remove_reader(self._socket.fileno())
-        _closers().submit(self._socket.close)
+        _closers().submit(_close, self._socket)
 
     def send(self, payload: bytes, address: tuple[str, int, int, int, bytes]) -> bool:
         try:
@@ -133,6 +135,20 @@ def finish_closing() -> None:
     """Wait until every closed packet socket is gone from the kernel."""
     _closers().shutdown()
     _closers.cache_clear()
+
+
+def close_all() -> None:
+    """Close every packet socket of a process that is about to end, in use or not, and wait until they are gone.
+
+    The kernel would close them one after another.
+    """
+    with ThreadPoolExecutor(_CLOSERS) as pool:
+        pool.map(_close, tuple(_open))
+
+
+def _close(opened: socket.socket) -> None:
+    opened.close()
+    _open.discard(opened)
 
 
 def _mac(text: str) -> bytes:

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.processes import own_pids
 from testbed.lab.lab import Lab
-from testbed.lab.service import serving, supervisor
+from testbed.lab.service import registry, serving, supervisor
 from tests.product.chaos import Strike
 from tests.product.hpn import ROOT, Hpn, pids_of, processes_of, skip_without_sandbox, until
 
@@ -181,6 +182,41 @@ def test_the_last_words_of_a_supervisor_outlive_it(tmp_path: Path, monkeypatch: 
         hpn.run("down", "tiny")
     assert hpn.labs() == []
     assert os.listdir(tmp_path / "labs") == []
+
+
+class _Stuck(Lab):
+    """A lab whose event loop comes to nothing any more once it is up."""
+
+    sign = Path()
+
+    async def converged(self, timeout_s: float | None = None) -> None:
+        def stick() -> None:
+            self.sign.touch()
+            time.sleep(60)
+
+        asyncio.get_running_loop().call_later(0.1, stick)
+
+
+def test_a_supervisor_whose_loop_is_stuck_ends_when_it_is_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only when it is killed: then the kernel takes 15 ms for each packet socket."""
+    monkeypatch.setenv("HPN_STATE_DIR", str(tmp_path / "labs"))
+    monkeypatch.setattr(serving, "Lab", _Stuck)
+    monkeypatch.setattr(_Stuck, "sign", tmp_path / "stuck")
+    sent: list[int] = []
+    send = signal.pidfd_send_signal
+
+    def overheard(pidfd: int, number: int) -> None:
+        sent.append(number)
+        send(pidfd, number)
+
+    supervisor.launch(supervisor.Request("tiny", "tiny", load_fabric("tiny")), lambda _event: None)
+    until(_Stuck.sign.exists, "the loop is stuck")
+    monkeypatch.setattr(signal, "pidfd_send_signal", overheard)
+    supervisor.stop(registry.folder("tiny"))
+    assert sent == [signal.SIGTERM]
+    assert Hpn(tmp_path).labs() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -20,6 +20,7 @@ from testbed.kernel.processes import reap_strangers
 from testbed.lab.lab import Lab
 from testbed.lab.service import byhand, control, inspect, status
 from testbed.lab.service.control import Emit, Json, JsonValue
+from testbed.lab.service.ending import obey
 from testbed.lab.service.metrics.exporter import Exporter
 from testbed.lab.timeline import Timeline
 from testbed.routing.trace import Flow
@@ -45,16 +46,14 @@ class Supervisor:
 
     async def run(self, exporting: Exporter | None) -> None:
         """Until it is told to end."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._end.set)
+        obey(self._end)
         server = control.ControlServer(
             {"wait": self._wait, "inspect": self._inspect, "trace": self._trace, "status": self._status,
              "break": self._break, "mend": self._mend, "mend-all": self._mend_all},
             streams={"events": self._events},
         )  # fmt: skip
         await server.start(self._listening)
-        loop.add_reader(self._tethered, self._on_tether)
+        asyncio.get_running_loop().add_reader(self._tethered, self._on_tether)
         starting = asyncio.create_task(self._start())
         serving = None if exporting is None else asyncio.create_task(exporting.answer(server))
         await self._end.wait()

@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
         job_cpu=2,  # what a run in virtual time takes at most; a run on the host has the machine: use --exclusive then
         memory="4GB",
         interface=asked.interface,
-        worker_extra_args=["--no-dashboard", "--local-directory", "/tmp"],
+        worker_extra_args=["--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--local-directory", "/tmp"],
         scheduler_options={"dashboard_address": None},
         **secured(asked.tls),
     ) as cluster:

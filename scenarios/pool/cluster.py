@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+import dask
 import distributed
 
 from scenarios.pool.archive import unpack
@@ -27,8 +28,11 @@ from testbed.errors import HpnError, MachineError, exit_code_of
 _ANSWER_S = 10
 _LOOK_S = 1
 """How often to look, while no task ends, which have begun and whether there is a worker left."""
-_PATIENCE = 30
-"""So many looks without any worker, as while they are restarted, end it."""
+_PATIENCE = 300
+"""So many looks without any worker end it: Slurm lets what it requeued wait for two minutes."""
+
+_HOME_S = 120
+"""How long one answer, some 100 MB at most, is waited for while others wait."""
 
 Future: TypeAlias = "distributed.Future[Packed]"  # quoted: 2024's class cannot be subscripted
 
@@ -57,6 +61,7 @@ class Cluster:
             raise MachineError(f"no dask scheduler answers at {address} ({why}); {_way_out(address)}") from error
         try:
             self.width = self.examine()
+            self.losses = max(LOSSES, _allowed_failures(self.client))
         except BaseException:
             self.client.close()
             raise
@@ -69,12 +74,12 @@ class Cluster:
         self.client.close()
 
     def run(self, tasks: Iterable[Task], on_start: Begun = unheard) -> Iterator[Done]:
-        """See ``Pool``. A task whose worker is lost is run again; ``LOSSES`` of them, as dask counts, name the task.
+        """See ``Pool``. A task whose worker is lost is run again; with ``LOSSES`` of them it is named and given up.
 
         MachineError when the scheduler, or every worker, is gone.
         """
         with scratch(self._below) as folder:
-            work = _Work(self.client, self.digest, folder, on_start)
+            work = _Work(self.client, self.digest, folder, on_start, self.losses)
             self.client.subscribe_topic(work.topic, work.hear)
             coming = iter(tasks)
             try:
@@ -119,6 +124,15 @@ class Cluster:
         return found or self.width
 
 
+def _allowed_failures(client: distributed.Client) -> int:
+    """How many workers a task may lose for dask before it gives it up, as its scheduler is set."""
+    try:
+        found = client.run_on_scheduler(dask.config.get, "distributed.scheduler.allowed-failures")
+    except ValueError:  # a scheduler that is told to unpickle nothing
+        return LOSSES
+    return found if isinstance(found, int) else LOSSES
+
+
 def _way_out(address: str) -> str:
     if address.startswith("tls:"):
         return "name your certificates by DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and __CLIENT__KEY"
@@ -133,6 +147,7 @@ class _Work:
     digest: str
     folder: Path
     on_start: Begun
+    losses: int
     topic: str = field(default_factory=lambda: f"hpn-{uuid.uuid4().hex}")
     running: dict[Future, Task] = field(default_factory=dict)
     begun: dict[str, list[str]] = field(default_factory=dict)
@@ -157,9 +172,13 @@ class _Work:
         except TimeoutError:
             ready = set()
         self._tell()
-        for future in ready:
+        yield from self._given_up()
+        for future in ready & self.running.keys():
+            try:
+                done = self._answer(self.running[future], future)
+            except TimeoutError:  # lost with the worker that had it, and made again: there is more to do meanwhile
+                continue
             task = self.running.pop(future)
-            done = self._answer(task, future)
             future.release()
             if done is None:
                 self.rounds[task.name] = self.rounds.get(task.name, 0) + 1
@@ -167,31 +186,51 @@ class _Work:
             else:
                 yield done
 
+    def _given_up(self) -> Iterator[Done]:
+        """Those that have lost too many workers, before dask, which also counts who only waited, gives them another."""
+        suspects = [each for each, task in self.running.items() if len(self._places(task)) >= self.losses]
+        there = self.client.nthreads() if suspects else {}
+        for future in suspects:
+            task = self.running[future]
+            *lost, last = self._places(task)
+            if last not in there:
+                lost.append(last)
+            if len(lost) >= self.losses and not future.done():
+                del self.running[future]
+                future.cancel()
+                yield self._without(task, poisoned(task, len(lost), lost))
+
+    def _places(self, task: Task) -> list[str]:
+        return list(self.begun.get(task.name, ()))
+
     def _tell(self) -> None:
         for task in self.running.values():
-            places = self.begun.get(task.name, [])
+            places = self._places(task)
             for where in places[self.told.get(task.name, 0) :]:
                 self.on_start(task, where)
             self.told[task.name] = len(places)
 
     def _answer(self, task: Task, future: Future) -> Done | None:
-        """What came home, or what the worker could not do; None when the task is to begin again."""
-        failed = future.exception()
+        """What came home, or what the worker could not do; None when the task is to begin again.
+
+        TimeoutError when it comes from nowhere any more.
+        """
+        failed = future.exception(timeout=_HOME_S)
         if isinstance(failed, distributed.scheduler.KilledWorker):
             return self._lost(task)
         if failed is not None:
             text = str(failed) if isinstance(failed, HpnError) else f"a worker of the scheduler failed: {failed!r}"
             return self._without(task, text, exit_code_of(failed))
-        packed = future.result()
+        packed = future.result(timeout=_HOME_S)
         if not isinstance(packed, Packed):
             return self._without(task, f"a worker of the scheduler answered {str(packed)[:80]!r}, which is no run")
         return self._lost(task) if packed.code < 0 and task.again and not packed.hung else self._home(task, packed)
 
     def _lost(self, task: Task) -> Done | None:
         """Dask gave up on it, or its process was killed: was it at work, or did it only wait for that worker's turn?"""
-        places = self.begun.get(task.name, [])
+        places = self._places(task)
         times = max(len(places), self.rounds.get(task.name, 0) + 1)
-        return None if times < LOSSES else self._without(task, poisoned(task, times, places or ("not told",)))
+        return None if times < self.losses else self._without(task, poisoned(task, times, places or ("not told",)))
 
     def _home(self, task: Task, packed: Packed) -> Done:
         folder = self._place()

@@ -16,6 +16,7 @@ from commands.page import (
     Page,
     as_json_option,
     json_option,
+    raise_neighbours_option,
     show,
     stall_limit_option,
     tell_left_out,
@@ -109,6 +110,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
 @scheduler_option
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit report here.")
 @click.option("--summary", type=click.Path(dir_okay=False, path_type=Path), help="Write a summary in Markdown here.")
+@raise_neighbours_option("the drill lasts")
 @click.option("--keep-records", is_flag=True, help="Keep every packet's record, compressed, for: hpn analyse")
 @json_option
 @click.option(
@@ -127,6 +129,7 @@ def drill_run(
     scheduler: str | None,
     junit: Path | None,
     summary: Path | None,
+    raise_neighbour_limit: bool,
     keep_records: bool,
     as_json: bool,
     out: Path | None,
@@ -138,6 +141,8 @@ def drill_run(
     if scheduler is not None and jobs != 1:
         raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
     spec = asked_for(engine, virtual_time)
+    if raise_neighbour_limit and spec.own_kernel:
+        raise InputError(f"--raise-neighbour-limit is for this machine's table; a guest of engine {engine} has its own")
     if everything == bool(names):
         raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
     drills = [catalogue.load(name) for name in names]
@@ -152,7 +157,7 @@ def drill_run(
             check_place(path, option)
     repeats.check(drills, repeat)
     out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    batch = Batch(drills, repeat, out, as_run(), slow, tries, keep_records, phase)
+    batch = Batch(drills, repeat, out, as_run(), slow, tries, keep_records, phase, raise_neighbour_limit)
     page = Page(as_json)
     if scheduler is None and jobs == 1:
         return make(batch, one_by_one(batch, spec, page), page, junit, summary)

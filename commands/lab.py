@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 
 from commands.completing import topologies
-from commands.page import Length, as_json_option, lab_option, show
+from commands.page import Length, as_json_option, lab_option, raise_neighbours_option, show
 from results.text.live import LiveUp
 from results.text.tables import (
     change_lines,
@@ -87,12 +87,7 @@ class _TcpPort(click.ParamType[int]):
     metavar="[PORT]",
     help=f"Serve Prometheus metrics on 127.0.0.1; {METRICS_PORT} without PORT, 0: any that is free.",
 )
-@click.option(
-    "--raise-neighbour-limit",
-    is_flag=True,
-    help="Root: let the machine's neighbour table hold this lab, which may need more than 170 NICs have room for, as"
-    " long as the lab is up.",
-)
+@raise_neighbours_option("the lab is up")
 def up(topology: str, name: str | None, quiet: bool, metrics_port: int | None, raise_neighbour_limit: bool) -> None:
     """Start a lab of a preset or topology file and return when it is converged."""
     fabric = load_fabric(topology)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import click
 from pydantic_core import to_json
@@ -13,6 +14,8 @@ from rich.console import Console, RenderableType
 
 from testbed.files.units import parse_duration
 from testbed.vm.standstill import STALL_S, STALL_VARIABLE
+
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 
 def _set_stall_limit(_context: click.Context, _option: click.Parameter, seconds: float | None) -> None:
@@ -29,6 +32,18 @@ stall_limit_option = click.option(
     callback=_set_stall_limit,
     help=f"End a guest whose clock stands for so long. Default: {STALL_S:g}, or {STALL_VARIABLE}.",
 )
+
+
+def raise_neighbours_option(span: str) -> Callable[[Decorated], Decorated]:
+    """``--raise-neighbour-limit``, for as long as ``span`` says: 'the lab is up'."""
+    return click.option(
+        "--raise-neighbour-limit",
+        is_flag=True,
+        help="Root: let the machine's neighbour table hold this lab, which may need more than 170 NICs have room for,"
+        f" as long as {span}.",
+    )
+
+
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")
 lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")

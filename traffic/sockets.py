@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import resource
 import socket
 import struct
 
 from testbed.errors import MachineError
+from testbed.kernel import open_files
 from testbed.kernel.buffers import enlarge_receive, enlarge_send
 from testbed.kernel.ns import NetNs
 from traffic.flow import ROCE_PORT
@@ -85,13 +85,10 @@ def _bind(sock: socket.socket, ns: NetNs, ip: str, port: int) -> socket.socket:
 
 def raise_file_limit(descriptors: int) -> None:
     """Make room for ``descriptors`` more open files. MachineError when the hard limit is lower."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = descriptors + len(os.listdir("/proc/self/fd")) + 16
-    if wanted <= soft:
-        return
-    if hard != resource.RLIM_INFINITY and hard < wanted:
+    limit = open_files.allow(wanted)
+    if limit is not None:
         raise MachineError(
-            f"a traffic worker needs {wanted} open files and {hard} are allowed:"
+            f"a traffic worker needs {wanted} open files and {limit} are allowed:"
             f" use fewer queue pairs, or ulimit -Hn {wanted}"
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

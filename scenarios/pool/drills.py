@@ -52,6 +52,7 @@ class DrillBody:
     seed: int
     slow: int | None
     keep_records: bool
+    raise_neighbours: bool = False
 
     def order(self) -> Order:
         """The order, at the far end. InputError for a file that is gone or has mistakes."""
@@ -59,7 +60,7 @@ class DrillBody:
         drill = catalogue.load(str(below / self.file)).seeded(self.seed)
         drill = drill.slowed(self.slow) if self.slow else drill
         order = Order(drill, Path(self.folder), self.command, self.repeat, slow=self.slow, phase=self.phase)
-        return replace(order, keep_records=self.keep_records)
+        return replace(order, keep_records=self.keep_records, raise_neighbours=self.raise_neighbours)
 
 
 _BODY = TypeAdapter(DrillBody)
@@ -94,6 +95,7 @@ def task_for(name: str, order: Order, spec: EngineSpec, tries: int, *, far: bool
         order.drill.topology.seed,
         order.slow,
         order.keep_records,
+        order.raise_neighbours,
     )
     return Task(name, Job("drill", spec.name, _BODY.dump_python(body, mode="json")), spec.cores, files=files)
 

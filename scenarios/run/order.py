@@ -32,6 +32,7 @@ class Order:
     phase: int = 1
     slowed: int = 1  # the drill is divided by this already, as this guest asks
     origin: Origin = Origin()  # noqa: RUF009 - frozen
+    raise_neighbours: bool = False  # let this machine's neighbour table hold the lab while it is up
 
     @property
     def phased(self) -> Drill:
@@ -59,6 +60,7 @@ class Batch:
     tries: int = 1  # of each run, as long as it cannot be trusted
     keep_records: bool = False
     first: int = 1  # number of the first repeat
+    raise_neighbours: bool = False
 
     def orders(self) -> Iterator[Order]:
         """Every run to be made, in order."""
@@ -66,7 +68,12 @@ class Batch:
             for number in range(self.first, self.first + self.repeat):
                 name = folder if self.repeat == 1 else f"{folder}-{number}"
                 order = Order(drill, self.out / name, self.command, 0 if self.repeat == 1 else number, phase=number)
-                yield replace(order, slow=self.slow, keep_records=self.keep_records)
+                yield replace(
+                    order,
+                    slow=self.slow,
+                    keep_records=self.keep_records,
+                    raise_neighbours=self.raise_neighbours,
+                )
 
     def _folders(self) -> Iterator[str]:
         """A name for each drill's run folders: its own, with '.2' and so on for further drills of that name."""

@@ -11,7 +11,7 @@ import os
 import select
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -24,6 +24,7 @@ from scenarios.run import client_site, runner, space
 from scenarios.run.order import Order
 from testbed.errors import HpnError, InputError, MachineError, error_for
 from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.processes import is_stopped, not_ignored
 from testbed.kernel.survivor import cleared_up
@@ -41,7 +42,7 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     MachineError when the machine cannot run it, KeyboardInterrupt after Ctrl-C; the lab is gone in any case.
     """
     fabric = build(order.drill.topology)
-    preflight.check(fabric)
+    preflight.check(fabric, raising=order.raise_neighbours)
     needs.check(planned.fault for planned in order.drill.timeline.faults)
     client_site.check(order.drill)
     if Path("/run") in order.out.resolve().parents:
@@ -56,8 +57,23 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     folder = create(order.out.absolute())
     if named(order.engine).own_kernel:
         return _run(order, folder, on_progress)  # whoever started the guest clears up after it
-    with cleared_up(lambda: drop_raw(folder.path)):
+    with _room_for_neighbours(order, fabric, on_progress), cleared_up(lambda: drop_raw(folder.path)):
         return _run(order, folder, on_progress)
+
+
+@contextmanager
+def _room_for_neighbours(order: Order, fabric: Fabric, on_progress: Callable[[Progress], None]) -> Iterator[None]:
+    """The machine's neighbour table with room for the lab, where that is asked for; as it was afterwards."""
+    raised = preflight.raised_for(fabric) if order.raise_neighbours else None
+    if raised is None:
+        yield
+        return
+    on_progress(Progress("note", f"neighbour table: limit raised to {raised.limit} until the drill is over"))
+    try:
+        with cleared_up(raised.release, raised.files):
+            yield
+    finally:
+        raised.close()
 
 
 def _run(order: Order, folder: RunFolder, on_progress: Callable[[Progress], None]) -> RunFolder:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from testbed.kernel.sandbox import close_all_but, flush, let_go_of_terminal
 
 
 @contextmanager
-def cleared_up(clear: Callable[[], None]) -> Iterator[None]:
+def cleared_up(clear: Callable[[], None], keep: Collection[int] = ()) -> Iterator[None]:
     """Run ``clear``, in another process, when the body has ended or this process has died in it, by SIGKILL for one.
 
-    What the body forks (a sandbox) is over by then: it holds the other end of the pipe. ``clear`` raises nothing.
+    What the body forks (a sandbox) is over by then: it holds the other end of the pipe. ``clear`` raises nothing;
+    of this process's descriptors it has 0 to 2 and ``keep``.
     """
     reader, writer = os.pipe2(os.O_CLOEXEC)
     flush()
@@ -24,7 +25,7 @@ def cleared_up(clear: Callable[[], None]) -> Iterator[None]:
             os.setsid()
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
-            close_all_but({reader})
+            close_all_but({reader, *keep})
             let_go_of_terminal()
             os.read(reader, 1)
             clear()

@@ -7,7 +7,6 @@ name, MAC and ifindex (moving interfaces would cost a grace period each); then o
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from testbed.fabric.marking import frame_bytes, marker_of, quanta
 from testbed.fabric.marking import queue_bytes as port_queue_bytes
 from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
 from testbed.kernel import ns as namespaces
-from testbed.kernel import rtnl
+from testbed.kernel import open_files, rtnl
 from testbed.kernel.htb import add_fifo, two_queues
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
@@ -231,10 +230,7 @@ def files_wanted(fabric: Fabric) -> int:
 
 
 def _allow_files(count: int) -> None:
-    """Raise the soft limit of open files; a lab keeps a few per node and port."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft >= count:
-        return
-    if hard < count:
-        raise MachineError(f"this lab needs {count} open files but the limit is {hard}; raise it: ulimit -Hn {count}")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+    """Raise the limit of open files; a lab keeps a few per node and port."""
+    limit = open_files.allow(count)
+    if limit is not None:
+        raise MachineError(f"this lab needs {count} open files but the limit is {limit}; raise it: ulimit -Hn {count}")

@@ -47,6 +47,7 @@ def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:
         (("down", "Bad Name"), "is no lab name"),
         (("campaign", "run", "--seed", "9" * 30), "is not in the range 0<=x<="),
         (("campaign", "run", "--sequences", "1000000000"), "is not in the range 1<=x<=1000000"),
+        (("drill", "run", "link-down", "--raise-neighbour-limit", "--engine", "uml"), "a guest of engine uml has its"),
         (("drill", "run", "link-down", "--junit", "/nowhere/report.xml"), "choose another --junit"),
         (("drill", "run", "link-down", "--summary", "/nowhere/page.md"), "choose another --summary"),
     ],

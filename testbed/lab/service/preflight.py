@@ -9,6 +9,7 @@ from testbed.doctor import neighbour_limit
 from testbed.errors import MachineError
 from testbed.fabric.model import Fabric, LinkKind
 from testbed.kernel import neighbour_table
+from testbed.kernel.neighbour_table import Raised
 from testbed.lab.service import registry
 from testbed.routing.daemons import DAEMONS
 
@@ -42,6 +43,16 @@ def is_crowded(fabric: Fabric) -> bool:
     return entries_wanted(fabric) > neighbour_limit()
 
 
+def raised_for(fabric: Fabric) -> Raised | None:
+    """The machine's neighbour table, its limit raised to what this lab and your running ones need; None: it has room.
+
+    It is as it was when whoever holds it releases it, or dies. MachineError when this process may not raise it.
+    """
+    if not is_crowded(fabric):
+        return None
+    return neighbour_table.raise_to(registry.base_directory() / registry.NEIGHBOURS, entries_wanted(fabric))
+
+
 def _neighbours(fabric: Fabric) -> list[str]:
     need, limit = entries_wanted(fabric), neighbour_limit()
     if need <= limit:
@@ -49,7 +60,8 @@ def _neighbours(fabric: Fabric) -> list[str]:
     raise_it = " ".join(f"net.ipv4.neigh.default.gc_thresh{i}={need * factor}" for i, factor in ((2, 2), (3, 4)))
     return [
         f"your labs would need {need} neighbour entries but the machine starts to discard at {limit}, its own included;"
-        f" as root: hpn up --raise-neighbour-limit, or sysctl -w {raise_it}; or take fewer hosts or rails"
+        f" as root: hpn up --raise-neighbour-limit (so too hpn drill run), or sysctl -w {raise_it}; or take fewer hosts"
+        " or rails"
     ]
 
 

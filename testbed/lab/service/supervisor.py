@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from testbed.errors import MachineError
 from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
-from testbed.kernel.neighbour_table import Raised, raise_to
+from testbed.kernel.neighbour_table import Raised
 from testbed.kernel.processes import interrupted_by_any_signal
 from testbed.lab.service import control, preflight
 from testbed.lab.service.control import Json, SupervisorGone
 from testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
 from testbed.lab.service.metrics import exporter
 from testbed.lab.service.metrics.exporter import Exporter
-from testbed.lab.service.registry import NEIGHBOURS, base_directory, folder
+from testbed.lab.service.registry import folder
 from testbed.lab.service.serving import Supervisor
 
 _GRACE_S = 3.0
@@ -79,8 +79,8 @@ class _Start:
     def bring_up(self, on_event: Callable[[Json], None], on_up: Callable[[], None]) -> LabRecord:
         """Spawn the lab and wait for it. OSError when its folder takes nothing."""
         place, fabric = self._place, self._request.fabric
-        if self._request.raise_neighbours and preflight.is_crowded(fabric):
-            self._raised = raise_to(base_directory() / NEIGHBOURS, preflight.entries_wanted(fabric))
+        if self._request.raise_neighbours:
+            self._raised = preflight.raised_for(fabric)
         (place.path / "fabric.json").write_text(fabric.spec.model_dump_json())
         record = LabRecord(
             name=self._request.name,

@@ -149,6 +149,7 @@ def test_a_drill_goes_to_a_worker_with_what_it_names_and_is_the_same_there(tmp_p
     (tmp_path / "here" / "rack.yaml").write_text("preset: tiny\nseed: 7\n")
     drill = catalogue.load(str(tmp_path / "here" / "own.yaml"))
     order = Order(drill.seeded(9).slowed(2), tmp_path / "out" / "own-3", ("x",), 3, slow=2, keep_records=True, phase=3)
+    order = replace(order, raise_neighbours=True)
     near, far = (task_for("own #3", order, HOST, 2, far=far) for far in (False, True))
     assert (body_from(near.job.body).root, near.files) == (Root.HERE, {})
     assert (body_from(far.job.body).root, sorted(far.files)) == (Root.GIVEN, ["own.yaml", "rack.yaml"])

@@ -68,10 +68,10 @@ class _Hub:
         self._key = (ns.fd, ethertype, listening)
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
         # Made with a protocol, the socket hears every interface of the namespace; with 0 it hears nothing.
-        self._socket = ns.socket(socket.AF_PACKET, kind, socket.htons(ethertype) if listening else 0)
+        protocol = socket.htons(ethertype) if listening else 0
+        self._socket = opened_for_packets(ns.socket(socket.AF_PACKET, kind, protocol))
         # What a member of a bond received would otherwise come with the bond as its interface.
         self._socket.setsockopt(_SOL_PACKET, _PACKET_ORIGDEV, 1)
-        _open.add(self._socket)
         self._users = 0
         self._listeners: dict[str, list[OnFrame]] = {}
         self._loop = asyncio.get_running_loop() if listening else None
@@ -95,7 +95,7 @@ class _Hub:
         _hubs.pop(self._key, None)
         if self._loop is not None:
             self._loop.remove_reader(self._socket.fileno())
-        _closers().submit(_close, self._socket)
+        close_soon(self._socket)
 
     def send(self, payload: bytes, address: tuple[str, int, int, int, bytes]) -> bool:
         try:
@@ -129,6 +129,17 @@ def _hub(ns: NetNs, ethertype: int, listening: bool) -> _Hub:
 def _closers() -> ThreadPoolExecutor:
     """Many closings share one grace period when they run side by side."""
     return ThreadPoolExecutor(_CLOSERS, thread_name_prefix="packet-close")
+
+
+def opened_for_packets(opened: socket.socket) -> socket.socket:
+    """Note a socket whose closing takes the kernel long, for ``close_all``; returns it."""
+    _open.add(opened)
+    return opened
+
+
+def close_soon(opened: socket.socket) -> None:
+    """Close a socket that was noted, in the background."""
+    _closers().submit(_close, opened)
 
 
 def finish_closing() -> None:

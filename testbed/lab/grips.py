@@ -15,6 +15,7 @@ from testbed.kernel.ns import NetNs
 from testbed.lab.host_nic import HostNic
 from testbed.lab.tor import Tor
 from testbed.lab.watch import Watcher
+from testbed.lag.speakers import Speakers
 from testbed.routing.bgp import BgpDaemon
 
 
@@ -43,4 +44,5 @@ class Grips:
     tors: Mapping[str, Tor]
     bgp: Mapping[str, BgpDaemon]
     watcher: Watcher
+    lacp: Speakers
     emit: EventSink

@@ -1,4 +1,6 @@
-"""Large fabrics start with their FIBs held: BGP hears everything before the kernels are told, each route once.
+"""What is done otherwise in large fabrics: a process of its own speaks LACP, and they start with their FIBs held.
+
+Held: BGP hears everything before the kernels are told, each route once.
 
 A switch hears of a host from each neighbour, one after another, and each time its kernel is given the whole multipath
 route anew: prefixes times next hops in writes, next hops squared in what they say, all under the one lock of the
@@ -22,7 +24,7 @@ MANY_NEXT_HOPS = 50_000
 _AT_ONCE = 4
 
 
-def is_held(expected: Mapping[str, Mapping[str, int]]) -> bool:
+def is_large(expected: Mapping[str, Mapping[str, int]]) -> bool:
     """Whether a lab with these routes (switch to prefix to next hops) is large enough."""
     return sum(sum(hops.values()) for hops in expected.values()) >= MANY_NEXT_HOPS
 

@@ -19,6 +19,7 @@ from testbed.lab.announce import Announcer
 from testbed.lab.watch import Message
 from testbed.lag.datapath import UDP, LagKind, LagPlace
 from testbed.lag.machine import PortStatus
+from testbed.lag.speakers import HERE, Speakers
 from testbed.lag.steering import Steering
 from testbed.routing.pathcontrol.actions import Move
 from testbed.routing.pathcontrol.agent_io import AgentIo
@@ -47,6 +48,7 @@ class HostNic:
         nft: Nft,
         sink: EventSink,
         on_move: Callable[[Move], None],
+        lacp: Speakers = HERE,
     ) -> None:
         self.nic = nic
         self._sink = sink
@@ -54,7 +56,7 @@ class HostNic:
         self._ifindexes = {nic.lag_ifindex, *(link.lower.ifindex for link in nic.links)}
         self._active: tuple[str, ...] = ()
         self.announcer = Announcer(nic, space)
-        self._lag = kind.make(LagPlace(fabric, nic, space, nft, sink, self._set_active))
+        self._lag = kind.make(LagPlace(fabric, nic, space, nft, sink, self._set_active, lacp))
         self._moves_itself = kind.moves_itself
         control = fabric.spec.path_control
         settings = HostSettings(control.refresh_ms, control.hold_ms, control.hold_max_ms)

@@ -13,13 +13,14 @@ from testbed.events import Event, EventSink
 from testbed.fabric.model import Fabric, Role
 from testbed.kernel.nft import Nft
 from testbed.kernel.nft import slot as nft_slot
+from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import finish_closing
 from testbed.lab.breaking.breakage import Breakage
 from testbed.lab.breaking.impair import Impairments
 from testbed.lab.classes import check as check_classes
 from testbed.lab.convergence import Convergence, Gap, Part, expected_routes, until_converged
 from testbed.lab.grips import Grips, Requests
-from testbed.lab.holding import Held, is_held
+from testbed.lab.holding import Held, is_large
 from testbed.lab.host_nic import HostNic
 from testbed.lab.markers import MarkerKind, PhantomMarks
 from testbed.lab.markers import choose as choose_marker
@@ -33,6 +34,7 @@ from testbed.lab.watch import Watcher
 from testbed.lab.wire import Wiring, wire
 from testbed.lag.choose import choose
 from testbed.lag.datapath import LagKind
+from testbed.lag.speakers import HERE, Speakers
 from testbed.lag.steering import check as check_steering
 from testbed.routing.bgp import BgpDaemon
 from testbed.routing.daemons import DAEMONS
@@ -58,6 +60,7 @@ class Lab:
     stacks: Stacks
     impairments: Impairments
     soft_roce: SoftRoce | None
+    lacp: Speakers
     move_listeners: list[Callable[[Move], None]]
     route_listeners: list[Callable[[str], None]]
     _timeline: Timeline
@@ -80,22 +83,23 @@ class Lab:
         if fabric.spec.path_control.chosen.steers:
             check_steering()
         check_soft_roce(fabric.spec)
+        routes = expected_routes(fabric)
+        held = Held(held=is_large(routes))
         wiring = wire(fabric, kind, marking, in_order=in_order)
         timeline, spaces = Timeline(sink), wiring.namespaces
+        lacp = _lacp(list(spaces.values()), timeline.emit, apart=held.held)
         nics: dict[str, HostNic] = {}
         tors: dict[str, Tor] = {}
         bgp: dict[str, BgpDaemon] = {}
         reactions = Reactions(fabric, timeline, nics, tors)
         watcher = Watcher(fabric, spaces, timeline.emit, reactions.listeners)
-        grips = Grips(fabric, spaces, Requests(spaces), nics, tors, bgp, watcher, timeline.emit)
+        grips = Grips(fabric, spaces, Requests(spaces), nics, tors, bgp, watcher, lacp, timeline.emit)
         breakage = Breakage(grips)
         stacks = Stacks(grips, breakage)
         with _closing(grips, stacks) as closing:
             _start_nics(grips, kind, reactions, nics)
             _start_tors(grips, tors)
             watcher.start()
-            routes = expected_routes(fabric)
-            held = Held(held=is_held(routes))
             _start_daemons(grips, reactions, bgp, holding=held.held)
             stacks.start()
             soft_roce = SoftRoce(fabric, spaces) if fabric.spec.soft_roce else None
@@ -116,6 +120,7 @@ class Lab:
                 stacks=stacks,
                 impairments=Impairments(fabric, spaces, grips.requests, marking),
                 soft_roce=soft_roce,
+                lacp=lacp,
                 move_listeners=reactions.move_listeners,
                 route_listeners=reactions.route_listeners,
                 _timeline=timeline,
@@ -168,7 +173,7 @@ class Lab:
     @property
     def lost(self) -> str | None:
         """Which daemon died though nobody here had asked for that, and how."""
-        return next((daemon.trouble for daemon in self.bgp.values() if daemon.trouble is not None), None)
+        return next((part.trouble for part in self._daemons if part.trouble is not None), None)
 
     def path(self, flow: Flow) -> FlowPath:
         """The exact path of a UDP flow at this moment. InputError for a NIC that does not exist."""
@@ -190,7 +195,19 @@ class Lab:
 
     def child_pids(self) -> set[int]:
         """Processes that this one must wait for itself."""
-        return {pid for daemon in self.bgp.values() for pid in daemon.pids}
+        return {pid for part in self._daemons for pid in part.pids}
+
+    @property
+    def _daemons(self) -> list[Speakers | BgpDaemon]:
+        return [self.lacp, *self.bgp.values()]
+
+
+def _lacp(spaces: list[NetNs], emit: EventSink, *, apart: bool) -> Speakers:
+    if not apart:
+        return HERE
+    from testbed.lag.apart.speakers import Apart  # other labs do without
+
+    return Apart(spaces, emit)
 
 
 def _start_nics(grips: Grips, kind: LagKind, reactions: Reactions, nics: dict[str, HostNic]) -> None:
@@ -198,14 +215,16 @@ def _start_nics(grips: Grips, kind: LagKind, reactions: Reactions, nics: dict[st
         space = grips.spaces[host.name]
         nft = Nft(space)
         for nic in grips.fabric.nics_of(host.name):
-            made = nics[nic.name] = HostNic(grips.fabric, nic, kind, space, nft, grips.emit, reactions.on_move)
+            made = nics[nic.name] = HostNic(
+                grips.fabric, nic, kind, space, nft, grips.emit, reactions.on_move, grips.lacp
+            )
             made.start()
 
 
 def _start_tors(grips: Grips, tors: dict[str, Tor]) -> None:
     for node in grips.fabric.switches:
         if node.role is Role.TOR:
-            made = tors[node.name] = Tor(grips.fabric, node, grips.spaces[node.name], grips.emit)
+            made = tors[node.name] = Tor(grips.fabric, node, grips.spaces[node.name], grips.emit, grips.lacp)
             made.start()
 
 
@@ -221,6 +240,7 @@ def _closing(grips: Grips, stacks: Stacks) -> ExitStack:
     """What lets go of all that stands by then; the last comes first."""
     closing = ExitStack()
     closing.callback(finish_closing)
+    closing.callback(grips.lacp.close)
     closing.callback(lambda: _close(grips.nics.values()))
     closing.callback(lambda: _crash(grips.tors.values()))
     closing.callback(grips.watcher.stop)

@@ -13,7 +13,7 @@ from testbed.lab.reload import Reload
 from testbed.lab.watch import Message
 from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.machine import PortStatus
-from testbed.lag.speaker import Speaker
+from testbed.lag.speakers import HERE, Speakers, Speaking
 from testbed.routing.hostroutes import HostRouteDaemon
 from testbed.routing.pathcontrol.agent_io import AgentIo
 from testbed.routing.pathcontrol.tor_agent import TorAgent
@@ -24,8 +24,9 @@ _MS = 1_000_000
 class Tor:
     """The daemons of one ToR apart from BGP. They die together in ``crash`` and start empty in ``start``."""
 
-    def __init__(self, fabric: Fabric, node: Node, space: NetNs, sink: EventSink) -> None:
+    def __init__(self, fabric: Fabric, node: Node, space: NetNs, sink: EventSink, lacp: Speakers = HERE) -> None:
         self.node = node
+        self._lacp = lacp
         self.alive = False
         self._frozen = False
         self._leaving = False
@@ -41,7 +42,7 @@ class Tor:
         self._agent_io: AgentIo | None = None
         self.speakers = {name: self._speaker(fabric, link, space, sink) for name, link in self._access.items()}
 
-    def _speaker(self, fabric: Fabric, link: Link, space: NetNs, sink: EventSink) -> Speaker:
+    def _speaker(self, fabric: Fabric, link: Link, space: NetNs, sink: EventSink) -> Speaking:
         spec = fabric.spec.lacp
         config = LacpConfig(
             system=self.node.actor_system,
@@ -58,7 +59,7 @@ class Tor:
             if not self._leaving:  # a ToR that leaves forwards to its hosts as long as it can
                 self._routes.port_usable(link.upper.ifindex, bool(ports))
 
-        return Speaker(self.node.name, space, config, [port], emit=sink, on_active=active)
+        return self._lacp.make(self.node.name, space, config, [port], emit=sink, on_active=active)
 
     def _make_agent(self) -> TorAgent:
         self._generation += 1
@@ -113,6 +114,7 @@ class Tor:
             self._reload = None
         for speaker in self.speakers.values():
             speaker.stop()
+        self._lacp.settle()
         if self._agent_io is not None:
             self._agent_io.stop()
             self._agent_io = None
@@ -126,6 +128,7 @@ class Tor:
                 self._reload.pause()
             for speaker in self.speakers.values():
                 speaker.freeze()
+            self._lacp.settle()
             if self._agent_io is not None:
                 self._agent_io.stop()
 
@@ -141,6 +144,7 @@ class Tor:
         for name, speaker in self.speakers.items():
             speaker.thaw()
             speaker.carrier(name, name in up)
+        self._lacp.settle()
         self._drop_unused()
         if self._agent_io is not None:
             self._agent_io.start()
@@ -158,6 +162,7 @@ class Tor:
         if self._leaving:
             self._leaving = False
             self._refuse()
+            self._lacp.settle()
             self._drop_unused()
 
     def _drop_unused(self) -> None:

@@ -16,6 +16,7 @@ from testbed.fabric.spec import FabricSpec
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.lag.machine import PortStatus
+from testbed.lag.speakers import HERE, Speakers
 
 UDP = 17
 ETHERTYPE_PATH_CONTROL = 0x88B5
@@ -56,7 +57,10 @@ class HostLag(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LagPlace:
-    """Where the LAG of a NIC is to work: in ``space``, the host's namespace, with the ``nft`` of all its NICs."""
+    """Where the LAG of a NIC is to work: in ``space``, the host's namespace, with the ``nft`` of all its NICs.
+
+    Who speaks LACP by our machines has ``lacp`` make its speaker.
+    """
 
     fabric: Fabric
     nic: Nic
@@ -64,6 +68,7 @@ class LagPlace:
     nft: Nft
     sink: EventSink
     on_active: OnActive
+    lacp: Speakers = HERE
 
 
 @dataclass(frozen=True, slots=True)

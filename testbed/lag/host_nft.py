@@ -16,7 +16,8 @@ from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.datapath import LagKind, LagPlace
 from testbed.lag.machine import PortStatus
 from testbed.lag.nft_datapath import NftDatapath
-from testbed.lag.speaker import ActiveSink, Speaker
+from testbed.lag.speaker import ActiveSink
+from testbed.lag.speakers import Speaking
 
 _FEATURES = """
 table netdev probe {
@@ -87,7 +88,7 @@ class NftLag:
         self._on_active(ports, {})
 
 
-def speaker(place: LagPlace, on_active: ActiveSink) -> Speaker:
+def speaker(place: LagPlace, on_active: ActiveSink) -> Speaking:
     """Our LACP for a NIC, as the fabric numbers it."""
     nic, spec = place.nic, place.fabric.spec.lacp
     lacp = LacpConfig(
@@ -97,7 +98,7 @@ def speaker(place: LagPlace, on_active: ActiveSink) -> Speaker:
         aggregate_wait_ns=spec.aggregate_wait_ms * 1_000_000,
     )
     ports = [PortConfig(link.lower.name, link.lower.port_id) for link in nic.links]
-    return Speaker(nic.host, place.space, lacp, ports, emit=place.sink, on_active=on_active)
+    return place.lacp.make(nic.host, place.space, lacp, ports, emit=place.sink, on_active=on_active)
 
 
 def lag_seed(fabric: Fabric, nic: Nic) -> int:

@@ -60,6 +60,7 @@ class LacpSystem:
         self.refusing = False  # the operator's word: no port may be SELECTED, so every Partner leaves its port
         self.repeated = False
         """The PDU received last said what the one before it had: nothing is to be done, no deadline is nearer."""
+        self.settled = 0  # how often the machines were run; between two times nothing of ``status`` changes
         self._refused = False  # ``refusing`` when the ports were last selected
         self._actions: list[Action] = []
         self._ports = {port.name: self._new_port(port) for port in ports}
@@ -110,6 +111,7 @@ class LacpSystem:
             for port in ports:
                 moved |= port.run_mux(ready, now)
         self._refused = self.refusing
+        self.settled += 1
         for port in ports:
             port.stirred = False
 

@@ -135,7 +135,7 @@ class LacpPort:
         held = self._held_until()
         if held is not None and now >= held:
             self._sent.popleft()
-            self.stirred = True
+            self.stirred |= self.mux is Mux.WAITING  # nobody else looks at ``ready``
         if self._wait_while is not None and now >= self._wait_while:
             self._wait_while = None
             self.stirred = True

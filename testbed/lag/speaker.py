@@ -1,7 +1,8 @@
-"""The LACP speaker: one LacpSystem on the wire, driven by an asyncio loop.
+"""The LACP speaker: one LacpSystem on the wire.
 
 It belongs to one node. A system costs one timer, a namespace one packet socket, so that a process can speak for
-every port of a lab. CLOCK_MONOTONIC is both the loop's clock and the machines'.
+every port of a lab. CLOCK_MONOTONIC is the machines' clock. What it asks of the process it runs in is ``Surroundings``:
+an asyncio loop, unless said otherwise.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import PacketSocket
+from testbed.kernel.packet import OnFrame, PacketSocket
 from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
 from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, Lacpdu, decode, encode
 from testbed.lag.machine import Action, LacpSystem, PortStatus, StateChanged, Transmit
@@ -20,6 +22,48 @@ from testbed.lag.marker import answer
 
 ActiveSink = Callable[[tuple[str, ...]], None]
 _NOTHING: tuple[bytes, Lacpdu | None] = (b"", None)
+
+
+class Timer(Protocol):
+    """Something that will be called."""
+
+    def cancel(self) -> None:
+        """Or not."""
+
+
+class Wire(Protocol):
+    """One port, open for slow protocols."""
+
+    def send(self, payload: bytes, destination: str) -> bool:
+        """Send one frame to a MAC address; False when it is known that it did not leave."""
+
+    def close(self) -> None:
+        """Hear and send nothing more."""
+
+
+class Surroundings(Protocol):
+    """What a speaker needs of the process that it runs in."""
+
+    def open(self, ns: NetNs, interface: str, on_frame: OnFrame) -> Wire:
+        """Have ``on_frame`` called with what the port receives. OSError when it is missing."""
+
+    def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
+        """Have ``call`` called with ``at_ns`` when CLOCK_MONOTONIC is there."""
+
+
+class InLoop:
+    """An asyncio loop, which is running whenever a speaker is called."""
+
+    def open(self, ns: NetNs, interface: str, on_frame: OnFrame) -> Wire:
+        """A packet socket."""
+        return PacketSocket(ns, interface, ETHERTYPE_SLOW_PROTOCOLS, group=SLOW_PROTOCOLS_MAC, on_frame=on_frame)
+
+    def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
+        """The loop's own clock is that one too."""
+        return asyncio.get_running_loop().call_at(at_ns / SECOND_NS, call, at_ns)
+
+
+_IN_LOOP = InLoop()
 
 
 class Speaker:
@@ -38,6 +82,7 @@ class Speaker:
         *,
         emit: EventSink,
         on_active: ActiveSink | None = None,
+        around: Surroundings = _IN_LOOP,
     ) -> None:
         self._node = node
         self._ns = ns
@@ -46,17 +91,23 @@ class Speaker:
         self._emit = emit
         self._on_active = on_active
         self._system = LacpSystem(config, ports)
-        self._sockets: dict[str, PacketSocket] = {}
+        self._around = around
+        self._sockets: dict[str, Wire] = {}
         self._heard: dict[str, tuple[bytes, Lacpdu | None]] = {}  # the last PDU on each port, as it came and as read
         self._said: dict[str, tuple[Lacpdu, bytes]] = {}  # the last one sent
         self._active: tuple[str, ...] = ()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._due = 0  # when the timer fires
 
     @property
     def active_ports(self) -> tuple[str, ...]:
         """The ports that collect and distribute, in configured order."""
         return self._system.active_ports
+
+    @property
+    def settled(self) -> int:
+        """How often the machines have moved: as long as this stays, so does ``status``."""
+        return self._system.settled
 
     def status(self) -> tuple[PortStatus, ...]:
         """How each port stands."""
@@ -70,13 +121,7 @@ class Speaker:
 
     def _open(self) -> None:
         for port in self._port_configs:
-            self._sockets[port.name] = PacketSocket(
-                self._ns,
-                port.name,
-                ETHERTYPE_SLOW_PROTOCOLS,
-                group=SLOW_PROTOCOLS_MAC,
-                on_frame=partial(self._received, port.name),
-            )
+            self._sockets[port.name] = self._around.open(self._ns, port.name, partial(self._received, port.name))
 
     def stop(self) -> None:
         """Fall silent without a farewell, as a switch that crashes does. ``on_active`` is not called."""
@@ -167,4 +212,4 @@ class Speaker:
         if self._timer is not None:
             self._timer.cancel()
         self._due = due
-        self._timer = asyncio.get_running_loop().call_at(due / SECOND_NS, self._tick, due)
+        self._timer = self._around.call_at(due, self._tick)

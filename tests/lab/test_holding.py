@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 from collections.abc import Iterable
+from itertools import count
 
 import pytest
 
+from testbed.errors import MachineError
+from testbed.events import EventKind, now_ns
 from testbed.fabric.build import build
 from testbed.fabric.model import Node, Role
 from testbed.fabric.presets import PRESETS
 from testbed.lab import holding
 from testbed.lab.convergence import expected_routes
-from testbed.lab.holding import Held, is_held
+from testbed.lab.holding import Held, is_large
 from testbed.lab.lab import Lab
+from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
 from testbed.routing.bgp import BgpDaemon
 from testbed.routing.bird.config import config
-from tests.lab.running import cut, mend, tiny
+from tests.lab.running import Recorder, cut, mend, running, tiny
+from tests.lag.rack import wire
 
 
 def _hosts(lab: Lab, node: Node) -> int:
@@ -54,8 +62,64 @@ async def test_a_lab_that_starts_held_has_heard_all_before_its_kernels_are_told(
     lab.close()
 
 
+@pytest.mark.kernel
+async def test_a_small_lab_speaks_lacp_itself() -> None:
+    async with running(tiny(), converge=False) as lab:
+        assert lab.lacp.pids == frozenset()
+
+
+@pytest.mark.kernel
+async def test_a_large_lab_says_when_its_lacp_dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "MANY_NEXT_HOPS", 0)
+    lab = Lab.start(build(tiny()), lambda _event: None)
+    (pid,) = lab.lacp.pids
+    assert pid in lab.child_pids()
+    await lab.converged(20)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(MachineError, match=rf"LACP \(process {pid}\) died, killed by signal 9"):
+        await lab.wait_for(lambda: False, 10)
+    assert lab.child_pids() == {pid for daemon in lab.bgp.values() for pid in daemon.pids}
+    lab.close()
+
+
+@pytest.mark.kernel
+async def test_a_tor_of_a_large_lab_is_silent_when_its_crash_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "MANY_NEXT_HOPS", 0)
+    events = Recorder()
+    async with running(tiny(), events) as lab:
+        nic = lab.fabric.nics[0]
+        tor, port = lab.tors[nic.links[0].upper.node], nic.links[0].upper.name
+        ear = wire(lab.wiring.namespaces[nic.host], nic.links[0].lower.name, ETHERTYPE_SLOW_PROTOCOLS)
+        tor.freeze()
+        tor.thaw({link.upper.name for link in lab.fabric.links_of(tor.node.name)})
+        assert tor.collecting(port), "it was not away for long"
+        assert tor.status()[port].partner.system == nic.mac
+        tor.crash()
+        _drain(ear)
+        crashed_ns = now_ns()
+        await lab.wait_for(lambda: lab.nics[nic.name].active == (1,), 10)
+        assert _drain(ear) == 0
+        assert events.after(crashed_ns, EventKind.LACP, tor.node.name) == []
+        assert events.after(crashed_ns, EventKind.LACP, nic.host)[0].what == "expired"
+        tor.start()
+        for link in lab.fabric.links_of(tor.node.name):
+            if link.upper.name in tor.speakers:
+                tor.speakers[link.upper.name].carrier(link.upper.name, True)
+        await lab.converged(20)
+
+
+def _drain(ear: socket.socket) -> int:
+    """How many frames waited."""
+    for heard in count():
+        try:
+            ear.recv(2048)
+        except BlockingIOError:
+            return heard
+    raise AssertionError
+
+
 def test_only_labs_beyond_the_benchmark_are_held() -> None:
-    held = {name: is_held(expected_routes(build(PRESETS[name].spec))) for name in ("tiny", "medium", "segment")}
+    held = {name: is_large(expected_routes(build(PRESETS[name].spec))) for name in ("tiny", "medium", "segment")}
     assert held == {"tiny": False, "medium": False, "segment": True}
 
 

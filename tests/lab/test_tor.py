@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
-from testbed.events import Event
+from testbed.events import Event, EventSink
 from testbed.fabric.build import build
 from testbed.fabric.model import LinkKind
 from testbed.kernel.ns import NetNs
@@ -16,6 +16,9 @@ from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from testbed.lab import tor as module
 from testbed.lab.tor import Tor
 from testbed.lag.config import LacpConfig, PortConfig
+from testbed.lag.machine import PortStatus
+from testbed.lag.speaker import ActiveSink
+from testbed.lag.speakers import Here, Speaking
 from tests.lab.running import tiny
 
 FABRIC = build(tiny(path_control={"enabled": False}))
@@ -44,21 +47,28 @@ class FakeNetlink:
         return []
 
 
+class FakeSpeakers(Here):
+    """Make fake ones."""
+
+    def make(
+        self,
+        node: str,
+        ns: NetNs,
+        config: LacpConfig,
+        ports: Sequence[PortConfig],
+        *,
+        emit: EventSink,
+        on_active: ActiveSink | None = None,
+    ) -> Speaking:
+        return FakeSpeaker(ports, on_active or (lambda _ports: None))
+
+
 class FakeSpeaker:
     """Its partner is in Synchronization as long as ``partner``."""
 
     partner = True
 
-    def __init__(
-        self,
-        _node: str,
-        _space: NetNs,
-        _config: LacpConfig,
-        ports: Sequence[PortConfig],
-        *,
-        emit: Callable[[Event], None],
-        on_active: Callable[[tuple[str, ...]], None],
-    ) -> None:
+    def __init__(self, ports: Sequence[PortConfig], on_active: ActiveSink) -> None:
         self.speaks = False
         self.active_ports: tuple[str, ...] = ()
         self._name = ports[0].name
@@ -86,16 +96,18 @@ class FakeSpeaker:
     def carrier(self, port: str, up: bool) -> None:
         pass
 
+    def status(self) -> tuple[PortStatus, ...]:
+        return ()
+
 
 @pytest.fixture
 def events(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
     monkeypatch.setattr(module, "Netlink", FakeNetlink)
-    monkeypatch.setattr(module, "Speaker", FakeSpeaker)
     return []
 
 
 def started(events: list[Event]) -> Tor:
-    made = Tor(FABRIC, NODE, NetNs(NODE.name, -1), events.append)
+    made = Tor(FABRIC, NODE, NetNs(NODE.name, -1), events.append, FakeSpeakers())
     made.start()
     assert [event.subject for event in events if event.what == "learned"] == HOSTS
     return made

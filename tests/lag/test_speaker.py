@@ -1,4 +1,7 @@
-"""Speakers on real veths: a host and its two ToRs in one loop, with the nftables datapath behind the host."""
+"""Speakers on real veths: a host and its two ToRs in one loop, with the nftables datapath behind the host.
+
+Once with their machines in that loop, once with them in a process of their own.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
 from testbed.kernel.rtnl_events import LinkEvent
+from testbed.lag.apart.speakers import Apart
 from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.nft_datapath import NftDatapath
-from testbed.lag.speaker import Speaker
+from testbed.lag.speakers import HERE, Speakers, Speaking
 from testbed.lag.states import Selected
 from tests.lag import rack
 from tests.lag.rack import NIC_MAC, PORTS, Rack, udp_frame, wire
@@ -33,8 +37,9 @@ class Lab:
 
     rack: Rack
     path: NftDatapath
-    host: Speaker
-    tors: tuple[Speaker, Speaker]
+    host: Speaking
+    tors: tuple[Speaking, Speaking]
+    lacp: Speakers
     active: list[tuple[str, ...]] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -46,8 +51,9 @@ class Lab:
                 await self.changed.wait()
 
 
-def start(systems: tuple[str, str]) -> Lab:
+def start(systems: tuple[str, str], *, apart: bool) -> Lab:
     where = rack.build()
+    lacp = Apart([where.host, *where.tors], lambda _event: None) if apart else HERE
     active: list[tuple[str, ...]] = []
     events: list[Event] = []
     changed = asyncio.Event()
@@ -65,9 +71,9 @@ def start(systems: tuple[str, str]) -> Lab:
 
     ports = [PortConfig(name, index + 1) for index, name in enumerate(PORTS)]
     config = LacpConfig(NIC_MAC, key=1, aggregate_wait_ns=WAIT_NS)
-    host = Speaker("host", where.host, config, ports, emit=tell, on_active=on_active)
+    host = lacp.make("host", where.host, config, ports, emit=tell, on_active=on_active)
     tors = tuple(
-        Speaker(
+        lacp.make(
             space.name,
             space,
             LacpConfig(system, key=7, aggregate_wait_ns=WAIT_NS),
@@ -79,10 +85,10 @@ def start(systems: tuple[str, str]) -> Lab:
     for speaker, space in zip((host, *tors), (where.host, *where.tors), strict=True):
         speaker.start()
         follow_links(where, space, speaker)
-    return Lab(where, path, host, (tors[0], tors[1]), active, events, changed)
+    return Lab(where, path, host, (tors[0], tors[1]), lacp, active, events, changed)
 
 
-def follow_links(where: Rack, space: NetNs, speaker: Speaker) -> None:
+def follow_links(where: Rack, space: NetNs, speaker: Speaking) -> None:
     """What the lab does: a link monitor that tells the speaker about carriers."""
     monitor = Monitor(space, link=True)
     members = {status.name for status in speaker.status()}
@@ -98,8 +104,9 @@ def follow_links(where: Rack, space: NetNs, speaker: Speaker) -> None:
             speaker.carrier(link.name, link.carrier)
 
 
-async def test_both_ports_join_and_after_a_carrier_loss_udp_takes_the_other_port() -> None:
-    lab = start((SHARED, SHARED))
+@pytest.mark.parametrize("apart", [False, True])
+async def test_both_ports_join_and_after_a_carrier_loss_udp_takes_the_other_port(*, apart: bool) -> None:
+    lab = start((SHARED, SHARED), apart=apart)
     await lab.until(lambda: lab.host.active_ports == PORTS and all(tor.active_ports for tor in lab.tors))
     assert [status.partner.port for status in lab.host.status()] == [301, 601]
     sport = next(
@@ -121,10 +128,12 @@ async def test_both_ports_join_and_after_a_carrier_loss_udp_takes_the_other_port
     lab.rack.set_link(lab.rack.tors[0], "down0", True)
     await lab.until(lambda: lab.host.active_ports == PORTS)
     assert lab.active[-3:] == [PORTS, ("eth1",), PORTS]
+    lab.lacp.close()
 
 
-async def test_a_tor_with_a_system_id_of_its_own_is_refused() -> None:
-    lab = start((SHARED, OTHER))
+@pytest.mark.parametrize("apart", [False, True])
+async def test_a_tor_with_a_system_id_of_its_own_is_refused(*, apart: bool) -> None:
+    lab = start((SHARED, OTHER), apart=apart)
     await lab.until(lambda: bool(lab.active) and any(s.selected is Selected.STANDBY for s in lab.host.status()))
     (taken,) = lab.host.active_ports
     refused = 1 - PORTS.index(taken)
@@ -136,10 +145,12 @@ async def test_a_tor_with_a_system_id_of_its_own_is_refused() -> None:
     assert lab.host.active_ports == (taken,)
     assert lab.tors[refused].active_ports == ()
     assert {len(ports) for ports in lab.active} == {1}
+    lab.lacp.close()
 
 
-async def test_noise_on_the_wire_changes_nothing() -> None:
-    lab = start((SHARED, SHARED))
+@pytest.mark.parametrize("apart", [False, True])
+async def test_noise_on_the_wire_changes_nothing(*, apart: bool) -> None:
+    lab = start((SHARED, SHARED), apart=apart)
     await lab.until(lambda: lab.host.active_ports == PORTS)
     noise = PacketSocket(lab.rack.tors[0], "down0", 0x8809)
     for payload in (b"", b"\x01", b"\x01\x01\x01\x13" + bytes(200), bytes(110), b"\xff" * 1500):
@@ -149,3 +160,4 @@ async def test_noise_on_the_wire_changes_nothing() -> None:
     lab.tors[1].carrier("down0", True)
     await lab.until(lambda: lab.active[-1] == ("eth0",))
     await lab.until(lambda: lab.active[-1] == PORTS)
+    lab.lacp.close()

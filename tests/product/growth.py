@@ -79,12 +79,14 @@ async def measure(fabric: Fabric, idle_s: float, profile: cProfile.Profile | Non
     if profile is not None:
         profile.disable()
     access = sum(2 for link in fabric.links if link.kind is LinkKind.ACCESS)
-    daemons = lab.child_pids()
+    daemons = lab.child_pids() - lab.lacp.pids
     found |= {
         "supervisor_cpu_s": _cpu_s(os.getpid()),
         "bgp_cpu_s": sum(map(_cpu_s, daemons)),
+        "lacp_cpu_s": sum(map(_cpu_s, lab.lacp.pids)),
         "supervisor_mb": _pss_mb(os.getpid()),
         "bgp_mb": sum(map(_pss_mb, daemons)),
+        "lacp_mb": sum(map(_pss_mb, lab.lacp.pids)),
         "next_hops": sum(sum(lab.watcher.routes(node.name).values()) for node in fabric.switches),
         "longest_turn_s": beat.worst_s,
         "lacp_expiries": seen["lacp expired"] - access,  # each port begins so
@@ -93,10 +95,11 @@ async def measure(fabric: Fabric, idle_s: float, profile: cProfile.Profile | Non
     }
     gc.freeze()
     await asyncio.sleep(1.0)  # what came with the last event is over
-    before, beat.worst_s = (_cpu_s(os.getpid()), sum(map(_cpu_s, daemons))), 0.0
+    before, beat.worst_s = [sum(map(_cpu_s, pids)) for pids in ({os.getpid()}, daemons, lab.lacp.pids)], 0.0
     await asyncio.sleep(idle_s)
     found["idle_supervisor_percent"] = 100 * (_cpu_s(os.getpid()) - before[0]) / idle_s
     found["idle_bgp_percent"] = 100 * (sum(map(_cpu_s, daemons)) - before[1]) / idle_s
+    found["idle_lacp_percent"] = 100 * (sum(map(_cpu_s, lab.lacp.pids)) - before[2]) / idle_s
     found["idle_longest_turn_s"] = beat.worst_s
     started = now_ns()
     lab.close()

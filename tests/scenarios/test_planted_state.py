@@ -21,7 +21,7 @@ from testbed.fabric.model import Fabric, Link
 from testbed.files.document import parse
 from testbed.lab.breaking.impair_egress import EgressShapers
 from testbed.lab.tor import Tor
-from testbed.lag.speaker import Speaker
+from testbed.lag.speakers import Speaking
 from testbed.routing import ecmp
 from testbed.routing.pathcontrol.actions import Action, Reachability
 from testbed.routing.pathcontrol.destinations import Update
@@ -50,7 +50,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 def _port_id_without_offset(patch: pytest.MonkeyPatch) -> None:
     make = Tor._speaker
 
-    def speaker(self: Tor, fabric: Fabric, link: Link, *rest: Any) -> Speaker:
+    def speaker(self: Tor, fabric: Fabric, link: Link, *rest: Any) -> Speaking:
         if self.node.name == _TOR:
             bare = link.upper.port_id - fabric.spec.lacp.port_id_offset * (self.node.index + 1)
             link = replace(link, upper=replace(link.upper, port_id=bare))

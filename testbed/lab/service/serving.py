@@ -89,6 +89,8 @@ class Supervisor:
             return
         self._lost = lab.lost
         way_out = f"start it anew: hpn break {event.node}, hpn mend {event.node}"
+        if event.node not in lab.bgp:
+            way_out = "start the lab anew: hpn down, hpn up"
         sys.stderr.write("every daemon runs again\n" if self._lost is None else f"{self._lost}; {way_out}\n")
         sys.stderr.flush()
 

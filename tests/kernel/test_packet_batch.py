@@ -1,0 +1,76 @@
+"""Many frames at a time over two cables between two namespaces.
+
+a:left ---- b:left
+a:right --- b:right
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from testbed.kernel import ns as namespaces
+from testbed.kernel import rtnl
+from testbed.kernel.netlink import Netlink
+from testbed.kernel.ns import NetNs
+from testbed.kernel.packet_batch import PacketBatch
+
+pytestmark = pytest.mark.kernel
+SLOW, GROUP = 0x8809, "01:80:c2:00:00:02"
+
+
+@dataclass
+class Pair:
+    """Both ends listen on both cables; interfaces 11 and 12 in ``a``, 21 and 22 in ``b``."""
+
+    spaces: tuple[NetNs, NetNs]
+    a: PacketBatch
+    b: PacketBatch
+
+    async def heard(self, count: int) -> list[tuple[int, bytes]]:
+        """So many frames that arrived in ``b``."""
+        loop, found = asyncio.get_running_loop(), list[tuple[int, bytes]]()
+        came = asyncio.Event()
+        loop.add_reader(self.b.socket, came.set)
+        async with asyncio.timeout(10):
+            while len(found) < count:
+                await came.wait()
+                came.clear()
+                found += self.b.receive()
+        loop.remove_reader(self.b.socket)
+        return found
+
+
+@pytest.fixture
+def pair() -> Pair:
+    home, a, b = namespaces.current("home"), namespaces.create("a"), namespaces.create("b")
+    link = Netlink(home)
+    for at, name in enumerate(("left", "right"), 1):
+        near, far = f"02:00:00:00:00:1{at}", f"02:00:00:00:00:2{at}"
+        link.run([rtnl.add_veth(name, 10 + at, a, name, 20 + at, b, mtu=1500, mac=near, peer_mac=far)])
+    ends = []
+    for space, first in ((a, 10), (b, 20)):
+        Netlink(space).run([rtnl.set_link(first + at, up=True) for at in (1, 2)])
+        end = PacketBatch(space, SLOW, GROUP)
+        for at in (1, 2):
+            end.listen(first + at)
+        ends.append(end)
+    return Pair((a, b), *ends)
+
+
+async def test_frames_beyond_one_call_arrive_in_order_each_by_its_interface(pair: Pair) -> None:
+    frames = [(11 + number % 2, b"%04d" % number + bytes(106)) for number in range(150)]
+    pair.a.send(frames)
+    assert await pair.heard(150) == [(ifindex + 10, payload) for ifindex, payload in frames]
+    assert pair.b.receive() == []
+    assert pair.a.receive() == [], "what it sent itself"
+
+
+async def test_a_frame_that_cannot_leave_keeps_no_other_back(pair: Pair) -> None:
+    Netlink(pair.spaces[0]).run([rtnl.set_link(11, up=False)])
+    pair.a.receive()
+    sent = [(12, b"one" + bytes(107)), (11, b"lost" + bytes(106)), (99, b"nowhere" + bytes(103)), (12, bytes(110))]
+    pair.a.send(sent)
+    assert await pair.heard(2) == [(22, sent[0][1]), (22, sent[3][1])]

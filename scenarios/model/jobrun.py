@@ -85,7 +85,7 @@ class JobRun:
         self._rates: NDArray[np.float64] = np.zeros(len(plan.queue_pairs))
         self._stale = True
         self._piece_at = [piece.begin_ns for piece in ways.pieces]
-        waits = [_waits(plan, [each for each in ways.outages if each.flow == at]) for at in range(len(self._queues))]
+        waits = [_waits(plan, ways.outages_of.get(at, ())) for at in range(len(self._queues))]
         self._silent = [spans for spans, _ in waits]
         self._dies = sorted((at_ns, pair) for pair, (_, at_ns) in enumerate(waits) if at_ns is not None)
         ends = (moment for spans in self._silent for span in spans for moment in span)

@@ -10,7 +10,7 @@ import logging
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -19,6 +19,7 @@ import dask
 import distributed
 
 from scenarios.pool.archive import unpack
+from scenarios.pool.given import Files, plugins_here
 from scenarios.pool.scratch import scratch
 from scenarios.pool.task import LOSSES, MADE, Begun, Done, Task, hung, poisoned, unheard
 from scenarios.pool.version import code_digest
@@ -48,11 +49,13 @@ class Cluster:
     def __init__(self, address: str, below: Path) -> None:
         """What comes home is unpacked in a folder ``below`` that one.
 
-        MachineError when nobody answers at ``address``, or a scheduler whose workers cannot do it.
+        MachineError when nobody answers at ``address``, or a scheduler whose workers cannot do it; InputError when
+        plug-ins cannot go there.
         """
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our errors say it, in one line
         self._address = address
         self._below = below
+        self._plugged = plugins_here()
         self.digest = code_digest()
         try:
             self.client = distributed.Client(address, timeout=_ANSWER_S)
@@ -79,7 +82,7 @@ class Cluster:
         MachineError when the scheduler, or every worker, is gone.
         """
         with scratch(self._below) as folder:
-            work = _Work(self.client, self.digest, folder, on_start, self.losses)
+            work = _Work(self.client, self.digest, folder, on_start, self.losses, self._plugged)
             self.client.subscribe_topic(work.topic, work.hear)
             coming = iter(tasks)
             try:
@@ -148,6 +151,7 @@ class _Work:
     folder: Path
     on_start: Begun
     losses: int
+    plugged: Sequence[Files]
     topic: str = field(default_factory=lambda: f"hpn-{uuid.uuid4().hex}")
     running: dict[Future, Task] = field(default_factory=dict)
     begun: dict[str, list[str]] = field(default_factory=dict)
@@ -157,7 +161,8 @@ class _Work:
 
     def start(self, task: Task) -> None:
         key = f"{self.topic}-{task.name}-{uuid.uuid4().hex}"
-        self.running[self.client.submit(run_task, task, self.topic, self.digest, key=key, pure=False)] = task
+        asked = (task, self.plugged, self.topic, self.digest)
+        self.running[self.client.submit(run_task, *asked, key=key, pure=False)] = task
 
     def hear(self, event: object) -> None:
         """An event of the topic, as ``run_task`` logs it."""

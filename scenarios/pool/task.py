@@ -18,8 +18,9 @@ from testbed.errors import MachineError
 LOSSES = 3
 """So many processes or workers that died under a task show that it is the task."""
 
-GIVEN, MADE, OUTPUT = "given", "made", "output.txt"
-"""In the folder of an attempt: files that came with the task; what its job makes, and is called in; what it printed."""
+GIVEN, MADE, OUTPUT, PLUGINS = "given", "made", "output.txt", "plugins"
+"""In the folder of an attempt: files that came with the task; what its job makes, and is called in; what it printed;
+folders of plug-ins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import dask
 import distributed
 
 from scenarios.pool import cluster as module
+from scenarios.pool import turn as turns
 from scenarios.pool import worker as far_end
 from scenarios.pool.attempt import Attempt, Ended
 from scenarios.pool.cluster import Cluster
@@ -95,6 +96,24 @@ def test_every_task_comes_home_with_its_folder_and_says_who_has_it(
     assert sorted(found) == ["a", "b", "c"]
     assert set(begun) <= {f"{name} {where}" for name, where in found.items()}
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_plug_ins_of_this_command_go_to_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "dim.py").write_text("mine")
+    seen: list[object] = []
+    init = Attempt.__init__
+
+    def look(attempt: Attempt, plugged: object = None) -> None:
+        seen.append(plugged)
+        init(attempt)
+
+    monkeypatch.setattr(Attempt, "__init__", look)
+    for named in ("", str(tmp_path / "own")):
+        monkeypatch.setenv("HPN_PLUGINS", named)
+        with standing(tmp_path, monkeypatch, 1) as pool:
+            list(pool.run(tasks("a")))
+    assert seen == [(), ({"dim.py": b"mine"},)]
 
 
 def test_one_of_three_workers_is_lost_and_its_task_comes_home_once(
@@ -243,7 +262,7 @@ def test_workers_on_one_machine_measure_one_after_the_other(tmp_path: Path, monk
     with far_end._machine(core, Attempt()), far_end._machine(core, Attempt()):
         second = threading.Thread(target=measure)
         second.start()
-        assert not inside.wait(3 * far_end._LOOK_S), "it shares the machine with guests"
+        assert not inside.wait(3 * turns._LOOK_S), "it shares the machine with guests"
         given_up = Attempt()
         given_up.end()
         with far_end._machine(whole, given_up):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -15,6 +16,7 @@ import pytest
 
 from scenarios.pool import attempt as attempts
 from scenarios.pool.attempt import Attempt, Ended
+from scenarios.pool.given import Files
 from scenarios.pool.processes import Processes
 from scenarios.pool.task import LOSSES, MADE, OUTPUT, Task
 from scenarios.run.job import Job
@@ -158,9 +160,15 @@ def script(monkeypatch: pytest.MonkeyPatch, program: str) -> list[subprocess.Pop
     """Has every job be this program; the processes."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def beside(_job: Job, output: IO[bytes], folder: Path, *, own_session: bool) -> subprocess.Popen[bytes]:
+    def beside(
+        _job: Job, output: IO[bytes], folder: Path, environment: Mapping[str, str], *, own_session: bool
+    ) -> subprocess.Popen[bytes]:
         process: subprocess.Popen[bytes] = subprocess.Popen(
-            [sys.executable, "-c", program], stdout=output, cwd=folder, start_new_session=own_session
+            [sys.executable, "-c", program],
+            stdout=output,
+            cwd=folder,
+            start_new_session=own_session,
+            env={**os.environ, **environment},
         )
         started.append(process)
         return process
@@ -183,6 +191,25 @@ def test_an_attempt_is_ended_as_by_ctrl_c_and_killed_when_it_does_not_end(
     attempt.end()
     thread.join(WAIT_S)
     assert [process.returncode for process in started] == [code]
+
+
+LISTS = """import os, pathlib
+for folder in filter(None, os.environ.get('HPN_PLUGINS', 'none').split(':')):
+    print(*sorted(str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob('*.*')))"""
+
+
+@pytest.mark.parametrize(
+    ("plugged", "said"),
+    [(None, b"\n"), ((), b""), (({"a.py": b"1", "x/y.csv": b""}, {}, {"b.py": b"2"}), b"a.py x/y.csv\n\nb.py\n")],
+)
+def test_an_attempt_has_the_plug_ins_that_came_along_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugged: Sequence[Files] | None, said: bytes
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.setenv("HPN_PLUGINS", str(tmp_path / "here"))
+    script(monkeypatch, LISTS)
+    assert Attempt(plugged).run(tasks("a")[0], _empty(tmp_path)).code == 0
+    assert _said(tmp_path) == said
 
 
 def _empty(folder: Path) -> Path:

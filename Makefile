@@ -30,8 +30,10 @@ chaos: setup
 	$(VENV)/bin/python -m tests.product.chaos $(SEED) 100 50
 
 # Three dask workers killed at random while they make real runs in virtual time (some ten minutes); another SEED, other moments.
+RUNS := 12
+KILLS := 8
 pool-trial: kernel
-	$(VENV)/bin/python -m tests.scenarios.pool.trial runs/pool-trial-$$(date +%Y%m%d-%H%M%S) --seed $(SEED)
+	$(VENV)/bin/python -m tests.scenarios.pool.trial runs/pool-trial-$$(date +%Y%m%d-%H%M%S) --seed $(SEED) --runs $(RUNS) --kills $(KILLS)
 
 # For virtual time; minutes the first time, then a second.
 kernel: guests

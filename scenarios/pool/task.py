@@ -7,7 +7,6 @@ knows no kind of job.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -82,9 +81,6 @@ class Pool(Protocol):
         Tasks are taken as they can be carried out, so that those that follow may depend on what became of others.
         MachineError when nobody is left who could carry one out.
         """
-
-
-OpenedPool = AbstractContextManager[Pool]
 
 
 def poisoned(task: Task, times: int, places: Sequence[str] = ()) -> str:

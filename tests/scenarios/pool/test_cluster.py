@@ -288,12 +288,12 @@ def test_a_scheduler_without_dask_says_what_to_install(tmp_path: Path, monkeypat
     monkeypatch.delitem(sys.modules, "scenarios.pool.worker", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MachineError, match=r"pip install 'hpn\[cluster\]'"):
-        pool_for(tmp_path, None, "tcp://127.0.0.1:1")
+        pool_for(tmp_path, None, "tcp://127.0.0.1:1").__enter__()
 
 
 def test_jobs_and_scheduler_exclude_each_other(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--jobs"):
-        pool_for(tmp_path, 2, "tcp://127.0.0.1:1")
+        pool_for(tmp_path, 2, "tcp://127.0.0.1:1").__enter__()
     with pool_for(tmp_path, 5) as pool:
         assert (pool.width, pool.far) == (5, False)
 
@@ -309,6 +309,6 @@ def test_a_scheduler_may_be_named_by_its_file(tmp_path: Path) -> None:
             address_of(str(file))
     for nothing in ("", " "):
         with pytest.raises(InputError, match="takes an address"):
-            pool_for(tmp_path, None, nothing)
+            pool_for(tmp_path, None, nothing).__enter__()
     with pytest.raises(InputError, match="cannot read the scheduler file"):
         address_of(str(tmp_path / "none.json"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -19,6 +21,7 @@ from scenarios.pool.attempt import Attempt, Ended
 from scenarios.pool.given import Files
 from scenarios.pool.processes import Processes
 from scenarios.pool.task import LOSSES, MADE, OUTPUT, Task
+from scenarios.pool.where import pool_for
 from scenarios.run.job import Job
 from testbed.errors import InputError
 from tests.product.hpn import until
@@ -134,16 +137,44 @@ def test_a_lab_s_crash_is_an_answer(tmp_path: Path) -> None:
     assert (done.code, script.begun) == (-9, ["a"])
 
 
-def test_what_a_killed_command_left_is_cleared_away_and_what_lives_stays(tmp_path: Path) -> None:
-    (tmp_path / ".hpn-pool-old" / "x").mkdir(parents=True)
-    (tmp_path / "link-down").mkdir()
-    outer = pool(Scripted(), tmp_path).run(tasks("a", "b"))
-    next(outer)
-    (living,) = tmp_path.glob(".hpn-pool-*")
-    list(pool(Scripted(), tmp_path).run(tasks("c")))
-    assert list(tmp_path.glob(".hpn-pool-*")) == [living]
-    outer.close()
-    assert [path.name for path in tmp_path.iterdir()] == ["link-down"]
+def test_what_a_killed_command_left_is_cleared_away_and_nobody_else_can_make_runs_there_meanwhile(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    out = tmp_path / "out"
+    (out / ".hpn-pool-old" / "x").mkdir(parents=True)
+    (out / ".hpn-pool-link").symlink_to(tmp_path / "mine")
+    (out / "link-down").mkdir()
+    (tmp_path / "other-name").symlink_to(out)
+    with pool_for(out, 1):
+        assert sorted(path.name for path in out.iterdir()) == [".hpn-pool-link", "link-down"]
+        (out / ".hpn-pool-living").mkdir()
+        for name in ("out", "other-name"):
+            with (
+                pytest.raises(InputError, match=f"another hpn makes runs in .*{name}; wait for it, or choose"),
+                pool_for(tmp_path / name, 1),
+            ):
+                pytest.fail("two at once")
+        assert (out / ".hpn-pool-living").is_dir()
+    with pool_for(out, 1):
+        assert not (out / ".hpn-pool-living").exists()
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_where_folders_cannot_be_locked_nothing_is_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As NFS does."""
+
+    def flock(_number: int, _how: int) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    (tmp_path / ".hpn-pool-perhaps-living").mkdir()
+    with pool_for(tmp_path, 1) as first, pool_for(tmp_path, 1):
+        assert first.width == 1
+    assert (tmp_path / ".hpn-pool-perhaps-living").is_dir()
 
 
 def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:

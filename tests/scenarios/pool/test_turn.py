@@ -27,7 +27,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def waiting(folder: Path, order: list[str], name: str, alone: bool) -> Iterator[threading.Event]:
     """One who queues up in a thread and notes when it is his turn; set the event, and he goes."""
-    before = tickets(folder)
+    before = last(folder)
     go = threading.Event()
 
     def stand() -> None:
@@ -37,7 +37,7 @@ def waiting(folder: Path, order: list[str], name: str, alone: bool) -> Iterator[
 
     thread = threading.Thread(target=stand)
     thread.start()
-    until(lambda: len(tickets(folder)) > len(before), "has a ticket")
+    until(lambda: last(folder) > before, "has a ticket")
     try:
         yield go
     finally:
@@ -47,6 +47,10 @@ def waiting(folder: Path, order: list[str], name: str, alone: bool) -> Iterator[
 
 def tickets(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("pool.queue/*.*"))
+
+
+def last(folder: Path) -> int:
+    return max((int(name.partition(".")[0]) for name in tickets(folder)), default=0)
 
 
 def test_guests_share_and_who_measures_alone_has_his_turn_before_those_behind_him(tmp_path: Path) -> None:

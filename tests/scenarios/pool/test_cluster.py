@@ -155,8 +155,9 @@ def test_a_task_that_takes_its_workers_down_is_named_and_the_others_go_on(
     """After three, whatever dask counts; after more when its scheduler is set so."""
     places: list[str] = []
     heard: list[object] = []
+    looks: list[object] = []
     end = threading.Event()
-    hear = module._Work.hear
+    hear, look = module._Work.hear, module._Work._given_up
 
     def listen(work: module._Work, event: object) -> None:
         hear(work, event)
@@ -164,10 +165,18 @@ def test_a_task_that_takes_its_workers_down_is_named_and_the_others_go_on(
 
     monkeypatch.setattr(module._Work, "hear", listen)
 
+    def note(work: module._Work) -> Iterator[Done]:
+        looks.append(work)
+        return look(work)
+
+    monkeypatch.setattr(module._Work, "_given_up", note)
+
     def does(task: Task, folder: Path, where: str) -> int:
         if task.name == "poison":
             places.append(where)
             until(lambda: len(heard) == len(places), "the pool knows who has it")
+            before = len(looks)
+            until(lambda: len(looks) > before + 1 or end.is_set(), "and has looked whether it is given up")
             if len(places) <= times:
                 pool.lose(where)  # type: ignore[attr-defined]  # planted
             end.wait(WAIT_S)

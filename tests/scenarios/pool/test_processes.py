@@ -84,8 +84,11 @@ def test_every_task_comes_back_once_with_what_it_made_and_nothing_is_left(tmp_pa
 def test_tasks_share_the_machine_only_as_far_as_its_cores_go(tmp_path: Path) -> None:
     script = Scripted(meet=threading.Barrier(2))
     wanted = [*tasks("x", "y", cores=0), *tasks("a", "b", cores=1)]
-    assert len(list(pool(script, tmp_path).run(wanted))) == 4
-    assert script.most == 2
+    log: list[str] = []
+    for done in pool(script, tmp_path).run(wanted, lambda task, _where: log.append(f"begin {task.name}")):
+        log.append(f"end {done.task.name}")
+    assert log[:6] == ["begin x", "end x", "begin y", "end y", "begin a", "begin b"]
+    assert sorted(log[6:]) == ["end a", "end b"]
 
 
 def test_tasks_that_share_their_cores_are_bounded_by_the_width_alone(tmp_path: Path) -> None:

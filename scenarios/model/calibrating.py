@@ -6,11 +6,11 @@ only runs count in which somebody asked them: those in virtual time, whose times
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from failover.analysis.model import DrillMetrics, Edge, EdgeKind, EdgeResult, FlowResult
+from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowResult
 from failover.analysis.paths import PathAt
 from results.run.reading import Run, read
 from scenarios.model.measured import Case, Conditions, Measured, Pause, Side, Source, Step, Times
@@ -85,7 +85,7 @@ def _times(whole: _Whole, source: int) -> Iterator[Times]:
         for flow in whole.metrics.flows:
             seen = _seen(whole, flow, at, edge, down)
             if seen is not None:
-                case = Case(kind, edge.edge.kind, side_of(flow.src_nic, flow.dst_nic, edge.edge), seen.step)
+                case = Case(kind, edge.edge.kind, side_of(flow.src_nic, flow.dst_nic, edge.edge.nics), seen.step)
                 found.setdefault(case, []).append(seen)
         for case, of_case in found.items():
             pauses = tuple(each.pause for each in of_case)
@@ -93,11 +93,11 @@ def _times(whole: _Whole, source: int) -> Iterator[Times]:
             yield Times(source, case, tuple(each.ms for each in of_case), most_ms, pauses if any(pauses) else ())
 
 
-def side_of(src_nic: str, dst_nic: str, edge: Edge) -> Side:
-    """Where of a flow's way an edge is."""
-    if src_nic in edge.nics:
+def side_of(src_nic: str, dst_nic: str, nics: Collection[str]) -> Side:
+    """Where of a flow's way an edge is that hits these NICs."""
+    if src_nic in nics:
         return Side.UP
-    return Side.DOWN if dst_nic in edge.nics else Side.TRANSIT
+    return Side.DOWN if dst_nic in nics else Side.TRANSIT
 
 
 def _seen(whole: _Whole, flow: FlowResult, at: int, edge: EdgeResult, down: set[str]) -> _Seen | None:

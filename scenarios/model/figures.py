@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from failover.analysis.budget import Interval, OutageBudget
-from failover.analysis.edges import relation_of
+from failover.analysis.edges import relations_of
 from failover.analysis.metrics.goodput import add, per_nic
 from failover.analysis.model import (
     DrillMetrics,
@@ -49,6 +50,11 @@ class Streams:
     healthy_ns: int
     end_ns: int
     _sums: dict[tuple[int, int], tuple[Floats, Floats]] = field(default_factory=dict)
+
+    @cached_property
+    def relations(self) -> Sequence[Sequence[Relation]]:
+        """How each flow stands to each edge, edge by edge."""
+        return [tuple(relations_of(self.flows, edge)) for edge in self.ways.edges]
 
     def packets(self, begin_ns: int, end_ns: int) -> tuple[Floats, Floats]:
         """Packets that each flow sent and that arrived from one moment to another; windows are asked for by each."""
@@ -130,7 +136,7 @@ def _flow(streams: Streams, at: int) -> FlowResult:
 def _flow_edges(streams: Streams, at: int) -> Iterator[FlowEdgeResult]:
     control, previous_ns = True, 0
     for number, edge in enumerate(streams.ways.edges):
-        relation = relation_of(streams.flows[at], edge)
+        relation = streams.relations[number][at]
         control = control and relation is Relation.NONE
         yield _flow_edge(streams, at, number, edge, relation, control=control, previous_ns=previous_ns)
         previous_ns = edge.inject_before_ns

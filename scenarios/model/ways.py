@@ -125,11 +125,11 @@ class _Walk:
         """Something breaks or heals."""
         self._slow = stage.slow
         dead = {at for at, link in enumerate(self._fabric.links) if link.name in stage.down}
-        groups: dict[Case, list[int]] = {}
+        nics, groups = edge.nics, dict[Case, list[int]]()
         for flow, spec in enumerate(self._flows):
             step = self._step(flow, stage, placed, dead, number)
             if step is not None:
-                side = side_of(spec.src_nic, spec.dst_nic, edge)
+                side = side_of(spec.src_nic, spec.dst_nic, nics)
                 groups.setdefault(Case(kinds[edge.fault], edge.kind, side, step), []).append(flow)
         for case, members in groups.items():
             drawn = self._draws.draw(case, [self._shares(flow, case.step, placed) for flow in members])

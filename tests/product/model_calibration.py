@@ -18,7 +18,7 @@ from scenarios.drill import catalogue
 from scenarios.model.calibrating import measured_in
 from scenarios.model.measured import Measured, load, text_of
 from tests.product.model_cells import FAULTS, TOPOLOGIES, Cell, cells
-from tests.product.model_compared import Compared, compare
+from tests.product.model_compared import Compared, Largest, compare
 
 BEGIN, END = "<!-- calibration: begin -->\n", "<!-- calibration: end -->\n"
 _COLUMNS = (
@@ -78,8 +78,13 @@ def _streams(compared: Compared | None) -> list[str]:
     lab, model = (" to ".join(dict.fromkeys(f"{at(of):.1f}" for at in (min, max))) for of in compared.home_s)
     runs = ", ".join(str(len(of)) for of in compared.home_s)
     p = "-" if compared.alike is None else f"{compared.alike:.2f} ({runs})"
-    shares = [_percent(each) for each in (compared.load, compared.goodput, compared.goodput_repair)]
-    return [*shares, f"{lab}; {model}", p]
+    shares = [_largest(each) for each in (compared.load, compared.goodput)]
+    return [*shares, _percent(compared.goodput_repair), f"{lab}; {model}", p]
+
+
+def _largest(found: Largest) -> str:
+    full = "" if found.full is None else f"; {found.full:.1%} with a full port, not trusted"
+    return _percent(found.fits) + full
 
 
 def _iterations(job: Compared | None) -> list[str]:

@@ -79,7 +79,7 @@ class Cell:
     @property
     def held_out(self) -> tuple[int, ...]:
         """Phases whose runs the model is held against, and that nothing is taken from."""
-        return (3, 7, 8, 9) if self._is_cut_off else (3, 4)
+        return (3, 7, 8, 9, 10, 11) if self._is_cut_off else (3, 4)
 
     @property
     def _is_cut_off(self) -> bool:

@@ -5,7 +5,7 @@ The model is given the drill and the run's seed, and nothing of what the run mea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
@@ -28,13 +28,25 @@ _LEAST_LOAD = 0.005
 """Of a port's rate: what carries less carries LACP, BGP and ARP, which are not modelled."""
 
 
+_FULL = 0.999
+"""Of a link's rate: such a link drops, and which flows lose is not modelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """The largest difference in runs whose links could all carry what came, and in the others; None: no such run."""
+
+    fits: float | None
+    full: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """One cell's runs against the model. Differences are shares of the measured figure; None: nothing to compare."""
 
     ways: tuple[int, int]  # of queue pairs at the edges and the end: how many were compared, how many are others
-    load: float | None  # the largest of any switch port's load: before the fault, in it, and once all flows are home
-    goodput: float | None  # of any NIC's and direction's: before the fault, in it, and at the end
+    load: Largest  # of any switch port's load: before the fault, in it, and once all flows are home
+    goodput: Largest  # of any NIC's and direction's: before the fault, in it, and at the end
     goodput_repair: float | None  # from the repair on, flows that return and all: means of runs and of answers
     home_s: tuple[Sequence[float], Sequence[float]]  # from the repair until all flows are home: lab, model
     alike: float | None  # probability that outages are of one distribution; None: no flow is hit
@@ -53,21 +65,34 @@ def compare(folders: Sequence[Path], drill: Drill, measured: Measured, phases: S
     if runs[0].metrics is not None and runs[0].metrics.job is not None:
         answer = modelled(seeded[0], measured, 0)
         times = tuple(_iterations(runs[0].metrics, answer.metrics))
-        return Compared((0, 0), None, None, None, ((), ()), None, times, answer.doubts)
+        nothing = Largest(None, None)
+        return Compared((0, 0), nothing, nothing, None, ((), ()), None, times, answer.doubts)
     by_phase = [_of_phase(measured, phase) for phase in phases]
     answers = [[modelled(each, times, 0) for times in by_phase] for each in seeded]
     pairs = [(run, each[0]) for run, each in zip(runs, answers, strict=True)]
     same = [each for run, answer in pairs for each in _ways(run, answer)]
     return Compared(
         ways=(len(same), same.count(False)),
-        load=max((share for run, answer in pairs for share in _loads(run, answer)), default=None),
-        goodput=max((share for run, answer in pairs for share in _steady(run, answer)), default=None),
+        load=_largest(pairs, _loads),
+        goodput=_largest(pairs, _steady),
         goodput_repair=max(_while_returning([_metrics(run) for run in runs], answers), default=None),
         home_s=([_home_ns(run) / 1e9 for run in runs], [_model_home_ns(answer) / 1e9 for answer in answers[0]]),
         alike=_alike([_metrics(run) for run in runs], [answer.metrics for answer in answers[0]]),
         iterations=(),
         doubts=(),
     )
+
+
+def _largest(pairs: Sequence[tuple[Run, Modelled]], of: Callable[[Run, Modelled], Iterator[float]]) -> Largest:
+    fits, full = (
+        max((share for run, answer in pairs if _is_full(answer) is full for share in of(run, answer)), default=None)
+        for full in (False, True)
+    )
+    return Largest(fits, full)
+
+
+def _is_full(answer: Modelled) -> bool:
+    return answer.streams is not None and bool((answer.streams.course.carried >= _FULL * answer.links.capacity).any())
 
 
 def _run(folder: Path, drill: Drill) -> Run:

@@ -25,4 +25,4 @@ def test_nothing_is_taken_from_what_is_held_out() -> None:
 def test_a_row_for_each_topology_and_fault(tmp_path: Path) -> None:
     rows = table(tmp_path, Measured()).splitlines()[2:-2]
     assert len(rows) == len(TOPOLOGIES) * len(FAULTS) == 18
-    assert len({(phase, cell.name) for phase, cell in wanted()}) == len(list(wanted())) == 126
+    assert len({(phase, cell.name) for phase, cell in wanted()}) == len(list(wanted())) == 138

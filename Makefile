@@ -6,7 +6,7 @@ HPN := $(VENV)/bin/hpn
 # leave a quarter of the time unused, as many a test waits for timers of protocols.
 PYTEST := $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos pool-trial kernel phases frr client-table growth setup guests calibration extras clients judges mutants screenshots pictures site tutorial clean
+.PHONY: drill test quick check chaos pool-trial kernel phases frr client-table growth setup slurm-trial guests calibration extras clients judges mutants screenshots pictures site tutorial clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -34,6 +34,11 @@ RUNS := 12
 KILLS := 8
 pool-trial: kernel
 	$(VENV)/bin/python -m tests.scenarios.pool.trial runs/pool-trial-$$(date +%Y%m%d-%H%M%S) --seed $(SEED) --runs $(RUNS) --kills $(KILLS)
+
+# The examples for Slurm under a Slurm of one node, with workers cancelled and requeued in mid-run (some ten minutes). Needs:
+# apt-get install --no-install-recommends slurm-wlm munge
+slurm-trial: kernel extras
+	$(VENV)/bin/python -m tests.scenarios.pool.slurm_trial runs/slurm-trial-$$(date +%Y%m%d-%H%M%S)
 
 # For virtual time; minutes the first time, then a second.
 kernel: guests

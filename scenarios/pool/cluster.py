@@ -7,10 +7,9 @@ takes what it did with it, and dask gives its task to another; only the answer o
 from __future__ import annotations
 
 import logging
-import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -20,7 +19,7 @@ import distributed
 
 from scenarios.pool.archive import unpack
 from scenarios.pool.given import Files, plugins_here
-from scenarios.pool.scratch import scratch
+from scenarios.pool.scratch import handed_over, scratch
 from scenarios.pool.task import LOSSES, MADE, Begun, Done, Task, hung, poisoned, unheard
 from scenarios.pool.version import code_digest
 from scenarios.pool.worker import Ends, Packed, other_version, run_task
@@ -92,9 +91,7 @@ class Cluster:
                         work.start(task)
                     if not work.running:
                         return
-                    for done in work.ended():
-                        yield done
-                        shutil.rmtree(done.folder.parent, ignore_errors=True)
+                    yield from handed_over(work.ended())
             except distributed.CancelledError:
                 raise MachineError(
                     f"the scheduler at {self._address} is gone; start it and its workers again,"
@@ -118,13 +115,21 @@ class Cluster:
 
     def _workers(self, work: _Work) -> int:
         """How many there are now: those that come later have work too."""
-        found = len(self.client.nthreads())
+        found = len(_workers_of(self.client))
         work.alone = 0 if found else work.alone + 1
         if work.alone > _PATIENCE:
             raise MachineError(
                 f"the scheduler at {self._address} has lost all workers; start some, then give the same command"
             )
         return found or self.width
+
+
+def _workers_of(client: distributed.Client) -> Collection[str]:
+    """The addresses of those that the scheduler has now. CancelledError, as its tasks have it, when it is gone."""
+    try:
+        return set(client.nthreads())
+    except OSError as error:  # between two looks
+        raise distributed.CancelledError(str(error)) from error
 
 
 def _allowed_failures(client: distributed.Client) -> int:
@@ -194,7 +199,7 @@ class _Work:
     def _given_up(self) -> Iterator[Done]:
         """Those that have lost too many workers, before dask, which also counts who only waited, gives them another."""
         suspects = [each for each, task in self.running.items() if len(self._places(task)) >= self.losses]
-        there = self.client.nthreads() if suspects else {}
+        there = _workers_of(self.client) if suspects else ()
         for future in suspects:
             task = self.running[future]
             *lost, last = self._places(task)

@@ -10,11 +10,12 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from results.run.place import SCRATCH
+from scenarios.pool.task import Done
 from testbed.errors import InputError
 
 
@@ -61,6 +62,13 @@ def scratch(below: Path) -> Iterator[Path]:
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def handed_over(ended: Iterable[Done]) -> Iterator[Done]:
+    """Each, and its attempt's folder cleared away when the next is asked for."""
+    for done in ended:
+        yield done
+        shutil.rmtree(done.folder.parent, ignore_errors=True)
 
 
 def _unusable(below: Path, error: OSError) -> InputError:

@@ -98,6 +98,24 @@ def test_every_task_comes_home_with_its_folder_and_says_who_has_it(
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_an_answer_that_is_lost_with_its_worker_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task has ended, and the worker that has its answer is gone: dask makes it once more."""
+    answer, late = module._Work._answer, list[str]()
+
+    def slow(work: module._Work, task: Task, future: module.Future) -> Done | None:
+        if task.name == "a" and len(late) < 2:
+            late.append(task.name)
+            raise TimeoutError
+        return answer(work, task, future)
+
+    monkeypatch.setattr(module._Work, "_answer", slow)
+    with standing(tmp_path, monkeypatch, 1, says) as pool:
+        assert sorted((done.task.name, done.code) for done in pool.run(tasks("a", "b"))) == [("a", 4), ("b", 4)]
+    assert late == ["a", "a"]
+
+
 def test_plug_ins_of_this_command_go_to_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "dim.py").write_text("mine")
@@ -233,6 +251,18 @@ def test_a_scheduler_without_any_worker_left_is_an_error(tmp_path: Path, monkeyp
         monkeypatch.setattr(module, "_PATIENCE", 1)
         pool.client.retire_workers(list(pool.client.nthreads()))
         with pytest.raises(MachineError, match="lost all workers"):
+            list(pool.run(tasks("a")))
+
+
+def test_a_scheduler_that_goes_while_it_is_asked_is_told_as_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone() -> None:
+        raise distributed.comm.core.CommClosedError("in TCP: Connection reset by peer")
+
+    with standing(tmp_path, monkeypatch, 1) as pool:
+        monkeypatch.setattr(pool.client, "nthreads", gone)
+        with pytest.raises(MachineError, match=r"the scheduler at .* is gone; start it and its workers again"):
             list(pool.run(tasks("a")))
 
 

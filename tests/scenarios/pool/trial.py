@@ -52,12 +52,17 @@ class Kill:
     at_work: bool
 
 
-def start(folder: Path, standing: Cluster, out: str, runs: int) -> subprocess.Popen[str]:
-    """The suite, on the cluster."""
+def suite_of(folder: Path, out: str, runs: int) -> tuple[str, ...]:
+    """The suite, written into a folder, and the command that makes its runs from there."""
     (folder / "short.yaml").write_text(DRILL)
     block = f"{{drills: [./short.yaml], engines: [{ENGINE}], repeats: {runs}}}"
     (folder / f"{out}.yaml").write_text(f"suite: {out}\nruns: [{block}]\n")
-    return Hpn(folder).start("ci", "run", f"{out}.yaml", "--scheduler", standing.address, "--out", out)
+    return ("ci", "run", f"{out}.yaml", "--out", out)
+
+
+def start(folder: Path, standing: Cluster, out: str, runs: int) -> subprocess.Popen[str]:
+    """The suite, on the cluster."""
+    return Hpn(folder).start(*suite_of(folder, out, runs), "--scheduler", standing.address)
 
 
 def kill_at_random(standing: Cluster, suite: subprocess.Popen[str], chance: random.Random, kills: int) -> list[Kill]:

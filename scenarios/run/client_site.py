@@ -1,4 +1,8 @@
-"""What a drill's client needs of this machine, asked before anything is started; the library's drills that it has."""
+"""What a drill's client needs of this machine, asked before anything is started; the library's drills that it has.
+
+``hpn drill run --all`` and suites of all drills run those that it has, but none of a lab that takes this machine for
+itself.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,9 @@ from traffic.client.client import Client, Site
 from traffic.client.log import MOST_BYTES
 from traffic.client.plan import ClientPlan
 from traffic.client.ranks import ranks_of
+
+_EVERYDAY_NICS = 170
+"""What the kernel's neighbour table holds by default: a lab beyond takes minutes, and root on this machine."""
 
 
 def site_of(drill: Drill) -> Site:
@@ -34,16 +41,26 @@ def missing(drill: Drill) -> str | None:
     return None if drill.client is None else drill.client.missing(site_of(drill))
 
 
+def alone(drill: Drill) -> str | None:
+    """Why it is run by name only, in one line with the way to do that; None: it goes with all others."""
+    nics = len(build(drill.topology).nics)
+    if nics <= _EVERYDAY_NICS:
+        return None
+    return f"a lab of {nics:,} NICs is run alone: hpn drill run {drill.name} (docs/growth.md says what it takes)"
+
+
 class Library(NamedTuple):
-    """The drills that come with hpn, as far as this machine has their clients."""
+    """The drills that come with hpn, as far as this machine has their clients and they go with others."""
 
     drills: tuple[Drill, ...]
-    left_out: tuple[str, ...]  # of each other its name, and what is missing with the way out
+    left_out: tuple[str, ...]  # of each other its name, and why, with the way out
 
 
 def library() -> Library:
-    """Every drill that comes with hpn, but those with clients that are not installed here: these are named."""
-    lacks = [(drill, missing(drill)) for drill in catalogue.ls()]
+    """Every drill that comes with hpn, but two sorts, which are named: those with clients that are not installed here,
+    and those of labs beyond the kernel's usual neighbour table.
+    """
+    lacks = [(drill, missing(drill) or alone(drill)) for drill in catalogue.ls()]
     left_out = (f"{drill.name}: {what}" for drill, what in lacks if what is not None)
     return Library(tuple(drill for drill, what in lacks if what is None), tuple(left_out))
 

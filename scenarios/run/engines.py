@@ -17,7 +17,7 @@ from results.run.folder import RunFolder, create, load
 from results.run.progress import Progress
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
-from scenarios.run import client_site, guest_memory, session
+from scenarios.run import client_site, guest_need, session
 from scenarios.run.job import Job, answered, in_guest, last_words
 from scenarios.run.order import Batch, Order
 from scenarios.run.origin import Origin, origin
@@ -136,6 +136,8 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
     engine = spec.engine()
     engine.check()
     client_site.check(order.drill)
+    if spec.maps_pages:
+        guest_need.check_maps(order.drill)
     folder = create(order.out.absolute())
     body = RunBody(
         file=str(Path(order.drill.source).absolute()),
@@ -147,13 +149,11 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
         seed=order.drill.topology.seed,
         origin=order.origin,
     )
-    timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS
+    timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS * guest_need.times_as_long(order.drill)
     job = Job("run", spec.name, body.as_json())
     result = answered(
         spec,
-        in_guest(
-            job, spec, folder.path, timeout_s, on_line, seed=order.phase, more_mb=guest_memory.more_mb(order.drill)
-        ),
+        in_guest(job, spec, folder.path, timeout_s, on_line, seed=order.phase, more_mb=guest_need.more_mb(order.drill)),
     )
     run = load(folder.path)
     if result.exit_code == NoisyError.exit_code and not run.has_verdict:

@@ -45,7 +45,6 @@ class LabQueuePairs(ABC):
             self.flows, links, lambda nic, *packet: lab.nics[nic].port_among(*packet)
         )
         self.looked: list[Looked] = []
-        self.goodput: Mapping[str, float] = {}
         self._lab = lab
         self._roster = Roster(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}
@@ -106,10 +105,13 @@ class LabQueuePairs(ABC):
     def _each_nic(self, flows: Sequence[FlowSpec], do: Callable[[str, list[Connection]], None]) -> None:
         if not self._known:
             return
-        for nic in {flow.src_nic for flow in flows} | {flow.dst_nic for flow in flows}:
-            data = [Connection(2 * f.id, f.dst_ip, ROCE_PORT, f.sport) for f in flows if f.src_nic == nic]
-            acks = [Connection(2 * f.id + 1, f.src_ip, ROCE_PORT, f.ack_sport) for f in flows if f.dst_nic == nic]
-            do(nic, [*data, *acks])
+        data: dict[str, list[Connection]] = {}
+        acks: dict[str, list[Connection]] = {}
+        for f in flows:
+            data.setdefault(f.src_nic, []).append(Connection(2 * f.id, f.dst_ip, ROCE_PORT, f.sport))
+            acks.setdefault(f.dst_nic, []).append(Connection(2 * f.id + 1, f.src_ip, ROCE_PORT, f.ack_sport))
+        for nic in {**data, **acks}:
+            do(nic, [*data.get(nic, ()), *acks.get(nic, ())])
 
     def _move(self, move: Move) -> None:
         flow, is_ack = divmod(move.connection, 2)
@@ -120,17 +122,25 @@ class LabQueuePairs(ABC):
             self.engine.move(flow, move.sport)
 
     def _progress(self, news: Progress) -> None:
-        """Goodput over the last half second: the workers' counts do not arrive at one moment."""
         self._recent.append(Progress(news.at_ns, {}, dict(news.received)))
+
+    @property
+    def goodput(self) -> Mapping[str, float]:
+        """By plane, over the last half second: the workers' counts do not arrive at one moment. Empty at first.
+
+        It is added up when it is asked for: with a thousand queue pairs that costs more than to hear of them.
+        """
+        if not self._recent:
+            return {}
         first, last = self._recent[0], self._recent[-1]
         if last.at_ns <= first.at_ns:
-            return
+            return {}
         seconds = (last.at_ns - first.at_ns) / 1e9
         rates: Counter[str] = Counter()
         for flow in self._roster.present:
             packets = last.received.get(flow.id, 0) - first.received.get(flow.id, 0)
             rates[self._plane(flow)] += int(packets * flow.path_mtu * 8 / seconds)
-        self.goodput = rates
+        return rates
 
     def planes(self) -> tuple[tuple[int, int], ...]:
         """Id of each flow and the plane its data takes now; nothing of NICs without a port or fabrics of one plane."""

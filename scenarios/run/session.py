@@ -6,6 +6,7 @@ sandbox dies with it; Ctrl-C reaches the drill, which heals and ends, and is kil
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import select
@@ -80,6 +81,7 @@ def _run(order: Order, folder: RunFolder, on_progress: Callable[[Progress], None
     reader, writer = os.pipe()
 
     def body() -> int:
+        faulthandler.enable()  # it would die without a word
         return runner.main(order, folder, lambda news: _tell(writer, news), lambda error: _fail(writer, error))
 
     with _InterruptOnce() as guard:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import cache, lru_cache
 
 _MASK = 0xFFFFFFFF
 _INITIAL = 0xDEADBEEF
+_REMEMBERED = 1 << 14
 
 
 @cache
@@ -14,8 +15,12 @@ def _words(count: int) -> struct.Struct:
     return struct.Struct(f"={count}I")  # the kernel reads its own byte order
 
 
+@lru_cache(_REMEMBERED)
 def jhash(key: bytes, seed: int) -> int:
-    """The 32-bit hash of ``key``, whose length must be a multiple of four octets (nftables pads every field)."""
+    """The 32-bit hash of ``key``, whose length must be a multiple of four octets (nftables pads every field).
+
+    It is remembered: where thousands of flows are is asked several times a second while they run.
+    """
     words = list(_words(len(key) // 4).unpack(key))
     a = b = c = (_INITIAL + len(key) + seed) & _MASK
     while len(words) > 3:

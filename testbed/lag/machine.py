@@ -88,11 +88,10 @@ class LacpSystem:
 
     def tick(self, now: int) -> list[Action]:
         """Run every machine until all rest. Due at ``next_deadline``; harmless at any other time."""
-        stirred = self._refused is not self.refusing
-        for port in self._ports.values():
+        ports = self._ports.values()
+        for port in ports:
             port.run_timers(now)
-            stirred = stirred or port.stirred
-        if stirred:
+        if self._refused is not self.refusing or any(port.stirred for port in ports):
             self._settle(now)
         for name, port in self._ports.items():
             pdu = port.transmit(now)
@@ -118,12 +117,8 @@ class LacpSystem:
 
     def next_deadline(self) -> int | None:
         """When ``tick`` next has something to do; None when only a carrier or a frame can change anything."""
-        due = None
-        for port in self._ports.values():
-            at = port.next_deadline()
-            if at is not None and (due is None or at < due):
-                due = at
-        return due
+        deadlines = (port.next_deadline() for port in self._ports.values())
+        return min((at for at in deadlines if at is not None), default=None)
 
     @property
     def active_ports(self) -> tuple[str, ...]:

@@ -44,7 +44,8 @@ class EngineSpec:
     ``own_kernel``: what this machine's kernel can do, and its noise, say nothing of a run there.
     ``instead``: what a drill can use where it cannot start. ``boot_target_s``: of a guest to work in
     (``hpn vm shell``, ``hpn bench``), from its start to the first command; None: it is none.
-    ``selftest`` and ``campaigns``: whether those are offered there.
+    ``selftest`` and ``campaigns``: whether those are offered there. ``maps_pages``: what a process in a guest has of
+    memory are mappings of a process here, of which this machine allows each only so many.
     """
 
     name: str
@@ -57,6 +58,7 @@ class EngineSpec:
     boot_target_s: float | None = None
     selftest: Pace | None = None
     campaigns: bool = False
+    maps_pages: bool = False
 
     @property
     def asked(self) -> str:
@@ -104,6 +106,7 @@ ENGINES: Registry[EngineSpec] = Registry(
             boot_target_s=3.0,
             selftest=Pace(2 * _MS, fast_pps=1_000, slow_pps=100),  # a system call costs ten times as much there
             campaigns=True,
+            maps_pages=True,
         ),
         EngineSpec(
             name="uml-virtual-time",
@@ -114,6 +117,7 @@ ENGINES: Registry[EngineSpec] = Registry(
             boot_target_s=3.0,
             selftest=Pace(_MS // 10),
             campaigns=True,
+            maps_pages=True,
         ),
     ),
     _lacks,

@@ -1,6 +1,7 @@
 """The drills of the library with FRR in the place of BIRD, as files, and a suite of them: ``make frr``.
 
-Left out is the one with BFD, which FRR is refused. Cores hash, as FRR does not fill the tables of their preset ports.
+Left out are the one with BFD, which FRR is refused, and those of labs that are run alone. Cores hash, as FRR does not
+fill the tables of their preset ports.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from scenarios.drill import catalogue
+from scenarios.run import client_site
 from testbed.fabric.presets import PRESETS
 
 _TOPOLOGY = re.compile(r"^topology:( .*|(?:\n .*)+)$", re.MULTILINE)
@@ -27,7 +29,8 @@ runs:
 
 def names() -> tuple[str, ...]:
     """The drills that FRR can be asked to carry."""
-    return tuple(name for name in catalogue.names() if catalogue.load(name).topology.bgp.bfd is None)
+    drills = ((name, catalogue.load(name)) for name in catalogue.names())
+    return tuple(name for name, drill in drills if drill.topology.bgp.bfd is None and client_site.alone(drill) is None)
 
 
 def write(name: str, folder: Path) -> Path:

@@ -77,6 +77,11 @@ def test_a_fabric_beyond_the_neighbour_table_is_refused_with_the_way_out(hpn: Hp
     assert "hpn up --raise-neighbour-limit" in said
 
 
+def test_a_drill_beyond_the_neighbour_table_is_refused_with_the_way_out(hpn: Hpn) -> None:
+    said = hpn.run("drill", "run", "segment-tor-crash", code=3)
+    assert "hpn up --raise-neighbour-limit (so too hpn drill run)" in said
+
+
 def test_help_names_the_exit_codes(hpn: Hpn) -> None:
     assert "4 inconclusive" in hpn.run("--help")
 
@@ -165,3 +170,20 @@ def test_all_leaves_out_drills_whose_client_is_not_installed(
     assert "left out: job-torch-link-down: client torch: not here; install it" in capsys.readouterr().err
     assert set(catalogue.names()) - set(ran) >= {"job-torch-link-down", "job-torch-link-down-steered"}
     assert "link-down" in ran
+
+
+def test_all_leaves_out_a_lab_that_takes_the_machine_for_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[str] = []
+
+    def carry_out(batch: Batch, *_rest: object) -> int:
+        ran.extend(drill.name for drill in batch.drills)
+        return 0
+
+    monkeypatch.setattr(commands.drill, "make", carry_out)
+    assert cli.command_line.main(["drill", "run", "--all"], prog_name="hpn", standalone_mode=False) == 0
+    told = "left out: segment-tor-crash: a lab of 1,088 NICs is run alone: hpn drill run segment-tor-crash (docs/gro"
+    assert told in capsys.readouterr().err
+    assert "segment-tor-crash" not in ran
+    assert "tor-crash" in ran

@@ -1,0 +1,53 @@
+"""What a drill's guest needs beyond what every guest has: memory, for its lab and its client, mappings, wall time.
+
+Measured in virtual time (Linux 6.12): what a converged lab takes of a guest is 64 MB for 32 links and 272 MB for 384,
+so 0.6 MB a link; on a host, twice that at 1,536 links, as routes grow faster than links.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scenarios.drill.model import Drill
+from scenarios.run import client_site
+from testbed.errors import MachineError
+from testbed.fabric.build import build
+
+_LINKS_INCLUDED = 512
+"""Which every guest has room for, beside the records of a drill."""
+_MB_PER_LINK = 1.2
+_MAPS_PER_LINK = 25
+"""Nearly each page of the lab's process is one: 68,202 were seen for 3,136 links. Beyond the limit SIGSEGV ends it."""
+_MAP_LIMIT = Path("/proc/sys/vm/max_map_count")
+
+
+def more_mb(drill: Drill) -> int:
+    """Beyond what hpn itself takes."""
+    return round(max(0, _links(drill) - _LINKS_INCLUDED) * _MB_PER_LINK) + client_site.memory_mb(drill)
+
+
+def times_as_long(drill: Drill) -> float:
+    """How many times the wall time of a usual lab its run may take: as many as it has links of one, never less."""
+    return max(1.0, _links(drill) / _LINKS_INCLUDED)
+
+
+def check_maps(drill: Drill) -> None:
+    """MachineError when this machine allows a process fewer mappings than its largest one will have in a guest."""
+    links = _links(drill)
+    need, limit = links * _MAPS_PER_LINK, _map_limit()
+    if limit is not None and need > limit:
+        raise MachineError(
+            f"a guest with a lab of {links:,} links needs {need} mappings in one process and this machine allows"
+            f" {limit}: as root, sysctl -w vm.max_map_count={2 * need}; or take fewer hosts or rails, or another engine"
+        )
+
+
+def _map_limit() -> int | None:
+    try:
+        return int(_MAP_LIMIT.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _links(drill: Drill) -> int:
+    return len(build(drill.topology).links)

@@ -6,7 +6,7 @@ HPN := $(VENV)/bin/hpn
 # leave a quarter of the time unused, as many a test waits for timers of protocols.
 PYTEST := $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos pool-trial kernel phases frr client-table growth setup guests calibration extras clients judges mutants screenshots pictures site tutorial clean
+.PHONY: drill test quick check chaos pool-trial kernel phases frr client-table growth setup slurm-trial guests calibration extras clients judges mutants screenshots pictures site tutorial clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -30,8 +30,15 @@ chaos: setup
 	$(VENV)/bin/python -m tests.product.chaos $(SEED) 100 50
 
 # Three dask workers killed at random while they make real runs in virtual time (some ten minutes); another SEED, other moments.
+RUNS := 12
+KILLS := 8
 pool-trial: kernel
-	$(VENV)/bin/python -m tests.scenarios.pool.trial runs/pool-trial-$$(date +%Y%m%d-%H%M%S) --seed $(SEED)
+	$(VENV)/bin/python -m tests.scenarios.pool.trial runs/pool-trial-$$(date +%Y%m%d-%H%M%S) --seed $(SEED) --runs $(RUNS) --kills $(KILLS)
+
+# The examples for Slurm under a Slurm of one node, with workers cancelled and requeued in mid-run (some ten minutes). Needs:
+# apt-get install --no-install-recommends slurm-wlm munge
+slurm-trial: kernel extras
+	$(VENV)/bin/python -m tests.scenarios.pool.slurm_trial runs/slurm-trial-$$(date +%Y%m%d-%H%M%S)
 
 # For virtual time; minutes the first time, then a second.
 kernel: guests
@@ -93,7 +100,7 @@ site: setup
 tutorial: setup
 	$(VENV)/bin/python -m tests.docs.tutorial docs/tutorial.md
 
-# The flow-level model against the lab: six topologies, three faults, in virtual time (two hours); its table in docs/model.md
+# The flow-level model against the lab: six topologies, three faults, in virtual time (138 runs, an hour or more); its table in docs/model.md
 # and the times that it draws from. Can be resumed: runs that runs/calibration has are kept.
 calibration: kernel
 	$(VENV)/bin/python -m tests.product.model_calibration runs/calibration docs/model.md scenarios/model/measured.json

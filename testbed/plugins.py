@@ -1,7 +1,7 @@
 """Plug-ins: Python files in a folder of a user's own, which add entries to the registries of hpn.
 
-They are loaded before anything asks a registry, in guests and in the processes of a campaign too: all of them get the
-folders from the environment. Workers of a dask scheduler elsewhere do not.
+They are loaded before anything asks a registry, in guests and in the processes of a pool too: all of them get the
+folders from the environment. To the workers of a dask scheduler they go with each task (``scenarios.pool.given``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import InputError
@@ -19,14 +19,23 @@ VARIABLE = "HPN_PLUGINS"
 _PREFIX = "hpn_plugin_"
 
 
-def use(folders: Sequence[Path]) -> None:
+def use(wanted: Sequence[Path]) -> None:
     """Load the plug-ins of these folders now, and have every command that this one starts do so. InputError as load."""
-    for folder in folders:
+    for folder in wanted:
         if os.pathsep in str(folder.resolve()):
             raise InputError(f"{folder.resolve()} holds {os.pathsep!r}, which stands between folders; rename it")
-    wanted = [*os.environ.get(VARIABLE, "").split(os.pathsep), *(str(folder.resolve()) for folder in folders)]
-    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(filter(None, wanted)))
+    os.environ |= environment_of([*folders(), *(folder.resolve() for folder in wanted)])
     load_all()
+
+
+def folders() -> list[Path]:
+    """Those that the environment names."""
+    return [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+
+
+def environment_of(folders: Iterable[Path]) -> Mapping[str, str]:
+    """That names these folders, and no other."""
+    return {VARIABLE: os.pathsep.join(dict.fromkeys(map(str, folders)))}
 
 
 def load_all() -> None:
@@ -34,8 +43,7 @@ def load_all() -> None:
 
     InputError when a folder is none, or when a file cannot be imported; it says where.
     """
-    for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        folder = Path(name)
+    for folder in folders():
         if not folder.is_dir():
             raise InputError(f"{folder} is no folder; --plugin and {VARIABLE} take folders with Python files")
         for file in sorted(folder.glob("*.py")):

@@ -39,6 +39,7 @@ def main(arguments: list[str]) -> int:
         processes=1,
         job_cpu=2,  # what a run in virtual time takes at most; a run on the host has the machine: use --exclusive then
         memory="4GB",
+        death_timeout=300,  # for a node that has a lot to do, or a home that is slow
         interface=asked.interface,
         worker_extra_args=["--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--local-directory", "/tmp"],
         scheduler_options={"dashboard_address": None},
@@ -49,8 +50,24 @@ def main(arguments: list[str]) -> int:
             return 0
         cluster.scale(jobs=asked.jobs)
         with Client(cluster) as client:
-            client.wait_for_workers(1)  # the others have work when they come
+            if not arrived(client, cluster):
+                print("slurm.py: all jobs of workers ended before one had come; look at slurm-*.out", file=sys.stderr)
+                return 3
         return run(cluster.scheduler_address, asked.tls, asked.command)
+
+
+def arrived(client: Client, cluster: SLURMCluster) -> bool:
+    """Wait for the first worker, as long as Slurm knows of a job that may be one; others have work when they come."""
+    while True:
+        try:
+            client.wait_for_workers(1, timeout=20)
+        except TimeoutError:
+            jobs = ",".join(str(job.job_id) for job in cluster.workers.values())
+            told = subprocess.run(["squeue", "--noheader", "--jobs", jobs], capture_output=True, text=True)
+            if not told.stdout and (not told.returncode or "Invalid job id" in told.stderr):
+                return False
+        else:
+            return True
 
 
 def secured(folder: Path | None) -> dict[str, Any]:

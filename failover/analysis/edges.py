@@ -5,7 +5,7 @@ Changes when a fault hits something new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from failover.analysis.model import Edge, HitLink, Relation
@@ -28,16 +28,24 @@ def hit_links(fabric: Fabric, links: Iterable[str]) -> tuple[HitLink, ...]:
 
 def relation_of(flow: FlowSpec, edge: Edge) -> Relation:
     """How ``flow`` stands to the fault of ``edge``."""
-    if flow.id in edge.absent:
-        return Relation.ABSENT
-    sends, receives = flow.src_nic in edge.nics, flow.dst_nic in edge.nics
-    if sends and receives:
-        return Relation.BOTH
-    if sends:
-        return Relation.SENDER
-    if receives:
-        return Relation.RECEIVER
-    return Relation.TRANSIT if flow.id in edge.transit_flows else Relation.NONE
+    return next(relations_of((flow,), edge))
+
+
+def relations_of(flows: Iterable[FlowSpec], edge: Edge) -> Iterator[Relation]:
+    """How each of ``flows`` stands to the fault of ``edge``."""
+    nics, transit, absent = edge.nics, frozenset(edge.transit_flows), frozenset(edge.absent)
+    for flow in flows:
+        sends, receives = flow.src_nic in nics, flow.dst_nic in nics
+        if flow.id in absent:
+            yield Relation.ABSENT
+        elif sends and receives:
+            yield Relation.BOTH
+        elif sends:
+            yield Relation.SENDER
+        elif receives:
+            yield Relation.RECEIVER
+        else:
+            yield Relation.TRANSIT if flow.id in transit else Relation.NONE
 
 
 def with_windows(edges: Iterable[Edge], end_ns: int) -> tuple[Edge, ...]:

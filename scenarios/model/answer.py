@@ -201,13 +201,14 @@ def modelled(drill: Drill, measured: Measured, seed: int = 1) -> Modelled:
     wanted = flows_of(drill.workload, fabric) if plan is None else plan.flows
     how = drill.workload.source_ports if drill.job is None else drill.job.source_ports
     router = ModelRouter(fabric, lag, Forwarding(fabric))
+    router.look_up([(flow.src_nic, flow.dst_nic, flow.sport) for flow in wanted])
     flows = CHOICES[how].choose(wanted, router, (), fabric.spec.seed).flows
     placing = Placing(fabric, lag, flows, known=plan is not None or drill.workload.path_control)
     ways = ways_of(fabric, flows, stages(drill.timeline.faults, fabric), placing, draws, end_ns)
     settings = drill.settings.for_pacing(packet_period_ns(flows) / 1e6, drill.tick_ns / 1e6)
     streams, doubts = None, tuple[str, ...]()
     if plan is None:
-        course = course_of(fabric, links, flows, ways, end_ns)
+        course = course_of(fabric, links, flows, ways, end_ns, drill.tick_ns)
         streams = Streams(flows, ways, course, settings, drill.timeline.healthy_ns, end_ns)
         metrics = metrics_of(streams)
     else:

@@ -6,16 +6,19 @@ only runs count in which somebody asked them: those in virtual time, whose times
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from failover.analysis.model import DrillMetrics, Edge, EdgeKind, EdgeResult, FlowResult
+from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowResult
 from failover.analysis.paths import PathAt
 from results.run.reading import Run, read
-from scenarios.model.measured import Case, Conditions, Measured, Side, Source, Step, Times
+from scenarios.model.measured import Case, Conditions, Measured, Pause, Side, Source, Step, Times
 from testbed.errors import InputError
+from testbed.events import Event, EventKind
 from testbed.fabric.model import Fabric
+
+_NEWS = frozenset({(EventKind.BGP, "established"), (EventKind.ROUTE, "host-route-added")})
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class _Whole:
     metrics: DrillMetrics
     paths: tuple[PathAt, ...]
     faults: dict[str, str]  # id to kind
+    news: tuple[Event, ...]  # BGP sessions that stood, host routes that came
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class _Seen:
     step: Step
     ms: float
     most_ms: float  # what it may have been
+    pause: Pause | None = None
 
 
 def measured_in(folders: Sequence[Path]) -> Measured:
@@ -58,7 +63,8 @@ def _whole(folder: Path) -> _Whole:
         raise InputError(f"{folder} was run on {run.manifest.engine}; calibrate with runs in virtual time")
     if not run.metrics.flows or run.metrics.job is not None:
         raise InputError(f"{folder} ran no streams, whose packets tell how long an outage was; calibrate with streams")
-    return _Whole(run, run.fabric, run.metrics, run.paths, {each.id: each.kind for each in run.drill.faults})
+    news = tuple(event for event in run.events or () if (event.kind, event.what) in _NEWS)
+    return _Whole(run, run.fabric, run.metrics, run.paths, {each.id: each.kind for each in run.drill.faults}, news)
 
 
 def _source(whole: _Whole) -> Source:
@@ -79,17 +85,19 @@ def _times(whole: _Whole, source: int) -> Iterator[Times]:
         for flow in whole.metrics.flows:
             seen = _seen(whole, flow, at, edge, down)
             if seen is not None:
-                case = Case(kind, edge.edge.kind, side_of(flow.src_nic, flow.dst_nic, edge.edge), seen.step)
+                case = Case(kind, edge.edge.kind, side_of(flow.src_nic, flow.dst_nic, edge.edge.nics), seen.step)
                 found.setdefault(case, []).append(seen)
         for case, of_case in found.items():
-            yield Times(source, case, tuple(each.ms for each in of_case), max(each.most_ms for each in of_case))
+            pauses = tuple(each.pause for each in of_case)
+            most_ms = max(each.most_ms for each in of_case)
+            yield Times(source, case, tuple(each.ms for each in of_case), most_ms, pauses if any(pauses) else ())
 
 
-def side_of(src_nic: str, dst_nic: str, edge: Edge) -> Side:
-    """Where of a flow's way an edge is."""
-    if src_nic in edge.nics:
+def side_of(src_nic: str, dst_nic: str, nics: Collection[str]) -> Side:
+    """Where of a flow's way an edge is that hits these NICs."""
+    if src_nic in nics:
         return Side.UP
-    return Side.DOWN if dst_nic in edge.nics else Side.TRANSIT
+    return Side.DOWN if dst_nic in nics else Side.TRANSIT
 
 
 def _seen(whole: _Whole, flow: FlowResult, at: int, edge: EdgeResult, down: set[str]) -> _Seen | None:
@@ -102,7 +110,7 @@ def _seen(whole: _Whole, flow: FlowResult, at: int, edge: EdgeResult, down: set[
     if not _arrives(before):
         back = [each.resumed_at_ns for each in flow.longest_outages if each.resumed_at_ns is not None]
         inside = [back_ns for back_ns in back if begin_ns <= back_ns <= end_ns]
-        return _exactly(Step.RESUMED, (min(inside) - begin_ns) / 1e6) if inside else None
+        return _resumed(flow, begin_ns, end_ns, min(inside)) if inside else None
     if set(before.links) & down:
         result = flow.edges[at]
         outage = _Seen(Step.OUTAGE, result.outage_plbm_ms, max(result.outage_plbm_ms, result.budget.high_ms))
@@ -111,9 +119,38 @@ def _seen(whole: _Whole, flow: FlowResult, at: int, edge: EdgeResult, down: set[
         changed = [path.at_ns for path in paths if begin_ns <= path.at_ns <= end_ns and path.why != "looked"]
         if changed:
             return _exactly(Step.MOVED, (changed[-1] - begin_ns) / 1e6)
-        converged = edge.phases.converge.ms
-        return None if converged is None else _exactly(Step.MOVED, converged)
+        return _joined(whole, flow, set(after.links) - set(before.links), edge)
     return None
+
+
+def _joined(whole: _Whole, flow: FlowResult, links: set[str], edge: EdgeResult) -> _Seen | None:
+    """A flow whose host did nothing came onto other links: when the last BGP session over these stood again and the
+    last switch on them had the host route; where nothing of that was seen, when all had converged."""
+    begin_ns, end_ns = edge.edge.inject_before_ns, edge.edge.window_end_ns
+    ends = [end for name in links for end in (whole.fabric.link(name).lower, whole.fabric.link(name).upper)]
+    ports, nodes = {(end.node, end.name) for end in ends}, {end.node for end in ends}
+    route = f"{whole.fabric.nic(flow.dst_nic).ip}/32"
+    seen = [
+        event.at_ns
+        for event in whole.news
+        if begin_ns <= event.at_ns <= end_ns
+        and ((event.node, event.subject) in ports if event.kind is EventKind.BGP else event.node in nodes)
+        and (event.kind is EventKind.BGP or event.subject == route)
+    ]
+    if seen:
+        return _exactly(Step.MOVED, (max(seen) - begin_ns) / 1e6)
+    converged = edge.phases.converge.ms
+    return None if converged is None else _exactly(Step.MOVED, converged)
+
+
+def _resumed(flow: FlowResult, begin_ns: int, end_ns: int, at_ns: int) -> _Seen:
+    """Its packets arrived again, and may have been lost once more later in the window."""
+    ms = (at_ns - begin_ns) / 1e6
+    for outage in flow.longest_outages:
+        if outage.resumed_at_ns is not None and at_ns < outage.first_loss_at_ns and outage.resumed_at_ns <= end_ns:
+            pause = (outage.first_loss_at_ns - begin_ns) / 1e6, (outage.resumed_at_ns - begin_ns) / 1e6
+            return _Seen(Step.RESUMED, ms, ms, pause)
+    return _exactly(Step.RESUMED, ms)
 
 
 def _exactly(step: Step, ms: float) -> _Seen:

@@ -7,12 +7,13 @@ of is None or 0 here, and no metric that reads it is asked (``scenarios.model.an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from failover.analysis.budget import Interval, OutageBudget
-from failover.analysis.edges import relation_of
+from failover.analysis.edges import relations_of
 from failover.analysis.metrics.goodput import add, per_nic
 from failover.analysis.model import (
     DrillMetrics,
@@ -48,6 +49,23 @@ class Streams:
     settings: Settings
     healthy_ns: int
     end_ns: int
+    _sums: dict[tuple[int, int], tuple[Floats, Floats]] = field(default_factory=dict)
+
+    @cached_property
+    def relations(self) -> Sequence[Sequence[Relation]]:
+        """How each flow stands to each edge, edge by edge."""
+        return [tuple(relations_of(self.flows, edge)) for edge in self.ways.edges]
+
+    def packets(self, begin_ns: int, end_ns: int) -> tuple[Floats, Floats]:
+        """Packets that each flow sent and that arrived from one moment to another; windows are asked for by each."""
+        if (begin_ns, end_ns) not in self._sums:
+            course = self.course
+            found = (
+                course.packets(course.offered, begin_ns, end_ns),
+                course.packets(course.delivered, begin_ns, end_ns),
+            )
+            self._sums[begin_ns, end_ns] = found
+        return self._sums[begin_ns, end_ns]
 
 
 def metrics_of(streams: Streams) -> DrillMetrics:
@@ -88,7 +106,7 @@ def _metrics(
 
 def _flow(streams: Streams, at: int) -> FlowResult:
     flow, course = streams.flows[at], streams.course
-    sent, received = (float(course.packets(of, 0, streams.end_ns)[at]) for of in (course.offered, course.delivered))
+    sent, received = (float(of[at]) for of in streams.packets(0, streams.end_ns))
     return FlowResult(
         flow=flow.id,
         name=flow.name,
@@ -109,7 +127,7 @@ def _flow(streams: Streams, at: int) -> FlowResult:
         largest_send_gap_ms=0.0,
         resolution_ms=0.0,
         stopped_at_ns=course.died_ns[at],
-        outage_count=sum(outage.flow == at for outage in streams.ways.outages),
+        outage_count=len(streams.ways.outages_of.get(at, ())),
         longest_outages=(),
         edges=tuple(_flow_edges(streams, at)),
     )
@@ -118,7 +136,7 @@ def _flow(streams: Streams, at: int) -> FlowResult:
 def _flow_edges(streams: Streams, at: int) -> Iterator[FlowEdgeResult]:
     control, previous_ns = True, 0
     for number, edge in enumerate(streams.ways.edges):
-        relation = relation_of(streams.flows[at], edge)
+        relation = streams.relations[number][at]
         control = control and relation is Relation.NONE
         yield _flow_edge(streams, at, number, edge, relation, control=control, previous_ns=previous_ns)
         previous_ns = edge.inject_before_ns
@@ -130,11 +148,9 @@ def _flow_edge(
     """What an edge did to a flow; its outages are those that began at it."""
     flow, died_ns = streams.flows[at], streams.course.died_ns[at]
     begin_ns, end_ns = edge.inject_before_ns, edge.window_end_ns
-    sent, received = (
-        float(streams.course.packets(of, begin_ns, end_ns)[at])
-        for of in (streams.course.offered, streams.course.delivered)
-    )
-    mine = [outage for outage in streams.ways.outages if (outage.flow, outage.edge) == (at, number)]
+    sent, received = (float(of[at]) for of in streams.packets(begin_ns, end_ns))
+    outages = streams.ways.outages_of.get(at, ())
+    mine = [outage for outage in outages if outage.edge == number]
     ms = sum(_ms(outage, streams.end_ns) for outage in mine)
     lost, died = max(0, round(sent - received)), died_ns is not None and begin_ns <= died_ns < end_ns
     back = all(outage.end_ns is not None for outage in mine)
@@ -159,7 +175,7 @@ def _flow_edge(
         pattern=LossPattern.HOLE if mine else LossPattern.NONE,
         first_loss_at_ns=mine[0].begin_ns if mine else None,
         last_loss_at_ns=mine[-1].end_ns if mine else None,
-        in_outage_at_injection=any(_stands(outage, at, begin_ns) for outage in streams.ways.outages),
+        in_outage_at_injection=any(_stands(outage, begin_ns) for outage in outages),
         recovered=back and not died,
         recovered_in_window=all(outage.end_ns is not None and outage.end_ns <= end_ns for outage in mine) and not died,
         validated=back,
@@ -187,7 +203,7 @@ def _goodput(streams: Streams, at: int, edge: Edge, previous_ns: int) -> Goodput
 def _bps(streams: Streams, at: int, begin_ns: int, end_ns: int) -> float:
     if end_ns <= begin_ns:
         return 0.0
-    received = float(streams.course.packets(streams.course.delivered, begin_ns, end_ns)[at])
+    received = float(streams.packets(begin_ns, end_ns)[1][at])
     return received * streams.flows[at].path_mtu * 8 / ((end_ns - begin_ns) / 1e9)
 
 
@@ -195,9 +211,8 @@ def _ms(outage: Outage, end_ns: int) -> float:
     return ((end_ns if outage.end_ns is None else outage.end_ns) - outage.begin_ns) / 1e6
 
 
-def _stands(outage: Outage, at: int, when_ns: int) -> bool:
-    begun = outage.flow == at and outage.begin_ns < when_ns
-    return begun and (outage.end_ns is None or outage.end_ns > when_ns)
+def _stands(outage: Outage, when_ns: int) -> bool:
+    return outage.begin_ns < when_ns and (outage.end_ns is None or outage.end_ns > when_ns)
 
 
 def _edge(specs: Sequence[FlowSpec], at: int, edge: Edge, flows: Sequence[FlowResult]) -> EdgeResult:

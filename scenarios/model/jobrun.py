@@ -52,8 +52,15 @@ class _Part:
     tag: int
     offset: int
     words: Words
+    size_bytes: int
     bits: float  # on the wire, still to be sent
-    whole: float
+    last: float  # of these its last packet's
+    gone: bool = False  # the last packet has begun
+
+    @property
+    def left(self) -> float:
+        """Bits until its last packet begins, or until that has left."""
+        return self.bits if self.gone else self.bits - self.last
 
 
 class JobRun:
@@ -66,19 +73,19 @@ class JobRun:
         self._capacity = links.capacity / plan.slower
         self._now = 0.0
         self._queues: list[deque[_Part]] = [deque() for _ in plan.queue_pairs]
-        self._flying = [0.0] * len(plan.queue_pairs)  # bits that have left and are not acknowledged
+        self._outstanding = [0] * len(plan.queue_pairs)  # bytes that were posted and are not completed
         self._of: dict[tuple[int, int, int | None], list[int]] = {}
         for at, pair in enumerate(plan.queue_pairs):
             self._of.setdefault((pair.source, pair.target, pair.rail), []).append(at)
         self._messages: dict[tuple[int, int, int | None], int] = {}
         self._spans: list[tuple[int, int, int, int, int, int]] = []
         self._ranks = Ranks(plan.programs, self._leave, self._timed)
-        self._due: list[tuple[int, int, Callable[[int], None]]] = []
+        self._due: list[tuple[int, bool, int, Callable[[int], None]]] = []
         self._calls = 0
         self._rates: NDArray[np.float64] = np.zeros(len(plan.queue_pairs))
         self._stale = True
         self._piece_at = [piece.begin_ns for piece in ways.pieces]
-        waits = [_waits(plan, [each for each in ways.outages if each.flow == at]) for at in range(len(self._queues))]
+        waits = [_waits(plan, ways.outages_of.get(at, ())) for at in range(len(self._queues))]
         self._silent = [spans for spans, _ in waits]
         self._dies = sorted((at_ns, pair) for pair, (_, at_ns) in enumerate(waits) if at_ns is not None)
         ends = (moment for spans in self._silent for span in spans for moment in span)
@@ -100,7 +107,7 @@ class JobRun:
     def _step(self) -> None:
         """Go to the next moment at which anything changes."""
         busy = np.flatnonzero(self._rates > 0)
-        left = np.array([self._queues[at][0].bits for at in busy])
+        left = np.array([self._queues[at][0].left for at in busy])
         done = self._now + float((left / self._rates[busy]).min()) * 1e9 if len(busy) else np.inf
         deadline = self._ranks.deadline_ns()
         due = min(self._due[0][0] if self._due else np.inf, np.inf if deadline is None else deadline)
@@ -112,14 +119,14 @@ class JobRun:
         self._now = until
         self._stale = self._stale or until == turn
         for at in busy.tolist():
-            if self._queues[at][0].bits <= _DONE_BITS:
+            if self._queues[at][0].left <= _DONE_BITS:
                 self._sent(at)
         self._happen()
 
     def _happen(self) -> None:
         now_ns = round(self._now)
         while self._due and self._due[0][0] <= now_ns:
-            heappop(self._due)[2](now_ns)
+            heappop(self._due)[3](now_ns)
         deadline = self._ranks.deadline_ns()
         if deadline is not None and deadline <= now_ns:
             self._ranks.on_timer(now_ns)
@@ -128,25 +135,33 @@ class JobRun:
                 self.died = (pair, at_ns)
 
     def _sent(self, at: int) -> None:
-        """The head of a queue pair has left: a worker sees it at its next tick, its sender the answer one later."""
-        part, tick_ns = self._queues[at].popleft(), self._plan.tick_ns
-        self._stale = True
-        seen_ns = int(-(-self._now // tick_ns) * tick_ns)
-        flying = min(part.whole, float(self._rates[at]) * tick_ns / 1e9)
-        self._flying[at] += flying
+        """The head of a queue pair has left, or its last packet begins.
+
+        A packet leaves whole at the tick in which the wire comes to it: a worker sees it at the next, its sender the
+        answer one later.
+        """
+        part, tick_ns = self._queues[at][0], self._plan.tick_ns
+        if part.gone:
+            self._queues[at].popleft()
+            self._stale = True
+            return
+        part.gone = True
+        seen_ns = (int(self._now // tick_ns) + 1) * tick_ns
         self._call(
             seen_ns,
             lambda now: self._ranks.arrived(part.target, part.source, part.tag, part.offset, part.words, now),
+            answer=False,
         )
-        self._call(seen_ns + tick_ns, lambda now: self._acknowledged(at, flying, part.post, now))
+        self._call(seen_ns + tick_ns, lambda now: self._acknowledged(at, part, now), answer=True)
 
-    def _acknowledged(self, at: int, bits: float, post: int, now_ns: int) -> None:
-        self._flying[at] -= bits
-        self._ranks.acknowledged(post, now_ns)
+    def _acknowledged(self, at: int, part: _Part, now_ns: int) -> None:
+        self._outstanding[at] -= part.size_bytes
+        self._ranks.acknowledged(part.post, now_ns)
 
-    def _call(self, at_ns: int, what: Callable[[int], None]) -> None:
+    def _call(self, at_ns: int, what: Callable[[int], None], *, answer: bool) -> None:
+        """At one tick a worker takes the data that has come, then the answers."""
         self._calls += 1
-        heappush(self._due, (at_ns, self._calls, what))
+        heappush(self._due, (at_ns, answer, self._calls, what))
 
     def _leave(self, number: int, rank: int, post: Post, _now_ns: int) -> int:
         """A message goes to queue pairs of its connection, as the lab's connections have it."""
@@ -155,27 +170,20 @@ class JobRun:
         if self._plan.split:
             parts = slices(post.size_bytes, len(pairs), mtu)
         else:
-            outstanding = [self._outstanding(at) for at in pairs]
+            outstanding = [self._outstanding[at] for at in pairs]
             so_far = self._messages[key] = self._messages.get(key, -1) + 1
             parts = [Slice(MESSAGE_CHOICES[self._plan.choice].choose(outstanding, so_far), 0, post.size_bytes)]
         for part in parts:
             bits, first = _wire_bits(part.size_bytes, mtu), part.offset // mtu
+            last = 8.0 * (part.size_bytes - (-(-part.size_bytes // mtu) - 1) * mtu + _OVERHEAD + IMMEDIATE_BYTES)
             words = post.words[first : first + -(-part.size_bytes // mtu)]
             at = pairs[part.queue_pair]
             self._stale = self._stale or not self._queues[at]
-            self._queues[at].append(_Part(number, rank, post.peer, post.tag, part.offset, words, bits, bits))
+            self._outstanding[at] += part.size_bytes
+            self._queues[at].append(
+                _Part(number, rank, post.peer, post.tag, part.offset, words, part.size_bytes, bits, last)
+            )
         return len(parts)
-
-    def _outstanding(self, at: int) -> int:
-        """Bits that a queue pair was given and that are not acknowledged; receivers answer several packets at once."""
-        queue, acks = self._queues[at], self._plan.acks
-        if not queue:
-            return round(self._flying[at])
-        head, packet = queue[0], 8 * (self._plan.transport.path_mtu + _OVERHEAD)
-        rate = float(self._rates[at])
-        batch = min(float(acks.packets), 1 + acks.delay_ns * rate / 1e9 / packet) if rate else float(acks.packets)
-        answered = (head.whole - head.bits) // (packet * batch) * packet * batch
-        return round(head.whole - answered + sum(part.whole for part in list(queue)[1:]) + self._flying[at])
 
     def _timed(self, rank: int, ended: Sequence[Timed]) -> None:
         self._spans += [(rank, each.iteration, each.span, each.wrong, each.begin_ns, each.end_ns) for each in ended]

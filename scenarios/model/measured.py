@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -75,14 +75,22 @@ class Source:
     conditions: Conditions
 
 
+Pause = tuple[float, float]
+
+
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What one run saw of one case: a time for each flow, ms."""
+    """What one run saw of one case: a time for each flow, ms.
+
+    ``pauses``: for each flow from when to when it lost packets once more, ms from the edge; None: it did not. A bond
+    whose only port is back sends before LACP has agreed, and stops when it does.
+    """
 
     source: int  # index of the run
     case: Case
     ms: tuple[float, ...]
     most_ms: float  # what the longest may have been, by the packets around it
+    pauses: tuple[Pause | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +144,20 @@ def _check(found: Measured, path: Path) -> None:
             raise InputError(f"{path}: {times.case.text} has no run or no times; make the file anew")
         if not all(0 <= ms < 1e9 for ms in (*times.ms, times.most_ms)):
             raise InputError(f"{path}: {times.case.text} has a time that is none; make the file anew")
+        if times.pauses and not (len(times.pauses) == len(times.ms) and all(map(_fits, times.pauses, times.ms))):
+            raise InputError(f"{path}: {times.case.text} has a pause that is none; make the file anew")
+
+
+def _fits(pause: Pause | None, ms: float) -> bool:
+    return pause is None or ms <= pause[0] <= pause[1] < 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Times for some flows, and the whole range that was measured, ms."""
+    """Times for some flows and their pauses, and the whole range that was measured, ms."""
 
     ms: tuple[float, ...]
+    pauses: tuple[Pause | None, ...]
     least: float
     most: float
 
@@ -165,15 +180,15 @@ class Draws:
         self._random = random.Random(f"{seed}/failover")
         self.used: dict[Case, Used] = {}
 
-    def draw(self, case: Case, flows: int) -> Drawn | None:
-        """Times for so many flows; None when no run has shown such a case.
+    def draw(self, case: Case, alike: Sequence[Hashable]) -> Drawn | None:
+        """A time for each of some flows, the same for equal ones of ``alike``; None when no run has shown such a case.
 
         From runs of the same fault, or else of another that took carrier away on the same side of flows; of these from
         runs under the same conditions, or else those that are most alike.
         """
-        alike = [times for times in self._measured.times if replace(times.case, fault=case.fault) == case]
-        exact = [times for times in alike if times.case == case]
-        found = self._best(exact or alike)
+        near = [times for times in self._measured.times if replace(times.case, fault=case.fault) == case]
+        exact = [times for times in near if times.case == case]
+        found = self._best(exact or near)
         if not found:
             return None
         chosen = self._random.choice(found)
@@ -181,7 +196,10 @@ class Draws:
         like = self._measured.sources[chosen.source].conditions
         same = bool(exact) and like == self._conditions
         self.used[case] = Used(chosen.case.fault, like, len({times.source for times in found}), same)
-        return Drawn(tuple(self._random.choice(chosen.ms) for _ in range(flows)), least, most)
+        of = {key: self._random.randrange(len(chosen.ms)) for key in dict.fromkeys(alike)}
+        picked = [of[key] for key in alike]
+        pauses = tuple(chosen.pauses[at] if chosen.pauses else None for at in picked)
+        return Drawn(tuple(chosen.ms[at] for at in picked), pauses, least, most)
 
     def _best(self, found: Sequence[Times]) -> Sequence[Times]:
         ranks = [self._unlike(self._measured.sources[times.source].conditions) for times in found]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,12 @@ from traffic.flowlevel.forwarding import MOST_HOPS, Forwarding
 class Placed:
     """The directed links of each flow's data (-1: none), and whether it arrives; not where it is dropped on the way.
 
-    A flow whose NIC has no port left has no links.
+    A flow whose NIC has no port left has no links. ``answers``: the links of its acknowledgements.
     """
 
     links: NDArray[np.int32]  # (flows, MOST_HOPS)
     arrives: NDArray[np.bool_]
+    answers: NDArray[np.int32]  # (flows, MOST_HOPS)
 
 
 class Placing:
@@ -48,27 +50,36 @@ class Placing:
     def settle(self, down: Collection[str]) -> Placed:
         """Where the flows end up while these links are dead."""
         forwarding = Forwarding(self._fabric, down)
-        ports = [self._port(at, forwarding) for at in range(len(self._flows))]
+        if self._control:
+            for flow, (src, dst) in zip(self._flows, self._ends, strict=True):
+                self._place(2 * flow.id, flow.sport, src, dst, forwarding)
+                self._place(2 * flow.id + 1, flow.ack_sport, dst, src, forwarding)
+        links, arrives = self._walk(self._ends, 0, forwarding)
+        answers, _ = self._walk([(dst, src) for src, dst in self._ends], 1, forwarding)
+        return Placed(links, arrives, answers)
+
+    def _walk(
+        self, ends: Sequence[tuple[Nic, Nic]], which: int, forwarding: Forwarding
+    ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """The ways of all flows' data (0) or acknowledgements (1), from the first end to the other."""
+        sports = [self._of(src.name)[2 * flow.id + which] for flow, (src, _) in zip(self._flows, ends, strict=True)]
+        ports = [self._port(src, dst, sport, forwarding) for (src, dst), sport in zip(ends, sports, strict=True)]
         sending = [at for at, port in enumerate(ports) if port is not None]
         links = np.full((len(ports), MOST_HOPS), -1, dtype=np.int32)
         arrives = np.zeros(len(ports), dtype=np.bool_)
         found = forwarding.walk(
-            [self._ends[at][0] for at in sending],
-            [self._ends[at][1] for at in sending],
+            [ends[at][0] for at in sending],
+            [ends[at][1] for at in sending],
             [port for port in ports if port is not None],
-            [self._of(self._flows[at].src_nic)[2 * self._flows[at].id] for at in sending],
+            [sports[at] for at in sending],
         )
         links[sending], arrives[sending] = found.links, found.arrives
-        return Placed(links, arrives)
+        return links, arrives
 
-    def _port(self, at: int, forwarding: Forwarding) -> int | None:
-        """The member port that a flow's data leaves by, once path control has placed it and its acknowledgements."""
-        flow, (src, dst) = self._flows[at], self._ends[at]
-        if self._control:
-            self._place(2 * flow.id, flow.sport, src, dst, forwarding)
-            self._place(2 * flow.id + 1, flow.ack_sport, dst, src, forwarding)
+    def _port(self, src: Nic, dst: Nic, sport: int, forwarding: Forwarding) -> int | None:
+        """The member port that packets leave by; None where the NIC has none left."""
         active = _active(src, forwarding)
-        return self._lag.port(src, dst.ip, self._of(src.name)[2 * flow.id], ROCE_PORT, active) if active else None
+        return self._lag.port(src, dst.ip, sport, ROCE_PORT, active) if active else None
 
     def _place(self, connection: int, home: int, src: Nic, dst: Nic, forwarding: Forwarding) -> None:
         active, sports = _active(src, forwarding), self._of(src.name)
@@ -80,7 +91,7 @@ class Placing:
 
         if not good or (fits(now) and not fits(home)):
             return
-        found = next((sport for sport in (home, *sports.candidates(connection)) if fits(sport)), now)
+        found = next((sport for sport in chain((home,), sports.candidates(connection)) if fits(sport)), now)
         if found != now:
             sports.change(connection, found)
 

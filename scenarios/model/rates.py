@@ -13,11 +13,13 @@ from scenarios.model.ways import Outage, Piece, Ways
 from testbed.fabric.model import Fabric
 from traffic.flow import FlowSpec
 from traffic.flowlevel.links import Links
-from traffic.flowlevel.solve import proportional_drop
-from traffic.framing import wire_bytes
-from traffic.qp import RetryPolicy
+from traffic.flowlevel.solve import link_load, proportional_drop
+from traffic.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES, wire_bytes
+from traffic.qp import RetryPolicy, ack_delay_ns
 
 Floats = NDArray[np.float64]
+
+_ACK_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class Course:
     bounds_ns: tuple[int, ...]
     offered: Floats  # (pieces, flows), packets/s that are sent
     delivered: Floats  # packets/s that arrive
-    carried: Floats  # (pieces, directed links), bit/s that leave a port
+    carried: Floats  # (pieces, directed links), bit/s that leave a port, acknowledgements and all
     died_ns: tuple[int | None, ...]  # by flow: its queue pair had used its retries up
 
     def packets(self, of: Floats, begin_ns: int, end_ns: int) -> Floats:
@@ -37,33 +39,54 @@ class Course:
         return found
 
 
-def course_of(fabric: Fabric, links: Links, flows: Sequence[FlowSpec], ways: Ways, end_ns: int) -> Course:
-    """The rates of streams on their ways, until ``end_ns``; one whose queue pair dies sends nothing any more."""
-    died = [_died_ns(flow, [each for each in ways.outages if each.flow == at], end_ns) for at, flow in enumerate(flows)]
+def course_of(fabric: Fabric, links: Links, flows: Sequence[FlowSpec], ways: Ways, end_ns: int, tick_ns: int) -> Course:
+    """The rates of streams on their ways, until ``end_ns``; one whose queue pair dies sends nothing any more.
+
+    ``tick_ns``: of the lab's workers, which decides how often they acknowledge.
+    """
+    died = [_died_ns(flow, ways.outages_of.get(at, ()), end_ns) for at, flow in enumerate(flows)]
     moments = sorted({piece.begin_ns for piece in ways.pieces} | {at for at in died if at is not None})
     bounds = (*(at for at in moments if at < end_ns), end_ns)
     pps = np.array([flow.rate_pps for flow in flows])
     bits = np.array([8 * wire_bytes(flow.path_mtu) for flow in flows], dtype=np.float64)
     dead_at = np.array([np.inf if at is None else at for at in died])
+    answers_pps = _answers_pps(flows, tick_ns)
     rows = []
     for begin_ns, _ in pairwise(bounds):
         piece = [each for each in ways.pieces if each.begin_ns <= begin_ns][-1]
         offered = np.where(dead_at > begin_ns, pps, 0.0)
-        rows.append((offered, *_solved(fabric, links, piece, offered, bits)))
+        rows.append((offered, *_solved(fabric, links, piece, offered, bits, answers_pps)))
     sent, delivered, carried = (np.array(column) for column in zip(*rows, strict=True))
     return Course(bounds, sent, delivered, carried, tuple(died))
 
 
-def _solved(fabric: Fabric, links: Links, piece: Piece, offered: Floats, bits: Floats) -> tuple[Floats, Floats]:
-    """Packets/s that arrive of each flow, and bit/s that leave by each directed link."""
+def _solved(
+    fabric: Fabric, links: Links, piece: Piece, offered: Floats, bits: Floats, answers_pps: float
+) -> tuple[Floats, Floats]:
+    """Packets/s that arrive of each flow, and bit/s that leave by each directed link.
+
+    What arrives is acknowledged, so often at most; where data and acknowledgements do not fit together both lose.
+    """
     capacity = links.capacity.copy()
     for name, share in piece.slow.items():
         link = fabric.link(name)
         at = links.out_of(link.lower.node, link.lower.name)
         capacity[[at, at ^ 1]] *= share
-    sends = (piece.links >= 0).any(axis=1)
-    rate, load = proportional_drop(piece.links, capacity, np.where(sends, offered * bits, 0.0))
-    return np.where(piece.arrives, rate / bits, 0.0), np.minimum(load, capacity)
+    data = np.where((piece.links >= 0).any(axis=1), offered * bits, 0.0)
+    rate, load = proportional_drop(piece.links, capacity, data)
+    answers = np.where(piece.arrives, np.minimum(rate / bits, answers_pps), 0.0) * 8 * _ACK_WIRE_BYTES
+    both = load + link_load(piece.answers, answers, len(load))
+    if (both > capacity).any():
+        paths = np.concatenate((piece.links, piece.answers))
+        all_rates, both = proportional_drop(paths, capacity, np.concatenate((data, answers)))
+        rate = all_rates[: len(data)]
+    return np.where(piece.arrives, rate / bits, 0.0), np.minimum(both, capacity)
+
+
+def _answers_pps(flows: Sequence[FlowSpec], tick_ns: int) -> float:
+    """Acknowledgements a second at most: workers look at what has arrived so often, and answer each flow once."""
+    delay_ns = ack_delay_ns(RetryPolicy(flow.ib_timeout, flow.retry_count) for flow in flows)
+    return 1e9 / (max(delay_ns, tick_ns) // tick_ns * tick_ns)
 
 
 def _died_ns(flow: FlowSpec, outages: Sequence[Outage], end_ns: int) -> int | None:

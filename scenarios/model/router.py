@@ -5,7 +5,7 @@ It answers what ``scenarios.run.lab_router`` asks a lab, so that source ports ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from testbed.fabric.model import Fabric, Nic
 from testbed.lag.bond import layer34_hash
@@ -18,6 +18,8 @@ from traffic.flowlevel.forwarding import Forwarding
 _BLOCK = 24
 """Source ports looked up at once: an array costs little more than one of them, and who asks for one asks for its
 neighbours next."""
+_AT_ONCE = 2_000
+"""Flows looked up in one array, whose size this bounds."""
 
 
 class Lag:
@@ -43,6 +45,7 @@ class ModelRouter:
     def __init__(self, fabric: Fabric, lag: Lag, forwarding: Forwarding) -> None:
         self._fabric, self._lag, self._forwarding = fabric, lag, forwarding
         self._known: dict[tuple[str, str, int], Sequence[str]] = {}
+        self._names = [link.name for link in fabric.links]
 
     def ports(self, nic: str) -> int:
         """Member ports of a NIC's LAG."""
@@ -57,19 +60,27 @@ class ModelRouter:
         """Names of the links on the path."""
         key = (src_nic, dst_nic, sport)
         if key not in self._known:
-            self._look_up(src_nic, dst_nic, sport)
+            self.look_up([key])
         return self._known[key]
 
     def rate_bps(self, link: str) -> int:
         """The emulated rate of a link."""
         return self._fabric.link(link).rate_bps
 
-    def _look_up(self, src_nic: str, dst_nic: str, sport: int) -> None:
-        width = SPORT_MAX - SPORT_MIN + 1
-        sports = [sport, *(SPORT_MIN + (sport - SPORT_MIN + step) % width for step in range(1, _BLOCK))]
-        src, dst = self._fabric.nic(src_nic), self._fabric.nic(dst_nic)
-        ports = [self.port_for(src_nic, dst.ip, each, ROCE_PORT) for each in sports]
-        found = self._forwarding.walk([src] * _BLOCK, [dst] * _BLOCK, ports, sports)
-        for each, links in zip(sports, found.links.tolist(), strict=True):
-            names = tuple(self._fabric.links[link // 2].name for link in links if link >= 0)
-            self._known[src_nic, dst_nic, each] = names
+    def look_up(self, wanted: Sequence[tuple[str, str, int]]) -> None:
+        """Have ready the links from NIC to NIC by these source ports and those behind them, many at a time."""
+        for at in range(0, len(wanted), _AT_ONCE):
+            self._walk([(src, dst, each) for src, dst, first in wanted[at : at + _AT_ONCE] for each in _block(first)])
+
+    def _walk(self, keys: Sequence[tuple[str, str, int]]) -> None:
+        src, dst = [self._fabric.nic(key[0]) for key in keys], [self._fabric.nic(key[1]) for key in keys]
+        ports = [self.port_for(key[0], to.ip, key[2], ROCE_PORT) for key, to in zip(keys, dst, strict=True)]
+        found = self._forwarding.walk(src, dst, ports, [key[2] for key in keys])
+        names = self._names
+        for key, links in zip(keys, found.links.tolist(), strict=True):
+            self._known[key] = tuple(names[link // 2] for link in links if link >= 0)
+
+
+def _block(first: int) -> Iterator[int]:
+    """Source ports from one on, as they are tried."""
+    return (SPORT_MIN + (first - SPORT_MIN + step) % (SPORT_MAX - SPORT_MIN + 1) for step in range(_BLOCK))

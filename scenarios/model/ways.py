@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,7 @@ class Piece:
     begin_ns: int
     links: NDArray[np.int32]  # (flows, hops), directed; -1: none
     arrives: NDArray[np.bool_]
+    answers: NDArray[np.int32]  # the links of their acknowledgements
     slow: Mapping[str, float]
 
 
@@ -57,20 +59,36 @@ class Ways:
     pieces: tuple[Piece, ...]
     outages: tuple[Outage, ...]
 
+    @cached_property
+    def outages_of(self) -> Mapping[int, Sequence[Outage]]:
+        """The outages of each flow that had any, in order."""
+        found: dict[int, list[Outage]] = {}
+        for outage in self.outages:
+            found.setdefault(outage.flow, []).append(outage)
+        return found
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
 class _Pending:
+    """A flow's way at a later moment; ``pause_ns``: from when to when it loses it again."""
+
     at_ns: int
     links: Row
-    outage: int | None  # index of the outage that it ends
+    edge: int  # number of the edge that it follows from
+    pause_ns: tuple[int, int] | None = None
+    arrives: bool = True
 
 
 class _Walk:
-    """Goes through the stages once."""
+    """Goes through the stages once.
+
+    Acknowledgements have no times of their own: they take their new ways with the last of the data.
+    """
 
     def __init__(self, fabric: Fabric, flows: Sequence[FlowSpec], draws: Draws, first: Placed) -> None:
         self._fabric, self._flows, self._draws = fabric, flows, draws
         self._links, self._arrives = first.links.copy(), first.arrives.copy()
+        self._answers, self._next_answers = first.answers, first.answers
         self._pending: dict[int, _Pending] = {}
         self._open: dict[int, int] = {}  # flow to its outage
         self._slow: Mapping[str, float] = {}
@@ -82,29 +100,53 @@ class _Walk:
 
     def until(self, end_ns: int) -> None:
         """Let what is pending happen, up to a moment."""
-        for at_ns in sorted({due.at_ns for due in self._pending.values() if due.at_ns <= end_ns}):
+        while self._pending and (at_ns := min(due.at_ns for due in self._pending.values())) <= end_ns:
             for flow in [flow for flow, due in self._pending.items() if due.at_ns == at_ns]:
-                due = self._pending.pop(flow)
-                self._put(flow, due.links, arrives=True)
-                self._close(flow, at_ns)
+                self._happen(flow, self._pending.pop(flow))
+            if not self._pending:
+                self._answers = self._next_answers
             self.pieces.append(self._piece(at_ns))
+
+    def _happen(self, flow: int, due: _Pending) -> None:
+        """A flow gets its way, or loses it again for a while."""
+        self._put(flow, due.links if due.arrives else (), arrives=due.arrives)
+        if due.arrives:
+            self._close(flow, due.at_ns)
+            if due.pause_ns is not None:
+                self._pending[flow] = replace(due, at_ns=due.pause_ns[0], arrives=False)
+        elif due.pause_ns is not None:
+            begin_ns, end_ns = due.pause_ns
+            ms = (end_ns - begin_ns) / 1e6
+            self._open[flow] = len(self.outages)
+            self.outages.append(Outage(flow, due.edge, begin_ns, None, ms, ms))
+            self._pending[flow] = _Pending(end_ns, due.links, due.edge)
 
     def edge(self, number: int, edge: Edge, stage: Stage, placed: Placed, kinds: Mapping[str, str]) -> None:
         """Something breaks or heals."""
         self._slow = stage.slow
         dead = {at for at, link in enumerate(self._fabric.links) if link.name in stage.down}
-        groups: dict[Case, list[int]] = {}
+        nics, groups = edge.nics, dict[Case, list[int]]()
         for flow, spec in enumerate(self._flows):
             step = self._step(flow, stage, placed, dead, number)
             if step is not None:
-                side = side_of(spec.src_nic, spec.dst_nic, edge)
+                side = side_of(spec.src_nic, spec.dst_nic, nics)
                 groups.setdefault(Case(kinds[edge.fault], edge.kind, side, step), []).append(flow)
         for case, members in groups.items():
-            drawn = self._draws.draw(case, len(members))
+            drawn = self._draws.draw(case, [self._shares(flow, case.step, placed) for flow in members])
             if drawn is None:
                 raise InputError(_unmeasured(case))
-            for flow, ms in zip(members, drawn.ms, strict=True):
-                self._due(flow, number, case.step, stage.at_ns, ms, drawn, placed)
+            for flow, ms, pause in zip(members, drawn.ms, drawn.pauses, strict=True):
+                pause_ns = (
+                    None
+                    if pause is None
+                    else (stage.at_ns + round(pause[0] * 1e6), stage.at_ns + round(pause[1] * 1e6))
+                )
+                row = _row(placed.links[flow])
+                self._pending[flow] = _Pending(stage.at_ns + round(ms * 1e6), row, number, pause_ns)
+                self._say_range(flow, stage.at_ns, drawn)
+        self._next_answers = placed.answers
+        if not self._pending:
+            self._answers = placed.answers
         self.pieces.append(self._piece(stage.at_ns))
 
     def _step(self, flow: int, stage: Stage, placed: Placed, dead: set[int], number: int) -> Step | None:
@@ -128,10 +170,16 @@ class _Walk:
             return Step.OUTAGE if has_way else None
         return Step.MOVED if before != after else None
 
-    def _due(self, flow: int, number: int, step: Step, at_ns: int, ms: float, drawn: Drawn, placed: Placed) -> None:
-        row = _row(placed.links[flow])
+    def _shares(self, flow: int, step: Step, placed: Placed) -> Row:
+        """Flows whose times are one: those that come onto the same links, as these stand at one moment; else none."""
+        if step is not Step.MOVED:
+            return (flow,)
+        before = _row(self._links[flow])
+        return tuple(link for link in _row(placed.links[flow]) if link not in before)
+
+    def _say_range(self, flow: int, at_ns: int, drawn: Drawn) -> None:
+        """The lab's runs, end to end, of the outage that a flow has at an edge."""
         outage = self._open.get(flow)
-        self._pending[flow] = _Pending(at_ns + round(ms * 1e6), row, outage)
         if outage is not None:
             began = self.outages[outage]
             before_ms = (at_ns - began.begin_ns) / 1e6
@@ -148,7 +196,7 @@ class _Walk:
         self._arrives[flow] = arrives
 
     def _piece(self, at_ns: int) -> Piece:
-        return Piece(at_ns, self._links.copy(), self._arrives.copy(), self._slow)
+        return Piece(at_ns, self._links.copy(), self._arrives.copy(), self._answers, self._slow)
 
 
 def ways_of(

@@ -9,13 +9,15 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scenarios.pool.task import GIVEN, MADE, OUTPUT, Task
+from scenarios.pool.given import Files
+from scenarios.pool.task import GIVEN, MADE, OUTPUT, PLUGINS, Task
 from scenarios.run.job import beside
+from testbed import plugins
 
 HEAL_S = 10.0
 """What a process has to undo what it did before it is killed; its lab dies with it in any case."""
@@ -32,7 +34,9 @@ class Ended:
 class Attempt:
     """Does one task once. ``end`` may be called at any time, from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, plugged: Sequence[Files] | None = None) -> None:
+        """With these folders of plug-ins and no others, or with those of this process."""
+        self._plugged = plugged
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._killer: threading.Timer | None = None
@@ -44,11 +48,12 @@ class Attempt:
         made = folder / MADE
         made.mkdir()
         lay_out(task.files, folder / GIVEN)
+        environment = {} if self._plugged is None else _plug_in(self._plugged, folder / PLUGINS)
         with (made / OUTPUT).open("wb") as output, self._lock:
             if self.wanted.is_set():
                 return Ended(-signal.SIGINT)
             job = replace(task.job, parent=os.getpid())
-            process = self._process = beside(job, output, made, own_session=True)  # Ctrl-C is for who waits for us
+            process = self._process = beside(job, output, made, environment, own_session=True)  # Ctrl-C is for others
         try:
             return Ended(process.wait(task.timeout_s))
         except subprocess.TimeoutExpired:
@@ -75,7 +80,15 @@ class Attempt:
                 self._killer.start()
 
 
-def lay_out(files: Mapping[str, bytes], folder: Path) -> None:
+def _plug_in(plugged: Sequence[Files], below: Path) -> Mapping[str, str]:
+    folders = [below / str(number) for number in range(len(plugged))]
+    for folder, files in zip(folders, plugged, strict=True):
+        folder.mkdir(parents=True)
+        lay_out(files, folder)
+    return plugins.environment_of(folders)
+
+
+def lay_out(files: Files, folder: Path) -> None:
     """Write the files that came with a task."""
     for name, content in files.items():
         path = folder / name

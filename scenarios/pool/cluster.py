@@ -7,10 +7,9 @@ takes what it did with it, and dask gives its task to another; only the answer o
 from __future__ import annotations
 
 import logging
-import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -19,7 +18,8 @@ import dask
 import distributed
 
 from scenarios.pool.archive import unpack
-from scenarios.pool.scratch import scratch
+from scenarios.pool.given import Files, plugins_here
+from scenarios.pool.scratch import handed_over, scratch
 from scenarios.pool.task import LOSSES, MADE, Begun, Done, Task, hung, poisoned, unheard
 from scenarios.pool.version import code_digest
 from scenarios.pool.worker import Ends, Packed, other_version, run_task
@@ -48,11 +48,13 @@ class Cluster:
     def __init__(self, address: str, below: Path) -> None:
         """What comes home is unpacked in a folder ``below`` that one.
 
-        MachineError when nobody answers at ``address``, or a scheduler whose workers cannot do it.
+        MachineError when nobody answers at ``address``, or a scheduler whose workers cannot do it; InputError when
+        plug-ins cannot go there.
         """
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our errors say it, in one line
         self._address = address
         self._below = below
+        self._plugged = plugins_here()
         self.digest = code_digest()
         try:
             self.client = distributed.Client(address, timeout=_ANSWER_S)
@@ -79,7 +81,7 @@ class Cluster:
         MachineError when the scheduler, or every worker, is gone.
         """
         with scratch(self._below) as folder:
-            work = _Work(self.client, self.digest, folder, on_start, self.losses)
+            work = _Work(self.client, self.digest, folder, on_start, self.losses, self._plugged)
             self.client.subscribe_topic(work.topic, work.hear)
             coming = iter(tasks)
             try:
@@ -89,9 +91,7 @@ class Cluster:
                         work.start(task)
                     if not work.running:
                         return
-                    for done in work.ended():
-                        yield done
-                        shutil.rmtree(done.folder.parent, ignore_errors=True)
+                    yield from handed_over(work.ended())
             except distributed.CancelledError:
                 raise MachineError(
                     f"the scheduler at {self._address} is gone; start it and its workers again,"
@@ -115,13 +115,21 @@ class Cluster:
 
     def _workers(self, work: _Work) -> int:
         """How many there are now: those that come later have work too."""
-        found = len(self.client.nthreads())
+        found = len(_workers_of(self.client))
         work.alone = 0 if found else work.alone + 1
         if work.alone > _PATIENCE:
             raise MachineError(
                 f"the scheduler at {self._address} has lost all workers; start some, then give the same command"
             )
         return found or self.width
+
+
+def _workers_of(client: distributed.Client) -> Collection[str]:
+    """The addresses of those that the scheduler has now. CancelledError, as its tasks have it, when it is gone."""
+    try:
+        return set(client.nthreads())
+    except OSError as error:  # between two looks
+        raise distributed.CancelledError(str(error)) from error
 
 
 def _allowed_failures(client: distributed.Client) -> int:
@@ -148,6 +156,7 @@ class _Work:
     folder: Path
     on_start: Begun
     losses: int
+    plugged: Sequence[Files]
     topic: str = field(default_factory=lambda: f"hpn-{uuid.uuid4().hex}")
     running: dict[Future, Task] = field(default_factory=dict)
     begun: dict[str, list[str]] = field(default_factory=dict)
@@ -157,7 +166,8 @@ class _Work:
 
     def start(self, task: Task) -> None:
         key = f"{self.topic}-{task.name}-{uuid.uuid4().hex}"
-        self.running[self.client.submit(run_task, task, self.topic, self.digest, key=key, pure=False)] = task
+        asked = (task, self.plugged, self.topic, self.digest)
+        self.running[self.client.submit(run_task, *asked, key=key, pure=False)] = task
 
     def hear(self, event: object) -> None:
         """An event of the topic, as ``run_task`` logs it."""
@@ -189,7 +199,7 @@ class _Work:
     def _given_up(self) -> Iterator[Done]:
         """Those that have lost too many workers, before dask, which also counts who only waited, gives them another."""
         suspects = [each for each, task in self.running.items() if len(self._places(task)) >= self.losses]
-        there = self.client.nthreads() if suspects else {}
+        there = _workers_of(self.client) if suspects else ()
         for future in suspects:
             task = self.running[future]
             *lost, last = self._places(task)

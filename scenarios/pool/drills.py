@@ -142,15 +142,20 @@ def run_all(
         with suppress(HpnError):  # told when it comes home
             create(wanted[task.name].order.out)  # what an earlier run left says nothing from here on
 
-    for done in pool.run(tasks(), begins):
+    try:
+        for done in pool.run(tasks(), begins):
+            yield from _taken(refused)
+            name = done.task.name
+            try:
+                found: RunFolder | HpnError = bring_home(done, wanted[name])
+            except HpnError as error:
+                found = error
+            yield Made(name, found, done.wall_s)
         yield from _taken(refused)
-        name = done.task.name
-        try:
-            found: RunFolder | HpnError = bring_home(done, wanted[name])
-        except HpnError as error:
-            found = error
-        yield Made(name, found, done.wall_s)
-    yield from _taken(refused)
+    finally:
+        for each in wanted.values():
+            with suppress(OSError):  # it was never made, or is a run
+                each.order.out.rmdir()
 
 
 def _taken(refused: list[Made]) -> Iterable[Made]:
@@ -161,6 +166,8 @@ def _taken(refused: list[Made]) -> Iterable[Made]:
 
 def _is_free(out: Path) -> None:
     """InputError when something else than a run lies in a run's place: better now than when the run is made."""
+    if out.is_symlink():
+        raise InputError(f"{out} is a link, and a run comes to its place by its name; remove it, or use another --out")
     try:
         if os.path.lexists(out) and os.listdir(out):
             load(out)
@@ -183,8 +190,7 @@ def bring_home(done: Done, wanted: Wanted) -> RunFolder:
     for place in reversed(places):
         made = done.folder / place.name
         if made.is_dir():
-            create(place)
-            made.rename(place)
+            _put(made, create(place).path)
     if out.is_dir() and not os.listdir(out):
         out.rmdir()  # it was made free, and there is nothing to put there
     if done.error:
@@ -194,6 +200,13 @@ def bring_home(done: Done, wanted: Wanted) -> RunFolder:
     if done.code == NoisyError.exit_code and not RunFolder(out).has_verdict:
         raise NoisyError(_last_words(words, done.code))
     return load(out)
+
+
+def _put(made: Path, place: Path) -> None:
+    try:
+        made.rename(place)
+    except OSError as error:  # somebody has written there, or it is another file system
+        raise InputError(f"cannot put a run into {place}: {error.strerror}; choose another --out") from error
 
 
 def _said(output: Path) -> list[str]:

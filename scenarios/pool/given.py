@@ -1,7 +1,8 @@
-"""The files that go with a drill to a worker elsewhere: its own, and those beside it that it names.
+"""The files that go with a drill to a worker elsewhere: its own, those beside it that it names, and plug-ins.
 
-Changes when a drill names files in another way. What a file names is told by its words: each that is the path of a file
-below the drill's folder goes along, so that a topology, a trace or a program of a client is found there as it is here.
+Changes when a drill names files in another way, or plug-ins are kept otherwise. What a file names is told by its
+words: each that is the path of a file below the drill's folder goes along, so that a topology, a trace or a program of
+a client is found there as it is here.
 """
 
 from __future__ import annotations
@@ -10,37 +11,89 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import TypeAlias
 
+from testbed import plugins
 from testbed.errors import InputError
 from testbed.files.document import read
 
 MOST_BYTES = 32 << 20
+MOST_OF_PLUGINS, MOST_FILES = 4 << 20, 1000
+"""Of all folders of plug-ins: they go with every task."""
 _MOST_WORDS = 20_000
 _RANK_0 = re.compile(r"(.+)\.0\.json")
 _YAML = (".yaml", ".yml")
 
 
-def files_of(drill: Path) -> Mapping[str, bytes]:
+Files: TypeAlias = Mapping[str, bytes]
+"""By path below a folder, what is in each file."""
+
+
+def files_of(drill: Path) -> Files:
     """By path below the drill's folder, what is in each file; its own under its own name.
 
     InputError when one lies outside that folder, cannot be read, or all of them are too much to send.
     """
     base = drill.parent
     found: dict[str, bytes] = {}
-    todo = [drill.name]
+    left, todo = MOST_BYTES, [drill.name]
     while todo:
         name = todo.pop()
         if name in found:
             continue
-        try:
-            found[name] = (base / name).read_bytes()
-        except OSError as error:
-            raise InputError(f"cannot read {base / name}: {error.strerror}; a worker elsewhere needs it") from error
-        if sum(map(len, found.values())) > MOST_BYTES:
+        found[name] = _content(base / name, left)
+        left -= len(found[name])
+        if left < 0:
             raise InputError(f"{drill} names more than {MOST_BYTES >> 20} MB of files; run it without --scheduler")
         if name.endswith(_YAML):
             todo += _named(base / name, base)
     return found
+
+
+def _content(file: Path, most: int) -> bytes:
+    """A byte more than ``most`` when there is more."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(most + 1)
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}; a worker elsewhere needs it") from error
+
+
+def plugins_here() -> tuple[Files, ...]:
+    """What is in each folder of plug-ins that this command has: Python files, and what they may read beside themselves.
+
+    InputError when it cannot be read, or is too much to send.
+    """
+    left, found = MOST_OF_PLUGINS, list[Files]()
+    for folder in plugins.folders():
+        files = {}
+        for path in _within(folder):
+            content = files[str(path.relative_to(folder))] = _content(path, left)
+            left -= len(content)
+            if left < 0:
+                raise _too_much(folder)
+        found.append(files)
+    return tuple(found)
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    """Its regular files, in the order of their names; without what Python or an editor has put there."""
+    count = 0
+    for below, folders, names in os.walk(folder):
+        folders[:] = sorted(each for each in folders if not each.startswith((".", "__pycache__")))
+        for name in sorted(names):
+            if not name.startswith(".") and Path(below, name).is_file():
+                count += 1
+                if count > MOST_FILES:
+                    raise _too_much(folder)
+                yield Path(below, name)
+
+
+def _too_much(folder: Path) -> InputError:
+    return InputError(
+        f"with {folder} plug-ins are more than {MOST_FILES} files or {MOST_OF_PLUGINS >> 20} MB, too much to go to"
+        " workers elsewhere; keep them in a folder of their own"
+    )
 
 
 def _named(file: Path, base: Path) -> Iterator[str]:

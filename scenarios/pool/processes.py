@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scenarios.pool.attempt import Attempt
-from scenarios.pool.scratch import scratch
+from scenarios.pool.scratch import handed_over, scratch
 from scenarios.pool.task import LOSSES, MADE, Begun, Done, Task, hung, poisoned, unheard
 from testbed.errors import MachineError
 
@@ -50,9 +50,7 @@ class Processes:
                         work.start(task)
                     if not work.running:
                         return
-                    for done in work.ended():
-                        yield done
-                        shutil.rmtree(done.folder.parent, ignore_errors=True)
+                    yield from handed_over(work.ended())
             finally:
                 work.end()
 

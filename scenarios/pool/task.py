@@ -7,7 +7,6 @@ knows no kind of job.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -18,8 +17,9 @@ from testbed.errors import MachineError
 LOSSES = 3
 """So many processes or workers that died under a task show that it is the task."""
 
-GIVEN, MADE, OUTPUT = "given", "made", "output.txt"
-"""In the folder of an attempt: files that came with the task; what its job makes, and is called in; what it printed."""
+GIVEN, MADE, OUTPUT, PLUGINS = "given", "made", "output.txt", "plugins"
+"""In the folder of an attempt: files that came with the task; what its job makes, and is called in; what it printed;
+folders of plug-ins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,6 @@ class Pool(Protocol):
         Tasks are taken as they can be carried out, so that those that follow may depend on what became of others.
         MachineError when nobody is left who could carry one out.
         """
-
-
-OpenedPool = AbstractContextManager[Pool]
 
 
 def poisoned(task: Task, times: int, places: Sequence[str] = ()) -> str:

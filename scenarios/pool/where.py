@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from scenarios.pool.processes import Processes
-from scenarios.pool.task import OpenedPool
+from scenarios.pool.scratch import taken
+from scenarios.pool.task import Pool
 from testbed.errors import InputError, MachineError
 
 _LONGEST = 1 << 20
 
 
-def pool_for(below: Path, jobs: int | None = None, scheduler: str | None = None) -> OpenedPool:
+@contextmanager
+def pool_for(below: Path, jobs: int | None = None, scheduler: str | None = None) -> Iterator[Pool]:
     """The pool that was asked for: ``jobs`` (None: one per core) processes here, or the workers of a scheduler.
 
-    Attempts are made in a folder ``below`` that one, on whose file system results shall lie. InputError for both at
-    once, MachineError when dask.distributed is not installed or no scheduler with workers answers.
+    Attempts are made in a folder ``below`` that one, on whose file system results shall lie, and which nobody else may
+    make runs in meanwhile. InputError for that and for both at once, MachineError when dask.distributed is not
+    installed or no scheduler with workers answers.
     """
+    with _opened(below, jobs, scheduler) as pool, taken(below):
+        yield pool
+
+
+def _opened(below: Path, jobs: int | None, scheduler: str | None) -> AbstractContextManager[Pool]:
     if scheduler is None:
         return Processes(jobs or len(os.sched_getaffinity(0)), below)
     if jobs is not None:

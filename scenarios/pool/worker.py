@@ -7,11 +7,9 @@ another version of this product, and ends a task that nobody waits for any more,
 
 from __future__ import annotations
 
-import fcntl
-import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +20,12 @@ from distributed.diagnostics.plugin import WorkerPlugin
 
 from scenarios.pool.archive import pack
 from scenarios.pool.attempt import Attempt
+from scenarios.pool.given import Files
 from scenarios.pool.task import MADE, Task
+from scenarios.pool.turn import turn
 from scenarios.pool.version import code_digest
 from testbed.errors import MachineError
 from testbed.lab.service.registry import base_directory
-
-_LOCK = "pool.lock"
-_LOOK_S = 0.2
-"""How often to try for a machine that others measure on: a lock cannot be waited for and given up at once."""
 
 _running: dict[Key, Attempt] = {}
 """On a worker: what it does for each task; a task that is not in here is not wanted any more."""
@@ -68,8 +64,8 @@ def _end(key: Key) -> None:
         attempt.end()
 
 
-def run_task(task: Task, topic: str, digest: str) -> Packed:
-    """Do a task with its files in the worker's folder: the next worker there clears away a crash's.
+def run_task(task: Task, plugged: Sequence[Files], topic: str, digest: str) -> Packed:
+    """Do a task with its files and plug-ins in the worker's folder: the next worker there clears away a crash's.
 
     ``topic`` is told that it begins. MachineError when the code here is not that of ``digest``, or what the task left
     cannot be sent.
@@ -77,7 +73,7 @@ def run_task(task: Task, topic: str, digest: str) -> Packed:
     worker = distributed.get_worker()
     if code_digest() != digest:
         raise MachineError(other_version(worker.address))
-    key, attempt, begun = worker.get_current_task(), Attempt(), time.monotonic()
+    key, attempt, begun = worker.get_current_task(), Attempt(plugged), time.monotonic()
     _running[key] = attempt
     worker.log_event(topic, {"name": task.name, "where": worker.address})
     try:
@@ -101,19 +97,5 @@ def _machine(task: Task, attempt: Attempt) -> Iterator[None]:
     if task.cores is None:
         yield
         return
-    number = os.open(base_directory() / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        while not _locked(number, fcntl.LOCK_SH if task.cores else fcntl.LOCK_EX):
-            if attempt.wanted.wait(_LOOK_S):
-                break
+    with turn(base_directory(), not task.cores, attempt.wanted):
         yield
-    finally:
-        os.close(number)
-
-
-def _locked(number: int, how: int) -> bool:
-    try:
-        fcntl.flock(number, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from pydantic import JsonValue, TypeAdapter
@@ -109,11 +110,16 @@ def errors_in(lines: Iterable[str]) -> list[str]:
 
 
 def beside(
-    job: Job, output: IO[bytes], folder: Path | None = None, *, own_session: bool = False
+    job: Job,
+    output: IO[bytes],
+    folder: Path | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    *,
+    own_session: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a job in a process of this machine, which prints to ``output``, from inside ``folder`` if it is not None.
 
-    In a session of its own no Ctrl-C of the terminal reaches it.
+    ``environment`` beside this process's own. In a session of its own no Ctrl-C of the terminal reaches it.
     """
     return subprocess.Popen(
         job.command,
@@ -121,7 +127,7 @@ def beside(
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
-        env={**os.environ, **_found_here(os.environ)},
+        env={**os.environ, **_found_here(os.environ), **environment},
         start_new_session=own_session,
     )
 

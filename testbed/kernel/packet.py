@@ -22,7 +22,7 @@ OnFrame = Callable[[bytes, str], None]
 _SOL_PACKET, _PACKET_ADD_MEMBERSHIP, _PACKET_ORIGDEV = 263, 1, 9
 _PACKET_MR_MULTICAST = 0
 _PACKET_OUTGOING = 4
-_CLOSERS = 64
+_CLOSERS = 256
 _FRAMES_A_WAKE = 64
 _MREQ = struct.Struct("=iHH8s")
 _hubs: dict[tuple[int, int, bool], _Hub] = {}

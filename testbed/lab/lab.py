@@ -100,7 +100,7 @@ class Lab:
             _start_nics(grips, kind, reactions, nics)
             _start_tors(grips, tors)
             watcher.start()
-            _start_daemons(grips, reactions, bgp, holding=held.held)
+            _start_daemons(grips, reactions, bgp, large=held.held)
             stacks.start()
             soft_roce = SoftRoce(fabric, spaces) if fabric.spec.soft_roce else None
             if soft_roce is not None:
@@ -228,12 +228,13 @@ def _start_tors(grips: Grips, tors: dict[str, Tor]) -> None:
             made.start()
 
 
-def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon], *, holding: bool) -> None:
+def _start_daemons(grips: Grips, reactions: Reactions, bgp: dict[str, BgpDaemon], *, large: bool) -> None:
     kind = DAEMONS[grips.fabric.spec.bgp.daemon]
     kind.folder.mkdir(parents=True, exist_ok=True)
     for node in grips.fabric.switches:
         made = bgp[node.name] = kind.make(grips.fabric, node, grips.spaces[node.name], reactions.on_daemon)
-        made.start(holding=holding and node.role is Role.TOR)
+        made.large = large
+        made.start(holding=large and node.role is Role.TOR)
 
 
 def _closing(grips: Grips, stacks: Stacks) -> ExitStack:

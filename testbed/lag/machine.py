@@ -88,10 +88,11 @@ class LacpSystem:
 
     def tick(self, now: int) -> list[Action]:
         """Run every machine until all rest. Due at ``next_deadline``; harmless at any other time."""
-        ports = self._ports.values()
-        for port in ports:
+        stirred = self._refused is not self.refusing
+        for port in self._ports.values():
             port.run_timers(now)
-        if self._refused is not self.refusing or any(port.stirred for port in ports):
+            stirred = stirred or port.stirred
+        if stirred:
             self._settle(now)
         for name, port in self._ports.items():
             pdu = port.transmit(now)
@@ -117,8 +118,12 @@ class LacpSystem:
 
     def next_deadline(self) -> int | None:
         """When ``tick`` next has something to do; None when only a carrier or a frame can change anything."""
-        deadlines = (port.next_deadline() for port in self._ports.values())
-        return min((at for at in deadlines if at is not None), default=None)
+        due = None
+        for port in self._ports.values():
+            at = port.next_deadline()
+            if at is not None and (due is None or at < due):
+                due = at
+        return due
 
     @property
     def active_ports(self) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ class LacpPort:
         self._report = report
         timeout = PortState.TIMEOUT if system.fast else _NONE
         self._default_partner = PortInfo(0, "00:00:00:00:00:00", 0, 0, 0, timeout)
-        self.partner = self._default_partner
+        self._set_partner(self._default_partner)
         activity = PortState.ACTIVITY if system.active else _NONE
         self._state = activity | PortState.AGGREGATION | PortState.DEFAULTED | timeout
         self._ntt = True
@@ -139,7 +139,8 @@ class LacpPort:
         if self._wait_while is not None and now >= self._wait_while:
             self._wait_while = None
             self.stirred = True
-        self._run_restore(now)
+        if self._restoring or self._restore_at is not None:
+            self._run_restore(now)
         self._run_periodic(now)
 
     def run_mux(self, ready: bool, now: int) -> bool:
@@ -192,10 +193,13 @@ class LacpPort:
 
     def next_deadline(self) -> int | None:
         """When ``run_timers`` or ``transmit`` next has something to do; None when never."""
-        deadlines = [self._current_while, self._periodic_timer, self._wait_while, self._restore_at]
-        if (self._ntt and self.enabled) or (self.mux is Mux.WAITING and self._wait_while is None):
-            deadlines.append(self._held_until())
-        return min((at for at in deadlines if at is not None), default=None)
+        waits = (self._ntt and self.enabled) or (self.mux is Mux.WAITING and self._wait_while is None)
+        held = self._held_until() if waits else None
+        due = self._current_while
+        for at in (self._periodic_timer, self._wait_while, self._restore_at, held):
+            if at is not None and (due is None or at < due):
+                due = at
+        return due
 
     def lag_id(self) -> LagId | None:
         """The LAG this port could join; None while no Partner is known, or when the Partner is this System (a loop)."""
@@ -227,7 +231,7 @@ class LacpPort:
     def _enter_defaulted(self) -> None:
         self._current_while = None
         self._update_selected(self._default_partner)  # update_Default_Selected
-        self.partner = self._default_partner
+        self._set_partner(self._default_partner)
         self._state = self._state & ~PortState.EXPIRED | PortState.DEFAULTED
         self._enter_rx(Rx.DEFAULTED)
 
@@ -272,11 +276,17 @@ class LacpPort:
         in_sync = PortState.SYNCHRONIZATION in state and maintained
         if not (in_sync and (knows_us or PortState.AGGREGATION not in state)):
             state &= ~PortState.SYNCHRONIZATION
-        self.partner = replace(pdu.actor, state=state)
+        self._set_partner(replace(pdu.actor, state=state))
         self._state &= ~PortState.DEFAULTED
 
     def _set_partner_state(self, *, clear: PortState, add: PortState = _NONE) -> None:
-        self.partner = replace(self.partner, state=self.partner.state & ~clear | add)
+        self._set_partner(replace(self.partner, state=self.partner.state & ~clear | add))
+
+    def _set_partner(self, partner: PortInfo) -> None:
+        """What every PDU asks of the Partner's state is kept: looking into a set of flags takes long."""
+        self.partner = partner
+        self._partner_active = PortState.ACTIVITY in partner.state
+        self._partner_fast = PortState.TIMEOUT in partner.state
 
     def _run_restore(self, now: int) -> None:
         """The wait to restore runs while the Partner is heard; when it is not, it has to begin anew."""
@@ -289,13 +299,13 @@ class LacpPort:
 
     def _both_passive(self) -> bool:
         """Neither end may begin, so none speaks (6.4.13, NO_PERIODIC)."""
-        return not self._system.active and PortState.ACTIVITY not in self.partner.state
+        return not self._system.active and not self._partner_active
 
     def _run_periodic(self, now: int) -> None:
         if not self.enabled or self._both_passive():
             self.periodic, self._periodic_timer = Periodic.NO_PERIODIC, None
             return
-        wanted = Periodic.FAST_PERIODIC if PortState.TIMEOUT in self.partner.state else Periodic.SLOW_PERIODIC
+        wanted = Periodic.FAST_PERIODIC if self._partner_fast else Periodic.SLOW_PERIODIC
         before, expired = self.periodic, self._periodic_timer is not None and now >= self._periodic_timer
         if expired or (before is Periodic.SLOW_PERIODIC and wanted is Periodic.FAST_PERIODIC):
             self._ntt = True  # PERIODIC_TX

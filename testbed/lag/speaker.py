@@ -96,6 +96,7 @@ class Speaker:
         self._heard: dict[str, tuple[bytes, Lacpdu | None]] = {}  # the last PDU on each port, as it came and as read
         self._said: dict[str, tuple[Lacpdu, bytes]] = {}  # the last one sent
         self._active: tuple[str, ...] = ()
+        self._looked = 0  # the last time the machines had moved when the active ports were looked at
         self._timer: Timer | None = None
         self._due = 0  # when the timer fires
 
@@ -117,6 +118,7 @@ class Speaker:
         """BEGIN: open the sockets and forget any earlier life. OSError when an interface is missing."""
         self.stop()
         self._system = LacpSystem(self._config, self._port_configs)
+        self._looked = 0
         self._open()
 
     def _open(self) -> None:
@@ -173,11 +175,9 @@ class Speaker:
         self._apply(self._system.tick(now), now)
 
     def _apply(self, actions: list[Action], now: int) -> None:
-        active = self._system.active_ports
-        if active != self._active:
-            self._active = active
-            if self._on_active is not None:
-                self._on_active(active)
+        if self._system.settled != self._looked:
+            self._looked = self._system.settled
+            self._look()
         for action in actions:
             match action:
                 case Transmit(port, pdu):
@@ -185,6 +185,13 @@ class Speaker:
                 case StateChanged(port, what, detail):
                     self._emit(Event(now, EventKind.LACP, self._node, port, what, detail))
         self._arm()
+
+    def _look(self) -> None:
+        active = self._system.active_ports
+        if active != self._active:
+            self._active = active
+            if self._on_active is not None:
+                self._on_active(active)
 
     def _decoded(self, port: str, payload: bytes) -> Lacpdu | None:
         """Partners say the same every second: what is as it was on this port is not read anew."""

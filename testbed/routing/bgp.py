@@ -38,6 +38,8 @@ class BgpDaemon(ABC):
         """Stopped by ``freeze``."""
         self.trouble: str | None = None
         """How it died when nobody here had asked for that; None once it is started again."""
+        self.large = False
+        """Whether it is one of a lab so large that the kernel is to be spared; set before ``start``."""
         self._ns = ns
         self._emit = emit
         self._children: dict[str, Child] = {}

@@ -2,9 +2,8 @@
 
     python -m tests.product.model_calibration OUT DOC.md TIMES.json [--table]
 
-Makes the runs that OUT lacks (OUT/pPHASE/DRILL), takes times of failovers from the streams of phases 1 and 2, and
-writes the table of phase 3, which nothing was taken from, between the marks in DOC.md; a cell without a run of phase 3
-is shown by its run of phase 1, with a mark.
+Makes the runs that OUT lacks (OUT/pPHASE/DRILL), takes times of failovers from the streams of some phases, and writes
+the table of the others, which nothing was taken from, between the marks in DOC.md (``Cell.taken_from``, ``held_out``).
 """
 
 from __future__ import annotations
@@ -19,21 +18,23 @@ from scenarios.drill import catalogue
 from scenarios.model.calibrating import measured_in
 from scenarios.model.measured import Measured, load, text_of
 from tests.product.model_cells import FAULTS, TOPOLOGIES, Cell, cells
-from tests.product.model_compared import Compared, compare
+from tests.product.model_compared import Compared, Largest, compare
 
 BEGIN, END = "<!-- calibration: begin -->\n", "<!-- calibration: end -->\n"
-TAKEN_FROM, HELD_OUT = (1, 2), 3
 _COLUMNS = (
-    *("topology", "fault", "link load, before and in the fault", "after the repair", "goodput", "outages: p"),
-    *("iteration before", "in the fault", "after the repair"),
+    *("topology", "fault", "link load", "goodput", "goodput, flows returning", "home after, s: lab; model"),
+    *("outages: p (runs)", "iteration before", "in the fault", "after the repair"),
 )
 _HEAD = f"| {' | '.join(_COLUMNS)} |\n{'|---' * len(_COLUMNS)}|\n"
 
 
 def wanted() -> Iterator[tuple[int, Cell]]:
     """Every run, phase by phase; jobs and full ports at the first alone."""
-    for phase in (*TAKEN_FROM, HELD_OUT):
-        yield from ((phase, cell) for cell in cells() if phase == 1 or cell.kind == "streams")
+    found = [
+        (phase, cell) for cell in cells() if cell.kind == "streams" for phase in (*cell.taken_from, *cell.held_out)
+    ]
+    found += [(1, cell) for cell in cells() if cell.kind != "streams"]
+    yield from sorted(found, key=lambda each: each[0])
 
 
 def make(out: Path) -> None:
@@ -46,28 +47,44 @@ def make(out: Path) -> None:
         subprocess.run([sys.executable, "-m", "hpn", *command, "--out", str(folder)], check=False)
 
 
-def runs(out: Path, phases: Sequence[int], kind: str) -> list[Path]:
-    """The whole runs that are there."""
-    names = [(phase, cell.name) for phase in phases for cell in cells() if cell.kind == kind]
-    return [out / f"p{phase}" / name for phase, name in names if (out / f"p{phase}" / name / "verdict.json").exists()]
+def taken(out: Path) -> list[Path]:
+    """The whole runs of streams that times are taken from."""
+    return [folder for cell in cells() if cell.kind == "streams" for folder in whole(out, cell, cell.taken_from)]
+
+
+def whole(out: Path, cell: Cell, phases: Sequence[int]) -> list[Path]:
+    """The runs of a cell that are there."""
+    folders = [out / f"p{phase}" / cell.name for phase in phases]
+    return [folder for folder in folders if (folder / "verdict.json").exists()]
 
 
 def table(out: Path, measured: Measured) -> str:
-    """The rows, and what is in them in words."""
-    rows = [_row(out, topology.name, fault, measured) for topology in TOPOLOGIES for fault in FAULTS]
-    return _HEAD + "".join(rows)
+    """The rows, and how many ways of queue pairs were compared."""
+    rows, ways = "", [0, 0]
+    for topology in TOPOLOGIES:
+        for fault in FAULTS:
+            of = {cell.kind: cell for cell in cells() if (cell.topology, cell.fault) == (topology.name, fault)}
+            streams = _compared(out, of["streams"], of["streams"].held_out, measured)
+            job = _compared(out, of["job"], (1,), measured)
+            rows += f"| {topology.name} | {fault} | {' | '.join([*_streams(streams), *_iterations(job)])} |\n"
+            ways = [sum(both) for both in zip(ways, (0, 0) if streams is None else streams.ways, strict=True)]
+    said = f"{ways[0]:,} ways of queue pairs, before, in and after the faults: {ways[1]} are others than the lab's."
+    return f"{_HEAD}{rows}\n{said}\n"
 
 
-def _row(out: Path, topology: str, fault: str, measured: Measured) -> str:
-    streams = _compared(out, topology, fault, "streams", measured)
-    job = _compared(out, topology, fault, "job", measured)
-    held_out = (out / f"p{HELD_OUT}" / f"model-{topology}-{fault}-streams" / "verdict.json").exists()
-    name = fault if held_out else f"{fault} (phase 1)"
-    found = ["-"] * 4
-    if streams is not None:
-        p = "-" if streams.alike is None else f"{streams.alike:.3f}"
-        found = [_percent(streams.load), _percent(streams.load_repaired), _percent(streams.goodput), p]
-    return f"| {topology} | {name} | {' | '.join([*found, *_iterations(job)])} |\n"
+def _streams(compared: Compared | None) -> list[str]:
+    if compared is None:
+        return ["-"] * 5
+    lab, model = (" to ".join(dict.fromkeys(f"{at(of):.1f}" for at in (min, max))) for of in compared.home_s)
+    runs = ", ".join(str(len(of)) for of in compared.home_s)
+    p = "-" if compared.alike is None else f"{compared.alike:.2f} ({runs})"
+    shares = [_largest(each) for each in (compared.load, compared.goodput)]
+    return [*shares, _percent(compared.goodput_repair), f"{lab}; {model}", p]
+
+
+def _largest(found: Largest) -> str:
+    full = "" if found.full is None else f"; {found.full:.1%} with a full port, not trusted"
+    return _percent(found.fits) + full
 
 
 def _iterations(job: Compared | None) -> list[str]:
@@ -81,14 +98,10 @@ def _iterations(job: Compared | None) -> list[str]:
     return found
 
 
-def _compared(out: Path, topology: str, fault: str, kind: str, measured: Measured) -> Compared | None:
-    name = f"model-{topology}-{fault}-{kind}"
-    for phase in (HELD_OUT, 1):
-        folder = out / f"p{phase}" / name
-        if (folder / "verdict.json").exists():
-            cell = next(cell for cell in cells() if cell.name == name)
-            return compare(folder, catalogue.load(str(cell.write(out))), measured)
-    return None
+def _compared(out: Path, cell: Cell, phases: Sequence[int], measured: Measured) -> Compared | None:
+    folders = whole(out, cell, phases)
+    there = [phase for phase in cell.taken_from if any(source.phase == phase for source in measured.sources)]
+    return compare(folders, catalogue.load(str(cell.write(out))), measured, there) if folders else None
 
 
 def _percent(share: float | None) -> str:
@@ -106,10 +119,9 @@ def main(arguments: Sequence[str]) -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     if not asked.only_table:
         make(asked.out)
-        asked.times.write_text(text_of(measured_in(runs(asked.out, TAKEN_FROM, "streams"))), encoding="utf-8")
-    text = asked.doc.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
+        asked.times.write_text(text_of(measured_in(taken(asked.out))), encoding="utf-8")
     found = table(asked.out, load(asked.times))
+    before, rest = asked.doc.read_text(encoding="utf-8").split(BEGIN)
     asked.doc.write_text(f"{before}{BEGIN}{found}{END}{rest.split(END)[1]}", encoding="utf-8")
 
 

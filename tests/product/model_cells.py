@@ -54,6 +54,7 @@ TOPOLOGIES = (
     _Topology("fat-tree", "tiny-fat-tree"),
 )
 FAULTS = ("link-down", "tor-crash", "agg-crash")
+_SINGLE_HOMED = frozenset({"single-tor", "rail-only", "fat-tree"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,21 @@ class Cell:
     def name(self) -> str:
         """Of its drill."""
         return f"model-{self.topology}-{self.fault}-{self.kind}"
+
+    @property
+    def taken_from(self) -> tuple[int, ...]:
+        """Phases whose runs give the model its times."""
+        return (1, 2, 4, 5, 6) if self._is_cut_off else (1, 2)
+
+    @property
+    def held_out(self) -> tuple[int, ...]:
+        """Phases whose runs the model is held against, and that nothing is taken from."""
+        return (3, 7, 8, 9, 10, 11) if self._is_cut_off else (3, 4)
+
+    @property
+    def _is_cut_off(self) -> bool:
+        """A NIC has no other way: how long it is cut off depends on the phase, and two runs say little of that."""
+        return self.topology in _SINGLE_HOMED and self.fault != "agg-crash" and self.kind == "streams"
 
     def write(self, folder: Path) -> Path:
         """Its drill's file."""

@@ -110,3 +110,20 @@ def test_a_tor_serves_each_subnet_of_its_hosts_once() -> None:
     fabric = fabrics.hpn(hosts=3)
     assert access_subnets(fabric, fabric.node("p0.s1.t0.1")) == ("10.0.1.0/24",)
     assert access_subnets(fabric, fabric.node("p0.a0.0")) == ()
+
+
+def test_a_switch_with_many_sessions_in_a_large_lab_rarely_looks_at_its_interfaces() -> None:
+    """Keepalives wake it as often as the scan would; where they are rare or few, the scan does."""
+
+    def scan(keepalive_s: int, name: str, aggs: int, *, large: bool = True) -> str:
+        bgp = {"hold_s": 3 * keepalive_s, "keepalive_s": keepalive_s}
+        spec = FabricSpec.model_validate(PRESETS["tiny"].spec.model_dump() | {"aggs": aggs, "bgp": bgp})
+        fabric = build(spec)
+        written = config(fabric, fabric.node(name), large=large)
+        return written.partition("protocol device {\n")[2].partition(";")[0].strip()
+
+    assert scan(3, "p0.s0.t0.0", aggs=8) == "scan time 10"
+    assert scan(3, "p0.s0.t0.0", aggs=7) == "scan time 1"
+    assert scan(3, "p0.a0.0", aggs=8) == "scan time 1"
+    assert scan(20, "p0.s0.t0.0", aggs=8) == "scan time 1"
+    assert scan(3, "p0.s0.t0.0", aggs=8, large=False) == "scan time 1"

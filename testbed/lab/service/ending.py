@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -34,5 +35,6 @@ def obey(end: asyncio.Event) -> None:
 
 def _end_at_once(_number: int, _frame: FrameType | None) -> NoReturn:
     close_all()
-    os.ftruncate(2, 0)  # the log: it was asked to end, so this is nothing that it died of
+    with suppress(OSError):  # where it is no file
+        os.ftruncate(2, 0)  # the log: it was asked to end, so this is nothing that it died of
     os._exit(0)

@@ -30,9 +30,10 @@ _READ = 1 << 16
 
 @dataclass(slots=True)
 class _Due:
-    """A call that is to be made, unless it is cancelled."""
+    """A call that is to be made, unless it is cancelled, and what is called after it."""
 
     call: Callable[[int], None] | None
+    then: Callable[[], None]
 
     def cancel(self) -> None:
         self.call = None
@@ -46,9 +47,9 @@ class Timers:
         self._number = count()
         self._rang_ns = 0
 
-    def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
-        """Have ``call`` called with ``at_ns`` then."""
-        due = _Due(call)
+    def call_at(self, at_ns: int, call: Callable[[int], None], then: Callable[[], None] = lambda: None) -> Timer:
+        """Have ``call`` called with ``at_ns`` then, and ``then`` afterwards."""
+        due = _Due(call, then)
         heapq.heappush(self._heap, (at_ns, next(self._number), due))
         return due
 
@@ -67,6 +68,7 @@ class Timers:
             at_ns, _, due = heapq.heappop(self._heap)
             if due.call is not None:
                 due.call(at_ns)
+                due.then()
 
 
 class Air:
@@ -155,11 +157,7 @@ class _Member:
         return self.station.open(ns, interface, heard)
 
     def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
-        def ring(at_ns: int) -> None:
-            call(at_ns)
-            self.look()
-
-        return self.station.timers.call_at(at_ns, ring)
+        return self.station.timers.call_at(at_ns, call, self.look)
 
     def look(self) -> None:
         """Have it told how the ports stand, where that has changed."""

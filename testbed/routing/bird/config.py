@@ -25,7 +25,10 @@ ECMP_LIMIT = 64
 """Next hops per route that BIRD may merge; an HPN ToR has 60 uplinks, a DCN+ ToR 64."""
 
 SCAN_S = 1
-"""How often BIRD looks at the interfaces of its switch."""
+"""How often BIRD looks at the interfaces of its switch, but in large labs (``_scan_s``)."""
+
+_RARE_SCAN_S = 10
+_OFTEN_HZ = 5
 
 _KERNEL_SCAN_S, _DEAF_SCAN_S = 20, 21
 """How often it reads its kernel's routes. Another interval has it begin anew, and so find the hosts it was deaf to."""
@@ -45,8 +48,9 @@ filter host_routes {{
 """
 
 # BIRD 2.0 decides how long to sleep before it looks at what its own table feed has queued: the first UPDATEs of a new
-# session wait for a packet or a timer, up to 3 s. The device scan is a timer that costs little (1 ms of CPU with 128
-# ports) and bounds that wait to a second. Later versions of BIRD look again before they sleep.
+# session wait for a packet or a timer, up to 3 s. The device scan is a timer that bounds that wait to a second. With
+# many sessions their keepalives do, and then a scan (1 ms of CPU with 128 ports, under the kernel's one lock) is most
+# of what a large lab costs at rest. Later versions of BIRD look again before they sleep.
 _KERNEL = """\
 protocol device {{
   scan time {scan_s};
@@ -97,11 +101,20 @@ protocol pipe pipe_{table} {{
 """
 
 
-def config(fabric: Fabric, node: Node, *, draining: bool = False, deaf: bool = False, holding: bool = False) -> str:
+def config(
+    fabric: Fabric,
+    node: Node,
+    *,
+    draining: bool = False,
+    deaf: bool = False,
+    holding: bool = False,
+    large: bool = False,
+) -> str:
     """The whole configuration of ``node``, a switch. Control socket and PID file are command-line matters.
 
     A ``draining`` ToR announces its subnet routes but no host: who may choose goes elsewhere, who cannot still arrives.
-    A ``holding`` switch keeps what it hears from its kernel; a ``deaf`` one has not heard of its own hosts.
+    A ``holding`` switch keeps what it hears from its kernel; a ``deaf`` one has not heard of its own hosts. In a
+    ``large`` lab it spares the kernel what it can.
     """
     parts = [f"# {node.name}\nrouter id {node.router_id};\n{_LOG}"]
     subnets = access_subnets(fabric, node)
@@ -110,7 +123,7 @@ def config(fabric: Fabric, node: Node, *, draining: bool = False, deaf: bool = F
         parts.append(_LEARN.format(protocol=PROTO_HOST_ROUTE, subnets=allowed))
     parts.append(
         _KERNEL.format(
-            scan_s=SCAN_S,
+            scan_s=_scan_s(fabric, node) if large else SCAN_S,
             kernel_s=_DEAF_SCAN_S if deaf else _KERNEL_SCAN_S,
             limit=ECMP_LIMIT,
             learn="  learn;\n" if subnets else "",
@@ -126,6 +139,12 @@ def config(fabric: Fabric, node: Node, *, draining: bool = False, deaf: bool = F
         parts.append(_BFD.format(interval_ms=bfd.interval_ms, multiplier=bfd.multiplier))
     parts.extend(_sessions(fabric, node, draining))
     return "\n".join(parts)
+
+
+def _scan_s(fabric: Fabric, node: Node) -> int:
+    """Rarely where keepalives, heard and sent at moments of their own (RFC 4271 section 10), wake it ``_OFTEN_HZ``."""
+    keepalives = 2 * len(neighbours(fabric, node)) / fabric.spec.bgp.keepalive_s
+    return _RARE_SCAN_S if keepalives >= _OFTEN_HZ else SCAN_S
 
 
 def _preset(table: PresetTable) -> str:

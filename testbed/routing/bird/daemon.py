@@ -54,7 +54,7 @@ class BirdDaemon(BgpDaemon):
 
     def _launch(self) -> None:
         program = find_bird()
-        self._config.write_text(config(self._fabric, self.node, deaf=self._deaf, holding=self._holding))
+        self._config.write_text(self._words())
         self._log = LogReader()
         pid_file = FOLDER / f"{self.node.name}.pid"
         command = [program, "-f", "-c", str(self._config), "-s", str(self.control), "-P", str(pid_file)]
@@ -73,7 +73,7 @@ class BirdDaemon(BgpDaemon):
             self._reconfigure()
 
     def _reconfigure(self) -> None:
-        self._config.write_text(config(self._fabric, self.node, deaf=self._deaf, holding=self._holding))
+        self._config.write_text(self._words())
         command_now(self.control, "configure", _BUSY_S)
 
     def withdraw(self) -> None:
@@ -90,8 +90,13 @@ class BirdDaemon(BgpDaemon):
 
     def _configure(self, *, draining: bool) -> None:
         """Through the control socket: at SIGHUP BIRD does so when something else wakes it, up to seconds later."""
-        self._config.write_text(config(self._fabric, self.node, draining=draining))
+        self._config.write_text(self._words(draining=draining))
         command_now(self.control, "configure")
+
+    def _words(self, *, draining: bool = False) -> str:
+        return config(
+            self._fabric, self.node, draining=draining, deaf=self._deaf, holding=self._holding, large=self.large
+        )
 
     def _heard(self, line: str) -> None:
         change = self._log.read(line)

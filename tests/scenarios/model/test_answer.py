@@ -54,9 +54,14 @@ def load_of(answer: Answer, link: str) -> tuple[float, ...]:
 def test_a_cut_costs_nothing_that_fits_one_port_and_doubles_the_other_s_load(tmp_path: Path) -> None:
     answer = model(drill(tmp_path), shipped())
     before, during, after = load_of(answer, "p0.s0.h0.r0.1 up")
-    assert (before, during) == pytest.approx((0.4, 0.8), rel=1e-3)
+    assert 0.4 < before < 0.403, "data, and acknowledgements of what comes"
+    assert 0.8 < during < 0.803
     assert 0.4 < after < 0.8, "LACP gives the port back some seconds after the repair"
     assert load_of(answer, "p0.s0.h0.r0.0 up")[1] == pytest.approx(0, abs=1e-3)
+    heard = load_of(answer, "p0.s0.h0.r0.0 down")
+    assert heard[0] > 0.4
+    assert heard[1] == pytest.approx(0, abs=1e-3)
+    assert heard[2] > 0.1, "path control takes those that send to the port home"
     assert answer.verdict.outcome is Outcome.PASS
 
 
@@ -85,6 +90,16 @@ def test_queue_pairs_of_a_single_tor_die_when_their_retries_end_before_the_repai
     assert sum(flow.stopped_at_ns is not None for flow in answer.metrics.flows) == dead
     assert answer.metrics.edges[0].flows_hit == 8
     assert (answer.metrics.edges[1].goodput.after_bps < answer.metrics.edges[0].goodput.before_bps) == (dead > 0)
+
+
+def test_a_nic_with_one_port_sends_sooner_than_lacp_agrees_and_stops_once_more(tmp_path: Path) -> None:
+    """In the lab a bond whose only port is back sends at once, and for 110 ms not when LACP joins the port to it."""
+    answer = model(drill(tmp_path, topology="architecture: single-tor", load="10 %"), shipped())
+    sent = [flow for flow in answer.metrics.flows if flow.src_nic == "p0.s0.h0.r0"]
+    heard = [flow for flow in answer.metrics.flows if flow.dst_nic == "p0.s0.h0.r0"]
+    assert all(flow.edges[1].outage_plbm_ms == pytest.approx(110, abs=3) for flow in sent)
+    assert all(flow.edges[1].outages == 0 for flow in heard)
+    assert max(flow.edges[0].outage_plbm_ms for flow in sent) < min(flow.edges[0].outage_plbm_ms for flow in heard)
 
 
 def test_a_slower_link_passes_its_share(tmp_path: Path) -> None:
@@ -149,7 +164,7 @@ def job_drill(tmp_path: Path, job: str, topology: str) -> Drill:
 def test_a_job_takes_the_ring_s_bound_and_twice_that_on_one_port(tmp_path: Path) -> None:
     """Four ranks, 2 MB, both ports at 100 Mbit/s: 1.5 x 2 MB at 200 Mbit/s is 120 ms, and headers are 1.5 %."""
     collective = "collective: {kind: all-reduce, algorithm: ring, size: 2 MB, slices: 4}"
-    more = "gpus: 1, order: interleaved, queue_pairs: 2, ib_timeout: 16"
+    more = "gpus: 1, order: interleaved, queue_pairs: 2, ib_timeout: 16, queue_pair_choice: in-turn"
     answer = model(job_drill(tmp_path, f"{collective}, {more}", "scale: 2000"), shipped())
     found = answer.metrics.job
     assert found is not None
@@ -160,6 +175,15 @@ def test_a_job_takes_the_ring_s_bound_and_twice_that_on_one_port(tmp_path: Path)
     assert ring.busbw_bps == pytest.approx(1.5 * 2e6 * 8 / (ring.mean_ms / 1e3))
     assert answer.verdict.outcome is Outcome.PASS
     assert document(answer)["job"]
+
+
+def test_whole_messages_count_as_outstanding_and_keep_queue_pairs_from_even_turns(tmp_path: Path) -> None:
+    """The lab needs 130.6 to 135.0 ms in six runs: of two queue pairs with a message each the first is chosen again."""
+    collective = "collective: {kind: all-reduce, algorithm: ring, size: 2 MB, slices: 4}"
+    more = "gpus: 1, order: interleaved, queue_pairs: 2, ib_timeout: 16"
+    found = model(job_drill(tmp_path, f"{collective}, {more}", "scale: 2000"), shipped()).metrics.job
+    assert found is not None
+    assert 128 < found.mean_ms < 137
 
 
 def test_a_job_s_queue_pairs_die_on_a_single_tor(tmp_path: Path) -> None:

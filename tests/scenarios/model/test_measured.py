@@ -55,7 +55,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_times_come_from_the_runs_that_are_most_alike() -> None:
     found = measured((OFF, (5.0,)), (CLOS, (7.0,)), (HPN, (9.0,)))
     for conditions, ms in ((OFF, 5.0), (CLOS, 7.0), (HPN, 9.0), (Conditions("dcn-plus", "off", "nft", "bird"), 5.0)):
-        drawn = Draws(found, conditions, 1).draw(CASE, 3)
+        drawn = Draws(found, conditions, 1).draw(CASE, range(3))
         assert drawn is not None
         assert (drawn.ms, drawn.least, drawn.most) == ((ms, ms, ms), ms, ms + 1)
 
@@ -64,7 +64,7 @@ def test_flows_of_an_edge_share_a_run_and_a_seed_repeats() -> None:
     found = measured((HPN, (1.0, 2.0)), (HPN, (11.0, 12.0)))
     seen = set()
     for seed in range(20):
-        drawn, again = (Draws(found, HPN, seed).draw(CASE, 6) for _ in range(2))
+        drawn, again = (Draws(found, HPN, seed).draw(CASE, range(6)) for _ in range(2))
         assert drawn is not None
         assert again is not None
         assert drawn.ms == again.ms
@@ -72,7 +72,7 @@ def test_flows_of_an_edge_share_a_run_and_a_seed_repeats() -> None:
         assert (drawn.least, drawn.most) == (1.0, 13.0)
         seen |= set(drawn.ms)
     assert seen == {1.0, 2.0, 11.0, 12.0}
-    assert Draws(found, HPN, 1).draw(Case("nic-down", EdgeKind.FAILURE, Side.UP, Step.OUTAGE), 1) is None
+    assert Draws(found, HPN, 1).draw(Case("nic-down", EdgeKind.FAILURE, Side.UP, Step.OUTAGE), [0]) is None
 
 
 @pytest.mark.parametrize(

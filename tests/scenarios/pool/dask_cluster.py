@@ -11,6 +11,9 @@ from pathlib import Path
 
 from tests.product.hpn import ROOT, until
 
+START_S = 300
+"""Within which workers stand on a machine that has a lot to do."""
+
 
 class Cluster:
     """Processes by their names, with their logs in ``folder``; see ``cluster``."""
@@ -35,7 +38,9 @@ class Cluster:
         for name in workers:
             own = ("--name", name, "--local-directory", name)
             self._start(name, "worker", self.address, "--nthreads", "1", "--no-nanny", *own)
-        until(lambda: all("Registered to:" in self.said(name) for name in workers), f"{workers} are registered")
+        until(
+            lambda: all("Registered to:" in self.said(name) for name in workers), f"{workers} are registered", START_S
+        )
 
     def said(self, name: str) -> str:
         """What a process has logged so far."""

@@ -18,6 +18,7 @@ import dask
 import distributed
 
 from scenarios.pool import cluster as module
+from scenarios.pool import turn as turns
 from scenarios.pool import worker as far_end
 from scenarios.pool.attempt import Attempt, Ended
 from scenarios.pool.cluster import Cluster
@@ -97,6 +98,42 @@ def test_every_task_comes_home_with_its_folder_and_says_who_has_it(
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_an_answer_that_is_lost_with_its_worker_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task has ended, and the worker that has its answer is gone: dask makes it once more."""
+    answer, late = module._Work._answer, list[str]()
+
+    def slow(work: module._Work, task: Task, future: module.Future) -> Done | None:
+        if task.name == "a" and len(late) < 2:
+            late.append(task.name)
+            raise TimeoutError
+        return answer(work, task, future)
+
+    monkeypatch.setattr(module._Work, "_answer", slow)
+    with standing(tmp_path, monkeypatch, 1, says) as pool:
+        assert sorted((done.task.name, done.code) for done in pool.run(tasks("a", "b"))) == [("a", 4), ("b", 4)]
+    assert late == ["a", "a"]
+
+
+def test_plug_ins_of_this_command_go_to_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "dim.py").write_text("mine")
+    seen: list[object] = []
+    init = Attempt.__init__
+
+    def look(attempt: Attempt, plugged: object = None) -> None:
+        seen.append(plugged)
+        init(attempt)
+
+    monkeypatch.setattr(Attempt, "__init__", look)
+    for named in ("", str(tmp_path / "own")):
+        monkeypatch.setenv("HPN_PLUGINS", named)
+        with standing(tmp_path, monkeypatch, 1) as pool:
+            list(pool.run(tasks("a")))
+    assert seen == [(), ({"dim.py": b"mine"},)]
+
+
 def test_one_of_three_workers_is_lost_and_its_task_comes_home_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,8 +173,9 @@ def test_a_task_that_takes_its_workers_down_is_named_and_the_others_go_on(
     """After three, whatever dask counts; after more when its scheduler is set so."""
     places: list[str] = []
     heard: list[object] = []
+    looks: list[object] = []
     end = threading.Event()
-    hear = module._Work.hear
+    hear, look = module._Work.hear, module._Work._given_up
 
     def listen(work: module._Work, event: object) -> None:
         hear(work, event)
@@ -145,10 +183,18 @@ def test_a_task_that_takes_its_workers_down_is_named_and_the_others_go_on(
 
     monkeypatch.setattr(module._Work, "hear", listen)
 
+    def note(work: module._Work) -> Iterator[Done]:
+        looks.append(work)
+        return look(work)
+
+    monkeypatch.setattr(module._Work, "_given_up", note)
+
     def does(task: Task, folder: Path, where: str) -> int:
         if task.name == "poison":
             places.append(where)
             until(lambda: len(heard) == len(places), "the pool knows who has it")
+            before = len(looks)
+            until(lambda: len(looks) > before + 1 or end.is_set(), "and has looked whether it is given up")
             if len(places) <= times:
                 pool.lose(where)  # type: ignore[attr-defined]  # planted
             end.wait(WAIT_S)
@@ -208,6 +254,18 @@ def test_a_scheduler_without_any_worker_left_is_an_error(tmp_path: Path, monkeyp
             list(pool.run(tasks("a")))
 
 
+def test_a_scheduler_that_goes_while_it_is_asked_is_told_as_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone() -> None:
+        raise distributed.comm.core.CommClosedError("in TCP: Connection reset by peer")
+
+    with standing(tmp_path, monkeypatch, 1) as pool:
+        monkeypatch.setattr(pool.client, "nthreads", gone)
+        with pytest.raises(MachineError, match=r"the scheduler at .* is gone; start it and its workers again"):
+            list(pool.run(tasks("a")))
+
+
 def test_a_pool_that_is_closed_early_ends_what_its_workers_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended = threading.Event(), threading.Event()
 
@@ -243,7 +301,7 @@ def test_workers_on_one_machine_measure_one_after_the_other(tmp_path: Path, monk
     with far_end._machine(core, Attempt()), far_end._machine(core, Attempt()):
         second = threading.Thread(target=measure)
         second.start()
-        assert not inside.wait(3 * far_end._LOOK_S), "it shares the machine with guests"
+        assert not inside.wait(3 * turns._LOOK_S), "it shares the machine with guests"
         given_up = Attempt()
         given_up.end()
         with far_end._machine(whole, given_up):
@@ -269,12 +327,12 @@ def test_a_scheduler_without_dask_says_what_to_install(tmp_path: Path, monkeypat
     monkeypatch.delitem(sys.modules, "scenarios.pool.worker", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MachineError, match=r"pip install 'hpn\[cluster\]'"):
-        pool_for(tmp_path, None, "tcp://127.0.0.1:1")
+        pool_for(tmp_path, None, "tcp://127.0.0.1:1").__enter__()
 
 
 def test_jobs_and_scheduler_exclude_each_other(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--jobs"):
-        pool_for(tmp_path, 2, "tcp://127.0.0.1:1")
+        pool_for(tmp_path, 2, "tcp://127.0.0.1:1").__enter__()
     with pool_for(tmp_path, 5) as pool:
         assert (pool.width, pool.far) == (5, False)
 
@@ -290,6 +348,6 @@ def test_a_scheduler_may_be_named_by_its_file(tmp_path: Path) -> None:
             address_of(str(file))
     for nothing in ("", " "):
         with pytest.raises(InputError, match="takes an address"):
-            pool_for(tmp_path, None, nothing)
+            pool_for(tmp_path, None, nothing).__enter__()
     with pytest.raises(InputError, match="cannot read the scheduler file"):
         address_of(str(tmp_path / "none.json"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +17,7 @@ from results.verdict import Outcome
 from scenarios.drill import catalogue
 from scenarios.pool.attempt import lay_out
 from scenarios.pool.drills import Made, Root, Wanted, body_from, run_all, task_for
-from scenarios.pool.task import GIVEN, OUTPUT, Task
+from scenarios.pool.task import GIVEN, OUTPUT, Begun, Done, Task, unheard
 from scenarios.run.order import Order
 from testbed.errors import HpnError, InputError, MachineError, NoisyError
 from testbed.vm.engines import HOST
@@ -91,6 +94,52 @@ def test_what_is_put_into_the_place_meanwhile_stays_too(tmp_path: Path) -> None:
 
     assert "not empty and not a run folder" in str(error_of(run(tmp_path, make, "a")["a"]))
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["thesis.tex"]
+
+
+def test_a_place_that_leads_elsewhere_is_refused_before_the_run_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a").symlink_to(tmp_path / "disk")
+    found = run(tmp_path / "out", PASSES, "a", "b")
+    assert f"{tmp_path / 'out' / 'a'} is a link" in str(error_of(found["a"]))
+    assert isinstance(found["b"].run, RunFolder)
+    assert list((tmp_path / "disk").iterdir()) == []
+
+
+def test_a_run_that_cannot_be_put_into_its_place_is_told_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when its place is a file system of its own."""
+    rename = Path.rename
+
+    def renamed(path: Path, target: Path) -> Path:
+        if target == tmp_path / "a":
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    found = run(tmp_path, PASSES, "a", "b")
+    error = error_of(found["a"])
+    assert (type(error), str(error)) == (
+        InputError,
+        f"cannot put a run into {tmp_path / 'a'}: Invalid cross-device link; choose another --out",
+    )
+    assert isinstance(found["b"].run, RunFolder)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_runs_that_are_given_up_leave_no_empty_folders(tmp_path: Path) -> None:
+    class Lost(Pretended):
+        def run(self, tasks: Iterable[Task], on_start: Begun = unheard) -> Iterator[Done]:
+            first, *others = tasks
+            yield from super().run([first], on_start)
+            for task in others:
+                on_start(task, "tcp://10.0.0.1:1")
+            raise MachineError("the scheduler is gone")
+
+    with pytest.raises(MachineError):
+        list(run_all(Lost(PASSES), wanted(tmp_path, "a", "b")))
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_doubtful_tries_stand_beside_the_run_and_nothing_else_of_the_attempt(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.pool import given
-from scenarios.pool.given import files_of
+from scenarios.pool.given import files_of, plugins_here
 from testbed.errors import InputError
 
 
@@ -61,3 +61,25 @@ def test_too_much_is_refused(base: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_names_that_no_file_has_are_words(base: Path) -> None:
     assert sorted(files_of(drill(base, 'summary: "a\\0b ' + "x" * 5000 + '"\n'))) == ["d.yaml"]
+
+
+def test_plug_ins_go_with_all_that_lies_beside_them(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plugins_here() == ()
+    for name in ("__pycache__/dim.pyc", ".git/config", ".hidden", "data/loss.csv"):
+        (base / name).parent.mkdir(exist_ok=True)
+        (base / name).write_text(name)
+    (base / "up").symlink_to("..")
+    monkeypatch.setenv("HPN_PLUGINS", f"{base}:{base / 'net'}")
+    first, second = plugins_here()
+    assert sorted(first) == ["data/loss.csv", "net/rack.yaml", "step.py", "trace.0.json", "trace.1.json", "unnamed.txt"]
+    assert (first["data/loss.csv"], second) == (b"data/loss.csv", {"rack.yaml": b"preset: tiny\n"})
+
+
+@pytest.mark.parametrize(("name", "most"), [("MOST_FILES", 2), ("MOST_OF_PLUGINS", 20)])
+def test_plug_ins_that_are_too_much_are_refused(
+    base: Path, monkeypatch: pytest.MonkeyPatch, name: str, most: int
+) -> None:
+    monkeypatch.setattr(given, name, most)
+    monkeypatch.setenv("HPN_PLUGINS", str(base))
+    with pytest.raises(InputError, match=f"with {base} plug-ins are more than .* keep them in a folder of their own"):
+        plugins_here()

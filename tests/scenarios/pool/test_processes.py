@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -15,8 +18,10 @@ import pytest
 
 from scenarios.pool import attempt as attempts
 from scenarios.pool.attempt import Attempt, Ended
+from scenarios.pool.given import Files
 from scenarios.pool.processes import Processes
 from scenarios.pool.task import LOSSES, MADE, OUTPUT, Task
+from scenarios.pool.where import pool_for
 from scenarios.run.job import Job
 from testbed.errors import InputError
 from tests.product.hpn import until
@@ -79,8 +84,11 @@ def test_every_task_comes_back_once_with_what_it_made_and_nothing_is_left(tmp_pa
 def test_tasks_share_the_machine_only_as_far_as_its_cores_go(tmp_path: Path) -> None:
     script = Scripted(meet=threading.Barrier(2))
     wanted = [*tasks("x", "y", cores=0), *tasks("a", "b", cores=1)]
-    assert len(list(pool(script, tmp_path).run(wanted))) == 4
-    assert script.most == 2
+    log: list[str] = []
+    for done in pool(script, tmp_path).run(wanted, lambda task, _where: log.append(f"begin {task.name}")):
+        log.append(f"end {done.task.name}")
+    assert log[:6] == ["begin x", "end x", "begin y", "end y", "begin a", "begin b"]
+    assert sorted(log[6:]) == ["end a", "end b"]
 
 
 def test_tasks_that_share_their_cores_are_bounded_by_the_width_alone(tmp_path: Path) -> None:
@@ -132,16 +140,44 @@ def test_a_lab_s_crash_is_an_answer(tmp_path: Path) -> None:
     assert (done.code, script.begun) == (-9, ["a"])
 
 
-def test_what_a_killed_command_left_is_cleared_away_and_what_lives_stays(tmp_path: Path) -> None:
-    (tmp_path / ".hpn-pool-old" / "x").mkdir(parents=True)
-    (tmp_path / "link-down").mkdir()
-    outer = pool(Scripted(), tmp_path).run(tasks("a", "b"))
-    next(outer)
-    (living,) = tmp_path.glob(".hpn-pool-*")
-    list(pool(Scripted(), tmp_path).run(tasks("c")))
-    assert list(tmp_path.glob(".hpn-pool-*")) == [living]
-    outer.close()
-    assert [path.name for path in tmp_path.iterdir()] == ["link-down"]
+def test_what_a_killed_command_left_is_cleared_away_and_nobody_else_can_make_runs_there_meanwhile(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    out = tmp_path / "out"
+    (out / ".hpn-pool-old" / "x").mkdir(parents=True)
+    (out / ".hpn-pool-link").symlink_to(tmp_path / "mine")
+    (out / "link-down").mkdir()
+    (tmp_path / "other-name").symlink_to(out)
+    with pool_for(out, 1):
+        assert sorted(path.name for path in out.iterdir()) == [".hpn-pool-link", "link-down"]
+        (out / ".hpn-pool-living").mkdir()
+        for name in ("out", "other-name"):
+            with (
+                pytest.raises(InputError, match=f"another hpn makes runs in .*{name}; wait for it, or choose"),
+                pool_for(tmp_path / name, 1),
+            ):
+                pytest.fail("two at once")
+        assert (out / ".hpn-pool-living").is_dir()
+    with pool_for(out, 1):
+        assert not (out / ".hpn-pool-living").exists()
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_where_folders_cannot_be_locked_nothing_is_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As NFS does."""
+
+    def flock(_number: int, _how: int) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    (tmp_path / ".hpn-pool-perhaps-living").mkdir()
+    with pool_for(tmp_path, 1) as first, pool_for(tmp_path, 1):
+        assert first.width == 1
+    assert (tmp_path / ".hpn-pool-perhaps-living").is_dir()
 
 
 def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
@@ -158,9 +194,15 @@ def script(monkeypatch: pytest.MonkeyPatch, program: str) -> list[subprocess.Pop
     """Has every job be this program; the processes."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def beside(_job: Job, output: IO[bytes], folder: Path, *, own_session: bool) -> subprocess.Popen[bytes]:
+    def beside(
+        _job: Job, output: IO[bytes], folder: Path, environment: Mapping[str, str], *, own_session: bool
+    ) -> subprocess.Popen[bytes]:
         process: subprocess.Popen[bytes] = subprocess.Popen(
-            [sys.executable, "-c", program], stdout=output, cwd=folder, start_new_session=own_session
+            [sys.executable, "-c", program],
+            stdout=output,
+            cwd=folder,
+            start_new_session=own_session,
+            env={**os.environ, **environment},
         )
         started.append(process)
         return process
@@ -183,6 +225,25 @@ def test_an_attempt_is_ended_as_by_ctrl_c_and_killed_when_it_does_not_end(
     attempt.end()
     thread.join(WAIT_S)
     assert [process.returncode for process in started] == [code]
+
+
+LISTS = """import os, pathlib
+for folder in filter(None, os.environ.get('HPN_PLUGINS', 'none').split(':')):
+    print(*sorted(str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob('*.*')))"""
+
+
+@pytest.mark.parametrize(
+    ("plugged", "said"),
+    [(None, b"\n"), ((), b""), (({"a.py": b"1", "x/y.csv": b""}, {}, {"b.py": b"2"}), b"a.py x/y.csv\n\nb.py\n")],
+)
+def test_an_attempt_has_the_plug_ins_that_came_along_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugged: Sequence[Files] | None, said: bytes
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.setenv("HPN_PLUGINS", str(tmp_path / "here"))
+    script(monkeypatch, LISTS)
+    assert Attempt(plugged).run(tasks("a")[0], _empty(tmp_path)).code == 0
+    assert _said(tmp_path) == said
 
 
 def _empty(folder: Path) -> Path:

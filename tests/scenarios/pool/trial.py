@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from results.index.store import opened
 from results.run.folder import load
+from scenarios.pool.task import LOSSES
 from testbed.vm.engines import ENGINES
 from tests.product.hpn import Hpn, processes_of, until
 from tests.scenarios.pool.dask_cluster import Cluster, cluster
@@ -50,12 +52,17 @@ class Kill:
     at_work: bool
 
 
-def start(folder: Path, standing: Cluster, out: str, runs: int) -> subprocess.Popen[str]:
-    """The suite, on the cluster."""
+def suite_of(folder: Path, out: str, runs: int) -> tuple[str, ...]:
+    """The suite, written into a folder, and the command that makes its runs from there."""
     (folder / "short.yaml").write_text(DRILL)
     block = f"{{drills: [./short.yaml], engines: [{ENGINE}], repeats: {runs}}}"
     (folder / f"{out}.yaml").write_text(f"suite: {out}\nruns: [{block}]\n")
-    return Hpn(folder).start("ci", "run", f"{out}.yaml", "--scheduler", standing.address, "--out", out)
+    return ("ci", "run", f"{out}.yaml", "--out", out)
+
+
+def start(folder: Path, standing: Cluster, out: str, runs: int) -> subprocess.Popen[str]:
+    """The suite, on the cluster."""
+    return Hpn(folder).start(*suite_of(folder, out, runs), "--scheduler", standing.address)
 
 
 def kill_at_random(standing: Cluster, suite: subprocess.Popen[str], chance: random.Random, kills: int) -> list[Kill]:
@@ -131,7 +138,8 @@ def poison(folder: Path) -> bool:
                 continue
         said, _ = suite.communicate()
     print(f"a run that took {kills} workers with it: exit code {suite.returncode}", said, sep="\n")
-    return suite.returncode == 3 and "lost with the worker that ran it" in said
+    named = re.search(r"lost with the worker that ran it, (\d+) times", said)
+    return suite.returncode == 3 and named is not None and int(named[1]) in (LOSSES, LOSSES + 1)
 
 
 def main(arguments: Sequence[str]) -> int:

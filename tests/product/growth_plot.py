@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from math import log10
 
-WIDTH, HEIGHT = 760, 420
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 190, 20, 45
+WIDTH, HEIGHT = 800, 420
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 230, 20, 45
 _LINES = (
-    ("converged_s", "up and converged, s", "#1b6ca8"),
-    ("supervisor_cpu_s", "CPU of the supervisor until then, s", "#c0392b"),
-    ("bgp_cpu_s", "CPU of the BGP daemons until then, s", "#b8860b"),
-    ("longest_turn_s", "longest turn of the loop, s", "#6c3483"),
-    ("idle_supervisor_percent", "supervisor at rest, % of a core", "#1e8449"),
+    (("converged_s",), "up and converged, s", "#1b6ca8"),
+    (("supervisor_cpu_s",), "CPU of the supervisor until then, s", "#c0392b"),
+    (("bgp_cpu_s",), "CPU of the BGP daemons until then, s", "#b8860b"),
+    (("longest_turn_s",), "longest turn of the loop, s", "#6c3483"),
+    (
+        ("idle_supervisor_percent", "idle_lacp_percent", "idle_bgp_percent"),
+        "all of it at rest, % of a core",
+        "#1e8449",
+    ),
 )
+"""Figures that are added up, the words for them, a colour."""
 
 
 def plot(known: Mapping[str, Mapping[str, float]]) -> str:
     """An SVG of what is known of each size; a reference line grows with the square of the links."""
     sizes = sorted(known.values(), key=lambda figures: figures["links"])
     xs = [figures["links"] for figures in sizes]
-    ys = [figures[key] for figures in sizes for key, _, _ in _LINES if figures.get(key, 0) > 0]
+    lines = [(_points(sizes, keys), words, colour) for keys, words, colour in _LINES]
+    ys = [value for points, _, _ in lines for _, value in points]
     if not ys:
         raise ValueError("nothing to draw")
     frame = _Frame(min(xs), max(xs), 10 ** _floor(min(ys)), 10 ** (_floor(max(ys)) + 1))
     body = [*frame.grid(), *frame.square()]
-    for row, (key, words, colour) in enumerate(_LINES):
-        points = [(figures["links"], figures[key]) for figures in sizes if figures.get(key, 0) > 0]
+    for row, (points, words, colour) in enumerate(lines):
         body += frame.line(points, colour)
         y = _TOP + 14 + 34 * row
         body.append(f'<text x="{WIDTH - _RIGHT + 12}" y="{y}" fill="{colour}">{escape(words.split(", ")[0])}</text>')
@@ -35,6 +40,12 @@ def plot(known: Mapping[str, Mapping[str, float]]) -> str:
         body.append(f'<text x="{WIDTH - _RIGHT + 12}" y="{y + 14}" fill="{colour}">in {unit}</text>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif"'
     return f'{head} font-size="11">\n<rect width="100%" height="100%" fill="#fff"/>\n' + "\n".join(body) + "\n</svg>\n"
+
+
+def _points(sizes: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[tuple[float, float]]:
+    """Links and a figure of each size, where it is above zero and so has a place on the axis."""
+    found = [(figures["links"], sum(figures.get(key, 0) for key in keys)) for figures in sizes]
+    return [(links, value) for links, value in found if value > 0]
 
 
 class _Frame:

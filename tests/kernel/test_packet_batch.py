@@ -43,8 +43,8 @@ class Pair:
         return found
 
 
-@pytest.fixture
-def pair() -> Pair:
+def _pair() -> Pair:
+    """To be called in a test's body: a fixture would run outside of its sandbox."""
     home, a, b = namespaces.current("home"), namespaces.create("a"), namespaces.create("b")
     link = Netlink(home)
     for at, name in enumerate(("left", "right"), 1):
@@ -60,7 +60,8 @@ def pair() -> Pair:
     return Pair((a, b), *ends)
 
 
-async def test_frames_beyond_one_call_arrive_in_order_each_by_its_interface(pair: Pair) -> None:
+async def test_frames_beyond_one_call_arrive_in_order_each_by_its_interface() -> None:
+    pair = _pair()
     frames = [(11 + number % 2, b"%04d" % number + bytes(106)) for number in range(150)]
     pair.a.send(frames)
     assert await pair.heard(150) == [(ifindex + 10, payload) for ifindex, payload in frames]
@@ -68,7 +69,8 @@ async def test_frames_beyond_one_call_arrive_in_order_each_by_its_interface(pair
     assert pair.a.receive() == [], "what it sent itself"
 
 
-async def test_a_frame_that_cannot_leave_keeps_no_other_back(pair: Pair) -> None:
+async def test_a_frame_that_cannot_leave_keeps_no_other_back() -> None:
+    pair = _pair()
     Netlink(pair.spaces[0]).run([rtnl.set_link(11, up=False)])
     pair.a.receive()
     sent = [(12, b"one" + bytes(107)), (11, b"lost" + bytes(106)), (99, b"nowhere" + bytes(103)), (12, bytes(110))]

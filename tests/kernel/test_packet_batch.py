@@ -16,6 +16,7 @@ from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet_batch import PacketBatch
+from tests.traffic.nets import until_running
 
 pytestmark = pytest.mark.kernel
 SLOW, GROUP = 0x8809, "01:80:c2:00:00:02"
@@ -57,6 +58,7 @@ def _pair() -> Pair:
         for at in (1, 2):
             end.listen(first + at)
         ends.append(end)
+    until_running(a, b)
     return Pair((a, b), *ends)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +15,7 @@ from traffic.flow import FlowSpec, default_sport, requester_qpn, responder_qpn
 
 A_IP, B_IP = "10.0.0.1", "10.1.0.1"
 A_IF, B_IF = 1000, 2000
+_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,25 @@ def chain(routers: int = 0, mtu: int = 4200, *, split: bool = True) -> Net:
         Netlink(nodes[far]).run([rtnl.set_link(ports[far][1], up=True)])
     for k, node in enumerate(nodes):
         _configure(node, k, last)
+    until_running(*nodes)
     return Net(nodes[0], nodes[-1], tuple(nodes[1:-1]))
+
+
+def until_running(*spaces: ns.NetNs) -> None:
+    """Wait until every interface but the loopback sends: until the kernel's link watcher has seen both of its ends up,
+    what is sent is dropped without a word.
+    """
+    end = time.monotonic() + _PATIENCE_S
+    for space in spaces:
+        while not_yet := [link["ifname"] for link in _links(space) if link["operstate"] != "UP"]:
+            assert time.monotonic() < end, f"{space.name}: {', '.join(not_yet)} never came up"
+            time.sleep(0.002)
+
+
+def _links(space: ns.NetNs) -> list[dict[str, str]]:
+    with space.entered():
+        told = subprocess.run(["ip", "-json", "link"], check=True, capture_output=True, text=True).stdout
+    return [link for link in json.loads(told) if link["ifname"] != "lo"]
 
 
 def _mac(node: int, link: int) -> str:

@@ -15,13 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 from testbed.kernel.ns import NetNs
+from testbed.kernel.rtnl import mac_bytes
 
 OnFrame = Callable[[bytes, str], None]
 """Given a frame's payload and its source MAC address."""
 
 _SOL_PACKET, _PACKET_ADD_MEMBERSHIP, _PACKET_ORIGDEV = 263, 1, 9
 _PACKET_MR_MULTICAST = 0
-_PACKET_OUTGOING = 4
+PACKET_OUTGOING = 4
 _CLOSERS = 256
 _FRAMES_A_WAKE = 64
 _MREQ = struct.Struct("=iHH8s")
@@ -52,7 +53,7 @@ class PacketSocket:
         """Send one frame to a MAC address; False when the interface cannot take it now (down, gone, queue full)."""
         if self._hub is None:
             return False
-        return self._hub.send(payload, (self._interface, self._ethertype, 0, 0, _mac(destination)))
+        return self._hub.send(payload, (self._interface, self._ethertype, 0, 0, mac_bytes(destination)))
 
     def close(self) -> None:
         """Fall deaf and mute at once; the kernel's part of closing runs in the background."""
@@ -66,12 +67,7 @@ class _Hub:
 
     def __init__(self, ns: NetNs, ethertype: int, listening: bool) -> None:
         self._key = (ns.fd, ethertype, listening)
-        kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-        # Made with a protocol, the socket hears every interface of the namespace; with 0 it hears nothing.
-        protocol = socket.htons(ethertype) if listening else 0
-        self._socket = opened_for_packets(ns.socket(socket.AF_PACKET, kind, protocol))
-        # What a member of a bond received would otherwise come with the bond as its interface.
-        self._socket.setsockopt(_SOL_PACKET, _PACKET_ORIGDEV, 1)
+        self._socket = open_packets(ns, ethertype if listening else 0)
         self._users = 0
         self._listeners: dict[str, list[OnFrame]] = {}
         self._loop = asyncio.get_running_loop() if listening else None
@@ -83,8 +79,7 @@ class _Hub:
         if on_frame is not None:
             self._listeners.setdefault(interface, []).append(on_frame)
         if group is not None:
-            membership = _MREQ.pack(ifindex, _PACKET_MR_MULTICAST, 6, _mac(group))
-            self._socket.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
+            join_group(self._socket, ifindex, group)
 
     def leave(self, interface: str, on_frame: OnFrame | None) -> None:
         self._users -= 1
@@ -110,7 +105,7 @@ class _Hub:
                 payload, address = self._socket.recvfrom(65535)
             except OSError:  # nothing waits, or an interface went down
                 return
-            if address[2] == _PACKET_OUTGOING:
+            if address[2] == PACKET_OUTGOING:
                 continue
             for listener in tuple(self._listeners.get(address[0], ())):
                 listener(payload, address[4].hex(":"))
@@ -129,6 +124,24 @@ def _hub(ns: NetNs, ethertype: int, listening: bool) -> _Hub:
 def _closers() -> ThreadPoolExecutor:
     """Many closings share one grace period when they run side by side."""
     return ThreadPoolExecutor(_CLOSERS, thread_name_prefix="packet-close")
+
+
+def open_packets(ns: NetNs, ethertype: int) -> socket.socket:
+    """A packet socket that hears every interface of the namespace for one ethertype; with 0 it hears nothing.
+
+    It is noted as by ``opened_for_packets``. PermissionError without CAP_NET_RAW in the namespace.
+    """
+    kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+    opened = opened_for_packets(ns.socket(socket.AF_PACKET, kind, socket.htons(ethertype)))
+    # What a member of a bond received would otherwise come with the bond as its interface.
+    opened.setsockopt(_SOL_PACKET, _PACKET_ORIGDEV, 1)
+    return opened
+
+
+def join_group(opened: socket.socket, ifindex: int, group: str) -> None:
+    """Hear a multicast MAC address on this interface. OSError when it is missing."""
+    membership = _MREQ.pack(ifindex, _PACKET_MR_MULTICAST, 6, mac_bytes(group))
+    opened.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
 
 
 def opened_for_packets(opened: socket.socket) -> socket.socket:
@@ -160,7 +173,3 @@ def close_all() -> None:
 def _close(opened: socket.socket) -> None:
     opened.close()
     _open.discard(opened)
-
-
-def _mac(text: str) -> bytes:
-    return bytes.fromhex(text.replace(":", ""))

@@ -11,13 +11,11 @@ import socket
 import struct
 
 from testbed.kernel.ns import NetNs, libc
-from testbed.kernel.packet import opened_for_packets
+from testbed.kernel.packet import PACKET_OUTGOING, join_group, open_packets
+from testbed.kernel.rtnl import mac_bytes
 
 _FRAMES = 64
 _LONGEST = 2048  # what is longer is cut
-_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, _PACKET_ORIGDEV = 263, 1, 9
-_PACKET_MR_MULTICAST, _PACKET_OUTGOING = 0, 4
-_MREQ = struct.Struct("=iHH8s")
 _ADDRESS = struct.Struct("=HHiHBB8s")  # sockaddr_ll: family, protocol, ifindex, hardware type, packet type, length, MAC
 _ADDRESS_BYTES = 20
 
@@ -76,11 +74,9 @@ class PacketBatch:
 
     def __init__(self, ns: NetNs, ethertype: int, group: str) -> None:
         """``group`` is the multicast MAC address that all is sent to, and that ``listen`` listens to."""
-        kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-        self._socket = opened_for_packets(ns.socket(socket.AF_PACKET, kind, socket.htons(ethertype)))
-        self._socket.setsockopt(_SOL_PACKET, _PACKET_ORIGDEV, 1)
+        self._socket = open_packets(ns, ethertype)
         self._protocol = socket.htons(ethertype)
-        self._group = bytes.fromhex(group.replace(":", ""))
+        self._group, self._octets = group, mac_bytes(group)
 
     @property
     def socket(self) -> socket.socket:
@@ -89,8 +85,7 @@ class PacketBatch:
 
     def listen(self, ifindex: int) -> None:
         """Hear the group on this interface. OSError when it is missing."""
-        membership = _MREQ.pack(ifindex, _PACKET_MR_MULTICAST, 6, self._group)
-        self._socket.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
+        join_group(self._socket, ifindex, self._group)
 
     def send(self, frames: list[tuple[int, bytes]]) -> None:
         """Send payloads of at most 2,048 octets, each out of an interface; one that cannot take it now loses its."""
@@ -98,7 +93,7 @@ class PacketBatch:
         for first in range(0, len(frames), _FRAMES):
             some = frames[first : first + _FRAMES]
             for at, (ifindex, payload) in enumerate(some):
-                address = (socket.AF_PACKET, self._protocol, ifindex, 0, 0, 6, self._group)
+                address = (socket.AF_PACKET, self._protocol, ifindex, 0, 0, 6, self._octets)
                 _ADDRESS.pack_into(frame.addresses, at * _ADDRESS_BYTES, *address)
                 frame.payloads[at * _LONGEST : at * _LONGEST + len(payload)] = payload
                 frame.iovecs[at].length = len(payload)
@@ -118,7 +113,7 @@ class PacketBatch:
         found = []
         for at in range(count):
             _, _, ifindex, _, kind, _, _ = _ADDRESS.unpack_from(frame.addresses, at * _ADDRESS_BYTES)
-            if kind != _PACKET_OUTGOING:
+            if kind != PACKET_OUTGOING:
                 start = at * _LONGEST
                 found.append((ifindex, bytes(frame.payloads[start : start + frame.messages[at].length])))
         return found

@@ -101,6 +101,15 @@ class Netlink:
         """Every interface of the namespace."""
         return [e for e in self._dump(rtnl.dump_request(rtnl.RTM_GETLINK)) if isinstance(e, LinkEvent)]
 
+    def peers(self) -> dict[int, tuple[int, int | None]]:
+        """What interfaces of the namespace are joined to, as veths are to their far ends: index, its namespace's id."""
+        found: dict[int, tuple[int, int | None]] = {}
+        for _, kind, body in self._answers(rtnl.dump_request(rtnl.RTM_GETLINK)):
+            joined = rtnl_events.parse_peer(body) if kind == rtnl.RTM_NEWLINK else None
+            if joined is not None:
+                found[joined[0]] = joined[1:]
+        return found
+
     def neighbours(self) -> list[NeighbourEvent]:
         """Every IPv4 neighbour entry of the namespace."""
         return [e for e in self._dump(rtnl.dump_request(rtnl.RTM_GETNEIGH)) if isinstance(e, NeighbourEvent)]

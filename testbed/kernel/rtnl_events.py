@@ -17,7 +17,7 @@ from typing import overload
 
 from testbed.kernel import rtnl
 
-_U16, _U32 = struct.Struct("=H"), struct.Struct("=I")
+_U16, _U32, _S32 = struct.Struct("=H"), struct.Struct("=I"), struct.Struct("=i")
 _RTA_DST, _RTA_OIF, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_TABLE = 1, 4, 6, 9, 15
 _RTNEXTHOP = 8  # bytes of struct rtnexthop, before its attributes
 
@@ -115,6 +115,16 @@ def parse_event(at_ns: int, kind: int, body: bytes) -> LinkEvent | NeighbourEven
     if kind in (rtnl.RTM_NEWROUTE, rtnl.RTM_DELROUTE):
         return _parse_route(at_ns, kind, body)
     return None
+
+
+def parse_peer(body: bytes) -> tuple[int, int, int | None] | None:
+    """An interface, the one it is joined to (IFLA_LINK) and the id of that one's namespace, None in its own."""
+    _, _, ifindex, _, _ = rtnl.IFINFO.unpack_from(body)
+    found = rtnl.attributes(body[rtnl.IFINFO.size :])
+    if 5 not in found:
+        return None
+    netns_id = found.get(37)  # IFLA_LINK_NETNSID
+    return ifindex, *_U32.unpack(found[5]), None if netns_id is None else _S32.unpack(netns_id)[0]
 
 
 def _parse_route(at_ns: int, kind: int, body: bytes) -> RouteEvent | None:

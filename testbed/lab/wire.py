@@ -16,8 +16,8 @@ from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.marking import frame_bytes, marker_of, quanta
 from testbed.fabric.marking import queue_bytes as port_queue_bytes
 from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
+from testbed.kernel import linkwatch, open_files, rtnl
 from testbed.kernel import ns as namespaces
-from testbed.kernel import open_files, rtnl
 from testbed.kernel.htb import add_fifo, two_queues
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
@@ -76,10 +76,27 @@ def wire(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = None, *
             link.close()
             _mark_by_rules(fabric, node, marking, nodes[node.name])
             _write_all(nodes[node.name], port_sysctls(fabric, node), missing)
+        _tell_carriers(fabric, nodes)
     except OSError as error:
         raise MachineError(f"the kernel refused to wire the lab: {error.strerror or error}") from error
     os.close(home.fd)
     return Wiring(nodes, tuple(missing.values()))
+
+
+def _tell_carriers(fabric: Fabric, nodes: Mapping[str, NetNs]) -> None:
+    """Have every port send by the return; of more than the kernel takes at a run the last would wait for seconds."""
+    if 2 * len(fabric.links) <= linkwatch.AT_A_RUN:
+        return
+    for node in fabric.nodes:
+        request = Netlink(nodes[node.name])
+        linkwatch.carry_out(request, _interfaces(fabric, node))
+        request.close()
+
+
+def _interfaces(fabric: Fabric, node: Node) -> list[int]:
+    """Indexes of a node's ports and LAGs; not every datapath has both ends of a LAG."""
+    lags = [index for nic in fabric.nics_of(node.name) for index in (nic.lag_ifindex, nic.inner_ifindex)]
+    return [link.end_at(node.name).ifindex for link in fabric.links_of(node.name)] + lags
 
 
 def _make_node(node: Node, steering: Sequence[Sysctl], missing: dict[str, Sysctl]) -> NetNs:

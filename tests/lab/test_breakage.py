@@ -10,6 +10,7 @@ import pytest
 
 from testbed.events import EventKind, now_ns
 from testbed.fabric.model import Role
+from testbed.kernel import linkwatch
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
 from testbed.lab.breaking.impair import Drop, Traffic
 from testbed.lab.lab import Lab
@@ -72,6 +73,28 @@ async def test_all_aggs_of_a_plane_die_together_and_boot_again_and_hosts_keep_th
         assert _active(lab, lab.nics) == {(0, 1)}
         await lab.breakage.boot(aggs)
         await lab.breakage.boot(aggs)
+        await whole_again(lab, before)
+
+
+async def test_when_more_ports_change_than_the_kernel_tells_at_a_run_it_is_asked_for_each_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running(tiny()) as lab:
+        before = state(lab)
+        asked: set[int] = set()
+        monkeypatch.setattr(linkwatch, "carry_out_both", lambda _, ifindexes: asked.update(ifindexes))
+        ports = {link.end_at(tor).ifindex for tor in (TOR, "p0.s0.t1.0") for link in lab.fabric.links_of(tor)}
+        monkeypatch.setattr(linkwatch, "AT_A_RUN", 2 * len(ports))
+        lab.breakage.crash([TOR, "p0.s0.t1.0"])
+        await lab.breakage.boot([TOR, "p0.s0.t1.0"])
+        assert not asked
+        await whole_again(lab, before)
+        monkeypatch.setattr(linkwatch, "AT_A_RUN", 2 * len(ports) - 1)
+        lab.breakage.crash([TOR, "p0.s0.t1.0"])
+        assert asked == ports
+        asked.clear()
+        await lab.breakage.boot([TOR, "p0.s0.t1.0"])
+        assert asked == ports
         await whole_again(lab, before)
 
 

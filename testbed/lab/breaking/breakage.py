@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from testbed.fabric.model import Link, LinkKind
-from testbed.kernel import rtnl
+from testbed.kernel import linkwatch, rtnl
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.lab.grips import Grips
@@ -59,16 +59,33 @@ class Breakage:
 
     def ports_down(self, ends: Sequence[End], by: Hashable = None) -> None:
         """Put these ends of links down, one batch per node: veth has no carrier switch, the far end loses carrier."""
-        for node, links in _by_node([end for end in ends if _hold(self._held, _key(end), by)]).items():
-            down = [rtnl.set_link(link.end_at(node).ifindex, up=False) for link in links]
-            self._lab.requests(node).run(down)
+        self._tell(self._put_down(ends, by))
+
+    def _put_down(self, ends: Sequence[End], by: Hashable) -> list[End]:
+        """Those that nobody held down before are put down, and returned."""
+        changed = [end for end in ends if _hold(self._held, _key(end), by)]
+        for node, links in _by_node(changed).items():
+            self._lab.requests(node).run([rtnl.set_link(link.end_at(node).ifindex, up=False) for link in links])
+        return changed
 
     def ports_up(self, ends: Sequence[End], by: Hashable = None) -> None:
         """Put these ends up again, with what the kernel forgot of them; those that others hold stay down."""
-        for node, links in _by_node([end for end in ends if _let_go(self._held, _key(end), by)]).items():
+        self._tell(self._put_up(ends, by))
+
+    def _put_up(self, ends: Sequence[End], by: Hashable) -> list[End]:
+        """Those that nobody else holds down are put up, and returned."""
+        changed = [end for end in ends if _let_go(self._held, _key(end), by)]
+        for node, links in _by_node(changed).items():
             up = [rtnl.set_link(link.end_at(node).ifindex, up=True) for link in links]
             forgotten = [request for link in links for request in _forgotten(link, node)]
             self._lab.requests(node).run([*up, *forgotten])
+        return changed
+
+    def _tell(self, changed: Sequence[End]) -> None:
+        """Have both ends hear at once where there are more of them than the kernel tells at a run."""
+        if 2 * len(changed) > linkwatch.AT_A_RUN:
+            for node, links in _by_node(changed).items():
+                linkwatch.carry_out_both(self._lab.requests(node), [link.end_at(node).ifindex for link in links])
 
     def crash(self, switches: Sequence[str], by: Hashable = None) -> None:
         """Switches die together: no daemon says farewell, all ports lose carrier in one batch per switch."""
@@ -77,8 +94,7 @@ class Breakage:
             self._lab.bgp[name].freeze()
             if name in self._lab.tors:
                 self._lab.tors[name].crash()
-        for name in dying:
-            self.ports_down(self._ports_of(name), by=name)
+        self._tell([end for name in dying for end in self._put_down(self._ports_of(name), name)])
         for name in dying:
             self._lab.bgp[name].kill()
             self._lab.watcher.reread(name)  # its routes went unannounced; else it would look converged when it boots
@@ -90,8 +106,7 @@ class Breakage:
             await self._lab.bgp[name].gone()
             if name in self._lab.tors:
                 self._lab.tors[name].start(reload=True)
-        for name in booting:
-            self.ports_up(self._ports_of(name), by=name)
+        self._tell([end for name in booting for end in self._put_up(self._ports_of(name), name)])
         for name in booting:
             self._lab.bgp[name].start()
         self._withdrawn.difference_update(booting)

@@ -1,4 +1,4 @@
-"""How late far ends hear of 150 links that go and come, by this kernel itself (0) or asked to (1): a JSON list of ms.
+"""How late far ends hear of 250 links that go and come, by this kernel itself (0) or asked to (1): a JSON list of ms.
 
     python -m tests.kernel.linkwatch_in_guest 0|1
 

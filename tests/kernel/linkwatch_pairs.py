@@ -1,4 +1,4 @@
-"""150 links between two namespaces, and who asks and who listens there."""
+"""250 links between two namespaces, and who asks and who listens there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from testbed.kernel import linkwatch, ns, rtnl
 from testbed.kernel.netlink import Monitor, Netlink
 from testbed.kernel.rtnl_events import LinkEvent
 
-PAIRS = 150
+PAIRS = 250
 NEAR, FAR = range(1000, 1000 + PAIRS), range(2000, 2000 + PAIRS)
 
 
@@ -21,13 +21,16 @@ def pairs() -> tuple[Netlink, Monitor]:
     asking, monitor = Netlink(here), Monitor(there, link=True)
     Netlink(there).run([rtnl.set_link(far, up=True) for far in FAR])
     linkwatch.carry_out_both(asking, NEAR)
-    monitor.read()
+    heard(monitor)
     return asking, monitor
 
 
 def heard(monitor: Monitor) -> dict[int, bool]:
-    """The carrier that each far end was last said to have, of what waits to be read."""
-    return {event.ifindex: event.carrier for event in monitor.read() if isinstance(event, LinkEvent)}
+    """The carrier that each far end was last said to have, of all that waits to be read."""
+    found: dict[int, bool] = {}
+    while events := monitor.read():  # as much as a turn of a loop may take
+        found |= {event.ifindex: event.carrier for event in events if isinstance(event, LinkEvent)}
+    return found
 
 
 def _mac(side: int, at: int) -> str:

@@ -12,12 +12,25 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from testbed.kernel.nft import Nft
-from testbed.lag.datapath import ETHERTYPE_PATH_CONTROL, UDP, arp_rules
+from testbed.kernel import nftrules
+from testbed.kernel.nft import Nft, NftError
+from testbed.kernel.nftrules import Base, Chain, Meta
+from testbed.lag.datapath import ETHERTYPE_PATH_CONTROL, UDP
 from testbed.lag.jhash import nft_jhash
 from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
+
+_KEY = 0x0C
+"""The first of the registers of four bytes that the hash is over (NFT_REG32_04)."""
+_IPV4 = nftrules.load_meta(Meta.PROTOCOL, 1) + nftrules.equal(1, b"\x08\x00")
+_IS_UDP = nftrules.load_meta(Meta.L4PROTO, 1) + nftrules.equal(1, bytes([UDP]))
+_ADDRESSES = nftrules.load(Base.NETWORK, 12, 4, _KEY) + nftrules.load(Base.NETWORK, 16, 4, _KEY + 1)
+_UDP_PORTS = nftrules.load(Base.TRANSPORT, 0, 2, _KEY + 2) + nftrules.load(Base.TRANSPORT, 2, 2, _KEY + 3)
+_KEYS = ((_IS_UDP + _IPV4 + _ADDRESSES + _UDP_PORTS, 16), (_IPV4 + _ADDRESSES, 8))
+"""What brings a key into its registers where a packet has it, and the key's size in bytes: UDP's, and of all else."""
+_ETHER_IPV4, _ETHER_ARP = nftrules.ethertype(0x0800), nftrules.ethertype(0x0806)
+_CONTROL = [nftrules.ethertype(kind) + nftrules.accept() for kind in (ETHERTYPE_SLOW_PROTOCOLS, ETHERTYPE_PATH_CONTROL)]
 
 
 class NftDatapath:
@@ -26,7 +39,9 @@ class NftDatapath:
     def __init__(self, nft: Nft, lag: str, inner: str, ports: Sequence[str], seed: int) -> None:
         """``ports`` in the order of their links; ``seed`` makes the choice of port reproducible."""
         self._nft = nft
+        self._lag = lag
         self._table = f"lag_{lag}"
+        self._tx, self._rx = Chain(self._table, "tx"), Chain(self._table, "rx")
         self._inner = inner
         self._ports = tuple(ports)
         self._seed = seed
@@ -38,12 +53,21 @@ class NftDatapath:
             f"table netdev {self._table} {{\n"
             f'chain tx {{ type filter hook ingress device "{self._inner}" priority 0; policy drop; }}\n'
             f"chain rx {{ type filter hook ingress devices = {{ {members} }} priority 0; policy drop; }}\n"
-            "}\n" + self._rules(())
+            "}"
         )
+        self.set_active(())
 
     def set_active(self, ports: Sequence[str]) -> None:
-        """Swap the rules in one transaction: every packet meets the old rules or the new, none meets neither."""
-        self._nft.run(self._rules(ports))
+        """Swap the rules in one transaction: every packet meets the old rules or the new, none meets neither.
+
+        No sets or maps in here: the kernel swaps rules atomically, but a packet that is between the old rules and
+        their set when the generation changes finds that set empty and would be dropped.
+        NftError with the kernel's errno when a port is missing or the kernel refuses: nothing is changed then.
+        """
+        indexes = [self._index_of(port) for port in ports]  # of now: an interface that is made anew has another
+        distribute = [self._tx.append(rule) for rule in self._distribute(indexes)]
+        collect = [self._rx.append(rule) for rule in (*_CONTROL, *self._collect(indexes))]
+        self._nft.commit([self._tx.flush(), self._rx.flush(), *distribute, *collect])
 
     def port_for(self, src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: Sequence[str]) -> str:
         """The active port whose turn it is by jhash: UDP by addresses and ports, the rest by addresses alone."""
@@ -55,32 +79,32 @@ class NftDatapath:
         """Remove the table."""
         self._nft.run(f"delete table netdev {self._table}")
 
-    def _rules(self, ports: Sequence[str]) -> str:
-        """One transaction that replaces both chains' rules.
-
-        No sets or maps in here: the kernel swaps rules atomically, but a packet that is between the old rules and
-        their set when the generation changes finds that set empty and would be dropped.
-        """
-        rules = {"tx": self._distribute(ports), "rx": self._collect(ports)}
-        lines = [f"flush chain netdev {self._table} {chain}" for chain in rules]
-        lines += [f"add rule netdev {self._table} {chain} {rule}" for chain in rules for rule in rules[chain]]
-        return "\n".join(lines)
-
-    def _distribute(self, ports: Sequence[str]) -> list[str]:
+    def _distribute(self, ports: Sequence[int]) -> Iterator[bytes]:
+        """Of what the host sends every ARP leaves by each port, all else of IPv4 by the one that the hash says."""
+        for port in ports[1:]:
+            yield _ETHER_ARP + nftrules.duplicate(port)
+        for port in ports[:1]:
+            yield _ETHER_ARP + nftrules.forward(port)
         if len(ports) < 2:
-            return arp_rules(ports) + [f'ether type ip fwd to "{port}"' for port in ports]
-        udp = "meta l4proto udp jhash ip saddr . ip daddr . udp sport . udp dport"
-        other = "jhash ip saddr . ip daddr"
-        scale = f"mod {len(ports)} seed {self._seed:#x}"
-        return arp_rules(ports) + [
-            f'{hashed} {scale} == {index} fwd to "{port}"'
-            for hashed in (udp, other)
-            for index, port in enumerate(ports)
-        ]
+            yield from (_ETHER_IPV4 + nftrules.forward(port) for port in ports)
+            return
+        for key, size in _KEYS:
+            hashed = key + nftrules.jhash(_KEY, size, len(ports), self._seed, 1)
+            for number, port in enumerate(ports):
+                yield hashed + nftrules.equal(1, struct.pack("=I", number)) + nftrules.forward(port)
 
-    def _collect(self, ports: Sequence[str]) -> list[str]:
-        control = [f"ether type {kind:#06x} accept" for kind in (ETHERTYPE_SLOW_PROTOCOLS, ETHERTYPE_PATH_CONTROL)]
-        return control + [f'iif "{port}" fwd to "{self._inner}"' for port in ports]
+    def _collect(self, ports: Sequence[int]) -> Iterator[bytes]:
+        """What ports receive comes out of the LAG."""
+        if ports:
+            inner = nftrules.forward(self._index_of(self._inner))
+            for port in ports:
+                yield nftrules.load_meta(Meta.IIF, 1) + nftrules.equal(1, struct.pack("=I", port)) + inner
+
+    def _index_of(self, interface: str) -> int:
+        try:
+            return self._nft.index_of(interface)
+        except NftError as error:
+            raise NftError(error.errno, f"{self._lag}: {error.strerror or error}") from error
 
 
 def port_index(src_ip: str, dst_ip: str, sport: int, dport: int, proto: int, active: int, seed: int) -> int:

@@ -14,6 +14,7 @@ from testbed.lab.service import registry
 from testbed.routing.daemons import DAEMONS
 
 _BYTES_PER_NODE = 1_000_000  # namespace and interfaces (measured)
+_BYTES_PER_LINK = 250_000  # ports, LACP and routes in the supervisor (docs/growth.md: 0.22 to 0.26 MB of large labs)
 
 
 def check(fabric: Fabric, *, raising: bool = False) -> None:
@@ -67,7 +68,7 @@ def _neighbours(fabric: Fabric) -> list[str]:
 
 def _memory(fabric: Fabric) -> list[str]:
     daemon = DAEMONS[fabric.spec.bgp.daemon].memory
-    need = len(fabric.nodes) * _BYTES_PER_NODE + len(fabric.switches) * daemon
+    need = len(fabric.nodes) * _BYTES_PER_NODE + len(fabric.links) * _BYTES_PER_LINK + len(fabric.switches) * daemon
     available = available_memory()
     if available is None or need <= available:
         return []

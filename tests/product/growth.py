@@ -27,10 +27,9 @@ from testbed.events import Event, now_ns
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, LinkKind
 from testbed.fabric.presets import PRESETS
-from testbed.kernel import neighbour_table, sandbox
+from testbed.kernel import sandbox
 from testbed.lab.lab import Lab
 from testbed.lab.service import preflight
-from testbed.lab.service.registry import NEIGHBOURS, base_directory
 from tests.product.growth_plot import plot
 
 Figures = dict[str, float]
@@ -160,10 +159,7 @@ def measured(only: Sequence[str], known: Mapping[str, Figures], *, profiled: boo
             continue
         fabric = size.fabric
         preflight.check(fabric, raising=True)
-        raised = None
-        if preflight.is_crowded(fabric):
-            place = base_directory() / NEIGHBOURS
-            raised = neighbour_table.raise_to(place, preflight.entries_wanted(fabric))
+        raised = preflight.raised_for(fabric)
         try:
             yield size.name, sizes_of(fabric) | in_sandbox(fabric, 5.0, profiled=profiled)
         finally:

@@ -16,26 +16,22 @@ from scenarios.drill import catalogue
 from scenarios.run import session
 from scenarios.run.order import Order
 from testbed.errors import MachineError
-from testbed.kernel import neighbour_table
+from testbed.fabric.build import build
+from testbed.fabric.presets import PRESETS
+from testbed.kernel.neighbour_table import Raised
 from testbed.lab.service import preflight
+from tests.kernel.limits import Limits, now, stand_in
 
 _PATIENCE_S = 10.0
 
 
 @pytest.fixture
-def limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Limits:
     """Files in the place of the kernel's: never touch the real ones in a test."""
-    files = tmp_path / "gc_thresh2", tmp_path / "gc_thresh3"
-    for file, value in zip(files, (16, 32), strict=True):
-        file.write_text(f"{value}")
-    monkeypatch.setattr(neighbour_table, "_LIMITS", files)
+    files = stand_in(tmp_path, (16, 32), monkeypatch).limits
     monkeypatch.setattr(preflight, "neighbour_limit", lambda: int(files[0].read_text()))
     monkeypatch.setenv("HPN_STATE_DIR", str(tmp_path / "state"))
     return files
-
-
-def _now(limits: tuple[Path, Path]) -> tuple[int, ...]:
-    return tuple(int(file.read_text()) for file in limits)
 
 
 def _order(tmp_path: Path, *, raising: bool) -> Order:
@@ -53,19 +49,19 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch, run: Callable[[], None]) -> None:
 
 
 def test_it_is_raised_while_the_drill_runs_and_told(
-    limits: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limits: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     during: list[tuple[int, ...]] = []
     told: list[Progress] = []
-    _stand_in(monkeypatch, lambda: during.append(_now(limits)))
+    _stand_in(monkeypatch, lambda: during.append(now(limits)))
     session.run(_order(tmp_path, raising=True), told.append)
     assert during == [(48, 96)], "8 NICs of 2 ports, 3 entries each, and as many again"
-    assert _now(limits) == (16, 32)
+    assert now(limits) == (16, 32)
     assert [news.text for news in told] == ["neighbour table: limit raised to 48 until the drill is over"]
 
 
 def test_it_is_put_back_after_a_drill_that_fails(
-    limits: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limits: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails() -> None:
         raise MachineError("the lab did not converge")
@@ -73,11 +69,11 @@ def test_it_is_put_back_after_a_drill_that_fails(
     _stand_in(monkeypatch, fails)
     with pytest.raises(MachineError, match="did not converge"):
         session.run(_order(tmp_path, raising=True), lambda _news: None)
-    assert _now(limits) == (16, 32)
+    assert now(limits) == (16, 32)
 
 
 def test_it_is_put_back_after_a_drill_that_is_killed(
-    limits: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limits: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _stand_in(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGKILL))
     child = os.fork()
@@ -86,25 +82,62 @@ def test_it_is_put_back_after_a_drill_that_is_killed(
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     deadline = time.monotonic() + _PATIENCE_S
-    while _now(limits) != (16, 32):
+    while now(limits) != (16, 32):
         assert time.monotonic() < deadline, "nobody put the limits back"
         time.sleep(0.01)
 
 
-def test_a_drill_that_does_not_ask_is_refused(
-    limits: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drill_that_does_not_ask_is_refused(limits: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _stand_in(monkeypatch, lambda: None)
     with pytest.raises(MachineError, match="would need 24 neighbour entries but the machine starts to discard at 16"):
         session.run(_order(tmp_path, raising=False), lambda _news: None)
-    assert _now(limits) == (16, 32)
+    assert now(limits) == (16, 32)
 
 
-def test_a_lab_that_fits_raises_nothing(
-    limits: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lab_that_fits_raises_nothing(limits: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits[0].write_text("24")
     _stand_in(monkeypatch, lambda: None)
     session.run(_order(tmp_path, raising=True), lambda _news: None)
-    assert _now(limits) == (24, 32)
-    assert not (tmp_path / "state" / "neighbours.json").exists()
+    assert now(limits) == (24, 32)
+    assert not (tmp_path / "machine").exists()
+
+
+def _raised_in(folder: Path, preset: str, monkeypatch: pytest.MonkeyPatch) -> Raised | None:
+    """What root with its labs in ``folder`` has raised for one more."""
+    monkeypatch.setenv("HPN_STATE_DIR", str(folder))
+    return preflight.raised_for(build(PRESETS[preset].spec))
+
+
+@pytest.mark.parametrize("first_ends", [True, False])
+def test_labs_in_two_folders_leave_each_other_what_they_need(
+    limits: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_ends: bool
+) -> None:
+    """Each by its own folder would put back what it met: 16 under the other, or the other's for ever."""
+    small = _raised_in(tmp_path / "one", "tiny", monkeypatch)
+    large = _raised_in(tmp_path / "two", "medium", monkeypatch)
+    assert small is not None
+    assert large is not None
+    need = preflight.neighbour_entries(build(PRESETS["medium"].spec))
+    assert now(limits) == (48 + 2 * need, 2 * (48 + 2 * need))
+    first, second, rest = (small, large, 2 * need) if first_ends else (large, small, 48)
+    first.release()
+    assert now(limits) == (rest, 2 * rest)
+    second.release()
+    assert now(limits) == (16, 32)
+
+
+def test_a_lab_that_fits_only_while_another_has_it_raised_holds_it_too(
+    limits: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = _raised_in(tmp_path / "one", "medium", monkeypatch)
+    assert first is not None
+    fabric = build(PRESETS["tiny"].spec)
+    assert preflight.entries_wanted(fabric) < now(limits)[0]
+    with pytest.raises(MachineError, match=r"need 24 .* discard at 16 again once nobody has that raised"):
+        preflight.check(fabric)
+    second = _raised_in(tmp_path / "two", "tiny", monkeypatch)
+    assert second is not None
+    first.release()
+    assert now(limits) == (48, 96)
+    second.release()
+    assert now(limits) == (16, 32)

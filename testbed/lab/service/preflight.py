@@ -39,30 +39,39 @@ def entries_wanted(fabric: Fabric) -> int:
     return neighbour_entries(fabric) + sum(lab.neighbours for _, lab in registry.running())
 
 
-def is_crowded(fabric: Fabric) -> bool:
-    """Whether that is more than the neighbour table holds."""
-    return entries_wanted(fabric) > neighbour_limit()
-
-
 def raised_for(fabric: Fabric) -> Raised | None:
     """The machine's neighbour table, its limit raised to what this lab and your running ones need; None: it has room.
 
     It is as it was when whoever holds it releases it, or dies. MachineError when this process may not raise it.
     """
-    if not is_crowded(fabric):
+    if _shortage(fabric) is None:
         return None
-    return neighbour_table.raise_to(registry.base_directory() / registry.NEIGHBOURS, entries_wanted(fabric))
+    return neighbour_table.raise_to(entries_wanted(fabric), registry.base_directory().resolve())
+
+
+def _shortage(fabric: Fabric) -> tuple[int, int, bool] | None:
+    """Entries needed and the fewer there are; whether that is only once nobody has the limit raised. None: enough."""
+    need, limit = entries_wanted(fabric), neighbour_limit()
+    if need > limit:
+        return need, limit, False
+    # Labs that have it raised themselves are gone by then.
+    need = neighbour_entries(fabric) + sum(lab.neighbours for _, lab in registry.running() if not lab.neighbour_limit)
+    lasting = neighbour_table.unraised()
+    return None if lasting is None or need <= lasting else (need, lasting, True)
 
 
 def _neighbours(fabric: Fabric) -> list[str]:
-    need, limit = entries_wanted(fabric), neighbour_limit()
-    if need <= limit:
+    short = _shortage(fabric)
+    if short is None:
         return []
+    need, limit, later = short
+    when = " again once nobody has that raised" if later else ""
     raise_it = " ".join(f"net.ipv4.neigh.default.gc_thresh{i}={need * factor}" for i, factor in ((2, 2), (3, 4)))
+    for_good = "" if later else f", or sysctl -w {raise_it}"
     return [
-        f"your labs would need {need} neighbour entries but the machine starts to discard at {limit}, its own included;"
-        f" as root: hpn up --raise-neighbour-limit (so too hpn drill run), or sysctl -w {raise_it}; or take fewer hosts"
-        " or rails"
+        f"your labs would need {need} neighbour entries but the machine starts to discard at {limit}{when}, its own"
+        f" included; as root: hpn up --raise-neighbour-limit (so too hpn drill run){for_good}; or take fewer hosts or"
+        " rails"
     ]
 
 

@@ -14,9 +14,6 @@ from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
 from testbed.lab.service.labfolder import DIED, DYING_S, ENDING, NAME, LabFolder, LabRecord, is_dying
 
-NEIGHBOURS = "neighbours.json"
-"""Beside the labs' folders: who has the machine's neighbour table raised (``testbed.kernel.neighbour_table``)."""
-
 
 def base_directory() -> Path:
     """The user's own directory for labs, made with mode 0700. MachineError when somebody else owns it."""

@@ -10,6 +10,7 @@ import pytest
 
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
+from tests.traffic.flowlevel import simai
 from traffic.flowlevel.flows import Pairs, drawn, permutation, ring
 from traffic.flowlevel.pace import healthy
 from traffic.flowlevel.pods import Pods
@@ -19,12 +20,37 @@ SIMAI_512M_GBYTE_S = 45.653648
 """Bus bandwidth of an AllReduce of 512 MB over 256 GPUs on rail-optimised single-ToR switches at 400G (SimAI,
 docs/Tutorial.md, 'HPN 7.0 architecture VS DCN+ architecture', Spectrum-X)."""
 
+SIMAI_DCN_PLUS_512M_GBYTE_S = 36.242008
+"""The same without rails ('DCN-SingleToR'; aliyun/SimAI, docs/Tutorial.md at cef83f9d, there since 2fd25a72)."""
+
 
 def test_an_allreduce_over_256_gpus_is_within_a_tenth_of_simais_packets() -> None:
     pods = Pods.of(FabricSpec(architecture="single-tor", segments=1, hosts=32, rails=8, aggs=8))
     bus = healthy(pods, drawn(pods, ring(pods), 4, 1, "even")).slowest_bps / 8e9
     assert bus == 50.0  # a ring's bus bandwidth is the rate of its slowest hop; no header, no start
     assert 1.0 < bus / SIMAI_512M_GBYTE_S < 1.1
+
+
+def test_an_allreduce_without_rails_loses_three_fifths_of_what_simais_packets_lose() -> None:
+    """With its messages, each by a port of its own, its switches' hash and their seeds: who meets whom is the same."""
+    groups = simai.bus_gbyte_s(simai.one_a_message)
+    assert groups.min() == pytest.approx(41.61, abs=0.005)
+    of_gpu_0 = groups[0]  # which alone writes SimAI's figures
+    assert of_gpu_0 == pytest.approx(43.97, abs=0.005)
+    assert 1.21 < of_gpu_0 / SIMAI_DCN_PLUS_512M_GBYTE_S < 1.22
+    lost, theirs = 1 - of_gpu_0 / 50.0, 1 - SIMAI_DCN_PLUS_512M_GBYTE_S / SIMAI_512M_GBYTE_S
+    assert lost / theirs == pytest.approx(0.585, abs=0.005)
+
+
+def test_queue_pairs_that_stay_where_their_hash_sent_them_lose_half() -> None:
+    groups = simai.bus_gbyte_s(simai.one_for_all)
+    assert sorted(groups) == pytest.approx([25.0] * 6 + [50.0] * 2)
+
+
+def test_simais_hash_is_murmur() -> None:
+    """Vectors as they go round: 'test' and 'aaaa'."""
+    words = np.array([0x74736574, 0x61616161], np.uint32)
+    assert simai.murmur([words], np.array([0, 0x9747B28C], np.uint32)).tolist() == [0xBA6BD213, 0x5A97808A]
 
 
 def _far_port_loads(architecture: str) -> Floats:

@@ -22,25 +22,31 @@ _COUNTERS, _COLLECTIVES, _RUN = "counters", "collectives", "run"
 @click.command()
 @click.argument("what", required=False, type=click.Choice([*SECTIONS, _COUNTERS, _COLLECTIVES, _RUN]))
 @click.argument("run", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--node", "nodes", multiple=True, metavar="NODE", help="Of this host or switch alone; may be repeated.")
 @lab_option
 @as_json_option
-def inspect(what: str | None, run: Path | None, lab_name: str | None, as_json: bool) -> None:
+def inspect(what: str | None, run: Path | None, nodes: tuple[str, ...], lab_name: str | None, as_json: bool) -> None:
     """Show nodes, links, LACP, BGP sessions, routes, ECMP groups and what is broken of a lab as it is now.
 
     Of the job of a drill, with the RUN folder it left: counters (of each NIC, by their rdma-statistic names) and
     collectives (as nccl-tests prints them). Of any RUN folder: run (what it holds, and what is missing or damaged).
     """
     if what in (_COUNTERS, _COLLECTIVES, _RUN):
+        if nodes:
+            raise InputError(f"--node is for a lab; {what} is told of a run folder")
         _of_run(what, run, as_json)
         return
     if run is not None:
-        raise InputError(f"{what} are a lab's; of a run folder there are {_COUNTERS}, {_COLLECTIVES} and {_RUN}")
+        raise InputError(
+            f"{what} are a lab's: --lab {run} for the lab of that name, --node {run} for one of its nodes;"
+            f" of a run folder there are {_COUNTERS}, {_COLLECTIVES} and {_RUN}"
+        )
     place, _ = registry.find(lab_name)
     if what:
-        found = control.call(place.socket, "inspect", what=what)
+        found = control.call(place.socket, "inspect", what=what, nodes=list(nodes))
         sections = {what: found}
     else:
-        found = sections = control.call_for_object(place.socket, "inspect")
+        found = sections = control.call_for_object(place.socket, "inspect", nodes=list(nodes))
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:

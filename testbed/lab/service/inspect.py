@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from testbed.errors import InputError
 from testbed.fabric.core_ports import preset_tables
@@ -19,16 +19,25 @@ from testbed.routing.trace import Path
 _KINDS = {1: "unicast", 6: "blackhole", 7: "unreachable"}
 
 
-def report(lab: Lab, what: str) -> JsonValue:
-    """One section as a list of rows, or all sections by name when ``what`` is ''. InputError for an unknown section."""
+Concerns = Callable[[str], bool]
+"""Whether a node, by its name, is one that is asked about."""
+
+
+def report(lab: Lab, what: str, nodes: Collection[str] = ()) -> JsonValue:
+    """One section as a list of rows, or all sections by name when ``what`` is ''; of these ``nodes`` alone where named.
+
+    InputError for an unknown section or node.
+    """
+    names = {lab.fabric.node(name).name for name in nodes}
+    concerns: Concerns = names.__contains__ if names else lambda _: True
     if not what:
-        return {name: section(lab) for name, section in SECTIONS.items()}
+        return {name: section(lab, concerns) for name, section in SECTIONS.items()}
     if what not in SECTIONS:
         raise InputError(f"nothing called {what!r} to inspect; write one of: {', '.join(SECTIONS)}")
-    return SECTIONS[what](lab)
+    return SECTIONS[what](lab, concerns)
 
 
-def _nodes(lab: Lab) -> list[JsonValue]:
+def _nodes(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     return [
         {
             "node": node.name,
@@ -40,10 +49,11 @@ def _nodes(lab: Lab) -> list[JsonValue]:
             "addresses": [nic.ip for nic in lab.fabric.nics_of(node.name)],
         }
         for node in lab.fabric.nodes
+        if concerns(node.name)
     ]
 
 
-def _links(lab: Lab) -> list[JsonValue]:
+def _links(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     return [
         {
             "link": link.name,
@@ -55,17 +65,20 @@ def _links(lab: Lab) -> list[JsonValue]:
             "carrier": lab.link_up(link.name),
         }
         for link in lab.fabric.links
+        if concerns(link.lower.node) or concerns(link.upper.node)
     ]
 
 
-def _lacp(lab: Lab) -> list[JsonValue]:
+def _lacp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     rows: list[JsonValue] = []
     for nic in lab.nics.values():
-        ports = nic.status()
-        rows += [_lacp_row(nic.nic.host, port, why_idle(lab.fabric, port, ports)) for port in ports]
+        if concerns(nic.nic.host):
+            ports = nic.status()
+            rows += [_lacp_row(nic.nic.host, port, why_idle(lab.fabric, port, ports)) for port in ports]
     for tor in lab.tors.values():
-        for port in tor.status().values():
-            rows.append(_lacp_row(tor.node.name, port, why_idle(lab.fabric, port, (port,), tor.condition)))
+        if concerns(tor.node.name):
+            for port in tor.status().values():
+                rows.append(_lacp_row(tor.node.name, port, why_idle(lab.fabric, port, (port,), tor.condition)))
     return rows
 
 
@@ -86,41 +99,50 @@ def _lacp_row(node: str, status: PortStatus, why: str) -> JsonValue:
     }
 
 
-def _bgp(lab: Lab) -> list[JsonValue]:
+def _bgp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     rows: list[JsonValue] = []
     for link in lab.fabric.links:
         if not link.is_routed:
             continue
-        for here, there in ((link.lower, link.upper), (link.upper, link.lower)):
-            rows.append(
-                {
-                    "node": here.node,
-                    "port": here.name,
-                    "neighbour": there.node,
-                    "neighbour_asn": lab.fabric.node(there.node).asn,
-                    "established": here.name in lab.bgp[here.node].established,
-                    "bfd": _bfd(lab, here),
-                }
-            )
+        ends = ((link.lower, link.upper), (link.upper, link.lower))
+        rows += [_session(lab, here, there) for here, there in ends if concerns(here.node)]
     return rows
 
 
-def _steering(lab: Lab) -> list[JsonValue]:
+def _session(lab: Lab, here: Port, there: Port) -> JsonValue:
+    return {
+        "node": here.node,
+        "port": here.name,
+        "neighbour": there.node,
+        "neighbour_asn": lab.fabric.node(there.node).asn,
+        "established": here.name in lab.bgp[here.node].established,
+        "bfd": _bfd(lab, here),
+    }
+
+
+def _steering(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     """What each host's kernel sends by another port than its LAG chose; no rows where no path policy steers."""
     names = {nic.ip: nic.name for nic in lab.fabric.nics}
     return [
         {"nic": name, "destination": ip, "destination_nic": names.get(ip), "from_port": start, "to_port": end}
         for name, nic in lab.nics.items()
-        if nic.steering is not None
+        if nic.steering is not None and concerns(nic.nic.host)
         for (start, ip), end in sorted(nic.steering.standing().items())
     ]
 
 
-def _broken(lab: Lab) -> list[JsonValue]:
+def _broken(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     """What ``hpn break`` broke, and what broke by itself."""
     return [
-        {"part": each.part, "how": each.how, "by_hand": each.by_hand, "links": list(each.links)} for each in broken(lab)
+        {"part": each.part, "how": each.how, "by_hand": each.by_hand, "links": list(each.links)}
+        for each in broken(lab)
+        if concerns(each.part) or any(concerns(node) for link in each.links for node in _ends(lab, link))
     ]
+
+
+def _ends(lab: Lab, link: str) -> tuple[str, str]:
+    found = lab.fabric.link(link)
+    return found.lower.node, found.upper.node
 
 
 def _bfd(lab: Lab, port: Port) -> str | None:
@@ -130,14 +152,14 @@ def _bfd(lab: Lab, port: Port) -> str | None:
     return lab.bgp[port.node].bfd.get(port.name, "none").lower()
 
 
-def _routes(lab: Lab) -> list[JsonValue]:
+def _routes(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     """Every switch's main table as the kernel has it."""
-    return [row for _, row in _main_routes(lab)]
+    return [row for _, row in _main_routes(lab, concerns)]
 
 
-def _main_routes(lab: Lab) -> Iterator[tuple[RouteEvent, dict[str, JsonValue]]]:
+def _main_routes(lab: Lab, concerns: Concerns) -> Iterator[tuple[RouteEvent, dict[str, JsonValue]]]:
     """Each route, and how it is shown."""
-    for node in lab.fabric.switches:
+    for node in filter(lambda switch: concerns(switch.name), lab.fabric.switches):
         names = _port_names(lab, node)
         for route in lab.requests(node.name).routes():
             if route.table == RT_TABLE_MAIN:
@@ -153,12 +175,12 @@ def _main_routes(lab: Lab) -> Iterator[tuple[RouteEvent, dict[str, JsonValue]]]:
                 )
 
 
-def _ecmp(lab: Lab) -> list[JsonValue]:
+def _ecmp(lab: Lab, concerns: Concerns) -> list[JsonValue]:
     """Routes with more than one next hop; on a Core ``preset`` says by which of them an ingress port leaves instead."""
-    presets = {node.name: _presets(lab, node) for node in lab.fabric.switches}
+    presets = {node.name: _presets(lab, node) for node in lab.fabric.switches if concerns(node.name)}
     return [
         row | {"preset": list(presets[str(row["node"])].get(route.prefix, ()))}
-        for route, row in _main_routes(lab)
+        for route, row in _main_routes(lab, concerns)
         if len(route.oifs) > 1
     ]
 
@@ -192,7 +214,7 @@ def path_report(path: Path) -> JsonValue:
     }
 
 
-SECTIONS: Mapping[str, Callable[[Lab], list[JsonValue]]] = {
+SECTIONS: Mapping[str, Callable[[Lab, Concerns], list[JsonValue]]] = {
     "nodes": _nodes,
     "links": _links,
     "lacp": _lacp,

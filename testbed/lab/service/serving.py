@@ -113,7 +113,10 @@ class Supervisor:
         return await asyncio.shield(self._standing)
 
     async def _inspect(self, request: Json, _emit: Emit) -> JsonValue:
-        return inspect.report(await self._lab(), str(request.get("what", "")))
+        nodes = request.get("nodes", [])
+        if not isinstance(nodes, list):
+            raise InputError("nodes are a list of names")
+        return inspect.report(await self._lab(), str(request.get("what", "")), [str(node) for node in nodes])
 
     async def _status(self, _request: Json, _emit: Emit) -> JsonValue:
         return status.as_json(await status.condition(await self._lab(), self._counts))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.lacpdu import Lacpdu, PortInfo
 from testbed.lag.port import LacpPort
+from testbed.lag.rest import Rested
 from testbed.lag.states import LagId, Mux, Rx, Selected
 
 
@@ -54,23 +55,23 @@ class PortStatus:
 class LacpSystem:
     """The LACP of one System. Every call takes CLOCK_MONOTONIC nanoseconds and returns what to do, in order."""
 
-    def __init__(self, config: LacpConfig, ports: Sequence[PortConfig]) -> None:
-        """BEGIN: all ports without carrier."""
+    def __init__(self, config: LacpConfig, ports: Sequence[PortConfig], beat_ns: int | None = None) -> None:
+        """BEGIN: all ports without carrier. ``beat_ns`` is what periodic LACPDUs keep to, as ``LacpPort`` has it."""
         self.config = config
         self.refusing = False  # the operator's word: no port may be SELECTED, so every Partner leaves its port
-        self.repeated = False
-        """The PDU received last said what the one before it had: nothing is to be done, no deadline is nearer."""
         self.settled = 0  # how often the machines were run; between two times nothing of ``status`` changes
         self._refused = False  # ``refusing`` when the ports were last selected
         self._actions: list[Action] = []
+        self._beat_ns = beat_ns
         self._ports = {port.name: self._new_port(port) for port in ports}
+        self._said: dict[str, Transmit] = {}  # the last one of each port
         self._active: LagId | None = None
 
     def _new_port(self, port: PortConfig) -> LacpPort:
         def report(what: str, detail: Mapping[str, str | int]) -> None:
             self._actions.append(StateChanged(port.name, what, detail))
 
-        return LacpPort(self.config, port, report)
+        return LacpPort(self.config, port, report, self._beat_ns)
 
     def carrier(self, port: str, up: bool, now: int) -> list[Action]:
         """The link of ``port`` came or went (port_enabled)."""
@@ -81,10 +82,11 @@ class LacpSystem:
         """``pdu`` arrived on ``port``."""
         receiver = self._ports[port]
         receiver.receive(pdu, now)
-        self.repeated = not receiver.stirred
-        if self.repeated:
-            return []
-        return self.tick(now)
+        return self.tick(now) if receiver.stirred else []
+
+    def again(self, port: str, pdu: Lacpdu, now: int) -> bool:
+        """``pdu`` arrived on ``port``: whether it says what the last one did, so that nothing is to be done."""
+        return self._ports[port].again(pdu, now)
 
     def tick(self, now: int) -> list[Action]:
         """Run every machine until all rest. Due at ``next_deadline``; harmless at any other time."""
@@ -97,7 +99,10 @@ class LacpSystem:
         for name, port in self._ports.items():
             pdu = port.transmit(now)
             if pdu is not None:
-                self._actions.append(Transmit(name, pdu))
+                said = self._said.get(name)
+                if said is None or said.pdu is not pdu:
+                    said = self._said[name] = Transmit(name, pdu)
+                self._actions.append(said)
         actions, self._actions = self._actions, []
         return actions
 
@@ -124,6 +129,21 @@ class LacpSystem:
             if at is not None and (due is None or at < due):
                 due = at
         return due
+
+    def at_rest(self) -> dict[str, tuple[Lacpdu, Lacpdu, int, int]]:
+        """The ports that speak, as ``LacpPort.at_rest`` has it, if all of them rest; else none."""
+        found = {}
+        for name, port in self._ports.items():
+            rest = port.at_rest()
+            if rest is not None:
+                found[name] = rest
+            elif port.next_deadline() is not None:
+                return {}
+        return found
+
+    def resume(self, port: str, rested: Rested) -> None:
+        """Have a port run on that was at rest."""
+        self._ports[port].resume(rested)
 
     @property
     def active_ports(self) -> tuple[str, ...]:

@@ -21,10 +21,12 @@ from testbed.lag.config import (
     MAX_PDUS_PER_FAST_PERIOD,
     SHORT_TIMEOUT_NS,
     SLOW_PERIODIC_NS,
+    TOLERANCE_NS,
     LacpConfig,
     PortConfig,
 )
 from testbed.lag.lacpdu import Lacpdu, PortInfo, PortState
+from testbed.lag.rest import Rested
 from testbed.lag.states import LagId, Mux, Periodic, Rx, Selected
 
 Report = Callable[[str, Mapping[str, str | int]], None]
@@ -44,8 +46,12 @@ _NTT_STATE = PortState.ACTIVITY | PortState.TIMEOUT | PortState.AGGREGATION | Po
 class LacpPort:
     """One Aggregation Port: the variables of 6.4.7 and the machines that move them."""
 
-    def __init__(self, system: LacpConfig, config: PortConfig, report: Report) -> None:
-        """BEGIN. ``report`` is told the name of each state entered."""
+    def __init__(self, system: LacpConfig, config: PortConfig, report: Report, beat_ns: int | None = None) -> None:
+        """BEGIN. ``report`` is told the name of each state entered.
+
+        With ``beat_ns`` the periodic LACPDUs of a port that carries traffic move to whole seconds after that time, each
+        as much too early as the tolerance allows and none too late: ports that have it in common then send together.
+        """
         self.config = config
         self.enabled = False
         self.rx = Rx.PORT_DISABLED
@@ -71,6 +77,7 @@ class LacpPort:
         """Something may have changed that the Selection Logic or the Mux machine looks at; who runs them clears it."""
         self._settled: tuple[Lacpdu, PortState] | None = None  # the last PDU, and our state, when it changed nothing
         self._last: Lacpdu | None = None  # sent
+        self._beat_ns = beat_ns
 
     @property
     def actor(self) -> PortInfo:
@@ -111,11 +118,9 @@ class LacpPort:
 
     def receive(self, pdu: Lacpdu, now: int) -> None:
         """An LACPDU arrived: the Receive machine enters CURRENT."""
-        if not self.enabled:
+        if not self.enabled or self.again(pdu, now):
             return
-        self._current_while = now + (SHORT_TIMEOUT_NS if self._system.fast else LONG_TIMEOUT_NS)
-        if self.rx is Rx.CURRENT and self._settled is not None and self._settled == (pdu, self._state):
-            return  # what was read already, and answered if need be
+        self._hear(now)
         self.stirred = True
         self._update_selected(pdu.actor)
         answered = not self._update_ntt(pdu.partner)
@@ -123,6 +128,16 @@ class LacpPort:
         self._state &= ~PortState.EXPIRED
         self._enter_rx(Rx.CURRENT)
         self._settled = (pdu, self._state) if answered else None
+
+    def again(self, pdu: Lacpdu, now: int) -> bool:
+        """An LACPDU arrived: whether it was read already, and answered if need be. If so, that is all."""
+        if self.rx is not Rx.CURRENT or self._settled is None or self._settled != (pdu, self._state):
+            return False
+        self._hear(now)
+        return True
+
+    def _hear(self, now: int) -> None:
+        self._current_while = now + (SHORT_TIMEOUT_NS if self._system.fast else LONG_TIMEOUT_NS)
 
     def run_timers(self, now: int) -> None:
         """Act on the timers that have expired, and on what the Periodic machine sees of the Partner."""
@@ -190,6 +205,32 @@ class LacpPort:
         if self._last is None or self._last.partner is not self.partner or self._last.actor.state != self._state:
             self._last = Lacpdu(self.actor, self.partner)
         return self._last
+
+    def at_rest(self) -> tuple[Lacpdu, Lacpdu, int, int] | None:
+        """What it says, what it hears, until when it waits for that, when it is next due; None: it does more than that.
+
+        After ``run_timers`` and ``transmit``, of a port that carries traffic and keeps to its beat.
+        """
+        carries = self.mux is Mux.COLLECTING_DISTRIBUTING and self.rx is Rx.CURRENT and not self._ntt
+        if (
+            not carries
+            or self.periodic is not Periodic.FAST_PERIODIC
+            or self._restoring
+            or self._restore_at is not None
+        ):
+            return None
+        until, due, settled, last = self._current_while, self._periodic_timer, self._settled, self._last
+        if until is None or due is None or due >= until or settled is None or last is None or self._beat_ns is None:
+            return None
+        said_all = last.partner is self.partner and last.actor.state == settled[1] == self._state
+        return (last, settled[0], until, due) if said_all and (due - self._beat_ns) % FAST_PERIODIC_NS == 0 else None
+
+    def resume(self, rested: Rested) -> None:
+        """Run on after a rest in which another looked after its timers."""
+        self._current_while, self._periodic_timer = rested.until_ns, rested.due_ns
+        if rested.said_ns is not None:
+            self._sent.clear()
+            self._sent.append(rested.said_ns)
 
     def next_deadline(self) -> int | None:
         """When ``run_timers`` or ``transmit`` next has something to do; None when never."""
@@ -312,7 +353,10 @@ class LacpPort:
         elif wanted is before:
             return
         self.periodic = wanted
-        self._periodic_timer = now + (FAST_PERIODIC_NS if wanted is Periodic.FAST_PERIODIC else SLOW_PERIODIC_NS)
+        due = now + (FAST_PERIODIC_NS if wanted is Periodic.FAST_PERIODIC else SLOW_PERIODIC_NS)
+        if self._beat_ns is not None and self.mux is Mux.COLLECTING_DISTRIBUTING:
+            due -= min((due - self._beat_ns) % FAST_PERIODIC_NS, TOLERANCE_NS)
+        self._periodic_timer = due
 
     def _held_until(self) -> int | None:
         """When the rate limit allows the next LACPDU; None when it allows one at once."""

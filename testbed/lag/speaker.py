@@ -17,8 +17,9 @@ from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import OnFrame, PacketSocket
 from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
 from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, Lacpdu, decode, encode
-from testbed.lag.machine import Action, LacpSystem, PortStatus, StateChanged, Transmit
+from testbed.lag.machine import Action, LacpSystem, PortStatus, Transmit
 from testbed.lag.marker import answer
+from testbed.lag.rest import Resting, RestingWire
 
 ActiveSink = Callable[[tuple[str, ...]], None]
 _NOTHING: tuple[bytes, Lacpdu | None] = (b"", None)
@@ -50,6 +51,12 @@ class Surroundings(Protocol):
     def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
         """Have ``call`` called with ``at_ns`` when CLOCK_MONOTONIC is there."""
 
+    def beat_ns(self, ns: NetNs) -> int | None:
+        """What the periodic LACPDUs of all its ports keep to, as ``LacpPort`` has it; None to send each alone."""
+
+    def moved(self) -> None:
+        """Hear that the machines have moved: the ports may stand otherwise than before."""
+
 
 class InLoop:
     """An asyncio loop, which is running whenever a speaker is called."""
@@ -61,6 +68,12 @@ class InLoop:
     def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
         """The loop's own clock is that one too."""
         return asyncio.get_running_loop().call_at(at_ns / SECOND_NS, call, at_ns)
+
+    def beat_ns(self, ns: NetNs) -> int | None:
+        """Ports of one node send when each is due: drills fall on their timers at any phase."""
+
+    def moved(self) -> None:
+        """Whoever wants to know asks."""
 
 
 _IN_LOOP = InLoop()
@@ -90,13 +103,14 @@ class Speaker:
         self._port_configs = tuple(ports)
         self._emit = emit
         self._on_active = on_active
-        self._system = LacpSystem(config, ports)
         self._around = around
+        self._system = self._begin()
         self._sockets: dict[str, Wire] = {}
         self._heard: dict[str, tuple[bytes, Lacpdu | None]] = {}  # the last PDU on each port, as it came and as read
         self._said: dict[str, tuple[Lacpdu, bytes]] = {}  # the last one sent
         self._active: tuple[str, ...] = ()
         self._looked = 0  # the last time the machines had moved when the active ports were looked at
+        self._resting: dict[str, RestingWire] = {}  # all its ports that speak, or none
         self._timer: Timer | None = None
         self._due = 0  # when the timer fires
 
@@ -105,11 +119,6 @@ class Speaker:
         """The ports that collect and distribute, in configured order."""
         return self._system.active_ports
 
-    @property
-    def settled(self) -> int:
-        """How often the machines have moved: as long as this stays, so does ``status``."""
-        return self._system.settled
-
     def status(self) -> tuple[PortStatus, ...]:
         """How each port stands."""
         return self._system.status()
@@ -117,9 +126,12 @@ class Speaker:
     def start(self) -> None:
         """BEGIN: open the sockets and forget any earlier life. OSError when an interface is missing."""
         self.stop()
-        self._system = LacpSystem(self._config, self._port_configs)
+        self._system = self._begin()
         self._looked = 0
         self._open()
+
+    def _begin(self) -> LacpSystem:
+        return LacpSystem(self._config, self._port_configs, self._around.beat_ns(self._ns))
 
     def _open(self) -> None:
         for port in self._port_configs:
@@ -132,12 +144,11 @@ class Speaker:
 
     def freeze(self) -> None:
         """Fall silent and deaf but forget nothing, as a process that hangs; until ``thaw``."""
+        self._wake()
         for opened in self._sockets.values():
             opened.close()
         self._sockets.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._drop_timer()
 
     def thaw(self) -> None:
         """Run on after ``freeze``; timers that ran out meanwhile are due now."""
@@ -147,6 +158,7 @@ class Speaker:
 
     def refuse(self, refusing: bool) -> None:
         """Take every port out of its Aggregator, or back. Takes effect at once."""
+        self._wake()
         self._system.refusing = refusing
         if self._sockets:
             now = now_ns()
@@ -155,16 +167,22 @@ class Speaker:
     def carrier(self, port: str, up: bool) -> None:
         """The lab's link monitor saw the carrier of ``port``. Ignored while stopped."""
         if self._sockets:
+            self._wake()
             now = now_ns()
             self._apply(self._system.carrier(port, up, now), now)
 
     def _received(self, port: str, payload: bytes, _source: str) -> None:
-        pdu = self._decoded(port, payload)
+        """Partners say the same every second: what is as it was on this port is not read anew."""
+        self._wake()
+        now = now_ns()
+        said, pdu = self._heard.get(port, _NOTHING)
+        if payload != said:
+            pdu = decode(payload)
+            self._heard[port] = payload, pdu
+        elif pdu is not None and self._system.again(port, pdu, now):
+            return
         if pdu is not None:
-            now = now_ns()
-            actions = self._system.receive(port, pdu, now)
-            if not self._system.repeated:
-                self._apply(actions, now)
+            self._apply(self._system.receive(port, pdu, now), now)
         elif (response := answer(payload)) is not None:
             self._sockets[port].send(response, SLOW_PROTOCOLS_MAC)
 
@@ -173,17 +191,18 @@ class Speaker:
         # The loop may fire a clock tick early; treating that as due keeps it from spinning where time stands still.
         now = max(now_ns(), due)
         self._apply(self._system.tick(now), now)
+        self._rest()
 
     def _apply(self, actions: list[Action], now: int) -> None:
         if self._system.settled != self._looked:
             self._looked = self._system.settled
             self._look()
+            self._around.moved()
         for action in actions:
-            match action:
-                case Transmit(port, pdu):
-                    self._sockets[port].send(self._encoded(port, pdu), SLOW_PROTOCOLS_MAC)
-                case StateChanged(port, what, detail):
-                    self._emit(Event(now, EventKind.LACP, self._node, port, what, detail))
+            if isinstance(action, Transmit):
+                self._sockets[action.port].send(self._encoded(action.port, action.pdu), SLOW_PROTOCOLS_MAC)
+            else:
+                self._emit(Event(now, EventKind.LACP, self._node, action.port, action.what, action.detail))
         self._arm()
 
     def _look(self) -> None:
@@ -193,20 +212,41 @@ class Speaker:
             if self._on_active is not None:
                 self._on_active(active)
 
-    def _decoded(self, port: str, payload: bytes) -> Lacpdu | None:
-        """Partners say the same every second: what is as it was on this port is not read anew."""
-        said, meant = self._heard.get(port, _NOTHING)
-        if payload != said:
-            meant = decode(payload)
-            self._heard[port] = payload, meant
-        return meant
-
     def _encoded(self, port: str, pdu: Lacpdu) -> bytes:
         meant, said = self._said.get(port, (None, b""))
         if meant is not pdu:
             said = encode(pdu)
             self._said[port] = pdu, said
         return said
+
+    def _rest(self) -> None:
+        """Leave it to the wires to say and hear the same, where they can and nothing else is to be done."""
+        wires = dict[str, RestingWire]()
+        rests = self._system.at_rest()
+        for port, (_, heard, _, _) in rests.items():
+            wire = self._sockets[port]
+            if not isinstance(wire, RestingWire) or self._heard[port][1] != heard:
+                return
+            wires[port] = wire
+        if not wires:
+            return
+        self._drop_timer()
+        self._resting = wires
+        for port, (said, _, until_ns, due_ns) in rests.items():
+            wires[port].rest(Resting(self._encoded(port, said), self._heard[port][0], until_ns, due_ns), self._wake)
+
+    def _wake(self) -> None:
+        """Run the machines again, where they were left."""
+        if self._resting:
+            resting, self._resting = self._resting, {}
+            for port, wire in resting.items():
+                self._system.resume(port, wire.wake_up())
+            self._arm()
+
+    def _drop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _arm(self) -> None:
         """Have the timer fire no later than the next deadline.

@@ -7,6 +7,7 @@ a:right --- b:right
 from __future__ import annotations
 
 import asyncio
+import gc
 from dataclasses import dataclass
 
 import pytest
@@ -15,7 +16,7 @@ from testbed.kernel import ns as namespaces
 from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
-from testbed.kernel.packet_batch import PacketBatch
+from testbed.kernel.packet_batch import Frame, PacketBatch
 from tests.traffic.nets import until_running
 
 pytestmark = pytest.mark.kernel
@@ -62,10 +63,23 @@ def _pair() -> Pair:
     return Pair((a, b), *ends)
 
 
+def _laid_out(frames: list[tuple[int, bytes]]) -> list[Frame]:
+    return [Frame(ifindex, SLOW, GROUP, payload) for ifindex, payload in frames]
+
+
+async def test_a_frame_can_be_sent_again_and_keeps_what_it_needs() -> None:
+    pair = _pair()
+    frames = _laid_out([(11, b"%03d" % number + bytes(107)) for number in range(3)])
+    gc.collect()
+    for _ in range(2):
+        pair.a.send(frames)
+    assert await pair.heard(6) == [(21, b"%03d" % number + bytes(107)) for number in (0, 1, 2, 0, 1, 2)]
+
+
 async def test_frames_beyond_one_call_arrive_in_order_each_by_its_interface() -> None:
     pair = _pair()
     frames = [(11 + number % 2, b"%04d" % number + bytes(106)) for number in range(150)]
-    pair.a.send(frames)
+    pair.a.send(_laid_out(frames))
     assert await pair.heard(150) == [(ifindex + 10, payload) for ifindex, payload in frames]
     assert pair.b.receive() == []
     assert pair.a.receive() == [], "what it sent itself"
@@ -76,5 +90,5 @@ async def test_a_frame_that_cannot_leave_keeps_no_other_back() -> None:
     Netlink(pair.spaces[0]).run([rtnl.set_link(11, up=False)])
     pair.a.receive()
     sent = [(12, b"one" + bytes(107)), (11, b"lost" + bytes(106)), (99, b"nowhere" + bytes(103)), (12, bytes(110))]
-    pair.a.send(sent)
+    pair.a.send(_laid_out(sent))
     assert await pair.heard(2) == [(22, sent[0][1]), (22, sent[3][1])]

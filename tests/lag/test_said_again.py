@@ -97,7 +97,7 @@ def test_what_is_said_again_costs_no_selection_and_no_new_pdu() -> None:
         system.tick(now)
     assert system.active_ports == ("eth0",)
     assert system.receive("eth0", last["eth0"], now + 1) == []
-    assert system.repeated
+    assert system.again("eth0", last["eth0"], now + 2)
     first, second = (system.tick(now + seconds * SECOND_NS) for seconds in (1, 2))
     assert [type(action).__name__ for action in (*first, *second)] == ["Transmit", "Transmit"]
     assert first[0].pdu is second[0].pdu  # type: ignore[union-attr]

@@ -28,11 +28,15 @@ from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, LinkKind
 from testbed.fabric.presets import PRESETS
 from testbed.kernel import sandbox
+from testbed.lab.convergence import expected_routes
+from testbed.lab.holding import is_large
 from testbed.lab.lab import Lab
 from testbed.lab.service import preflight
 from tests.product.growth_plot import plot
 
 Figures = dict[str, float]
+IDLE_S, LARGE_IDLE_S = 21.0, 61.0
+"""Windows of rest that hold all that is periodic: BIRD reads its kernel's routes every 20 s, in large labs 60."""
 _BEAT_S = 0.01
 
 
@@ -152,6 +156,11 @@ def sizes_of(fabric: Fabric) -> Figures:
     return {"nodes": len(fabric.nodes), "links": len(fabric.links), "nics": len(fabric.nics)}
 
 
+def idle_s(fabric: Fabric) -> float:
+    """How long a lab is left idle to see all of what it costs at rest."""
+    return LARGE_IDLE_S if is_large(expected_routes(fabric)) else IDLE_S
+
+
 def measured(only: Sequence[str], known: Mapping[str, Figures], *, profiled: bool) -> Iterator[tuple[str, Figures]]:
     """Each size that is not known, as it comes."""
     for size in SIZES:
@@ -161,7 +170,7 @@ def measured(only: Sequence[str], known: Mapping[str, Figures], *, profiled: boo
         preflight.check(fabric, raising=True)
         raised = preflight.raised_for(fabric)
         try:
-            yield size.name, sizes_of(fabric) | in_sandbox(fabric, 5.0, profiled=profiled)
+            yield size.name, sizes_of(fabric) | in_sandbox(fabric, idle_s(fabric), profiled=profiled)
         finally:
             if raised is not None:
                 raised.release()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from testbed.fabric.build import build
+from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric, Role
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import BfdSpec, BgpSpec, FabricSpec
 from testbed.routing.bird.config import config
-from testbed.routing.bird.daemon import find_bird
+from testbed.routing.bird.daemon import find_bird, slacken, timer_slack_ns
 from testbed.routing.neighbours import access_subnets
 from tests.routing import fabrics
 
@@ -127,3 +129,39 @@ def test_a_switch_with_many_sessions_in_a_large_lab_rarely_looks_at_its_interfac
     assert scan(3, "p0.a0.0", aggs=8) == "scan time 1"
     assert scan(20, "p0.s0.t0.0", aggs=8) == "scan time 1"
     assert scan(3, "p0.s0.t0.0", aggs=8, large=False) == "scan time 1"
+
+
+def test_a_large_lab_reads_its_kernels_routes_as_often_as_bird_does_by_itself() -> None:
+    """BIRD refuses a configuration whose kernel protocols differ in that."""
+
+    def scans(fabric: Fabric, name: str, *, deaf: bool = False, large: bool = False) -> list[str]:
+        lines = config(fabric, fabric.node(name), deaf=deaf, large=large).splitlines()
+        return [line.strip() for before, line in pairwise(lines) if "scan time" in line and "device" not in before]
+
+    fabric = fabrics.hpn(hosts=3)
+    assert scans(fabric, "p0.s0.t0.0") == ["scan time 20;"]
+    assert scans(fabric, "p0.s0.t0.0", large=True) == ["scan time 60;"]
+    assert scans(fabric, "p0.s0.t0.0", deaf=True, large=True) == ["scan time 61;"]
+    pods = fabrics.pods()
+    core = next(node.name for node in pods.switches if preset_tables(pods, node))
+    assert set(scans(pods, core, large=True)) == {"scan time 60;"}
+    assert len(scans(pods, core, large=True)) > 1
+
+
+def test_timers_are_late_only_where_a_switch_is_woken_more_often_than_that() -> None:
+    segment = build(PRESETS["segment"].spec)
+    assert timer_slack_ns(segment, segment.node("p0.s0.t0.0")) == 100_000_000, "60 sessions, 20 keepalives a second"
+    assert timer_slack_ns(segment, segment.node("p0.a0.0")) == 0
+    bfd = PRESETS["segment"].spec.model_dump() | {"bgp": {"bfd": {"interval_ms": 100, "multiplier": 3}}}
+    assert timer_slack_ns(build(FabricSpec.model_validate(bfd)), segment.node("p0.s0.t0.0")) == 0
+
+
+@pytest.mark.kernel
+def test_a_process_is_given_late_timers_without_root_too() -> None:
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        slacken(child.pid, 100_000_000)
+        assert Path(f"/proc/{child.pid}/timerslack_ns").read_text() == "100000000\n"
+    finally:
+        child.kill()
+        child.wait()

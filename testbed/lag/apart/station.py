@@ -1,7 +1,9 @@
 """The process that speaks LACP for a lab: its speakers, their packet sockets, their timers.
 
 No asyncio: what is due within ``GRAIN_NS`` is done in one go, and all that a turn sends in a namespace leaves by one
-system call, so that thousands of ports cost little at rest. What is received is acted on at once.
+system call. The ports of a namespace send together what they send every second, and several namespaces do so at one
+moment, so that their partners too hear many frames at one waking: thousands of ports cost little at rest. What is
+received is acted on at once.
 """
 
 from __future__ import annotations
@@ -11,29 +13,30 @@ import select
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count
 
 from testbed.events import Event, now_ns
 from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import OnFrame, close_soon
-from testbed.kernel.packet_batch import PacketBatch
+from testbed.kernel.packet import OnFrame
 from testbed.lag.apart import messages
+from testbed.lag.apart.air import Air
 from testbed.lag.apart.messages import Carrier, Freeze, Make, Message, Refuse, Settle, Settled, Start, Stop, Thaw
-from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
+from testbed.lag.config import SECOND_NS
 from testbed.lag.speaker import Speaker, Timer, Wire
 
 GRAIN_NS = 10_000_000
 """Timers fire up to so much late."""
+
+BEATS = 8
+"""Moments of each second at which namespaces send: fewer are cheaper, and each takes longer."""
 
 _READ = 1 << 16
 
 
 @dataclass(slots=True)
 class _Due:
-    """A call that is to be made, unless it is cancelled, and what is called after it."""
+    """A call that is to be made, unless it is cancelled."""
 
     call: Callable[[int], None] | None
-    then: Callable[[], None]
 
     def cancel(self) -> None:
         self.call = None
@@ -43,99 +46,37 @@ class Timers:
     """Calls to be made at times of CLOCK_MONOTONIC, those of one grain together."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, _Due]] = []
-        self._number = count()
+        self._heap: list[int] = []  # every time that is in ``_due``
+        self._due: dict[int, list[_Due]] = {}
         self._rang_ns = 0
 
-    def call_at(self, at_ns: int, call: Callable[[int], None], then: Callable[[], None] = lambda: None) -> Timer:
-        """Have ``call`` called with ``at_ns`` then, and ``then`` afterwards."""
-        due = _Due(call, then)
-        heapq.heappush(self._heap, (at_ns, next(self._number), due))
+    def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
+        """Have ``call`` called with ``at_ns`` then."""
+        due = _Due(call)
+        others = self._due.get(at_ns)
+        if others is None:
+            heapq.heappush(self._heap, at_ns)
+            self._due[at_ns] = [due]
+        else:
+            others.append(due)
         return due
 
     def wait_s(self, now: int) -> float | None:
         """How long to sleep until something is to be done; None when nothing is."""
         if not self._heap:
             return None
-        return max(self._heap[0][0], self._rang_ns + GRAIN_NS, now) / 1e9 - now / 1e9
+        return max(self._heap[0], self._rang_ns + GRAIN_NS, now) / 1e9 - now / 1e9
 
     def ring(self, now: int) -> None:
         """Make the calls that are due."""
-        if now < self._rang_ns + GRAIN_NS or not self._heap or self._heap[0][0] > now:
+        if now < self._rang_ns + GRAIN_NS or not self._heap or self._heap[0] > now:
             return
         self._rang_ns = now
-        while self._heap and self._heap[0][0] <= now:
-            at_ns, _, due = heapq.heappop(self._heap)
-            if due.call is not None:
-                due.call(at_ns)
-                due.then()
-
-
-class Air:
-    """The slow protocols of one namespace: a socket as long as any of its ports is open."""
-
-    def __init__(self, space: NetNs, poll: select.epoll) -> None:
-        self._space = space
-        self._poll = poll
-        self._batch: PacketBatch | None = None
-        self._listeners: dict[int, OnFrame] = {}
-        self.waiting: list[tuple[int, bytes]] = []
-
-    def open(self, interface: str, on_frame: OnFrame) -> int:
-        """Listen at an interface; its index. OSError when it is missing."""
-        with self._space.entered():
-            ifindex = socket.if_nametoindex(interface)
-        if self._batch is None:
-            self._batch = PacketBatch(self._space, ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC)
-            self._poll.register(self._batch.socket, select.EPOLLIN)
-        self._batch.listen(ifindex)
-        self._listeners[ifindex] = on_frame
-        return ifindex
-
-    def close(self, ifindex: int) -> None:
-        """Hear nothing of an interface, and send nothing that waits to leave by it."""
-        del self._listeners[ifindex]
-        self.waiting = [frame for frame in self.waiting if frame[0] != ifindex]
-        if not self._listeners and self._batch is not None:
-            self._poll.unregister(self._batch.socket)
-            close_soon(self._batch.socket)
-            self._batch = None
-
-    @property
-    def descriptor(self) -> int:
-        """Of its socket; -1 when it has none."""
-        return -1 if self._batch is None else self._batch.socket.fileno()
-
-    def read(self) -> None:
-        """Hand on what was received."""
-        if self._batch is not None:
-            for ifindex, payload in self._batch.receive():
-                listener = self._listeners.get(ifindex)
-                if listener is not None:
-                    listener(payload, "")
-
-    def flush(self) -> None:
-        """Send what waits."""
-        if self._batch is not None and self.waiting:
-            self._batch.send(self.waiting)
-        self.waiting = []
-
-
-@dataclass(frozen=True, slots=True)
-class _Port:
-    """One open port."""
-
-    station: Station
-    air: Air
-    ifindex: int
-
-    def send(self, payload: bytes, _destination: str) -> bool:
-        self.air.waiting.append((self.ifindex, payload))
-        self.station.sending[id(self.air)] = self.air
-        return True
-
-    def close(self) -> None:
-        self.air.close(self.ifindex)
+        while self._heap and self._heap[0] <= now:
+            at_ns = heapq.heappop(self._heap)
+            for due in self._due.pop(at_ns):
+                if due.call is not None:
+                    due.call(at_ns)
 
 
 @dataclass(slots=True, eq=False)
@@ -146,23 +87,20 @@ class _Member:
     station: Station
     space: NetNs
     life: int = 0
-    told: int = -1
     speaker: Speaker = field(init=False)
 
     def open(self, ns: NetNs, interface: str, on_frame: OnFrame) -> Wire:
-        def heard(payload: bytes, source: str) -> None:
-            on_frame(payload, source)
-            self.look()
-
-        return self.station.open(ns, interface, heard)
+        return self.station.open(ns, interface, on_frame)
 
     def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
-        return self.station.timers.call_at(at_ns, call, self.look)
+        return self.station.call_at(at_ns, call)
 
-    def look(self) -> None:
-        """Have it told how the ports stand, where that has changed."""
-        if self.speaker.settled != self.told:
-            self.station.moved[self.number] = self
+    def beat_ns(self, ns: NetNs) -> int:
+        return self.station.beat_ns(ns)
+
+    def moved(self) -> None:
+        """Have it told how the ports stand."""
+        self.station.moved[self.number] = self
 
     def entered(self, event: Event) -> None:
         self.station.news.append(
@@ -173,7 +111,6 @@ class _Member:
         self.station.news.append(messages.Active(self.number, self.life, ports))
 
     def stands(self) -> messages.Stands:
-        self.told = self.speaker.settled
         return messages.Stands(self.number, self.life, messages.as_rows(self.speaker.status()))
 
 
@@ -188,33 +125,50 @@ class Station:
         self._airs: dict[int, Air] = {}  # by the namespace's descriptor
         self._by_socket: dict[int, Air] = {}
         self._members: dict[int, _Member] = {}
+        self._places: dict[int, int] = {}  # of namespaces, in the order in which they were heard of
+        self._began_ns = now_ns()
         self._rest = b""
         self._unsent = bytearray()
-        self.timers = Timers()
+        self._timers = Timers()
         self.news: list[messages.News] = []
         self.moved: dict[int, _Member] = {}
-        self.sending: dict[int, Air] = {}
+        self._sending: set[Air] = set()
 
     def run(self) -> None:
         """Speak until the lab hangs up. OSError when an interface is missing."""
         while True:
-            for descriptor, _ in self._poll.poll(self.timers.wait_s(now_ns())):
+            for descriptor, _ in self._poll.poll(self._timers.wait_s(now_ns())):
                 if descriptor != self._lab.fileno():
                     self._by_socket[descriptor].read()
                 elif not self._obey():
                     return
-            self.timers.ring(now_ns())
+            self._timers.ring(now_ns())
             self._tell()
-            for air in self.sending.values():
+            for air in self._sending:
                 air.flush()
-            self.sending.clear()
+            self._sending.clear()
 
     def open(self, ns: NetNs, interface: str, on_frame: OnFrame) -> Wire:
         """One port. OSError when it is missing."""
-        air = self._airs.setdefault(ns.fd, Air(ns, self._poll))
-        port = _Port(self, air, air.open(interface, on_frame))
+        air = self._airs.get(ns.fd)
+        if air is None:
+            air = self._airs[ns.fd] = Air(ns, self._poll, self)
+        port = air.open(interface, on_frame)
         self._by_socket[air.descriptor] = air
         return port
+
+    def call_at(self, at_ns: int, call: Callable[[int], None]) -> Timer:
+        """Have ``call`` called with ``at_ns`` then."""
+        return self._timers.call_at(at_ns, call)
+
+    def flush_soon(self, air: Air) -> None:
+        """Send what waits there at the end of this turn."""
+        self._sending.add(air)
+
+    def beat_ns(self, ns: NetNs) -> int:
+        """A time to which the periodic LACPDUs of a namespace keep, the same whenever it is asked for."""
+        place = self._places.setdefault(ns.fd, len(self._places))
+        return self._began_ns + place % BEATS * SECOND_NS // BEATS
 
     def _obey(self) -> bool:
         """Carry out what orders there are; False when the lab has hung up."""
@@ -235,22 +189,19 @@ class Station:
                 self._make(order)
             case Start(number, life):
                 member = self._members[number]
-                member.life, member.told = life, -1
+                member.life = life
                 member.speaker.start()
-                member.look()
+                member.moved()
             case Stop(number):
                 self._members[number].speaker.stop()
             case Freeze(number):
                 self._members[number].speaker.freeze()
             case Thaw(number):
                 self._members[number].speaker.thaw()
-                self._members[number].look()
             case Refuse(number, refusing):
                 self._members[number].speaker.refuse(refusing)
-                self._members[number].look()
             case Carrier(number, port, up):
                 self._members[number].speaker.carrier(port, up)
-                self._members[number].look()
             case Settle(number):
                 self.news.append(Settled(number))
 

@@ -30,8 +30,8 @@ SCAN_S = 1
 _RARE_SCAN_S = 10
 _OFTEN_HZ = 5
 
-_KERNEL_SCAN_S, _DEAF_SCAN_S = 20, 21
-"""How often it reads its kernel's routes. Another interval has it begin anew, and so find the hosts it was deaf to."""
+_KERNEL_SCAN_S, _LARGE_KERNEL_SCAN_S = 20, 60
+"""How often it reads its kernel's routes; in large labs as often as BIRD does by itself."""
 
 _LOG = """\
 log stderr { trace, info, remote, warning, error, auth, fatal, bug };
@@ -84,7 +84,7 @@ _PRESET = """\
 ipv4 table {table};
 protocol kernel kernel_{table} {{
   kernel table {number};
-  scan time 20;
+  scan time {kernel_s};
   persist no;
   ipv4 {{
     table {table};
@@ -117,21 +117,21 @@ def config(
     ``large`` lab it spares the kernel what it can.
     """
     parts = [f"# {node.name}\nrouter id {node.router_id};\n{_LOG}"]
-    subnets = access_subnets(fabric, node)
+    subnets, kernel_s = access_subnets(fabric, node), _kernel_scan_s(deaf=deaf, large=large)
     if subnets:
         allowed = ", ".join(f"{subnet}{{32,32}}" for subnet in subnets)
         parts.append(_LEARN.format(protocol=PROTO_HOST_ROUTE, subnets=allowed))
     parts.append(
         _KERNEL.format(
             scan_s=_scan_s(fabric, node) if large else SCAN_S,
-            kernel_s=_DEAF_SCAN_S if deaf else _KERNEL_SCAN_S,
+            kernel_s=kernel_s,
             limit=ECMP_LIMIT,
             learn="  learn;\n" if subnets else "",
             imports="filter host_routes" if subnets and not deaf else "none",
             exports="source = RTS_STATIC" if holding else "source = RTS_BGP || source = RTS_STATIC",
         )
     )
-    parts.extend(_preset(table) for table in preset_tables(fabric, node))
+    parts.extend(_preset(table, kernel_s) for table in preset_tables(fabric, node))
     if subnets:
         parts.append(_fallback(subnets))
     bfd = fabric.spec.bgp.bfd
@@ -147,13 +147,18 @@ def _scan_s(fabric: Fabric, node: Node) -> int:
     return _RARE_SCAN_S if keepalives >= _OFTEN_HZ else SCAN_S
 
 
-def _preset(table: PresetTable) -> str:
+def _kernel_scan_s(*, deaf: bool, large: bool) -> int:
+    """Another interval has BIRD begin anew, and so find the hosts that it was deaf to."""
+    return (_LARGE_KERNEL_SCAN_S if large else _KERNEL_SCAN_S) + deaf
+
+
+def _preset(table: PresetTable, kernel_s: int) -> str:
     """A table of its own for what the preset egress ports offer; it follows each update together with main.
 
     All of a Core's paths to a host are equally long (Agg, ToR), so whatever an egress port offers is one of the best.
     """
     ports = " || ".join(f'proto = "{port.name}"' for port in table.egress.values())
-    return _PRESET.format(table=table.name, number=table.number, ports=ports)
+    return _PRESET.format(table=table.name, number=table.number, kernel_s=kernel_s, ports=ports)
 
 
 def _fallback(subnets: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from testbed.errors import MachineError
@@ -21,6 +22,8 @@ from testbed.routing.neighbours import neighbours
 _BUSY_S = 20.0
 """A BIRD that learns a whole fabric answers when it is through with what it hears."""
 
+_SLACK_NS = 100_000_000
+
 FOLDER = Path("/run/hpn/bird")
 
 
@@ -36,6 +39,24 @@ def bird_version() -> str:
     """'2.0.12', or what BIRD says instead. MachineError when there is none."""
     said = subprocess.run([find_bird(), "--version"], capture_output=True, text=True, check=False)
     return (said.stdout + said.stderr).strip().removeprefix("BIRD version ")
+
+
+def timer_slack_ns(fabric: Fabric, node: Node) -> int:
+    """How late its timers may be in a large lab; 0: as ever.
+
+    A ToR with many sessions wakes as often to send a keepalive as it is woken to hear one, and each time asks for the
+    state of all its sockets. What it sends late leaves when it is woken next, so it is only let be late where that
+    happens more often than it could be late. BFD's timers are not.
+    """
+    heard_hz = len(neighbours(fabric, node)) / fabric.spec.bgp.keepalive_s
+    return 0 if fabric.spec.bgp.bfd is not None or heard_hz * _SLACK_NS < 1e9 else _SLACK_NS
+
+
+def slacken(pid: int, slack_ns: int) -> None:
+    """Let the timers of a process be late (proc(5), timerslack_ns); without the right to do so they are not."""
+    if slack_ns:
+        with suppress(OSError):
+            Path(f"/proc/{pid}/timerslack_ns").write_text(str(slack_ns))
 
 
 class BirdDaemon(BgpDaemon):
@@ -59,6 +80,8 @@ class BirdDaemon(BgpDaemon):
         pid_file = FOLDER / f"{self.node.name}.pid"
         command = [program, "-f", "-c", str(self._config), "-s", str(self.control), "-P", str(pid_file)]
         self._spawn("bird", command, self._heard)
+        if self.large and "bird" in self._children:
+            slacken(self._children["bird"].pid, timer_slack_ns(self._fabric, self.node))
 
     def deliver(self) -> None:
         """Have the kernel told of every route once, with all its next hops. BirdError when BIRD refuses."""

@@ -1,0 +1,185 @@
+"""The slow protocols of one namespace: its packet socket, and what its ports at rest say and hear every second.
+
+Most ports say most of the time what they said before, and so do their partners. To run their machines for that takes a
+process of thousands of ports longer than all else, for each lies far from the last one in memory. So a speaker whose
+ports rest leaves them to this: a frame as expected is a new time limit, and what all of them say leaves once a second.
+It is woken for all else that is heard, and where a partner has said nothing for too long.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from testbed.events import now_ns
+from testbed.kernel.ns import NetNs
+from testbed.kernel.packet import OnFrame, close_soon
+from testbed.kernel.packet_batch import Frame, PacketBatch
+from testbed.lag.config import FAST_PERIODIC_NS, SHORT_TIMEOUT_NS
+from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
+from testbed.lag.rest import Rested, Resting
+
+
+class Turn(Protocol):
+    """What a namespace needs of the process: timers, and to be flushed at the end of a turn."""
+
+    def call_at(self, at_ns: int, call: Callable[[int], None]) -> object:
+        """Have ``call`` called with ``at_ns`` then."""
+
+    def flush_soon(self, air: Air) -> None:
+        """Have what waits there sent at the end of this turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """A port at rest: what it says, from when on, and whom to wake."""
+
+    frame: Frame
+    from_ns: int
+    wake: Callable[[], None]
+
+
+class Air:
+    """A socket as long as any of the namespace's ports is open."""
+
+    def __init__(self, space: NetNs, poll: select.epoll, turn: Turn) -> None:
+        self._space = space
+        self._poll = poll
+        self._turn = turn
+        self._batch: PacketBatch | None = None
+        self._listeners: dict[int, OnFrame] = {}
+        self._resting: dict[int, _Rest] = {}
+        self._expected: dict[int, bytes] = {}  # of resting ports
+        self._until_ns: dict[int, int] = {}  # when each is to be woken because nothing was heard
+        self._saying: list[Frame] | None = None  # what the ports that rest say; None: to be made out
+        self._next_ns: int | None = None  # when they say it next
+        self._said_ns = 0
+        self.waiting: list[Frame] = []
+
+    def open(self, interface: str, on_frame: OnFrame) -> AirPort:
+        """Listen at an interface. OSError when it is missing."""
+        with self._space.entered():
+            ifindex = socket.if_nametoindex(interface)
+        if self._batch is None:
+            self._batch = PacketBatch(self._space, ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC)
+            self._poll.register(self._batch.socket, select.EPOLLIN)
+        self._batch.listen(ifindex)
+        self._listeners[ifindex] = on_frame
+        return AirPort(self, ifindex)
+
+    def close(self, ifindex: int) -> None:
+        """Hear nothing of an interface, and send nothing that waits to leave by it."""
+        del self._listeners[ifindex]
+        self.waiting = [frame for frame in self.waiting if frame.ifindex != ifindex]
+        if not self._listeners and self._batch is not None:
+            self._poll.unregister(self._batch.socket)
+            close_soon(self._batch.socket)
+            self._batch = None
+
+    @property
+    def descriptor(self) -> int:
+        """Of its socket; -1 when it has none."""
+        return -1 if self._batch is None else self._batch.socket.fileno()
+
+    def read(self) -> None:
+        """Hand on what was received, but for what was expected."""
+        if self._batch is None:
+            return
+        expected, until_ns = self._expected, now_ns() + SHORT_TIMEOUT_NS
+        for ifindex, payload in self._batch.receive():
+            if ifindex in expected and expected[ifindex] == payload:
+                self._until_ns[ifindex] = until_ns
+            elif ifindex in self._listeners:
+                self._listeners[ifindex](payload, "")
+
+    def send(self, frame: Frame) -> None:
+        """Send it at the end of this turn."""
+        self.waiting.append(frame)
+        self._turn.flush_soon(self)
+
+    def flush(self) -> None:
+        """Send what waits."""
+        if self._batch is not None and self.waiting:
+            self._batch.send(self.waiting)
+        self.waiting = []
+
+    def rest(self, ifindex: int, frame: Frame, resting: Resting, wake: Callable[[], None]) -> None:
+        """Say and hear the same on a port every second, until ``wake_up``."""
+        self._resting[ifindex] = _Rest(frame, resting.due_ns, wake)
+        self._expected[ifindex], self._until_ns[ifindex] = resting.heard, resting.until_ns
+        self._saying = None
+        if self._next_ns is None:
+            self._next_ns = resting.due_ns
+            self._turn.call_at(resting.due_ns, self._beat)
+
+    def wake_up(self, ifindex: int) -> Rested:
+        """What became of a port since ``rest``; it rests no longer."""
+        rest = self._resting.pop(ifindex)
+        del self._expected[ifindex]
+        self._saying = None
+        until_ns = self._until_ns.pop(ifindex)
+        if self._next_ns is None or self._next_ns <= rest.from_ns:
+            return Rested(until_ns, rest.from_ns, None)
+        return Rested(until_ns, self._next_ns, self._said_ns)
+
+    def _beat(self, at_ns: int) -> None:
+        if not self._resting:
+            self._next_ns = None
+            return
+        self._said_ns = now_ns()
+        missed = max(self._said_ns - at_ns, 0) // FAST_PERIODIC_NS
+        self._next_ns = at_ns + (missed + 1) * FAST_PERIODIC_NS
+        if self._saying is None:
+            self._saying = [rest.frame for rest in self._resting.values() if rest.from_ns <= at_ns]
+        self.waiting += self._saying
+        if len(self._saying) < len(self._resting):
+            self._saying = None
+        self._turn.flush_soon(self)
+        self._turn.call_at(self._next_ns, self._beat)
+        self._watch()
+
+    def _watch(self) -> None:
+        """Look after the first that is to be woken, if it is before the next beat."""
+        first_ns = min(self._until_ns.values(), default=None)
+        if first_ns is not None and self._next_ns is not None and first_ns < self._next_ns:
+            self._turn.call_at(first_ns, self._wake_silent)
+
+    def _wake_silent(self, at_ns: int) -> None:
+        for ifindex in [ifindex for ifindex, until_ns in self._until_ns.items() if until_ns <= at_ns]:
+            if ifindex in self._resting:  # another port of its speaker has not woken it
+                self._resting[ifindex].wake()
+        self._watch()
+
+
+class AirPort:
+    """One open port."""
+
+    def __init__(self, air: Air, ifindex: int) -> None:
+        self._air = air
+        self._ifindex = ifindex
+        self._said: Frame | None = None
+
+    def send(self, payload: bytes, _destination: str) -> bool:
+        """Send it to all who speak slow protocols, at the end of this turn."""
+        self._air.send(self._frame(payload))
+        return True
+
+    def rest(self, resting: Resting, wake: Callable[[], None]) -> None:
+        """Say and hear the same every second; ``wake`` is called when the partner has been silent for too long."""
+        self._air.rest(self._ifindex, self._frame(resting.said), resting, wake)
+
+    def wake_up(self) -> Rested:
+        """What became of it."""
+        return self._air.wake_up(self._ifindex)
+
+    def close(self) -> None:
+        """Hear and send nothing more."""
+        self._air.close(self._ifindex)
+
+    def _frame(self, payload: bytes) -> Frame:
+        if self._said is None or self._said.payload is not payload:
+            self._said = Frame(self._ifindex, ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, payload)
+        return self._said

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import dask
 from dask_jobqueue import SLURMCluster
 from distributed import Client
 from distributed.security import Security
@@ -32,6 +33,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--print", action="store_true", help="only print the job script")
     parser.add_argument("command", nargs="*", help="of hpn, behind --")
     asked = parser.parse_args(arguments)
+    # A job that Slurm requeues is away for two minutes or more; dask would cancel it 15 s after it lost the worker.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "7 days"})
     with SLURMCluster(
         queue=asked.partition,
         walltime=asked.walltime,

@@ -2,8 +2,8 @@
 
     python -m tests.scenarios.pool.slurm_trial FOLDER
 
-An array of a scheduler and two workers, of which one is cancelled and the other requeued in mid-run; then workers by
-dask-jobqueue. Each time all runs must lie in their places, once and whole, and nothing else. Exit code 0: it held.
+An array of a scheduler and two workers; then two workers by dask-jobqueue. Each time one of them is cancelled and the
+other requeued in mid-run, and all runs must lie in their places, once and whole, and nothing else. Exit code 0: held.
 """
 
 from __future__ import annotations
@@ -42,36 +42,51 @@ def slurm(folder: Path) -> Iterator[Mapping[str, str]]:
         standing.wait()
 
 
+def told(environment: Mapping[str, str], *command: str, cwd: Path | None = None) -> str:
+    """What a command of Slurm says."""
+    ran = subprocess.run(command, cwd=cwd, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    return ran.stdout.strip()
+
+
+def take_away(environment: Mapping[str, str], cancelled: str, requeued: str) -> None:
+    """Have Slurm take two workers away in mid-run, the second of them to begin it again."""
+    told(environment, "scancel", cancelled)
+    told(environment, "scontrol", "requeue", requeued)
+    print("one worker cancelled, the other requeued", flush=True)
+
+
 def array(folder: Path, environment: Mapping[str, str]) -> bool:
     """An array, with its workers taken away."""
-
-    def told(*command: str) -> str:
-        return subprocess.run(
-            command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, text=True
-        ).stdout.strip()
-
     runs = 4
-    script = str(EXAMPLES / "slurm-array.sh")
-    job = told("sbatch", "--parsable", "--array=0-2", script, *suite_of(folder, "out", runs))
+    script = ["sbatch", "--parsable", "--array=0-2", str(EXAMPLES / "slurm-array.sh")]
+    job = told(environment, *script, *suite_of(folder, "out", runs), cwd=folder)
     log = folder / f"slurm-{job}_0.out"
-    until(lambda: log.exists() and log.read_text().count("\nstarting ") >= 2, "two runs have begun", LONGEST_S)
-    told("scancel", f"{job}_1")
-    told("scontrol", "requeue", f"{job}_2")
-    print("one worker cancelled, the other requeued", flush=True)
-    until(lambda: told("squeue", "--noheader") == "", "the array has ended", LONGEST_S)
-    print(*(line for line in log.read_text().splitlines() if line.startswith(("starting ", "pass", "hpn"))), sep="\n")
-    return held(folder, runs, "JobState=COMPLETED" in told("scontrol", "show", "job", f"{job}_0"))
+    until(lambda: log.exists() and _begun(log) >= 2, "two runs have begun", LONGEST_S)
+    take_away(environment, f"{job}_1", f"{job}_2")
+    until(lambda: told(environment, "squeue", "--noheader") == "", "the array has ended", LONGEST_S)
+    return held(folder, log, runs, "JobState=COMPLETED" in told(environment, "scontrol", "show", "job", f"{job}_0"))
 
 
 def jobqueue(folder: Path, environment: Mapping[str, str]) -> bool:
-    """Workers by dask-jobqueue."""
-    runs = 2
+    """Workers by dask-jobqueue, taken away too."""
+    runs, log = 4, folder / "slurm.py.out"
     command = [sys.executable, str(EXAMPLES / "slurm.py"), "--jobs", "2", "--", *suite_of(folder, "out", runs)]
-    return held(folder, runs, subprocess.run(command, cwd=folder, env=environment).returncode == 0)
+    with log.open("w") as output:
+        going = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    until(lambda: _begun(log) >= 2 or going.poll() is not None, "two runs have begun", LONGEST_S)
+    if going.poll() is None:
+        take_away(environment, *told(environment, "squeue", "--noheader", "--format=%i").split())
+    return held(folder, log, runs, going.wait() == 0)
 
 
-def held(folder: Path, runs: int, ended_well: bool) -> bool:
-    """Whether all is as it must be; what is not is printed."""
+def _begun(log: Path) -> int:
+    return sum(line.startswith("starting ") for line in log.read_text().splitlines())
+
+
+def held(folder: Path, log: Path, runs: int, ended_well: bool) -> bool:
+    """Whether all is as it must be; how it went and what is not is printed."""
+    told_there = ("starting ", "pass", "hpn", "slurm.py")
+    print(*(line for line in log.read_text().splitlines() if line.startswith(told_there)), sep="\n")
     trouble = list(wrong(folder, "out", runs)) + ["it did not end well"] * (not ended_well)
     print(f"{folder.name}: {runs} runs", *(trouble or ["whole and once"]), sep="\n", flush=True)
     return not trouble

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from testbed.events import Event, EventSink
 from testbed.fabric.model import Fabric, Role
+from testbed.kernel import priority
 from testbed.kernel.nft import Nft
 from testbed.kernel.nft import slot as nft_slot
 from testbed.kernel.ns import NetNs
@@ -87,6 +88,8 @@ class Lab:
         held = Held(held=is_large(routes))
         wiring = wire(fabric, kind, marking, in_order=in_order)
         timeline, spaces = Timeline(sink), wiring.namespaces
+        if held.held:
+            priority.go_first()
         lacp = _lacp(list(spaces.values()), timeline.emit, apart=held.held)
         nics: dict[str, HostNic] = {}
         tors: dict[str, Tor] = {}

@@ -30,6 +30,8 @@ from testbed.lag.datapath import LagKind
 from testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
 
 NETNS_DIR = Path("/run/netns")
+PORTS_GROUP = 1
+"""All ports of a switch, which go down together when it dies."""
 _CONF = "net/ipv4/conf/all/"
 _HOST_SYSCTLS = (
     Sysctl(_CONF + "rp_filter", "0", True, "the way back may use another rail"),
@@ -149,6 +151,8 @@ def _veths(fabric: Fabric, nodes: Mapping[str, NetNs]) -> Iterator[bytes]:
             mac=low.mac,
             peer_mac=high.mac,
             mtu=mtu,
+            group=PORTS_GROUP if fabric.node(low.node).is_switch else 0,
+            peer_group=PORTS_GROUP,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from testbed.events import EventKind, now_ns
 from testbed.fabric.model import Role
 from testbed.kernel import linkwatch
+from testbed.kernel.netlink import Netlink
 from testbed.kernel.rtnl import PROTO_HOST_ROUTE
 from testbed.lab.breaking.impair import Drop, Traffic
 from testbed.lab.lab import Lab
@@ -95,6 +96,34 @@ async def test_when_more_ports_change_than_the_kernel_tells_at_a_run_it_is_asked
         asked.clear()
         await lab.breakage.boot([TOR, "p0.s0.t1.0"])
         assert asked == ports
+        await whole_again(lab, before)
+
+
+async def test_a_switch_loses_all_of_its_ports_by_one_request_and_fewer_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running(tiny()) as lab:
+        before = state(lab)
+        sent: list[int] = []
+        run = Netlink.run
+
+        def counted(self: Netlink, requests: Sequence[bytes]) -> None:
+            sent.append(len(requests))
+            run(self, requests)
+
+        monkeypatch.setattr(Netlink, "run", counted)
+        links = lab.fabric.links_of(TOR)
+        lab.breakage.ports_down([(link, TOR) for link in links[1:]])
+        assert sent == [len(links) - 1]
+        await lab.wait_for(lambda: not any(lab.link_up(link.name) for link in links[1:]), 10)
+        assert lab.link_up(links[0].name)
+        lab.breakage.ports_up([(link, TOR) for link in links[1:]])
+        await whole_again(lab, before)
+        sent.clear()
+        lab.breakage.ports_down([(link, TOR) for link in links])
+        assert sent == [1]
+        await lab.wait_for(lambda: not any(lab.link_up(link.name) for link in links), 10)
+        lab.breakage.ports_up([(link, TOR) for link in links])
         await whole_again(lab, before)
 
 

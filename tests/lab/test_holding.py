@@ -15,6 +15,7 @@ from testbed.events import EventKind, now_ns
 from testbed.fabric.build import build
 from testbed.fabric.model import Node, Role
 from testbed.fabric.presets import PRESETS
+from testbed.kernel.priority import go_first
 from testbed.lab import holding
 from testbed.lab.convergence import expected_routes
 from testbed.lab.holding import Held, is_large
@@ -66,6 +67,29 @@ async def test_a_lab_that_starts_held_has_heard_all_before_its_kernels_are_told(
 async def test_a_small_lab_speaks_lacp_itself() -> None:
     async with running(tiny(), converge=False) as lab:
         assert lab.lacp.pids == frozenset()
+        assert os.getpriority(os.PRIO_PROCESS, 0) == 0
+
+
+@pytest.mark.kernel
+async def test_the_supervisor_of_a_large_lab_goes_before_its_daemons(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not _may_go_first():
+        pytest.skip("a user's processes may not go before others")
+    monkeypatch.setattr(holding, "MANY_NEXT_HOPS", 0)
+    lab = Lab.start(build(tiny()), lambda _event: None)
+    daemons = lab.child_pids() - lab.lacp.pids
+    assert len(daemons) == len(lab.fabric.switches)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == -10
+    assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in daemons} == {0}
+    lab.close()
+
+
+def _may_go_first() -> bool:
+    """Tried in a process of its own, which alone it changes."""
+    pid = os.fork()
+    if pid == 0:
+        go_first()
+        os._exit(os.getpriority(os.PRIO_PROCESS, 0) < 0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
 
 
 @pytest.mark.kernel

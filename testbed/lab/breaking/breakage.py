@@ -17,6 +17,7 @@ from testbed.kernel import linkwatch, rtnl
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
 from testbed.lab.grips import Grips
+from testbed.lab.wire import PORTS_GROUP
 
 K = TypeVar("K")
 
@@ -65,7 +66,7 @@ class Breakage:
         """Those that nobody held down before are put down, and returned."""
         changed = [end for end in ends if _hold(self._held, _key(end), by)]
         for node, links in _by_node(changed).items():
-            self._lab.requests(node).run([rtnl.set_link(link.end_at(node).ifindex, up=False) for link in links])
+            self._lab.requests(node).run(self._set(node, links, up=False))
         return changed
 
     def ports_up(self, ends: Sequence[End], by: Hashable = None) -> None:
@@ -76,10 +77,18 @@ class Breakage:
         """Those that nobody else holds down are put up, and returned."""
         changed = [end for end in ends if _let_go(self._held, _key(end), by)]
         for node, links in _by_node(changed).items():
-            up = [rtnl.set_link(link.end_at(node).ifindex, up=True) for link in links]
             forgotten = [request for link in links for request in _forgotten(link, node)]
-            self._lab.requests(node).run([*up, *forgotten])
+            self._lab.requests(node).run([*self._set(node, links, up=True), *forgotten])
         return changed
+
+    def _set(self, node: str, links: Sequence[Link], *, up: bool) -> list[bytes]:
+        """Requests for the state of these ports: a single one for all that a switch has.
+
+        Otherwise the neighbours of the first port ask for the kernel's lock, one after another, before the next is set.
+        """
+        if self._lab.fabric.node(node).is_switch and len(links) == len(self._lab.fabric.links_of(node)):
+            return [rtnl.set_group(PORTS_GROUP, up=up)]
+        return [rtnl.set_link(link.end_at(node).ifindex, up=up) for link in links]
 
     def _tell(self, changed: Sequence[End]) -> None:
         """Have both ends hear at once where there are more of them than the kernel tells at a run."""

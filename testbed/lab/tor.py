@@ -13,6 +13,7 @@ from testbed.lab.reload import Reload
 from testbed.lab.watch import Message
 from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.machine import PortStatus
+from testbed.lag.speaker import SystemAt
 from testbed.lag.speakers import HERE, Speakers, Speaking
 from testbed.routing.hostroutes import HostRouteDaemon
 from testbed.routing.pathcontrol.agent_io import AgentIo
@@ -59,7 +60,7 @@ class Tor:
             if not self._leaving:  # a ToR that leaves forwards to its hosts as long as it can
                 self._routes.port_usable(link.upper.ifindex, bool(ports))
 
-        return self._lacp.make(self.node.name, space, config, [port], emit=sink, on_active=active)
+        return self._lacp.make(SystemAt(self.node.name, space, config, [port], sink, active))
 
     def _make_agent(self) -> TorAgent:
         self._generation += 1

@@ -16,7 +16,7 @@ from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.datapath import LagKind, LagPlace
 from testbed.lag.machine import PortStatus
 from testbed.lag.nft_datapath import NftDatapath
-from testbed.lag.speaker import ActiveSink
+from testbed.lag.speaker import ActiveSink, SystemAt
 from testbed.lag.speakers import Speaking
 
 _FEATURES = """
@@ -98,7 +98,7 @@ def speaker(place: LagPlace, on_active: ActiveSink) -> Speaking:
         aggregate_wait_ns=spec.aggregate_wait_ms * 1_000_000,
     )
     ports = [PortConfig(link.lower.name, link.lower.port_id) for link in nic.links]
-    return place.lacp.make(nic.host, place.space, lacp, ports, emit=place.sink, on_active=on_active)
+    return place.lacp.make(SystemAt(nic.host, place.space, lacp, ports, place.sink, on_active))
 
 
 def lag_seed(fabric: Fabric, nic: Nic) -> int:

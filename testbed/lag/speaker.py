@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -79,30 +80,35 @@ class InLoop:
 _IN_LOOP = InLoop()
 
 
-class Speaker:
-    """Speaks LACP for one System of ``node`` on interfaces of ``ns``; use it inside a running loop.
+@dataclass(frozen=True, slots=True)
+class SystemAt:
+    """One LACP System of ``node``, on interfaces of ``ns``; ``emit`` hears what happens.
 
     ``on_active`` is called with the collecting and distributing ports whenever they change, within the call that
-    changed them and before anything is sent or told. Ports are without carrier until ``carrier`` says otherwise.
+    changed them and before anything is sent or told.
     """
 
-    def __init__(
-        self,
-        node: str,
-        ns: NetNs,
-        config: LacpConfig,
-        ports: Sequence[PortConfig],
-        *,
-        emit: EventSink,
-        on_active: ActiveSink | None = None,
-        around: Surroundings = _IN_LOOP,
-    ) -> None:
-        self._node = node
-        self._ns = ns
-        self._config = config
-        self._port_configs = tuple(ports)
-        self._emit = emit
-        self._on_active = on_active
+    node: str
+    ns: NetNs
+    config: LacpConfig
+    ports: Sequence[PortConfig]
+    emit: EventSink
+    on_active: ActiveSink | None = None
+
+
+class Speaker:
+    """Speaks LACP for one System; use it inside a running loop.
+
+    Ports are without carrier until ``carrier`` says otherwise.
+    """
+
+    def __init__(self, system: SystemAt, around: Surroundings = _IN_LOOP) -> None:
+        self._node = system.node
+        self._ns = system.ns
+        self._config = system.config
+        self._port_configs = tuple(system.ports)
+        self._emit = system.emit
+        self._on_active = system.on_active
         self._around = around
         self._system = self._begin()
         self._sockets: dict[str, Wire] = {}

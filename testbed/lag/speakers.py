@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
-from testbed.events import EventSink
-from testbed.kernel.ns import NetNs
-from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.machine import PortStatus
-from testbed.lag.speaker import ActiveSink, Speaker
+from testbed.lag.speaker import Speaker, SystemAt
 
 
 class Speaking(Protocol):
@@ -52,17 +48,8 @@ class Speakers(Protocol):
     def pids(self) -> frozenset[int]:
         """Processes of its own, for their parent to wait for itself."""
 
-    def make(
-        self,
-        node: str,
-        ns: NetNs,
-        config: LacpConfig,
-        ports: Sequence[PortConfig],
-        *,
-        emit: EventSink,
-        on_active: ActiveSink | None = None,
-    ) -> Speaking:
-        """A speaker for one System of ``node``, as ``Speaker`` is made."""
+    def make(self, system: SystemAt) -> Speaking:
+        """A speaker for one System."""
 
     def settle(self) -> None:
         """Return when all that speakers were told is done: those that were stopped or frozen send nothing more."""
@@ -77,18 +64,9 @@ class Here:
     trouble: str | None = None
     pids: frozenset[int] = frozenset()
 
-    def make(
-        self,
-        node: str,
-        ns: NetNs,
-        config: LacpConfig,
-        ports: Sequence[PortConfig],
-        *,
-        emit: EventSink,
-        on_active: ActiveSink | None = None,
-    ) -> Speaking:
+    def make(self, system: SystemAt) -> Speaking:
         """One on the running loop."""
-        return Speaker(node, ns, config, ports, emit=emit, on_active=on_active)
+        return Speaker(system)
 
     def settle(self) -> None:
         """It is."""

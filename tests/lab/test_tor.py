@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from testbed.events import Event, EventSink
+from testbed.events import Event
 from testbed.fabric.build import build
 from testbed.fabric.model import LinkKind
 from testbed.kernel.ns import NetNs
@@ -15,9 +15,9 @@ from testbed.kernel.rtnl import NUD_REACHABLE
 from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 from testbed.lab import tor as module
 from testbed.lab.tor import Tor
-from testbed.lag.config import LacpConfig, PortConfig
+from testbed.lag.config import PortConfig
 from testbed.lag.machine import PortStatus
-from testbed.lag.speaker import ActiveSink
+from testbed.lag.speaker import ActiveSink, SystemAt
 from testbed.lag.speakers import Here, Speaking
 from tests.lab.running import tiny
 
@@ -50,17 +50,8 @@ class FakeNetlink:
 class FakeSpeakers(Here):
     """Make fake ones."""
 
-    def make(
-        self,
-        node: str,
-        ns: NetNs,
-        config: LacpConfig,
-        ports: Sequence[PortConfig],
-        *,
-        emit: EventSink,
-        on_active: ActiveSink | None = None,
-    ) -> Speaking:
-        return FakeSpeaker(ports, on_active or (lambda _ports: None))
+    def make(self, system: SystemAt) -> Speaking:
+        return FakeSpeaker(system.ports, system.on_active or (lambda _ports: None))
 
 
 class FakeSpeaker:

@@ -9,12 +9,14 @@ import pytest
 
 from testbed.events import Event, EventKind
 from testbed.kernel import ns as namespaces
+from testbed.kernel.ns import NetNs
 from testbed.lag.apart import messages
 from testbed.lag.apart.messages import Active, Carrier, Entered, Freeze, Order, Stands, Start, Stop, Thaw
 from testbed.lag.apart.speakers import Apart, ApartSpeaker
 from testbed.lag.apart.station import GRAIN_NS, Timers
 from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.machine import LacpSystem
+from testbed.lag.speaker import SystemAt
 
 CONFIG = LacpConfig("00:00:5e:00:01:01", key=7, independent=True)
 PORTS = (PortConfig("eth0", 301), PortConfig("eth1", 302, 8))
@@ -28,7 +30,9 @@ class Orders:
         self.active: list[tuple[str, ...]] = []
         self.events: list[Event] = []
         apart = cast(Apart, self)
-        self.speaker = ApartSpeaker(apart, 4, "t0", CONFIG, PORTS, self.events.append, self.active.append)
+        self.speaker = ApartSpeaker(
+            apart, 4, SystemAt("t0", cast(NetNs, None), CONFIG, PORTS, self.events.append, self.active.append)
+        )
 
     def order(self, order: Order) -> None:
         self.orders.append(order)
@@ -115,7 +119,7 @@ async def test_a_process_that_finds_no_interface_says_so_and_dies() -> None:
 
     apart = Apart([space], hear)
     (pid,) = apart.pids
-    speaker = apart.make("t0", space, CONFIG, PORTS, emit=hear)
+    speaker = apart.make(SystemAt("t0", space, CONFIG, PORTS, hear))
     apart.settle()
     assert apart.trouble is None
     speaker.start()
@@ -135,7 +139,7 @@ async def test_a_process_ends_with_what_was_asked_of_it_done() -> None:
     space = namespaces.create("t0")
     apart = Apart([space], lambda _event: None)
     for _ in range(3000):  # more than the socket holds
-        apart.make("t0", space, CONFIG, PORTS, emit=lambda _event: None)
+        apart.make(SystemAt("t0", space, CONFIG, PORTS, lambda _event: None))
     apart.settle()
     apart.close()
     assert (apart.trouble, apart.pids) == (None, frozenset())

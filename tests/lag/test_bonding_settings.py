@@ -20,7 +20,7 @@ from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink
 from testbed.lag import bond
 from testbed.lag.config import LacpConfig, PortConfig
-from testbed.lag.speaker import Speaker
+from testbed.lag.speaker import Speaker, SystemAt
 from tests.lag import rack
 from tests.lag.rack import NIC_MAC, PORTS, Rack
 from tests.lag.sniffed import ACTIVE, COLLECTS, DISTRIBUTES, SYNC, Heard, Sniffer, first
@@ -67,7 +67,7 @@ def tors(where: Rack, *, active: bool = True, independent: bool = False, wait_s:
     made = []
     for space, offset in zip(where.tors, (300, 600), strict=True):
         config = LacpConfig(SHARED, 7, active=active, independent=independent, aggregate_wait_ns=round(wait_s * 1e9))
-        speaker = Speaker(space.name, space, config, [PortConfig("down0", offset + 1)], emit=lambda _event: None)
+        speaker = Speaker(SystemAt(space.name, space, config, [PortConfig("down0", offset + 1)], lambda _event: None))
         speaker.start()
         speaker.carrier("down0", True)
         made.append(speaker)

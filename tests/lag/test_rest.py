@@ -25,7 +25,7 @@ from testbed.lag.apart.air import Air
 from testbed.lag.apart.station import GRAIN_NS, Timers
 from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
 from testbed.lag.lacpdu import Lacpdu, PortInfo, PortState, encode
-from testbed.lag.speaker import Speaker, Timer, Wire
+from testbed.lag.speaker import Speaker, SystemAt, Timer, Wire
 from testbed.lag.states import Mux
 from tests.lag.wire import DELAY_NS
 
@@ -108,7 +108,7 @@ class Node:
         self.air = Air(cast(NetNs, space), cast(select.epoll, mock.Mock()), world)
         ports = [PortConfig(port, 300 * place + at) for (node, at), port in PORTS.items() if node == name]
         self.speaker = Speaker(
-            name, cast(NetNs, space), config, ports, emit=lambda event: world.events.append((name, event)), around=self
+            SystemAt(name, cast(NetNs, space), config, ports, lambda event: world.events.append((name, event))), self
         )
         if not world.resting:
             self.speaker._rest = lambda: None  # type: ignore[method-assign]

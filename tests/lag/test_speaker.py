@@ -20,6 +20,7 @@ from testbed.kernel.rtnl_events import LinkEvent
 from testbed.lag.apart.speakers import Apart
 from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.nft_datapath import NftDatapath
+from testbed.lag.speaker import SystemAt
 from testbed.lag.speakers import HERE, Speakers, Speaking
 from testbed.lag.states import Selected
 from tests.lag import rack
@@ -71,14 +72,16 @@ def start(systems: tuple[str, str], *, apart: bool) -> Lab:
 
     ports = [PortConfig(name, index + 1) for index, name in enumerate(PORTS)]
     config = LacpConfig(NIC_MAC, key=1, aggregate_wait_ns=WAIT_NS)
-    host = lacp.make("host", where.host, config, ports, emit=tell, on_active=on_active)
+    host = lacp.make(SystemAt("host", where.host, config, ports, tell, on_active))
     tors = tuple(
         lacp.make(
-            space.name,
-            space,
-            LacpConfig(system, key=7, aggregate_wait_ns=WAIT_NS),
-            [PortConfig("down0", offset + 1)],
-            emit=tell,
+            SystemAt(
+                space.name,
+                space,
+                LacpConfig(system, key=7, aggregate_wait_ns=WAIT_NS),
+                [PortConfig("down0", offset + 1)],
+                tell,
+            )
         )
         for space, system, offset in zip(where.tors, systems, (300, 600), strict=True)
     )

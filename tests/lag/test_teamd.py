@@ -20,7 +20,7 @@ import pytest
 from testbed.events import Event
 from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.lacpdu import PortState
-from testbed.lag.speaker import Speaker
+from testbed.lag.speaker import Speaker, SystemAt
 from testbed.lag.states import Rx
 from tests.lag import rack
 from tests.lag.rack import PORTS, Rack
@@ -66,7 +66,7 @@ def speakers(where: Rack, keys: tuple[int, int], told: Callable[[Event], None]) 
     found = []
     for space, key, offset in zip(where.tors, keys, (300, 600), strict=True):
         config = LacpConfig(SHARED, key=key, aggregate_wait_ns=0)
-        made = Speaker(space.name, space, config, [PortConfig("down0", offset + 1)], emit=told)
+        made = Speaker(SystemAt(space.name, space, config, [PortConfig("down0", offset + 1)], told))
         made.start()
         made.carrier("down0", True)
         found.append(made)

@@ -20,9 +20,8 @@ from testbed.kernel.ns import NetNs
 from testbed.lag.apart import messages
 from testbed.lag.apart.messages import Active, Entered, Failed, News, Order, Settled, Stands
 from testbed.lag.apart.process import StationProcess
-from testbed.lag.config import LacpConfig, PortConfig
 from testbed.lag.machine import LacpSystem, PortStatus
-from testbed.lag.speaker import ActiveSink
+from testbed.lag.speaker import SystemAt
 
 _READ = 1 << 16
 _SETTLE_S = 2.0
@@ -52,20 +51,11 @@ class Apart:
         """The process, while it lives."""
         return frozenset() if self._process is None else frozenset({self._process.pid})
 
-    def make(
-        self,
-        node: str,
-        ns: NetNs,
-        config: LacpConfig,
-        ports: Sequence[PortConfig],
-        *,
-        emit: EventSink,
-        on_active: ActiveSink | None = None,
-    ) -> ApartSpeaker:
+    def make(self, system: SystemAt) -> ApartSpeaker:
         """One whose machines run there."""
         number = next(self._numbers)
-        made = self._speakers[number] = ApartSpeaker(self, number, node, config, ports, emit, on_active)
-        self.order(messages.make(number, node, ns.fd, config, ports))
+        made = self._speakers[number] = ApartSpeaker(self, number, system)
+        self.order(messages.make(number, system.node, system.ns.fd, system.config, system.ports))
         return made
 
     def order(self, order: Order) -> None:
@@ -165,22 +155,13 @@ class Apart:
 class ApartSpeaker:
     """One System, as it was last heard of (``testbed.lag.speakers.Speaking``)."""
 
-    def __init__(
-        self,
-        apart: Apart,
-        number: int,
-        node: str,
-        config: LacpConfig,
-        ports: Sequence[PortConfig],
-        emit: EventSink,
-        on_active: ActiveSink | None,
-    ) -> None:
+    def __init__(self, apart: Apart, number: int, system: SystemAt) -> None:
         self._apart = apart
         self._number = number
-        self._node = node
-        self._config, self._ports = config, tuple(ports)
-        self._emit = emit
-        self._on_active = on_active
+        self._node = system.node
+        self._config, self._ports = system.config, tuple(system.ports)
+        self._emit = system.emit
+        self._on_active = system.on_active
         self._life = 0
         self._frozen = False
         self._active: tuple[str, ...] = ()

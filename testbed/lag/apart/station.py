@@ -21,7 +21,7 @@ from testbed.lag.apart import messages
 from testbed.lag.apart.air import Air
 from testbed.lag.apart.messages import Carrier, Freeze, Make, Message, Refuse, Settle, Settled, Start, Stop, Thaw
 from testbed.lag.config import SECOND_NS
-from testbed.lag.speaker import Speaker, Timer, Wire
+from testbed.lag.speaker import Speaker, SystemAt, Timer, Wire
 
 GRAIN_NS = 10_000_000
 """Timers fire up to so much late."""
@@ -209,9 +209,8 @@ class Station:
         space = NetNs(order.node, order.namespace)
         member = _Member(order.speaker, self, space)
         config, ports = messages.made(order)
-        member.speaker = Speaker(
-            order.node, space, config, ports, emit=member.entered, on_active=member.active, around=member
-        )
+        system = SystemAt(order.node, space, config, ports, member.entered, member.active)
+        member.speaker = Speaker(system, around=member)
         self._members[order.speaker] = member
 
     def _tell(self) -> None:

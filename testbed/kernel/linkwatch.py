@@ -4,13 +4,14 @@ A change of carrier counts (messages, queues that send or drop) only when a work
 which takes 100 interfaces at a run and then waits for up to a second, whatever is left (net/core/link_watch.c). One
 kernel here stands for many switches: when a ToR with 196 ports dies, 392 ends change, and the last of its neighbours
 would hear of it seconds after the first. Whoever asks for one interface has what is pending there carried out first
-(RTM_GETLINK; ``linkwatch_sync_dev``, since Linux 6.8): so all are asked for. An older kernel answers and lets it wait.
+(RTM_GETLINK; ``linkwatch_sync_dev``, since Linux 6.8): so those that matter are asked for. An older kernel answers and
+lets it wait.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink, NetlinkError
@@ -30,12 +31,10 @@ def carry_out(netlink: Netlink, ifindexes: Iterable[int]) -> None:
     _ask(netlink, [rtnl.get_link(ifindex) for ifindex in ifindexes])
 
 
-def carry_out_both(netlink: Netlink, ifindexes: Collection[int]) -> None:
-    """The same for these interfaces, veths, and for their far ends, in whatever namespace those are."""
+def carry_out_far(netlink: Netlink, ifindexes: Iterable[int]) -> None:
+    """The same for the far ends of these veths, in whatever namespace they are."""
     peers = netlink.peers()
-    far = [rtnl.get_link(*peers[ifindex]) for ifindex in ifindexes if ifindex in peers]
-    carry_out(netlink, ifindexes)
-    _ask(netlink, far)
+    _ask(netlink, [rtnl.get_link(*peers[ifindex]) for ifindex in ifindexes if ifindex in peers])
 
 
 def _ask(netlink: Netlink, requests: Sequence[bytes]) -> None:

@@ -24,7 +24,7 @@ def _late_ms(asking: Netlink, monitor: Monitor, *, up: bool, ask: bool) -> float
     begin = time.monotonic()
     asking.run([rtnl.set_link(near, up=up) for near in NEAR])
     if ask:
-        linkwatch.carry_out_both(asking, NEAR)
+        linkwatch.carry_out_far(asking, NEAR)
     told: set[int] = set()
     while len(told) < len(FAR):
         ready, _, _ = select.select([monitor], [], [], _GIVE_UP_S)

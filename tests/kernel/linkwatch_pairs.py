@@ -20,7 +20,7 @@ def pairs() -> tuple[Netlink, Monitor]:
     Netlink(ns.current("root")).run(made)
     asking, monitor = Netlink(here), Monitor(there, link=True)
     Netlink(there).run([rtnl.set_link(far, up=True) for far in FAR])
-    linkwatch.carry_out_both(asking, NEAR)
+    linkwatch.carry_out_far(asking, NEAR)
     heard(monitor)
     return asking, monitor
 

@@ -22,7 +22,7 @@ def test_all_far_ends_have_heard_when_the_call_returns() -> None:
     asking, monitor = pairs()
     for up in (False, True):
         asking.run([rtnl.set_link(near, up=up) for near in NEAR])
-        linkwatch.carry_out_both(asking, NEAR)
+        linkwatch.carry_out_far(asking, NEAR)
         assert heard(monitor) == dict.fromkeys(FAR, up)
 
 
@@ -30,5 +30,5 @@ def test_an_interface_that_is_gone_is_passed_over_and_the_others_are_carried_out
     asking, monitor = pairs()
     asking.run([rtnl.set_link(near, up=False) for near in NEAR])
     linkwatch.carry_out(asking, [9999])
-    linkwatch.carry_out_both(asking, [9999, *NEAR])
+    linkwatch.carry_out_far(asking, [9999, *NEAR])
     assert heard(monitor) == dict.fromkeys(FAR, False)

@@ -82,20 +82,21 @@ async def test_when_more_ports_change_than_the_kernel_tells_at_a_run_it_is_asked
 ) -> None:
     async with running(tiny()) as lab:
         before = state(lab)
-        asked: set[int] = set()
-        monkeypatch.setattr(linkwatch, "carry_out_both", lambda _, ifindexes: asked.update(ifindexes))
+        near, far = set[int](), set[int]()
+        monkeypatch.setattr(linkwatch, "carry_out", lambda _, ifindexes: near.update(ifindexes))
+        monkeypatch.setattr(linkwatch, "carry_out_far", lambda _, ifindexes: far.update(ifindexes))
         ports = {link.end_at(tor).ifindex for tor in (TOR, "p0.s0.t1.0") for link in lab.fabric.links_of(tor)}
         monkeypatch.setattr(linkwatch, "AT_A_RUN", 2 * len(ports))
         lab.breakage.crash([TOR, "p0.s0.t1.0"])
         await lab.breakage.boot([TOR, "p0.s0.t1.0"])
-        assert not asked
+        assert (near, far) == (set(), set())
         await whole_again(lab, before)
         monkeypatch.setattr(linkwatch, "AT_A_RUN", 2 * len(ports) - 1)
         lab.breakage.crash([TOR, "p0.s0.t1.0"])
-        assert asked == ports
-        asked.clear()
+        assert (near, far) == (set(), ports)
+        far.clear()
         await lab.breakage.boot([TOR, "p0.s0.t1.0"])
-        assert asked == ports
+        assert (near, far) == (ports, ports)
         await whole_again(lab, before)
 
 

@@ -3,7 +3,8 @@
     python -m tests.product.growth OUT.json PLOT.svg [--only NAME]... [--profile] [--plot]
 
 Brings each size up in a sandbox of its own, waits until it is converged, lets it idle, and keeps the figures of each in
-OUT.json; sizes that are in there are not measured again. As root it raises the neighbour table's limit meanwhile.
+OUT.json; sizes that are in there are not measured again. As root it raises the neighbour table's limit meanwhile; who
+may not gets the sizes that fit.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pstats
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,20 +162,22 @@ def idle_s(fabric: Fabric) -> float:
     return LARGE_IDLE_S if is_large(expected_routes(fabric)) else IDLE_S
 
 
-def measured(only: Sequence[str], known: Mapping[str, Figures], *, profiled: bool) -> Iterator[tuple[str, Figures]]:
-    """Each size that is not known, as it comes."""
-    for size in SIZES:
-        if size.name in known or (only and size.name not in only):
-            continue
-        fabric = size.fabric
-        preflight.check(fabric, raising=True)
-        raised = preflight.raised_for(fabric)
-        try:
-            yield size.name, sizes_of(fabric) | in_sandbox(fabric, idle_s(fabric), profiled=profiled)
-        finally:
-            if raised is not None:
-                raised.release()
-                raised.close()
+def measured(size: Size, *, profiled: bool) -> Figures:
+    """That size. MachineError when this machine has no room for it."""
+    fabric = size.fabric
+    preflight.check(fabric, raising=True)
+    raised = preflight.raised_for(fabric)
+    try:
+        return sizes_of(fabric) | in_sandbox(fabric, idle_s(fabric), profiled=profiled)
+    finally:
+        if raised is not None:
+            raised.release()
+            raised.close()
+
+
+def missing(only: Sequence[str], known: Collection[str]) -> list[Size]:
+    """The sizes that are wanted and not known."""
+    return [size for size in SIZES if size.name not in known and (not only or size.name in only)]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -190,11 +193,16 @@ def main(arguments: Sequence[str]) -> None:
     known: dict[str, Figures] = json.loads(chosen.out.read_text()) if chosen.out.exists() else {}
     if not chosen.plot:
         chosen.out.parent.mkdir(parents=True, exist_ok=True)
-        for name, figures in measured(chosen.only, known, profiled=chosen.profile):
-            known[name] = figures
+        for size in missing(chosen.only, known):
+            try:
+                figures = known[size.name] = measured(size, profiled=chosen.profile)
+            except MachineError as error:
+                print(f"{size.name} is left out: {error}", flush=True)
+                continue
             chosen.out.write_text(json.dumps(known, indent=1) + "\n")
-            print(name, ", ".join(f"{key} {value:g}" for key, value in figures.items()), flush=True)
-    chosen.picture.write_text(plot(known))
+            print(size.name, ", ".join(f"{key} {value:g}" for key, value in figures.items()), flush=True)
+    if known:
+        chosen.picture.write_text(plot(known))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 
+from testbed.kernel import rtnl
 from testbed.kernel.red import INSIDE_THE_BUCKET
-from testbed.kernel.rtnl import NLM_F_REQUEST, RTM_NEWQDISC
+from testbed.kernel.rtnl import RTM_NEWQDISC
 
 _RTM_NEWTCLASS, _RTM_NEWTFILTER = 40, 44
 _NLM_F_REPLACE, _NLM_F_EXCL, _NLM_F_CREATE = 0x100, 0x200, 0x400
@@ -41,8 +42,10 @@ def two_queues(
     queue itself, of the class with that handle.
     """
     init = struct.pack("=IIIII", _VERSION, _RATE_TO_QUANTUM, _FIRST, 0, 0)
-    body = _about(ifindex, _HANDLE, parent) + _attribute(_KIND, b"htb\0")
-    yield _message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body + _attribute(_OPTIONS, _attribute(_INIT, init)))
+    body = _about(ifindex, _HANDLE, parent) + rtnl.attribute(_KIND, b"htb\0")
+    yield rtnl.message(
+        RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body + rtnl.attribute(_OPTIONS, rtnl.attribute(_INIT, init))
+    )
     for minor, quantum in zip((_FIRST, _SECOND), quanta, strict=True):
         yield _class(ifindex, _HANDLE | minor, quantum)
         yield inner(_HANDLE | minor)
@@ -51,36 +54,28 @@ def two_queues(
 
 def add_fifo(ifindex: int, limit_bytes: int, parent: int = INSIDE_THE_BUCKET) -> bytes:
     """A plain queue of so many bytes under ``parent`` of an interface; what comes beyond is dropped."""
-    body = _about(ifindex, 0, parent) + _attribute(_KIND, b"bfifo\0")
-    body += _attribute(_OPTIONS, struct.pack("=I", limit_bytes))
-    return _message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body)
+    body = _about(ifindex, 0, parent) + rtnl.attribute(_KIND, b"bfifo\0")
+    body += rtnl.attribute(_OPTIONS, struct.pack("=I", limit_bytes))
+    return rtnl.message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body)
 
 
 def _class(ifindex: int, handle: int, quantum: int) -> bytes:
     rate = struct.pack("=BBHhHI", 0, 1, 0, 0, 0, 0xFFFFFFFF)  # linklayer Ethernet: the kernel needs no rate table
     parameters = rate + rate + struct.pack("=IIIII", _BURST_TICKS, _BURST_TICKS, quantum, 0, 0)
     wide = struct.pack("=Q", _OUT_OF_REACH)
-    options = _attribute(_PARAMETERS, parameters) + _attribute(_RATE64, wide) + _attribute(_CEIL64, wide)
-    body = _about(ifindex, handle, _HANDLE) + _attribute(_KIND, b"htb\0") + _attribute(_OPTIONS, options)
-    return _message(_RTM_NEWTCLASS, _NLM_F_CREATE | _NLM_F_EXCL, body)
+    options = rtnl.attribute(_PARAMETERS, parameters) + rtnl.attribute(_RATE64, wide) + rtnl.attribute(_CEIL64, wide)
+    body = _about(ifindex, handle, _HANDLE) + rtnl.attribute(_KIND, b"htb\0") + rtnl.attribute(_OPTIONS, options)
+    return rtnl.message(_RTM_NEWTCLASS, _NLM_F_CREATE | _NLM_F_EXCL, body)
 
 
 def _by_dscp(ifindex: int, dscp: int) -> bytes:
     key = struct.pack("!II", _DSCP_MASK, dscp << _DSCP_SHIFT) + struct.pack("=ii", 0, 0)
     selector = struct.pack("=BBBxHHhhI", _U32_TERMINAL, 0, 1, 0, 0, 0, 0, 0) + key
-    options = _attribute(_U32_CLASSID, struct.pack("=I", _HANDLE | _SECOND)) + _attribute(_U32_SEL, selector)
+    options = rtnl.attribute(_U32_CLASSID, struct.pack("=I", _HANDLE | _SECOND)) + rtnl.attribute(_U32_SEL, selector)
     in_network_order = int.from_bytes(_ETH_P_IP.to_bytes(2, "big"), "little")
-    body = _about(ifindex, 0, _HANDLE, _PRIORITY << 16 | in_network_order) + _attribute(_KIND, b"u32\0")
-    return _message(_RTM_NEWTFILTER, _NLM_F_CREATE | _NLM_F_EXCL, body + _attribute(_OPTIONS, options))
+    body = _about(ifindex, 0, _HANDLE, _PRIORITY << 16 | in_network_order) + rtnl.attribute(_KIND, b"u32\0")
+    return rtnl.message(_RTM_NEWTFILTER, _NLM_F_CREATE | _NLM_F_EXCL, body + rtnl.attribute(_OPTIONS, options))
 
 
 def _about(ifindex: int, handle: int, parent: int, info: int = 0) -> bytes:
     return struct.pack("=BxxxiIII", 0, ifindex, handle, parent, info)
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
-
-
-def _message(kind: int, flags: int, body: bytes) -> bytes:
-    return struct.pack("=IHHII", 16 + len(body), kind, NLM_F_REQUEST | flags, 0, 0) + body

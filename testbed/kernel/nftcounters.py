@@ -28,8 +28,8 @@ class NftCounters:
         self._name = ns.name
         self._socket = ns.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETFILTER)
         self._socket.bind((0, 0))
-        body = _FAMILY.pack(_NETDEV, 0, 0) + _attribute(_TABLE, table.encode() + b"\0")
-        body += _attribute(_TYPE, _COUNTER.to_bytes(4, "big"))
+        body = _FAMILY.pack(_NETDEV, 0, 0) + rtnl.attribute(_TABLE, table.encode() + b"\0")
+        body += rtnl.attribute(_TYPE, _COUNTER.to_bytes(4, "big"))
         flags = rtnl.NLM_F_REQUEST | rtnl.NLM_F_DUMP
         self._request = struct.pack("=IHHII", 16 + len(body), _GET, flags, 1, 0) + body
 
@@ -52,7 +52,3 @@ class NftCounters:
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)

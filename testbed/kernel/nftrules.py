@@ -67,7 +67,7 @@ def load(base: Base, offset: int, size: int, register: int) -> bytes:
 
 def equal(register: int, value: bytes) -> bytes:
     """Go on with the rule only where the register holds ``value``."""
-    return _expression("cmp", _word(1, register) + _word(2, _EQUAL) + _nested(3, _attribute(1, value)))
+    return _expression("cmp", _word(1, register) + _word(2, _EQUAL) + _nested(3, rtnl.attribute(1, value)))
 
 
 def jhash(source: int, size: int, modulus: int, seed: int, register: int) -> bytes:
@@ -107,16 +107,18 @@ class Chain:
 
     def flush(self) -> bytes:
         """Message: take all rules out."""
-        return _message(_DELETE_RULE, 0, self._names)
+        return rtnl.message(_DELETE_RULE, 0, self._names)
 
     def append(self, expressions: bytes) -> bytes:
         """Message: at its end, a rule."""
-        return _message(_NEW_RULE, _CREATE | _APPEND, self._names + _nested(_EXPRESSIONS, expressions))
+        return rtnl.message(_NEW_RULE, _CREATE | _APPEND, self._names + _nested(_EXPRESSIONS, expressions))
 
     @cached_property
     def _names(self) -> bytes:
         names = ((_TABLE, self.table), (_CHAIN, self.name))
-        return _FAMILY.pack(_NETDEV, 0, 0) + b"".join(_attribute(kind, text.encode() + b"\0") for kind, text in names)
+        return _FAMILY.pack(_NETDEV, 0, 0) + b"".join(
+            rtnl.attribute(kind, text.encode() + b"\0") for kind, text in names
+        )
 
 
 def batch(messages: Sequence[bytes]) -> bytes:
@@ -169,26 +171,17 @@ def _edge(kind: int, number: int) -> bytes:
     )
 
 
-def _message(kind: int, flags: int, body: bytes) -> bytes:
-    return _HEADER.pack(_HEADER.size + len(body), kind, rtnl.NLM_F_REQUEST | flags, 0, 0) + body
-
-
 def _interface(ifindex: int) -> bytes:
-    return _expression("immediate", _word(1, 1) + _nested(2, _attribute(1, struct.pack("=I", ifindex))))
+    return _expression("immediate", _word(1, 1) + _nested(2, rtnl.attribute(1, struct.pack("=I", ifindex))))
 
 
 def _expression(name: str, data: bytes) -> bytes:
-    return _nested(_ELEMENT, _attribute(_NAME, name.encode() + b"\0") + _nested(_DATA, data))
+    return _nested(_ELEMENT, rtnl.attribute(_NAME, name.encode() + b"\0") + _nested(_DATA, data))
 
 
 def _word(kind: int, value: int) -> bytes:
-    return _attribute(kind, _WORD.pack(value))
+    return rtnl.attribute(kind, _WORD.pack(value))
 
 
 def _nested(kind: int, value: bytes) -> bytes:
-    return _attribute(kind | _NESTED, value)
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    size = rtnl.ATTR.size + len(value)
-    return rtnl.ATTR.pack(size, kind) + value + bytes(-size % 4)
+    return rtnl.attribute(kind | _NESTED, value)

@@ -11,12 +11,12 @@ import socket
 import struct
 from collections.abc import Iterator, Mapping
 
+from testbed.kernel import rtnl
 from testbed.kernel.netlink import NetlinkError
 from testbed.kernel.ns import NetNs
 from testbed.kernel.rtnl import (
     NLM_F_ACK,
     NLM_F_DUMP,
-    NLM_F_REQUEST,
     NLMSG_DONE,
     NLMSG_ERROR,
     attributes,
@@ -33,7 +33,7 @@ _NLDEV = 5 << 10  # RDMA_NL_NLDEV, as RDMA_NL_GET_TYPE places it
 _GET, _NEWLINK, _DELLINK, _STAT_GET = (_NLDEV + command for command in (1, 3, 4, 17))
 _INDEX, _NAME, _PORT, _NDEV_NAME, _LINK_TYPE = 1, 2, 3, 51, 65  # RDMA_NLDEV_ATTR_*
 _COUNTERS, _COUNTER_NAME, _COUNTER_VALUE = 80, 82, 83  # RDMA_NLDEV_ATTR_STAT_HWCOUNTER*
-_HEADER, _ATTR = struct.Struct("=IHHII"), struct.Struct("=HH")
+_ATTR = struct.Struct("=HH")
 _RECEIVE = 1 << 18
 _ONLY_PORT = 1
 
@@ -41,17 +41,17 @@ _ONLY_PORT = 1
 def new_link(name: str, kind: str, interface: str) -> bytes:
     """Ask for an RDMA device of a kind ('rxe') on an interface of the socket's namespace."""
     body = _text(_NAME, name) + _text(_LINK_TYPE, kind) + _text(_NDEV_NAME, interface)
-    return _message(_NEWLINK, NLM_F_ACK, body)
+    return rtnl.message(_NEWLINK, NLM_F_ACK, body)
 
 
 def delete_link(index: int) -> bytes:
     """Ask for a software RDMA device to go."""
-    return _message(_DELLINK, NLM_F_ACK, _u32(_INDEX, index))
+    return rtnl.message(_DELLINK, NLM_F_ACK, _u32(_INDEX, index))
 
 
 def counters_request(index: int) -> bytes:
     """Ask what the port of a device has counted (its hw_counters)."""
-    return _message(_STAT_GET, NLM_F_ACK, _u32(_INDEX, index) + _u32(_PORT, _ONLY_PORT))
+    return rtnl.message(_STAT_GET, NLM_F_ACK, _u32(_INDEX, index) + _u32(_PORT, _ONLY_PORT))
 
 
 def parse_device(body: bytes) -> tuple[str, int]:
@@ -89,7 +89,7 @@ class Rdma:
 
     def devices(self) -> Mapping[str, int]:
         """Name to index of every device that this namespace may use: by default those of all namespaces."""
-        answers = self._ask(_message(_GET, NLM_F_DUMP, b""), "look at RDMA devices")
+        answers = self._ask(rtnl.message(_GET, NLM_F_DUMP, b""), "look at RDMA devices")
         return dict(parse_device(body) for body in answers)
 
     def counters(self, index: int) -> Mapping[str, int]:
@@ -120,17 +120,12 @@ class Rdma:
                     return bodies
 
 
-def _message(kind: int, flags: int, body: bytes) -> bytes:
-    return _HEADER.pack(_HEADER.size + len(body), kind, NLM_F_REQUEST | flags, 0, 0) + body
-
-
 def _u32(kind: int, value: int) -> bytes:
-    return _ATTR.pack(8, kind) + struct.pack("=I", value)
+    return rtnl.attribute(kind, struct.pack("=I", value))
 
 
 def _text(kind: int, value: str) -> bytes:
-    data = value.encode() + b"\0"
-    return _ATTR.pack(_ATTR.size + len(data), kind) + data + bytes(-len(data) % 4)
+    return rtnl.attribute(kind, value.encode() + b"\0")
 
 
 def _string(value: bytes) -> str:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 import struct
 
-from testbed.kernel.rtnl import NLM_F_REQUEST, RTM_NEWQDISC, TCMSG_BYTES, attributes
+from testbed.kernel import rtnl
+from testbed.kernel.rtnl import RTM_NEWQDISC, TCMSG_BYTES, attributes
 
 INSIDE_THE_BUCKET = 0x10001
 """Class 1:1 of the token bucket that wiring makes."""
@@ -39,13 +40,12 @@ def add_red(
     than 0, at most 1) just below that.
     """
     parameters = struct.pack("=IIIBBBB", limit_bytes, *thresholds, 0, 0, 0, 0)
-    options = _attribute(_PARAMETERS, parameters) + _attribute(_TABLE, bytes([31]) * 256)
-    options += _attribute(_MAX_P, struct.pack("=I", asked_probability(share)))
-    options += _attribute(_FLAGS, struct.pack("=II", _ECN | _NODROP, _ECN | _NODROP))  # nla_bitfield32
-    body = struct.pack("=BxxxiIII", 0, ifindex, 0, parent, 0) + _attribute(_KIND, b"red\0")
-    body += _attribute(_OPTIONS, options)
-    flags = NLM_F_REQUEST | _NLM_F_CREATE | _NLM_F_REPLACE
-    return struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, flags, 0, 0) + body
+    options = rtnl.attribute(_PARAMETERS, parameters) + rtnl.attribute(_TABLE, bytes([31]) * 256)
+    options += rtnl.attribute(_MAX_P, struct.pack("=I", asked_probability(share)))
+    options += rtnl.attribute(_FLAGS, struct.pack("=II", _ECN | _NODROP, _ECN | _NODROP))  # nla_bitfield32
+    body = struct.pack("=BxxxiIII", 0, ifindex, 0, parent, 0) + rtnl.attribute(_KIND, b"red\0")
+    body += rtnl.attribute(_OPTIONS, options)
+    return rtnl.message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body)
 
 
 def asked_probability(share: float) -> int:
@@ -63,7 +63,3 @@ def parse_marked(body: bytes) -> int:
     """How many packets an RTM_NEWQDISC about a RED says that it marked since it was made."""
     stats = attributes(attributes(body[TCMSG_BYTES:])[_STATS2])
     return int(_STATS.unpack_from(stats[_STATS_APP])[3])
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)

@@ -57,7 +57,8 @@ _NAMES = {
 }  # fmt: skip
 
 
-def _attr(kind: int, value: bytes) -> bytes:
+def attribute(kind: int, value: bytes) -> bytes:
+    """A netlink attribute of any family, padded to whole words."""
     size = 4 + len(value)
     return ATTR.pack(size, kind) + value + bytes(-size % 4)
 
@@ -66,7 +67,8 @@ def _u32(kind: int, value: int) -> bytes:
     return ATTR.pack(8, kind) + _U32.pack(value)
 
 
-def _message(kind: int, flags: int, body: bytes) -> bytes:
+def message(kind: int, flags: int, body: bytes) -> bytes:
+    """A request of any family; who sends it numbers it."""
     return _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | flags, 0, 0) + body
 
 
@@ -100,15 +102,16 @@ def add_veth(
     promiscuous = _IFF_PROMISC if peer_promiscuous else 0
     peer = IFINFO.pack(AF_UNSPEC, 0, peer_ifindex, promiscuous, promiscuous)
     peer += _link_attributes(peer_name, peer_ns, peer_mac, mtu, peer_group)
-    info = _attr(1, b"veth\0") + _attr(2, _attr(1, peer))  # IFLA_INFO_KIND, IFLA_INFO_DATA { VETH_INFO_PEER }
+    info = attribute(1, b"veth\0")  # IFLA_INFO_KIND
+    info += attribute(2, attribute(1, peer))  # IFLA_INFO_DATA { VETH_INFO_PEER }
     body = IFINFO.pack(AF_UNSPEC, 0, ifindex, IFF_UP, IFF_UP) + _link_attributes(name, ns, mac, mtu, group)
     if split_gso:
         body += _u32(40, 1)  # IFLA_GSO_MAX_SEGS
-    return _message(RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body + _attr(18, info))  # IFLA_LINKINFO
+    return message(RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body + attribute(18, info))  # IFLA_LINKINFO
 
 
 def _link_attributes(name: str, ns: NetNs | None, mac: str, mtu: int, group: int) -> bytes:
-    body = _attr(3, name.encode() + b"\0") + _attr(1, mac_bytes(mac)) + _u32(4, mtu)
+    body = attribute(3, name.encode() + b"\0") + attribute(1, mac_bytes(mac)) + _u32(4, mtu)
     body += _u32(31, 1) + _u32(32, 1)  # IFLA_NUM_TX_QUEUES, IFLA_NUM_RX_QUEUES: one queue keeps packets in order
     if group:
         body += _u32(_IFLA_GROUP, group)
@@ -117,13 +120,13 @@ def _link_attributes(name: str, ns: NetNs | None, mac: str, mtu: int, group: int
 
 def set_link(ifindex: int, *, up: bool) -> bytes:
     """Administrative state of an interface."""
-    return _message(RTM_NEWLINK, 0, IFINFO.pack(AF_UNSPEC, 0, ifindex, IFF_UP if up else 0, IFF_UP))
+    return message(RTM_NEWLINK, 0, IFINFO.pack(AF_UNSPEC, 0, ifindex, IFF_UP if up else 0, IFF_UP))
 
 
 def set_group(group: int, *, up: bool) -> bytes:
     """Administrative state of all interfaces of a group, by one request: nobody gets at the kernel's lock meanwhile."""
     body = IFINFO.pack(AF_UNSPEC, 0, 0, IFF_UP if up else 0, IFF_UP) + _u32(_IFLA_GROUP, group)
-    return _message(RTM_NEWLINK, 0, body)
+    return message(RTM_NEWLINK, 0, body)
 
 
 def get_link(ifindex: int, netns_id: int | None = None) -> bytes:
@@ -131,15 +134,15 @@ def get_link(ifindex: int, netns_id: int | None = None) -> bytes:
     body = IFINFO.pack(AF_UNSPEC, 0, ifindex, 0, 0) + _u32(29, 1 << 3)  # IFLA_EXT_MASK: RTEXT_FILTER_SKIP_STATS
     if netns_id is not None:
         body += _u32(46, netns_id)  # IFLA_TARGET_NETNSID
-    return _message(RTM_GETLINK, 0, body)
+    return message(RTM_GETLINK, 0, body)
 
 
 def add_address(ifindex: int, address: str) -> bytes:
     """Give an interface 'a.b.c.d/len'."""
     ip, _, length = address.partition("/")
     raw = inet_aton(ip)
-    body = struct.pack("=BBBBI", AF_INET, int(length), 0, 0, ifindex) + _attr(2, raw) + _attr(1, raw)
-    return _message(RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_EXCL, body)
+    body = struct.pack("=BBBBI", AF_INET, int(length), 0, 0, ifindex) + attribute(2, raw) + attribute(1, raw)
+    return message(RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_EXCL, body)
 
 
 def add_route(
@@ -152,7 +155,7 @@ def add_route(
     table: int = RT_TABLE_MAIN,
 ) -> bytes:
     """Add or replace a route; its scope is link without a gateway, else universe."""
-    return _message(RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, _route(prefix, oif, gateway, kind, protocol, table))
+    return message(RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, _route(prefix, oif, gateway, kind, protocol, table))
 
 
 def delete_route(
@@ -164,18 +167,18 @@ def delete_route(
     protocol: int = RTPROT_STATIC,
 ) -> bytes:
     """Remove the route of the main table with exactly these properties."""
-    return _message(RTM_DELROUTE, 0, _route(prefix, oif, gateway, kind, protocol, RT_TABLE_MAIN))
+    return message(RTM_DELROUTE, 0, _route(prefix, oif, gateway, kind, protocol, RT_TABLE_MAIN))
 
 
 def _route(prefix: str, oif: int, gateway: str | None, kind: int, protocol: int, table: int) -> bytes:
     ip, _, length = prefix.partition("/")
     scope = RT_SCOPE_LINK if gateway is None and kind == RTN_UNICAST else RT_SCOPE_UNIVERSE
-    body = RTMSG.pack(AF_INET, int(length), 0, 0, 0, protocol, scope, kind, 0) + _attr(1, inet_aton(ip))
+    body = RTMSG.pack(AF_INET, int(length), 0, 0, 0, protocol, scope, kind, 0) + attribute(1, inet_aton(ip))
     body += _u32(15, table)  # RTA_TABLE
     if oif:
         body += _u32(4, oif)
     if gateway is not None:
-        body += _attr(5, inet_aton(gateway))
+        body += attribute(5, inet_aton(gateway))
     return body
 
 
@@ -186,22 +189,22 @@ def add_rule(table: int, priority: int, *, iif: str = "", src: str = "") -> byte
     """
     body = _RULE.pack(AF_INET, 0, 32 if src else 0, 0, 0, _FR_ACT_TO_TBL, 0)
     if src:
-        body += _attr(2, inet_aton(src))
+        body += attribute(2, inet_aton(src))
     if iif:
-        body += _attr(3, iif.encode() + b"\0")
-    return _message(RTM_NEWRULE, _NLM_F_CREATE | _NLM_F_EXCL, body + _u32(6, priority) + _u32(15, table))
+        body += attribute(3, iif.encode() + b"\0")
+    return message(RTM_NEWRULE, _NLM_F_CREATE | _NLM_F_EXCL, body + _u32(6, priority) + _u32(15, table))
 
 
 def add_neighbour(ifindex: int, ip: str, mac: str, state: int = NUD_PERMANENT) -> bytes:
     """A neighbour entry in that state; permanent ones do not count against gc_thresh3 (FACTS trap 4)."""
-    body = NDMSG.pack(AF_INET, ifindex, state, 0, 0) + _attr(1, inet_aton(ip)) + _attr(2, mac_bytes(mac))
-    return _message(RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body)
+    body = NDMSG.pack(AF_INET, ifindex, state, 0, 0) + attribute(1, inet_aton(ip)) + attribute(2, mac_bytes(mac))
+    return message(RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body)
 
 
 def solicit_neighbour(ifindex: int, ip: str) -> bytes:
     """Have the kernel ask by ARP who has ``ip``, as if it had a packet for it (NTF_USE)."""
-    body = NDMSG.pack(AF_INET, ifindex, 0, _NTF_USE, 0) + _attr(1, inet_aton(ip))
-    return _message(RTM_NEWNEIGH, _NLM_F_CREATE, body)
+    body = NDMSG.pack(AF_INET, ifindex, 0, _NTF_USE, 0) + attribute(1, inet_aton(ip))
+    return message(RTM_NEWNEIGH, _NLM_F_CREATE, body)
 
 
 def add_tbf(ifindex: int, rate_bps: int, burst_bytes: int, limit_bytes: int) -> bytes:
@@ -209,37 +212,37 @@ def add_tbf(ifindex: int, rate_bps: int, burst_bytes: int, limit_bytes: int) -> 
     rate = min(rate_bps // 8, 0xFFFFFFFF)
     spec = struct.pack("=BBHhHI", 0, 1, 0, 0, 0, rate)  # linklayer Ethernet: the kernel needs no rate table
     parameters = spec + bytes(12) + struct.pack("=III", limit_bytes, 0, 0)
-    options = _attr(1, parameters) + _u32(6, burst_bytes)  # TCA_TBF_PARMS, TCA_TBF_BURST
+    options = attribute(1, parameters) + _u32(6, burst_bytes)  # TCA_TBF_PARMS, TCA_TBF_BURST
     if rate_bps // 8 > 0xFFFFFFFF:
-        options += _attr(4, struct.pack("=Q", rate_bps // 8))  # TCA_TBF_RATE64
+        options += attribute(4, struct.pack("=Q", rate_bps // 8))  # TCA_TBF_RATE64
     body = struct.pack("=BxxxiIII", AF_UNSPEC, ifindex, 0x10000, 0xFFFFFFFF, 0)
-    return _message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body + _attr(1, b"tbf\0") + _attr(2, options))
+    return message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body + attribute(1, b"tbf\0") + attribute(2, options))
 
 
 def dump_request(kind: int) -> bytes:
     """Ask for every link, neighbour, route (IPv4) or queue."""
     if kind == RTM_GETLINK:
-        return _message(kind, NLM_F_DUMP, IFINFO.pack(AF_UNSPEC, 0, 0, 0, 0))
+        return message(kind, NLM_F_DUMP, IFINFO.pack(AF_UNSPEC, 0, 0, 0, 0))
     if kind == RTM_GETNEIGH:
-        return _message(kind, NLM_F_DUMP, NDMSG.pack(AF_INET, 0, 0, 0, 0))
+        return message(kind, NLM_F_DUMP, NDMSG.pack(AF_INET, 0, 0, 0, 0))
     if kind == RTM_GETQDISC:
-        return _message(kind, NLM_F_DUMP, bytes(TCMSG_BYTES))
-    return _message(kind, NLM_F_DUMP, RTMSG.pack(AF_INET, 0, 0, 0, 0, 0, 0, 0, 0))
+        return message(kind, NLM_F_DUMP, bytes(TCMSG_BYTES))
+    return message(kind, NLM_F_DUMP, RTMSG.pack(AF_INET, 0, 0, 0, 0, 0, 0, 0, 0))
 
 
 def route_get(dst: str, src: str | None, iif: int, sport: int, dport: int, proto: int) -> bytes:
     """Ask which way one packet goes."""
-    body = RTMSG.pack(AF_INET, 32, 32 if src else 0, 0, 0, 0, 0, 0, 0) + _attr(1, inet_aton(dst))
+    body = RTMSG.pack(AF_INET, 32, 32 if src else 0, 0, 0, 0, 0, 0, 0) + attribute(1, inet_aton(dst))
     if src is not None:
-        body += _attr(2, inet_aton(src))
+        body += attribute(2, inet_aton(src))
     if iif:
         body += _u32(3, iif)
-    body += _attr(27, bytes([proto]))
+    body += attribute(27, bytes([proto]))
     if sport:
-        body += _attr(28, struct.pack("!H", sport))
+        body += attribute(28, struct.pack("!H", sport))
     if dport:
-        body += _attr(29, struct.pack("!H", dport))
-    return _message(RTM_GETROUTE, 0, body)
+        body += attribute(29, struct.pack("!H", dport))
+    return message(RTM_GETROUTE, 0, body)
 
 
 def flags_of(message: bytes) -> int:

@@ -14,7 +14,7 @@ from testbed.kernel import rtnl
 from testbed.lag.lacpdu import PortState
 from testbed.lag.states import Mux, Rx
 
-_NLM_F_REQUEST, _NLM_F_EXCL, _NLM_F_CREATE = 0x1, 0x200, 0x400
+_NLM_F_EXCL, _NLM_F_CREATE = 0x200, 0x400
 _MODE_8023AD, _LAYER34, _MIIMON_MS = 4, 1, 10
 _MODE, _MIIMON, _XMIT_HASH_POLICY, _LACP_RATE, _AD_INFO, _BROADCAST_NEIGHBOUR = 1, 3, 14, 21, 23, 33
 _MEMBER_STATE, _MEMBER_MII_STATUS, _MEMBER_AGGREGATOR, _MEMBER_ACTOR_STATE = 1, 2, 6, 7
@@ -69,23 +69,24 @@ def create_bond(name: str, ifindex: int, *, mac: str, mtu: int, fast: bool) -> b
     """
     options = b"".join(
         (
-            _attribute(_MODE, struct.pack("=B", _MODE_8023AD)),
-            _attribute(_MIIMON, struct.pack("=I", _MIIMON_MS)),
-            _attribute(_XMIT_HASH_POLICY, struct.pack("=B", _LAYER34)),
-            _attribute(_LACP_RATE, struct.pack("=B", fast)),
-            _attribute(_BROADCAST_NEIGHBOUR, struct.pack("=B", 1)),
+            rtnl.attribute(_MODE, struct.pack("=B", _MODE_8023AD)),
+            rtnl.attribute(_MIIMON, struct.pack("=I", _MIIMON_MS)),
+            rtnl.attribute(_XMIT_HASH_POLICY, struct.pack("=B", _LAYER34)),
+            rtnl.attribute(_LACP_RATE, struct.pack("=B", fast)),
+            rtnl.attribute(_BROADCAST_NEIGHBOUR, struct.pack("=B", 1)),
         )
     )
-    info = _attribute(1, b"bond\0") + _attribute(2, options)  # IFLA_INFO_KIND, IFLA_INFO_DATA
-    attributes = _attribute(3, name.encode() + b"\0") + _attribute(1, rtnl.mac_bytes(mac))
-    attributes += _attribute(4, struct.pack("=I", mtu))  # IFLA_MTU
-    attributes += _attribute(40, struct.pack("=I", 1)) + _attribute(18, info)  # IFLA_GSO_MAX_SEGS, IFLA_LINKINFO
+    info = rtnl.attribute(1, b"bond\0") + rtnl.attribute(2, options)  # IFLA_INFO_KIND, IFLA_INFO_DATA
+    attributes = rtnl.attribute(3, name.encode() + b"\0") + rtnl.attribute(1, rtnl.mac_bytes(mac))
+    attributes += rtnl.attribute(4, struct.pack("=I", mtu))  # IFLA_MTU
+    attributes += rtnl.attribute(40, struct.pack("=I", 1))  # IFLA_GSO_MAX_SEGS
+    attributes += rtnl.attribute(18, info)  # IFLA_LINKINFO
     return _link_message(rtnl.RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, ifindex, attributes)
 
 
 def enslave(ifindex: int, bond_ifindex: int) -> bytes:
     """Make an interface, which must be down, a member; the driver opens it."""
-    return _link_message(rtnl.RTM_NEWLINK, 0, ifindex, _attribute(10, struct.pack("=I", bond_ifindex)))
+    return _link_message(rtnl.RTM_NEWLINK, 0, ifindex, rtnl.attribute(10, struct.pack("=I", bond_ifindex)))
 
 
 def get_link(ifindex: int) -> bytes:
@@ -146,14 +147,9 @@ def layer34_hash(src_ip: str, dst_ip: str, sport: int, dport: int, proto: int) -
     return word >> 1
 
 
-def _attribute(kind: int, value: bytes) -> bytes:
-    size = 4 + len(value)
-    return struct.pack("=HH", size, kind) + value + bytes(-size % 4)
-
-
 def _link_message(kind: int, flags: int, ifindex: int, attributes: bytes) -> bytes:
     body = _IFINFO.pack(0, 0, ifindex, 0, 0) + attributes
-    return struct.pack("=IHHII", 16 + len(body), kind, _NLM_F_REQUEST | flags, 0, 0) + body
+    return rtnl.message(kind, flags, body)
 
 
 def _link_info(body: bytes) -> dict[int, bytes]:

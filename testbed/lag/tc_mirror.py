@@ -9,13 +9,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
+from testbed.kernel import rtnl
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import NLM_F_REQUEST, RTM_NEWQDISC
+from testbed.kernel.rtnl import RTM_NEWQDISC
 
 _RTM_NEWTFILTER, _RTM_DELTFILTER = 44, 45
 _NLM_F_EXCL, _NLM_F_CREATE = 0x200, 0x400
-_HEADER = struct.Struct("=IHHII")
 _TCMSG = struct.Struct("=BxxxiIII")
 _CLSACT_HANDLE, _CLSACT, _EGRESS = 0xFFFF0000, 0xFFFFFFF1, 0xFFFFFFF3
 _PRIORITY = 1
@@ -50,38 +50,30 @@ class TcMirror:
 
 def queue(ifindex: int) -> bytes:
     """Give an interface the place where the filter goes."""
-    body = _TCMSG.pack(0, ifindex, _CLSACT_HANDLE, _CLSACT, 0) + _attribute(_KIND, b"clsact\0")
-    return _message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_EXCL, body)
+    body = _TCMSG.pack(0, ifindex, _CLSACT_HANDLE, _CLSACT, 0) + rtnl.attribute(_KIND, b"clsact\0")
+    return rtnl.message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_EXCL, body)
 
 
 def clear(ifindex: int) -> bytes:
     """Take the filter away, if there is one."""
-    return _message(_RTM_DELTFILTER, 0, _TCMSG.pack(0, ifindex, 0, _EGRESS, 0))
+    return rtnl.message(_RTM_DELTFILTER, 0, _TCMSG.pack(0, ifindex, 0, _EGRESS, 0))
 
 
 def copy_to(ifindex: int, ports: Sequence[int]) -> bytes:
     """Send every ARP that leaves ``ifindex`` out of each of ``ports`` (at least one) instead."""
     actions = b"".join(
-        _attribute(number, _mirred(port, last=number == len(ports))) for number, port in enumerate(ports, 1)
+        rtnl.attribute(number, _mirred(port, last=number == len(ports))) for number, port in enumerate(ports, 1)
     )
     everything = struct.pack("=BBBxHHhhI", _U32_TERMINAL, 0, 1, 0, 0, 0, 0, 0) + bytes(16)  # one key of zeros
-    options = _attribute(_U32_SEL, everything) + _attribute(_U32_ACT, actions)
+    options = rtnl.attribute(_U32_SEL, everything) + rtnl.attribute(_U32_ACT, actions)
     in_network_order = int.from_bytes(_ETH_P_ARP.to_bytes(2, "big"), "little")
     body = _TCMSG.pack(0, ifindex, 0, _EGRESS, _PRIORITY << 16 | in_network_order)
-    body += _attribute(_KIND, b"u32\0") + _attribute(_OPTIONS, options)
-    return _message(_RTM_NEWTFILTER, _NLM_F_CREATE | _NLM_F_EXCL, body)
+    body += rtnl.attribute(_KIND, b"u32\0") + rtnl.attribute(_OPTIONS, options)
+    return rtnl.message(_RTM_NEWTFILTER, _NLM_F_CREATE | _NLM_F_EXCL, body)
 
 
 def _mirred(port: int, *, last: bool) -> bytes:
     """The last port gets the frame itself, those before it a copy."""
     verdict, how = (_STOLEN, _EGRESS_REDIR) if last else (_PIPE, _EGRESS_MIRROR)
     parameters = struct.pack("=IIiiiiI", 0, 0, verdict, 0, 0, how, port)
-    return _attribute(_KIND, b"mirred\0") + _attribute(_OPTIONS, _attribute(_MIRRED_PARMS, parameters))
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
-
-
-def _message(kind: int, flags: int, body: bytes) -> bytes:
-    return _HEADER.pack(_HEADER.size + len(body), kind, NLM_F_REQUEST | flags, 0, 0) + body
+    return rtnl.attribute(_KIND, b"mirred\0") + rtnl.attribute(_OPTIONS, rtnl.attribute(_MIRRED_PARMS, parameters))

@@ -60,7 +60,7 @@ class Breakage:
 
     def ports_down(self, ends: Sequence[End], by: Hashable = None) -> None:
         """Put these ends of links down, one batch per node: veth has no carrier switch, the far end loses carrier."""
-        self._tell_far(self._put_down(ends, by))
+        self._tell(self._put_down(ends, by))
 
     def _put_down(self, ends: Sequence[End], by: Hashable) -> list[End]:
         """Those that nobody held down before are put down, and returned."""
@@ -71,7 +71,7 @@ class Breakage:
 
     def ports_up(self, ends: Sequence[End], by: Hashable = None) -> None:
         """Put these ends up again, with what the kernel forgot of them; those that others hold stay down."""
-        self._tell_both(self._put_up(ends, by))
+        self._tell(self._put_up(ends, by), both=True)
 
     def _put_up(self, ends: Sequence[End], by: Hashable) -> list[End]:
         """Those that nobody else holds down are put up, and returned."""
@@ -90,22 +90,15 @@ class Breakage:
             return [rtnl.set_group(PORTS_GROUP, up=up)]
         return [rtnl.set_link(link.end_at(node).ifindex, up=up) for link in links]
 
-    def _tell_far(self, changed: Sequence[End]) -> None:
-        """Have the far ends hear at once where more ends changed than the kernel tells at a run."""
-        for node, ports in self._too_many(changed).items():
-            linkwatch.carry_out_far(self._lab.requests(node), ports)
-
-    def _tell_both(self, changed: Sequence[End]) -> None:
-        """The same, and have these ends send at once."""
-        self._tell_far(changed)
-        for node, ports in self._too_many(changed).items():
-            linkwatch.carry_out(self._lab.requests(node), ports)
-
-    def _too_many(self, changed: Sequence[End]) -> dict[str, list[int]]:
-        """Interfaces by node; none where the kernel tells all of them, and their far ends, at a run."""
+    def _tell(self, changed: Sequence[End], *, both: bool = False) -> None:
+        """Have the far ends hear at once where more ends changed than the kernel tells at a run; ``both``: all ends."""
         if 2 * len(changed) <= linkwatch.AT_A_RUN:
-            return {}
-        return {node: [link.end_at(node).ifindex for link in links] for node, links in _by_node(changed).items()}
+            return
+        for node, links in _by_node(changed).items():
+            requests, ports = self._lab.requests(node), [link.end_at(node).ifindex for link in links]
+            linkwatch.carry_out_far(requests, ports)
+            if both:
+                linkwatch.carry_out(requests, ports)
 
     def crash(self, switches: Sequence[str], by: Hashable = None) -> None:
         """Switches die together: no daemon says farewell, all ports lose carrier in one batch per switch."""
@@ -114,7 +107,7 @@ class Breakage:
             self._lab.bgp[name].freeze()
             if name in self._lab.tors:
                 self._lab.tors[name].crash()
-        self._tell_far([end for name in dying for end in self._put_down(self._ports_of(name), name)])
+        self._tell([end for name in dying for end in self._put_down(self._ports_of(name), name)])
         for name in dying:
             self._lab.bgp[name].kill()
             self._lab.watcher.reread(name)  # its routes went unannounced; else it would look converged when it boots
@@ -126,7 +119,7 @@ class Breakage:
             await self._lab.bgp[name].gone()
             if name in self._lab.tors:
                 self._lab.tors[name].start(reload=True)
-        self._tell_both([end for name in booting for end in self._put_up(self._ports_of(name), name)])
+        self._tell([end for name in booting for end in self._put_up(self._ports_of(name), name)], both=True)
         for name in booting:
             self._lab.bgp[name].start()
         self._withdrawn.difference_update(booting)

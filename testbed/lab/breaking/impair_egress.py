@@ -13,10 +13,11 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from testbed.fabric.model import Fabric, Link, Port
+from testbed.kernel import rtnl
 from testbed.kernel.htb import add_fifo
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.red import INSIDE_THE_BUCKET
-from testbed.kernel.rtnl import NLM_F_REQUEST, RTM_NEWQDISC
+from testbed.kernel.rtnl import RTM_NEWQDISC
 from testbed.lab.markers import MarkerKind
 from testbed.lab.wire import inner_queue, queue_bytes, shaper
 
@@ -102,17 +103,12 @@ class EgressShapers:
 def _delaying_queue(port: Port, total: Delay, room: int) -> bytes:
     """netem inside the port's token bucket, holding ``room`` packets at most."""
     options = struct.pack("=IIIIII", 0, room, 0, 0, 0, 0)
-    options += _attribute(_LATENCY64, struct.pack("=q", total.delay_ns))
-    options += _attribute(_JITTER64, struct.pack("=q", total.jitter_ns))
+    options += rtnl.attribute(_LATENCY64, struct.pack("=q", total.delay_ns))
+    options += rtnl.attribute(_JITTER64, struct.pack("=q", total.jitter_ns))
     return _inner_queue(port, b"netem\0", options)
 
 
 def _inner_queue(port: Port, kind: bytes, options: bytes) -> bytes:
     body = struct.pack("=BxxxiIII", 0, port.ifindex, 0, INSIDE_THE_BUCKET, 0)
-    body += _attribute(_KIND, kind) + _attribute(_OPTIONS, options)
-    flags = NLM_F_REQUEST | _NLM_F_CREATE | _NLM_F_REPLACE
-    return struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, flags, 0, 0) + body
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+    body += rtnl.attribute(_KIND, kind) + rtnl.attribute(_OPTIONS, options)
+    return rtnl.message(RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body)

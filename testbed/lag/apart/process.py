@@ -17,12 +17,11 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import NoReturn
 
-from testbed.kernel import sandbox
+from testbed.kernel import priority, sandbox
 from testbed.kernel.packet import close_all, opened_for_packets
 from testbed.lag.apart.messages import Failed, encode
 from testbed.lag.apart.station import Station
 
-_NICE = -10
 _GRACE_S = 2.0
 _FAREWELL_S = 1.0
 
@@ -75,8 +74,7 @@ def _be_station(lab: socket.socket, namespaces: Collection[int]) -> NoReturn:
         signal.set_wakeup_fd(-1)
         sandbox.die_with_parent()
         sandbox.close_all_but({lab.fileno(), *namespaces})
-        with suppress(OSError):  # a user's may not
-            os.setpriority(os.PRIO_PROCESS, 0, _NICE)
+        priority.go_first()
         Station(lab).run()
     except BaseException as error:  # noqa: BLE001 - the edge of a process: nothing above it could report
         code = 1

@@ -96,7 +96,10 @@ def with_all_above(path: Path) -> None:
     made: list[Path] = []
     try:
         for each in reversed(missing):
-            each.mkdir()
+            try:
+                each.mkdir()
+            except FileExistsError:  # another hpn was quicker: it is that one's
+                continue
             made.append(each)
         path.mkdir(exist_ok=True)
     except OSError:

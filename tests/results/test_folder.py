@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from results.run import place
 from results.run.folder import create, load, prepare
 from results.run.place import drop_raw
 from testbed.errors import InputError
@@ -149,3 +151,29 @@ def test_raw_records_and_halves_go_whatever_happened_results_stay(tmp_path: Path
     (tmp_path / "worker-1.log").write_text("last words")
     drop_raw(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["verdict.json", "worker-1.log"]
+
+
+def test_a_folder_above_that_another_run_makes_meanwhile_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs begin at once below a folder that is not there yet."""
+    above, looked = tmp_path / "new", os.path.lexists
+
+    def another_is_quicker(path: Path) -> bool:
+        found = looked(path)
+        if path == above:
+            above.mkdir(exist_ok=True)
+        return found
+
+    monkeypatch.setattr(os.path, "lexists", another_is_quicker)
+    place.with_all_above(above / "mine" / "drill")
+    assert (above / "mine" / "drill").is_dir()
+
+
+def test_what_is_in_the_way_of_a_folder_is_told_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Not a directory"):
+        place.with_all_above(tmp_path / "file" / "drill")
+    with pytest.raises(FileExistsError):
+        place.with_all_above(tmp_path / "file")
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]

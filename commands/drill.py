@@ -64,20 +64,30 @@ def drill_ls(as_json: bool) -> None:
 @drill.command("show")
 @click.argument("name", shell_complete=drill_names)
 def drill_show(name: str) -> None:
-    """Explain a drill: what happens in hardware, what is emulated, its timeline and expectations."""
-    for line in describe(catalogue.load(name)):
+    """Explain a drill: what happens in hardware, what is emulated, its load, timeline and expectations."""
+    from scenarios.model.fitting import load_lines  # numpy
+
+    chosen = catalogue.load(name)
+    for line in describe(chosen):
+        click.echo(line)
+    loads = load_lines(chosen)
+    for line in ("offered load once failover is over", *(f"  {each}" for each in loads)) if loads else ():
         click.echo(line)
 
 
 @drill.command("validate")
 @click.argument("names", nargs=-1, required=True, shell_complete=drill_names)
 def drill_validate(names: tuple[str, ...]) -> None:
-    """Check drill files: every mistake at once, with file and line."""
+    """Check drill files: every mistake at once, with file and line; and where their load exceeds a link's rate."""
+    from scenarios.model.fitting import congestion_lines  # numpy
+
     problems: list[str] = []
     for name in names:
         try:
-            catalogue.load(name)
+            loaded = catalogue.load(name)
             click.echo(f"{name}: good")
+            for line in congestion_lines(loaded):
+                click.echo(f"{name}: note: {line}")
         except InputError as error:
             problems.extend(error.problems)
     if problems:

@@ -9,7 +9,7 @@ import click
 
 from failover.faults import FAULTS
 from scenarios.drill.json_schema import drill_schema
-from scenarios.drill.writing import TEMPLATES, Wish, completed, written
+from scenarios.drill.writing import TEMPLATES, Wish, completed
 from testbed.errors import InputError
 from testbed.fabric.presets import PRESETS
 
@@ -36,11 +36,13 @@ def drill_new(
     \b
     hpn drill new my-crash --fault tor-crash --template job
     """
+    from scenarios.model.fitting import fitted  # numpy
+
     told = any(given is not None for given in (template, fault, topology, target))
     wish = Wish(template or "streams", fault or "link-down", topology or "", target or "", name or "")
     if not told:
         wish = _asked(name)
-    text, wish = written(wish), completed(wish)
+    text, wish = fitted(wish), completed(wish)
     out = out or Path(f"{wish.name}.yaml")
     try:
         with out.open("w" if force else "x", encoding="utf-8") as file:

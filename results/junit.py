@@ -125,15 +125,16 @@ def repeats_suite(found: Repeated, classname: str) -> Suite:
 
 
 def _cases(verdict: Verdict, classname: str, files: Sequence[str] = ()) -> list[Case]:
-    return [_case(check, verdict.reasons, classname, files) for check in verdict.checks]
+    return [_case(check, verdict, classname, files) for check in verdict.checks]
 
 
-def _case(check: Check, reasons: tuple[str, ...], classname: str, files: Sequence[str]) -> Case:
+def _case(check: Check, verdict: Verdict, classname: str, files: Sequence[str]) -> Case:
     said, status = describe(check), _STATUS[check.outcome]
-    if reasons:
-        return Case(check.text, classname, Status.SKIPPED, _inconclusive(reasons), out=said)
+    if verdict.reasons:
+        return Case(check.text, classname, Status.SKIPPED, _inconclusive(verdict.reasons), out=said)
     if status is Status.FAILURE:
-        return Case(check.text, classname, status, said, "expectation", said, attachments=files)
+        whole = "\n".join((*verdict.causes, said))
+        return Case(check.text, classname, status, whole, "expectation", whole, attachments=files)
     return Case(check.text, classname, status, _inconclusive((said,)), out=said)
 
 
@@ -153,4 +154,6 @@ def _properties(manifest: Manifest, verdict: Verdict) -> dict[str, str]:
     found["command"] = " ".join(manifest.command)
     for group in ("versions", "seeds", "doctor"):
         found |= {f"{group}.{key}": str(value) for key, value in getattr(manifest, group).items()}
+    if verdict.cost:
+        found["cost"] = verdict.cost
     return found | {"verdict": verdict.outcome.value}

@@ -81,8 +81,10 @@ def details(titled: Iterable[tuple[str, Judged]]) -> list[str]:
     for title, run in found[:_MOST_DETAILS]:
         verdict, command = run.verdict, run.manifest.command
         lines += ["", f"## {cell(title)}: {verdict.outcome.value}", ""]
+        lines += [f"{cell(verdict.cost)}", ""] if verdict.cost else []
+        lines += [f"* cause: {cell(cause)}" for cause in verdict.causes]
         lines += [f"* cannot be trusted: {cell(reason)}" for reason in verdict.reasons]
-        lines += [""] if verdict.reasons else []
+        lines += [""] if verdict.reasons or verdict.causes else []
         worst_first = sorted(verdict.checks, key=lambda check: _WORST_FIRST.index(check.outcome))
         told = ((check.outcome.value, check.text, describe(check)) for check in worst_first)
         lines += [*rows(("", "expectation", "measured"), told), ""] if verdict.checks else []
@@ -98,4 +100,7 @@ def why(verdict: Verdict) -> str:
     if verdict.reasons:
         return verdict.reasons[0]
     worst = next((check for check in verdict.checks if check.outcome is verdict.outcome), None)
-    return "" if worst is None or verdict.outcome is Outcome.PASS else f"{worst.text}: {describe(worst)}"
+    if worst is None or verdict.outcome is Outcome.PASS:
+        return ""
+    because = f"{verdict.causes[0]}; " if verdict.causes else ""
+    return f"{because}{worst.text}: {describe(worst)}"

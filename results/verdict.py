@@ -53,11 +53,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of one drill. ``reasons``, one line each, say why the run as a whole cannot be trusted."""
+    """The answer of one drill. ``reasons``, one line each, say why the run as a whole cannot be trusted.
+
+    ``cost``: what its faults cost, in a sentence each; ``causes``: why, one line each, congestion first.
+    """
 
     outcome: Outcome
     checks: tuple[Check, ...]
     reasons: tuple[str, ...] = ()
+    cost: str = ""
+    causes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

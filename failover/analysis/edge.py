@@ -82,6 +82,12 @@ class Edge:
         return f"{'+'.join(self.faults)} {self.kind} {self.index}"
 
     @property
+    def words(self) -> str:
+        """'failure of link1 and link2', 'failure 3 of flap'."""
+        number = f" {self.index + 1}" if self.index else ""
+        return f"{self.kind}{number} of {' and '.join(self.faults)}"
+
+    @property
     def skew_ms(self) -> float:
         """How long the call took: for a failure, the uncertainty of its instant."""
         return (self.inject_after_ns - self.inject_before_ns) / 1e6

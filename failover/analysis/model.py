@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from failover.analysis.budget import Interval, OutageBudget
+from failover.analysis.congestion import Congestion, EdgeCongestion
 from failover.analysis.downtime import Downtime
 from failover.analysis.edge import Edge as Edge
 from failover.analysis.edge import EdgeKind as EdgeKind
@@ -20,6 +21,7 @@ from failover.analysis.hostload import HostLoad
 from failover.analysis.impairment import EdgeImpairment, Impairment
 from failover.analysis.job import JobMetrics
 from failover.analysis.marks import Marked
+from failover.analysis.offered import Offered
 from failover.analysis.ports import PortMetrics
 from failover.analysis.settings import QUICK as QUICK
 from failover.analysis.settings import Settings as Settings
@@ -120,6 +122,7 @@ class FlowEdgeResult:
     budget: OutageBudget  # the interval of ``outage_plbm_ms``
     plane: int | None = None  # that carried its data as the edge came; None: the runner did not note it
     impairment: Impairment = Impairment()  # noqa: RUF009 - frozen
+    congestion: Congestion | None = None  # None: it took nothing, or nobody knows the offered load
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +210,7 @@ class EdgeResult:
     marks: tuple[Marked, ...] = ()  # what the protocols of the whole lab did in the window
     downtime: Downtime | None = None  # of a takeover: how long the job stood still
     impairment: EdgeImpairment = EdgeImpairment()  # noqa: RUF009 - frozen
+    congestion: EdgeCongestion | None = None  # None: it took nothing, or nobody knows the offered load
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +249,7 @@ class DrillMetrics:
     transfers: Transfers | None = None  # when the workload has any; then all times of outages leave planned pauses out
     job: JobMetrics | None = None  # when a job or a client ran; streams run beside a client only
     beside: JobMetrics | None = None  # of a client that ran beside a job
+    offered: Offered | None = None  # of streams
 
     @property
     def has_streams(self) -> bool:
@@ -257,6 +262,10 @@ class DrillMetrics:
             if fault in result.edge.faults and (result.edge.kind, result.edge.index) == (kind, index):
                 return result
         raise KeyError(f"{fault} {kind} {index}")
+
+    def worst_began_before(self, edge: EdgeResult) -> bool:
+        """Whether the longest outage of an edge was under way when it came: it is told at the edge before."""
+        return any(flow.name == edge.worst_flow and flow.in_outage_at_injection for flow in self.flows_at(edge))
 
     def flows_at(self, edge: EdgeResult) -> tuple[FlowEdgeResult, ...]:
         """The per-flow results of one edge, control group included."""

@@ -74,13 +74,14 @@ class _State:
 
 
 class Paths:
-    """The paths of flows on a fabric, from their ``begin`` on."""
+    """The paths of flows on a fabric, from their ``begin`` on: of data, or of ``acks``, whose links nobody asks for."""
 
-    def __init__(self, fabric: Fabric, begin: PathsAtBegin) -> None:
+    def __init__(self, fabric: Fabric, begin: PathsAtBegin, *, acks: bool = False) -> None:
         self._nics = fabric.nic_by_name
         self._lags = {(nic.host, nic.lag): nic.name for nic in fabric.nics}
-        self._flows = {flow.id: flow for flow in begin.flows}
-        self._begin = begin
+        self._flows = {flow.id: answering(flow) if acks else flow for flow in begin.flows}
+        self._begin = replace(begin, links={}) if acks else begin
+        self._acks = acks
 
     def over(self, steps: Iterable[Step], span_ns: tuple[int, int]) -> Iterator[PathAt]:
         """Every flow at the begin of ``span_ns``, and every change until its end; ``steps`` in any order."""
@@ -102,6 +103,8 @@ class Paths:
     def _changed(self, step: Step, state: _State) -> Iterator[PathAt]:
         """What is to be told of a step."""
         if isinstance(step, Looked):
+            if self._acks:
+                return
             before = state.told.get(step.flow)
             if before is not None and (before.links, before.dropped) != (step.links, step.dropped):
                 seen = replace(before, at_ns=step.at_ns, why="looked", links=step.links, dropped=step.dropped)
@@ -148,7 +151,7 @@ class Paths:
             return step.what, [n for n, flow in self._flows.items() if flow.dst_ip == step.subject]
         if step.kind is EventKind.PATH and step.what in ("moved", "rehomed") and step.subject.isdecimal():
             flow, is_ack = divmod(int(step.subject), 2)
-            if not is_ack and state.sports.get(flow) is not None:
+            if is_ack == self._acks and state.sports.get(flow) is not None:
                 state.sports[flow] = int(step.detail["sport"])
                 return step.what, [flow]
         return "", ()
@@ -172,6 +175,19 @@ class Paths:
 
     def _hosts(self, flow: FlowSpec) -> tuple[str, str]:
         return self._nics[flow.src_nic].host, self._nics[flow.dst_nic].host
+
+
+def answering(flow: FlowSpec) -> FlowSpec:
+    """The acknowledgements of a flow, as a flow of their own back to its source."""
+    return replace(
+        flow,
+        src_nic=flow.dst_nic,
+        dst_nic=flow.src_nic,
+        src_ip=flow.dst_ip,
+        dst_ip=flow.src_ip,
+        sport=flow.ack_sport,
+        ack_sport=flow.sport,
+    )
 
 
 def _at_ns(step: Step) -> int:

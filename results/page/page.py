@@ -15,6 +15,7 @@ from results.page import story
 from results.page.chart import Chart, Moment, aligned
 from results.page.courses import goodput_chart, host_chart, messages_chart, queues_chart
 from results.page.heat import HeatMap, heat_map
+from results.page.loads import offered_table
 from results.page.picture import fabric_picture
 from results.page.ranks import RankTimeline, rank_timeline
 from results.page.render import rendered
@@ -41,6 +42,8 @@ class View:
     title: str
     outcome: str
     summary: str
+    cost: str
+    causes: Sequence[str]
     answer: str
     broken: Sequence[str]
     harm: Sequence[str]
@@ -72,6 +75,7 @@ def view_of(run: Run) -> View:
     if metrics is not None:
         tables = [
             later_edges(metrics),
+            offered_table(metrics),
             None if job is None else collectives_table(job),
             ports_table(metrics),
             host_table(metrics),
@@ -82,9 +86,11 @@ def view_of(run: Run) -> View:
         title=manifest.drill + (f" #{manifest.repeat}" if manifest.repeat else ""),
         outcome=story.outcome(verdict),
         summary="" if run.drill is None else run.drill.summary,
+        cost="" if verdict is None else verdict.cost,
+        causes=() if verdict is None else verdict.causes,
         answer=story.answer(verdict),
         broken=() if verdict is None else story.broken(verdict),
-        harm=() if metrics is None or verdict is None else story.harm(metrics, verdict.outcome),
+        harm=() if metrics is None or verdict is None or verdict.cost else story.harm(metrics, verdict.outcome),
         reasons=() if verdict is None else verdict.reasons[1:],
         facts=tuple(_facts(manifest)),
         checks=() if verdict is None else check_rows(verdict.checks),

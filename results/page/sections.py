@@ -95,7 +95,7 @@ def edge_sections(metrics: DrillMetrics, events: Sequence[Event], hosts: frozens
     """One for each edge, in order of time, of the first ones; ``later_edges`` has the rest."""
     return tuple(
         EdgeSection(
-            result.edge.label,
+            f"{result.edge.words[:1].upper()}{result.edge.words[1:]}",
             _line(metrics, at),
             at < _OPEN_EDGES,
             tuple(_costs(metrics, at)),
@@ -206,6 +206,8 @@ def _line(metrics: DrillMetrics, at: int) -> str:
     if metrics.has_streams:
         worst = result.worst_outage_interval_ms
         outage = _outage(result.worst_outage_plbm_ms, worst, bool(result.flows_unrecovered))
+        if metrics.worst_began_before(result):
+            outage = "goes on from before"
         return f"{result.flows_hit} flows hit, worst outage {outage}"
     if job is None:
         return ""
@@ -216,7 +218,7 @@ def _line(metrics: DrillMetrics, at: int) -> str:
 def _costs(metrics: DrillMetrics, at: int) -> Iterator[Table]:
     """What an edge cost: the streams, the job or client, and the client beside it; whatever ran."""
     if metrics.has_streams:
-        yield _facts(metrics.edges[at])
+        yield _facts(metrics, metrics.edges[at])
     for who, job in (("the job", metrics.job), ("the client beside it", metrics.beside)):
         if job is not None:
             yield _iterations("the client" if job.client is not None and who == "the job" else who, job, job.edges[at])
@@ -240,7 +242,7 @@ def _of_before(rate_: float, before: float) -> str:
     return f"{number_text(rate_)}{share}"
 
 
-def _facts(result: EdgeResult) -> Table:
+def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
     hit, never = result.flows_hit, result.flows_unrecovered
     rows = (
         ("flows hit", str(hit)),
@@ -248,10 +250,21 @@ def _facts(result: EdgeResult) -> Table:
         ("never came back", str(never)),
         ("queue pairs died", str(result.flows_died)),
         ("packets lost", f"{result.lost:,}"),
-        ("worst outage", _outage(result.worst_outage_plbm_ms, result.worst_outage_interval_ms, never > 0)),
+        (
+            "the rest of the outage that began before" if metrics.worst_began_before(result) else "worst outage",
+            _outage(result.worst_outage_plbm_ms, result.worst_outage_interval_ms, never > 0),
+        ),
+        *_congested(result),
         ("median outage", _outage(result.median_outage_plbm_ms, result.median_outage_interval_ms, 2 * never > hit)),
     )
     return Table("What it cost the streams", ("what", ">figure"), rows)
+
+
+def _congested(result: EdgeResult) -> Iterator[tuple[str, str]]:
+    found = result.congestion
+    if found is not None:
+        yield "packets that congestion took", f"{found.packets:,} of {found.flows} flows"
+        yield "worst outage without them", _outage(found.failover_ms, Interval(found.low_ms, found.high_ms), False)
 
 
 def _outage(value_ms: float, within: Interval, never: bool) -> str:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from failover.analysis.budget import Interval
 from failover.analysis.intervals import downtime_interval, loop_lag_ms
-from failover.analysis.model import DrillMetrics, EdgeResult, NoiseFloor, Phase
+from failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from failover.analysis.phases import converged
 from results.run.manifest import Manifest
 from results.text.impairment import impairment_table
@@ -28,6 +28,7 @@ from testbed.vm.engines import ENGINES
 
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
 NONE = "-"
+_MARK = "..."
 _CONVERGED = "converged"
 _WAY_OUT = (
     "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml --virtual-time (CPU load cannot touch it)"
@@ -37,6 +38,8 @@ _WAY_OUT = (
 def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) -> Group:
     """Everything worth reading about one run; ``metrics`` is None when it never got to measure."""
     parts: list[RenderableType] = [_headline(manifest, verdict)]
+    parts += [Text(f"  {verdict.cost}")] if verdict.cost else []
+    parts += [Text(f"  cause: {line}") for line in verdict.causes]
     parts += [Text(f"  because {reason}") for reason in verdict.reasons]
     parts += [Text(_WAY_OUT)] if verdict.doubts and _on_this_kernel(manifest) else []
     parts += [Text(f"  note: {line}") for line in (metrics.unexplained if metrics else ())]
@@ -46,7 +49,7 @@ def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) 
         parts += [Text(), *job_parts(metrics, metrics.beside)]
     if metrics is not None and metrics.edges and metrics.has_streams:
         delays = impairment_table(metrics)
-        parts += [Text(), _outages(metrics)]
+        parts += [Text(), _outages(metrics), *_going_on(metrics)]
         parts += [] if delays is None else [Text(), delays]
     if metrics is not None and metrics.edges:
         parts += [Text(), _phases(metrics), *_notes(metrics)]
@@ -100,12 +103,19 @@ def _headline(manifest: Manifest, verdict: Verdict) -> Text:
 def _outages(metrics: DrillMetrics) -> Table:
     columns = ("edge", ">flows hit", ">lossy", ">worst", ">TBM", ">interval", ">median", ">TBM", ">noise", ">lost")
     goodput = (">goodput before", ">during", ">after")
-    rows = [_outage_row(result, metrics.noise) for result in metrics.edges]
+    rows = [_outage_row(metrics, result) for result in metrics.edges]
     return table("outage in ms = missing / rate (TBM: by time stamps); goodput in bit/s", columns + goodput, rows)
 
 
-def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
+def _going_on(metrics: DrillMetrics) -> Iterable[Text]:
+    labels = [result.edge.label for result in metrics.edges if metrics.worst_began_before(result)]
+    if labels:
+        yield Text(f"  {_MARK} the rest of an outage that began before: {', '.join(labels[:3])}", style="dim")
+
+
+def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
     bound = ">=" if result.flows_unrecovered else ""
+    bound = f"{_MARK} {bound}" if metrics.worst_began_before(result) else bound
     return (
         result.edge.label,
         str(result.flows_hit),
@@ -115,7 +125,7 @@ def _outage_row(result: EdgeResult, noise: NoiseFloor) -> Sequence[str]:
         _outage_interval(result, bound),
         outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms),
         milliseconds(result.median_outage_tbm_ms) if result.flows_lossy else NONE,
-        milliseconds(noise.noise_floor_ms),
+        milliseconds(metrics.noise.noise_floor_ms),
         str(result.lost),
         rate(result.goodput.before_bps),
         rate(result.goodput.during_bps),

@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from failover.analysis.model import EdgeKind
 from failover.analysis.readings import Ports, Sampling
-from failover.faults import Fault, Parameter, Told, Unit, parameters
+from failover.faults import Fault, Parameter, PlannedFault, Told, Unit, parameters
 from scenarios.drill.job import Job, Work, plan_of
 from scenarios.drill.model import Drill
 from scenarios.drill.workload import flows_of, packet_period_ns
@@ -150,6 +150,20 @@ def fault_in_words(fault: Fault) -> str:
     if fault.TELLS is not Told.CARRIER:
         words.append("carrier stays")
     return f"{fault.KIND} {fault.target}" + (f" ({', '.join(words)})" if words else "")
+
+
+_NAMES = {"tor": "ToR", "agg": "Agg", "nic": "NIC", "bgp": "BGP", "lacp": "LACP", "arp": "ARP"}
+
+
+def fault_named(planned: PlannedFault) -> str:
+    """A planned fault as a sentence begins with it: 'ToR crash of p0.s0.t0.0 for 2 s'."""
+    fault = planned.fault
+    kind = " ".join(_NAMES.get(word, word) for word in fault.KIND.split("-"))
+    of = f" of {fault.target}" if fault.target else ""
+    words = [f"{p.key} {_value(p, getattr(fault, name))}" for name, p in parameters(type(fault)).items()]
+    lasts = "" if planned.for_ns is None else f" for {format_duration(planned.for_ns)}"
+    with_ = f" ({', '.join(words)})" if words else ""
+    return f"{kind}{of}{with_}{lasts}"
 
 
 def _value(p: Parameter, value: float) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from failover.faults import FAULTS
+from failover.faults import FAULTS, Told
 from scenarios.drill import catalogue
 from scenarios.drill.load import drill_from
 from scenarios.drill.schema import NAME, RestoredFaultEntry, fault_model
@@ -26,6 +26,8 @@ from testbed.files.check import Mistakes, did_you_mean
 from testbed.files.document import Document, Plain, parse, read, shorten
 
 _LASTS = "2 s"
+_AT_ONCE = ("worst_outage", "queue_pair_deaths")
+"""Limits for faults that take carrier: others are told by timers of protocols, and queue pairs may die first."""
 _KEYS_FIRST = ("id", "fault", "target", "at", "for")
 
 
@@ -40,6 +42,8 @@ class Template:
     settle: str
     expects: tuple[str, ...]
     breaks: bool = True  # a fault belongs to it
+    streams: bool = False  # it has a load; LOAD and WHY are filled in
+    stranded: tuple[str, ...] = ()  # expected in place of ``expects`` where DEAD of ALL queue pairs have no path left
 
 
 _OF_RANKS = (
@@ -55,7 +59,7 @@ TEMPLATES: Registry[Template] = Registry(
         Template(
             "streams",
             "constant-rate streams: how long every flow stands still",
-            "workload: {pattern: permutation, queue_pairs: 4, load: 40 %}  # fits one port: loss is outage",
+            "workload: {pattern: permutation, queue_pairs: 4, load: LOAD}  # WHY",
             "1500 ms",
             "5 s",
             (
@@ -64,6 +68,12 @@ TEMPLATES: Registry[Template] = Registry(
                 "job_downtime: {below: 5 s}",
                 "queue_pair_deaths: {at_most: 0}",
                 "goodput_after: {at_least: 95 %, of: before}",
+                "packets_lost: {at_most: 0, flows: others}",
+                "state_restored: yes",
+            ),
+            streams=True,
+            stranded=(
+                "queue_pair_deaths: {at_most: DEAD}  # the fault leaves DEAD of ALL queue pairs without a path",
                 "packets_lost: {at_most: 0, flows: others}",
                 "state_restored: yes",
             ),
@@ -95,11 +105,12 @@ TEMPLATES: Registry[Template] = Registry(
         Template(
             "baseline",
             "streams and no fault: what this machine adds by itself",
-            "workload: {pattern: permutation, queue_pairs: 4, load: 40 %}",
+            "workload: {pattern: permutation, queue_pairs: 4, load: LOAD}  # WHY",
             "10 s",
             "0 ms",
             ("packets_lost: {at_most: 0}", "queue_pair_deaths: {at_most: 0}", "state_restored: yes"),
             breaks=False,
+            streams=True,
         ),
     ),
     of=Template,
@@ -116,6 +127,10 @@ class Wish:
     topology: str = ""
     target: str = ""
     name: str = ""
+    load: str = "40 %"  # of streams, and why
+    why: str = "of each NIC's rate"
+    stranded: int = 0  # of so many queue pairs, those that the fault leaves without a path
+    queue_pairs: int = 0
 
 
 def completed(wish: Wish) -> Wish:
@@ -135,7 +150,7 @@ def written(wish: Wish) -> str:
     wish = completed(wish)
     if not re.match(NAME, wish.name):
         raise InputError(f"{shorten(wish.name)} is no name of a drill; write a-z, 0-9 and '-', such as my-link-down")
-    expects = list(TEMPLATES[wish.template].expects)
+    expects = _expects(wish)
     while True:
         head = _head(wish)
         text = head + "".join(f"  - {each}\n" for each in expects)
@@ -151,6 +166,18 @@ def written(wish: Wish) -> str:
             return text
 
 
+def _expects(wish: Wish) -> list[str]:
+    """What is tried: what fits where every queue pair has a path left, or where some have none."""
+    template = TEMPLATES[wish.template]
+    if template.breaks and template.streams and FAULTS[wish.fault].TELLS is not Told.CARRIER:
+        return [each for each in template.expects if not each.startswith(_AT_ONCE)]
+    if not wish.stranded or not template.stranded:
+        return list(template.expects)
+    return [
+        each.replace("DEAD", str(wish.stranded)).replace("ALL", str(wish.queue_pairs)) for each in template.stranded
+    ]
+
+
 def _head(wish: Wish) -> str:
     """All before the entries of ``expect``."""
     template = TEMPLATES[wish.template]
@@ -162,7 +189,9 @@ def _head(wish: Wish) -> str:
             f"drill: {wish.name}",
             f"summary: {json.dumps(summary[:160])}",
             f"topology: {wish.topology}",
-            template.runs.replace("GPUS", str(_gpus(_fabric(wish.topology)))),
+            template.runs.replace("GPUS", str(_gpus(_fabric(wish.topology))))
+            .replace("LOAD", wish.load)
+            .replace("WHY", wish.why),
             "profile: quick  # full: a flow has recovered after 5 s without loss, as RFC 6412 asks",
             "timeline:",
             f"  healthy: {template.healthy}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.expect import goodput, job, lab, loss, outage, phases, ports, transfers, whole
+from scenarios.expect import congestion, goodput, job, lab, loss, outage, phases, ports, transfers, whole
 from scenarios.expect.metric import Metric
 from testbed.entries import Registry
 
@@ -12,6 +12,7 @@ METRICS: Registry[Metric] = Registry(
     (
         *outage.METRICS,
         *loss.METRICS,
+        *congestion.METRICS,
         *goodput.METRICS,
         *transfers.METRICS,
         *phases.METRICS,

@@ -208,7 +208,7 @@ def modelled(drill: Drill, measured: Measured, seed: int = 1) -> Modelled:
     settings = drill.settings.for_pacing(packet_period_ns(flows) / 1e6, drill.tick_ns / 1e6)
     streams, doubts = None, tuple[str, ...]()
     if plan is None:
-        course = course_of(fabric, links, flows, ways, end_ns, drill.tick_ns)
+        course = course_of(links, flows, ways, end_ns, drill.tick_ns)
         streams = Streams(flows, ways, course, settings, drill.timeline.healthy_ns, end_ns)
         metrics = metrics_of(streams)
     else:

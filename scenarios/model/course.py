@@ -23,10 +23,11 @@ class Stage:
     moment: Moment | None
     down: frozenset[str]  # links without carrier
     slow: Mapping[str, float]  # links, and the share of their rate that is left
+    unmodelled: tuple[Fault, ...] = ()  # that ``speaks_to`` denies: what they do to paths is not known
 
 
 def stages(faults: Iterable[PlannedFault], fabric: Fabric) -> tuple[Stage, ...]:
-    """The healthy fabric, and one stage for each moment of the faults. ValueError for a fault ``speaks_to`` denies."""
+    """The healthy fabric, and one stage for each moment of the faults."""
     found, there = [Stage(0, None, frozenset(), {})], dict[tuple[str, Fault], Fault]()
     for moment in moments(faults):
         for due in moment.due:
@@ -49,18 +50,19 @@ def _repairs(key: tuple[str, Fault], planned: str, part: Fault | None) -> bool:
     return key[0] == planned and part in (None, key[1])
 
 
-def _state(there: Iterable[Fault], fabric: Fabric) -> tuple[frozenset[str], Mapping[str, float]]:
+def _state(there: Iterable[Fault], fabric: Fabric) -> tuple[frozenset[str], Mapping[str, float], tuple[Fault, ...]]:
     down: set[str] = set()
     slow: dict[str, float] = {}
+    unmodelled: list[Fault] = []
     for fault in there:
         names = list(_names(fault, fabric))
         if isinstance(fault, RateDrop):
             slow.update({name: min(fault.rate, slow.get(name, 1.0)) for name in names})
-        elif fault.TELLS is Told.CARRIER:
+        elif speaks_to(fault):
             down.update(names)
         else:
-            raise ValueError(f"the model does not speak to {fault.KIND}")
-    return frozenset(down), slow
+            unmodelled.append(fault)
+    return frozenset(down), slow, tuple(unmodelled)
 
 
 def _names(fault: Fault, fabric: Fabric) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scenarios.model.ways import Outage, Piece, Ways
-from testbed.fabric.model import Fabric
 from traffic.flow import FlowSpec
 from traffic.flowlevel.links import Links
 from traffic.flowlevel.solve import link_load, proportional_drop
@@ -19,7 +18,8 @@ from traffic.qp import RetryPolicy, ack_delay_ns
 
 Floats = NDArray[np.float64]
 
-_ACK_WIRE_BYTES = ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES
+ACK_BITS = 8 * (ETHERNET_BYTES + IP_UDP_BYTES + ACK_BYTES)
+"""Of an acknowledgement, as a port's rate limit counts it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Course:
         return found
 
 
-def course_of(fabric: Fabric, links: Links, flows: Sequence[FlowSpec], ways: Ways, end_ns: int, tick_ns: int) -> Course:
+def course_of(links: Links, flows: Sequence[FlowSpec], ways: Ways, end_ns: int, tick_ns: int) -> Course:
     """The rates of streams on their ways, until ``end_ns``; one whose queue pair dies sends nothing any more.
 
     ``tick_ns``: of the lab's workers, which decides how often they acknowledge.
@@ -50,31 +50,27 @@ def course_of(fabric: Fabric, links: Links, flows: Sequence[FlowSpec], ways: Way
     pps = np.array([flow.rate_pps for flow in flows])
     bits = np.array([8 * wire_bytes(flow.path_mtu) for flow in flows], dtype=np.float64)
     dead_at = np.array([np.inf if at is None else at for at in died])
-    answers_pps = _answers_pps(flows, tick_ns)
+    acknowledged_pps = answers_pps(flows, tick_ns)
     rows = []
     for begin_ns, _ in pairwise(bounds):
         piece = [each for each in ways.pieces if each.begin_ns <= begin_ns][-1]
         offered = np.where(dead_at > begin_ns, pps, 0.0)
-        rows.append((offered, *_solved(fabric, links, piece, offered, bits, answers_pps)))
+        rows.append((offered, *_solved(links, piece, offered, bits, acknowledged_pps)))
     sent, delivered, carried = (np.array(column) for column in zip(*rows, strict=True))
     return Course(bounds, sent, delivered, carried, tuple(died))
 
 
 def _solved(
-    fabric: Fabric, links: Links, piece: Piece, offered: Floats, bits: Floats, answers_pps: float
+    links: Links, piece: Piece, offered: Floats, bits: Floats, acknowledged_pps: float
 ) -> tuple[Floats, Floats]:
     """Packets/s that arrive of each flow, and bit/s that leave by each directed link.
 
     What arrives is acknowledged, so often at most; where data and acknowledgements do not fit together both lose.
     """
-    capacity = links.capacity.copy()
-    for name, share in piece.slow.items():
-        link = fabric.link(name)
-        at = links.out_of(link.lower.node, link.lower.name)
-        capacity[[at, at ^ 1]] *= share
+    capacity = capacity_of(links, piece.slow)
     data = np.where((piece.links >= 0).any(axis=1), offered * bits, 0.0)
     rate, load = proportional_drop(piece.links, capacity, data)
-    answers = np.where(piece.arrives, np.minimum(rate / bits, answers_pps), 0.0) * 8 * _ACK_WIRE_BYTES
+    answers = np.where(piece.arrives, np.minimum(rate / bits, acknowledged_pps), 0.0) * ACK_BITS
     both = load + link_load(piece.answers, answers, len(load))
     if (both > capacity).any():
         paths = np.concatenate((piece.links, piece.answers))
@@ -83,7 +79,17 @@ def _solved(
     return np.where(piece.arrives, rate / bits, 0.0), np.minimum(both, capacity)
 
 
-def _answers_pps(flows: Sequence[FlowSpec], tick_ns: int) -> float:
+def capacity_of(links: Links, slow: Mapping[str, float]) -> Floats:
+    """The rate of each directed link while these links have part of theirs, bit/s."""
+    capacity = links.capacity.copy()
+    for name, share in slow.items():
+        link = links.fabric.link(name)
+        at = links.out_of(link.lower.node, link.lower.name)
+        capacity[[at, at ^ 1]] *= share
+    return capacity
+
+
+def answers_pps(flows: Sequence[FlowSpec], tick_ns: int) -> float:
     """Acknowledgements a second at most: workers look at what has arrived so often, and answer each flow once."""
     delay_ns = ack_delay_ns(RetryPolicy(flow.ib_timeout, flow.retry_count) for flow in flows)
     return 1e9 / (max(delay_ns, tick_ns) // tick_ns * tick_ns)

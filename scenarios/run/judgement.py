@@ -16,6 +16,7 @@ from failover.analysis.model import DrillMetrics
 from failover.analysis.moved_back import Connections, strays
 from failover.analysis.ports import PortMetrics, port_metrics
 from failover.analysis.series import bins_of
+from failover.analysis.told import causes, cost
 from results.run.figures import Timelines
 from results.run.series import RunSeries
 from results.verdict import Verdict
@@ -42,6 +43,7 @@ def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[Dr
         (facts.start_ns, facts.healthy_end_ns),
         facts.settings,
         facts.host,
+        facts.offered,
     )
     metrics = replace(metrics, ports=_ports(measured))
     job, beside = _job(facts, facts.job, measured.job), _job(facts, facts.beside, measured.beside)
@@ -58,7 +60,8 @@ def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[Dr
         waits=facts.waits,
         strays=moved_wrongly(measured, metrics),
     )
-    return metrics, judge(facts, metrics, known)
+    verdict = judge(facts, metrics, known)
+    return metrics, replace(verdict, cost=cost(metrics, facts.faults), causes=causes(metrics))
 
 
 def series_of(measured: Measured, traces: Traces) -> RunSeries:

@@ -6,8 +6,8 @@ back, so whatever is in here can be analysed again. Imports numpy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,14 @@ from failover.analysis.edges import with_windows
 from failover.analysis.hostload import HostLoad
 from failover.analysis.job import JobFacts
 from failover.analysis.model import Edge, Settings
+from failover.analysis.offered import Offered
 from failover.analysis.readings import Sampled
 from failover.analysis.waits import NO_WAITS, Waits
+from scenarios.drill.describe import fault_named
 from scenarios.drill.model import Drill
 from scenarios.drill.workload import packet_period_ns
 from scenarios.expect.expectation import Expectation
+from scenarios.run.loads import offered_in
 from scenarios.run.observed import Observed
 from testbed.events import Event
 from testbed.fabric.build import build
@@ -52,6 +55,8 @@ class Facts:
     job: JobFacts | None = None  # a job, whose queue pairs ``flows`` are, or a client
     beside: JobFacts | None = None  # a client beside a job
     waits: Waits = NO_WAITS  # of the lab's own processes for a CPU
+    offered: Offered | None = None  # load, of streams
+    faults: Mapping[str, str] = field(default_factory=dict)  # in words, by id
 
     @property
     def streams(self) -> tuple[FlowSpec, ...]:
@@ -102,6 +107,8 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
         job=observed.job,
         beside=observed.beside,
         waits=observed.waits,
+        offered=offered_in(drill, observed, events),
+        faults={planned.id: fault_named(planned) for planned in drill.timeline.faults},
     )
     sent: tuple[str, ...] = ()
     received: tuple[str, ...] = ()

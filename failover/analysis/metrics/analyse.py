@@ -15,6 +15,8 @@ import numpy as np
 from failover.analysis.budget import Interval, of_statistic
 from failover.analysis.hostload import HostLoad
 from failover.analysis.marks import marks_between
+from failover.analysis.metrics.congestion import Crossings, crossings_of, with_congestion
+from failover.analysis.metrics.congestion import of_edge as congestion_of
 from failover.analysis.metrics.doubts import edge_doubts, record_doubts, unexplained_losses
 from failover.analysis.metrics.downtime import downtime
 from failover.analysis.metrics.edge import Window, judge_edge, windows_of
@@ -25,6 +27,7 @@ from failover.analysis.metrics.trace import FlowTrace, Traces, build_traces
 from failover.analysis.metrics.transfers import held_up, transfers_of
 from failover.analysis.model import DrillMetrics, Edge, EdgeResult, FlowEdgeResult, FlowResult, Relation, Settings
 from failover.analysis.noise import noise_floor
+from failover.analysis.offered import Offered
 from failover.analysis.phases import phases_of
 from testbed.events import Event, EventKind
 from traffic.columns import Table
@@ -44,10 +47,11 @@ def analyse(
     settings: Settings = Settings(),  # noqa: B008 - frozen
     host: HostLoad | None = None,
     record_end_ns: int | None = None,
+    offered: Offered | None = None,
 ) -> DrillMetrics:
     """Everything measured in one drill, from tables of records as ``traffic.records`` defines them."""
     traces = build_traces(flows, sent, received, settings, record_end_ns)
-    return analyse_traces(traces, events, edges, healthy_ns, settings, host)
+    return analyse_traces(traces, events, edges, healthy_ns, settings, host, offered)
 
 
 def analyse_traces(
@@ -57,6 +61,7 @@ def analyse_traces(
     healthy_ns: tuple[int, int],
     settings: Settings,
     host: HostLoad | None = None,
+    offered: Offered | None = None,
 ) -> DrillMetrics:
     """The same for traces already built (the caller also plots them). ``edges`` in order of time."""
     ordered = tuple(sorted(edges, key=lambda edge: edge.inject_before_ns))
@@ -67,7 +72,7 @@ def analyse_traces(
         _healthy_until(traces, ordered, healthy_ns[1], settings),
         tick_ns=settings.pacing_tick_ms * 1e6,
     )
-    results = _flow_results(traces, ordered, settings, stopped, noise.noise_floor_ms)
+    results = _flow_results(traces, ordered, settings, stopped, noise.noise_floor_ms, crossings_of(offered))
     edge_results = tuple(
         replace(
             _edge_result(edge, [flow.edges[at] for flow in results], traces.flows, events),
@@ -94,6 +99,7 @@ def analyse_traces(
         inconclusive=(*record_doubts(results, settings), *held, *(line for found in doubts for line in found)),
         unexplained=unexplained_losses(edge_results, results),
         transfers=transfers,
+        offered=offered,
     )
 
 
@@ -121,18 +127,24 @@ def _flow_results(
     settings: Settings,
     stopped: Mapping[int, int],
     noise_ms: float,
+    crossings: Crossings,
 ) -> tuple[FlowResult, ...]:
     """Every flow over the whole record; a stand-in comes after what it replaces."""
     found: dict[int, FlowResult] = {}
     for trace in traces:
-        result = _flow_result(trace, edges, settings, stopped.get(trace.spec.id), noise_ms)
+        result = _flow_result(trace, edges, settings, stopped.get(trace.spec.id), noise_ms, crossings)
         replaced = trace.spec.replaces
         found[trace.spec.id] = result if replaced is None else inherited(found[replaced], result)
     return tuple(found.values())
 
 
 def _flow_result(
-    trace: FlowTrace, edges: tuple[Edge, ...], settings: Settings, stopped_at_ns: int | None, noise_ms: float
+    trace: FlowTrace,
+    edges: tuple[Edge, ...],
+    settings: Settings,
+    stopped_at_ns: int | None,
+    noise_ms: float,
+    crossings: Crossings,
 ) -> FlowResult:
     table = find_outages(trace, settings.merge_packets)
     windows = windows_of(trace, edges, settings)
@@ -140,6 +152,7 @@ def _flow_result(
     def judge(seen: FlowTrace, outages: OutageTable, window: Window) -> FlowEdgeResult:
         return judge_edge(seen, outages, window, settings, stopped_at_ns, noise_ms)
 
+    judged = with_impairments(trace, windows, [judge(trace, table, each) for each in windows], settings, judge)
     corrupted = int(np.count_nonzero(trace.corrupted))
     gap_ns = int(trace.burst_gap_ns.max()) if len(trace.burst_gap_ns) else 0
     late_ns = settings.forwarding_delay_threshold_ms * 1e6
@@ -165,7 +178,7 @@ def _flow_result(
         stopped_at_ns=stopped_at_ns,
         outage_count=len(table),
         longest_outages=table.longest(LISTED_OUTAGES),
-        edges=with_impairments(trace, windows, [judge(trace, table, each) for each in windows], settings, judge),
+        edges=with_congestion(trace, windows, judged, crossings, settings, judge),
         replaces=trace.spec.replaces,
     )
 
@@ -215,6 +228,7 @@ def _edge_result(
         phases=phases_of(edge, events, flows, max((spec.pause_ns for spec in specs), default=0) / 1e6),
         marks=marks_between(events, edge.inject_before_ns, edge.window_end_ns),
         impairment=of_edge(flows),
+        congestion=congestion_of(edge, flows),
     )
 
 

@@ -1,0 +1,36 @@
+"""Loss of congestion told from loss of failover: what one edge did to a flow, less what a full queue took.
+
+Changes when a figure of congestion is added. A packet is lost to congestion when its path works and crosses a link that
+is offered more than its rate (``failover.analysis.offered``); all other loss is failover's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Congestion:
+    """Packets of a flow that congestion took, and its outage without them, with its interval; None: none were taken."""
+
+    lost: int
+    first_at_ns: int  # send time of the first
+    failover_ms: float  # all other missing packets / rate
+    low_ms: float
+    high_ms: float
+    over: bool  # K packets in order after the last outage that is not congestion
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeCongestion:
+    """What congestion took of all flows after an edge, and what the flows that are hit came to without it."""
+
+    packets: int
+    flows: int
+    first_ms: float  # from the injection to the first packet that it took
+    failover_packets: int  # all other packets lost or corrupted
+    failover_flows: int  # that lost any of these
+    failover_ms: float  # the longest outage without congestion, and its interval
+    low_ms: float
+    high_ms: float
+    unrecovered: int  # flows that had not come back, congestion apart

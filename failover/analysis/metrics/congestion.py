@@ -1,0 +1,112 @@
+"""Which of a flow's missing packets congestion took, and what its outage was without them.
+
+Changes when congestion is told from failover in another way. A flow whose path crosses an overloaded link loses packets
+here and there; one whose path is dead loses all. So congestion begins as it takes that path; where nobody knows when,
+with the first packet that arrives after the edge, and what was lost before may be either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from failover.analysis.congestion import Congestion, EdgeCongestion
+from failover.analysis.metrics.edge import Window
+from failover.analysis.metrics.impairment import Judge
+from failover.analysis.metrics.outage import find_outages
+from failover.analysis.metrics.trace import Flags, FlowTrace
+from failover.analysis.model import Edge, FlowEdgeResult, Settings
+from failover.analysis.offered import Crossing, Offered
+
+Crossings = Mapping[int, Sequence[tuple[Crossing, int]]]
+"""By flow: its path across an overloaded link, and until when it took it."""
+
+
+def crossings_of(offered: Offered | None) -> Crossings:
+    """Those of a run; none where nobody knows its offered load."""
+    found: dict[int, list[tuple[Crossing, int]]] = {}
+    for span in () if offered is None else offered.spans:
+        for each in span.crossing:
+            found.setdefault(each.flow, []).append((each, span.end_ns))
+    return found
+
+
+def with_congestion(
+    trace: FlowTrace,
+    windows: Sequence[Window],
+    results: Sequence[FlowEdgeResult],
+    crossings: Crossings,
+    settings: Settings,
+    judge: Judge,
+) -> tuple[FlowEdgeResult, ...]:
+    """The ``results`` of a flow, one for each window, with what congestion took; ``judge`` is what made them."""
+    times = crossings.get(trace.spec.id, ())
+    taken = [_taken(trace, window, times) for window in windows]
+    every = np.logical_or.reduce([np.zeros(len(trace.sent_ns), np.bool_), *taken])
+    if not every.any():
+        return tuple(results)
+    usual_ns = int(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0
+    seen = replace(trace, arrival_ns=np.where(every, trace.sent_ns + usual_ns, trace.arrival_ns))
+    table = find_outages(seen, settings.merge_packets)
+    found = []
+    for window, result, mine in zip(windows, results, taken, strict=True):
+        if mine.any():
+            other = judge(seen, table, window)
+            first_ns = int(trace.sent_ns[np.argmax(mine)])
+            low_ms, high_ms = other.budget.interval
+            either = any(each.silent and window.start_ns <= each.since_ns < window.end_ns for each, _ in times)
+            split = Congestion(
+                lost=int(np.count_nonzero(mine)),
+                first_at_ns=first_ns,
+                failover_ms=other.outage_plbm_ms,
+                low_ms=0.0 if either else low_ms,
+                high_ms=high_ms,
+                over=other.recovered,
+            )
+            found.append(replace(result, congestion=split))
+        else:
+            found.append(result)
+    return tuple(found)
+
+
+def of_edge(edge: Edge, flows: Sequence[FlowEdgeResult]) -> EdgeCongestion | None:
+    """What congestion took after one edge; None: nothing."""
+    found = [flow.congestion for flow in flows if flow.congestion is not None]
+    if not found:
+        return None
+    rest = [flow.lost + flow.corrupted - (flow.congestion.lost if flow.congestion else 0) for flow in flows]
+    hit = [_alone(flow) for flow in flows if flow.relation.is_touched or flow.congestion is not None]
+    return EdgeCongestion(
+        packets=sum(each.lost for each in found),
+        flows=len(found),
+        first_ms=(min(each.first_at_ns for each in found) - edge.inject_before_ns) / 1e6,
+        failover_packets=sum(rest),
+        failover_flows=sum(packets > 0 for packets in rest),
+        failover_ms=max(each.failover_ms for each in hit),
+        low_ms=max(each.low_ms for each in hit),
+        high_ms=max(each.high_ms for each in hit),
+        unrecovered=sum(not each.over for each in hit),
+    )
+
+
+def _alone(flow: FlowEdgeResult) -> Congestion:
+    """What a flow came to without congestion."""
+    if flow.congestion is not None:
+        return flow.congestion
+    return Congestion(0, 0, flow.outage_plbm_ms, *flow.budget.interval, over=flow.recovered)
+
+
+def _taken(trace: FlowTrace, window: Window, times: Sequence[tuple[Crossing, int]]) -> Flags:
+    """By packet: congestion took it."""
+    taken = np.zeros(len(trace.sent_ns), np.bool_)
+    inject_ns = window.edge.inject_before_ns
+    after = trace.span(inject_ns, window.end_ns)
+    arrived = np.flatnonzero(trace.received[after])
+    back_ns = int(trace.sent_ns[after.start + int(arrived[0])]) if len(arrived) else window.end_ns
+    for each, end_ns in times:
+        begin_ns = max(each.since_ns, inject_ns, back_ns if each.silent else 0)
+        span = trace.span(begin_ns, min(end_ns, window.end_ns))
+        taken[span] = ~trace.received[span] & ~trace.undecided[span] & ~trace.corrupted[span]
+    return taken

@@ -1,0 +1,115 @@
+"""Offered load: what flows ask of each directed link, between one edge and the next. Pure.
+
+Changes when a figure of offered load does. A link that is offered more than its rate drops the rest: such loss is
+congestion, whatever a fault did before. The load is of constant-rate flows while they send, acknowledgements included;
+a job sends as fast as it may, and has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+FULL = 1.0
+"""The share of its rate up to which a link carries what it is offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedLink:
+    """One direction of a link. ``shares``, one for each span: offered load / rate at that time, None while dead."""
+
+    link: str
+    sender: str  # the node that sends into it
+    towards: str  # the node at its other end
+    up: bool  # towards the Aggs
+    access: bool  # between a host and its ToR
+    rate_bps: int  # of the healthy link
+    shares: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A flow whose path crosses a link that is offered more than its rate, and since when in its span it goes there.
+
+    ``silent``: switches moved it, nobody knows when; no later than the first that arrives.
+    """
+
+    flow: int
+    since_ns: int
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A flow whose packets do not arrive, and why."""
+
+    flow: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time in which no path changes, those of moments apart; the last after an edge is what failover leads to.
+
+    Times are CLOCK_MONOTONIC of a run; of a drill that was not run, since traffic began.
+    """
+
+    begin_ns: int
+    end_ns: int
+    after: str  # label of the edge that begins it; '' before the first
+    crossing: tuple[Crossing, ...]
+    unknown: int  # flows whose path nobody knows
+    pathless: tuple[Lost, ...] = ()
+    marred: tuple[int, ...] = ()  # flows whose path crosses a link that a fault makes lose packets
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The offered load of a run or a drill, span by span. ``links``: the busiest, and all that are overloaded."""
+
+    spans: tuple[Span, ...]
+    links: tuple[OfferedLink, ...]
+    flows: int = 0
+
+    def overloaded(self, span: int) -> tuple[OfferedLink, ...]:
+        """The links that are offered more than their rate in a span, by number."""
+        return tuple(link for link in self.links if (link.shares[span] or 0.0) > FULL)
+
+    @property
+    def settled(self) -> tuple[int, ...]:
+        """Numbers of the spans before the first edge and at the end of what each edge brought about."""
+        last = {span.after: at for at, span in enumerate(self.spans)}
+        return tuple(last.values())
+
+    @property
+    def known(self) -> bool:
+        """Whether the path of every flow is known at all times."""
+        return not any(span.unknown for span in self.spans)
+
+
+def overloads(offered: Offered, span: int) -> Iterator[str]:
+    """The overloaded links of a span, those of one node together: 'uplinks of p0.s0.t0.1: 133 % of their rate'."""
+
+    def where(link: OfferedLink) -> tuple[str, bool, bool]:
+        return link.sender, link.up, link.access
+
+    for (sender, up, access), found in groupby(sorted(offered.overloaded(span), key=where), where):
+        links = list(found)
+        yield f"{_named(links, sender, up=up, access=access)}: {_percent(links, span)}"
+
+
+def _named(links: Sequence[OfferedLink], sender: str, *, up: bool, access: bool) -> str:
+    if len(links) == 1:
+        kind = f"access link {links[0].link} from" if access else "uplink" if up else "downlink"
+        return f"{kind} {sender} to {links[0].towards}"
+    if access:
+        return f"ports of host {sender}" if up else f"ports of {sender} to {len(links)} NICs"
+    return f"{'uplinks' if up else 'downlinks'} of {sender}"
+
+
+def _percent(links: Sequence[OfferedLink], span: int) -> str:
+    """'133 % of its rate'; of several links '101 to 133 % of their rate'. Never '100 %': it is more."""
+    shares = sorted(100 * (link.shares[span] or 0.0) for link in links)
+    low, high = (f"{share:.0f}" if share >= 100.5 else f"{share:.2f}" for share in (shares[0], shares[-1]))
+    return f"{low if low == high else f'{low} to {high}'} % of {'its' if len(links) == 1 else 'their'} rate"

@@ -1,0 +1,278 @@
+"""The offered load of a run: the paths that its flows took, as far as anybody knows them, times their rates.
+
+Changes when something else tells a path. A path is what the switches said of it between two edges; where nobody asked,
+it follows from source port and routes while only faults that the model speaks to are there; else it is unknown. After
+an edge each flow keeps its path until something moves it. Imports numpy.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failover.analysis.model import EdgeKind
+from failover.analysis.offered import Offered
+from failover.analysis.paths import PathAt, Paths, Step
+from scenarios.drill.model import Drill
+from scenarios.model.course import Stage, stages
+from scenarios.model.offered import Going, offered_load
+from scenarios.run.observed import Observed
+from testbed.events import Event, EventKind
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
+from traffic.flow import FlowSpec
+from traffic.flowlevel.forwarding import Forwarding
+from traffic.flowlevel.links import Links
+
+Links32 = NDArray[np.int32]
+"""Directed links of flows, one row each; -1: none."""
+_WHILE_NS = 5_000_000
+_ENDS = "no route to it is left on its path"
+_ASKED = frozenset({"begin", "looked"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A flow's path at the end of a span; ``links`` are directed."""
+
+    links: Sequence[int]
+    arrives: bool
+    why: str = ""  # it does not arrive
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """A span: what holds in it."""
+
+    begin_ns: int
+    end_ns: int
+    after: str
+    stage: Stage
+
+    @property
+    def repairs(self) -> bool:
+        """Whether it begins with a repair: paths work on until something is moved back."""
+        return self.stage.moment is not None and self.stage.moment.kind is EdgeKind.REPAIR
+
+
+def offered_in(drill: Drill, observed: Observed, events: Sequence[Event]) -> Offered | None:
+    """The offered load of a run's streams; None for a job, and where there are no streams."""
+    begin = observed.paths
+    if begin is None or drill.job is not None or not observed.flows:
+        return None
+    return _Run(build(drill.topology), observed, events).offered(drill)
+
+
+class _Run:
+    def __init__(self, fabric: Fabric, observed: Observed, events: Sequence[Event]) -> None:
+        self._fabric, self._observed = fabric, observed
+        self._links, self._flows = Links.of(fabric), observed.flows
+        span_ns = observed.start_ns, observed.end_ns
+        steps: list[Step] = [*events, *observed.edges, *observed.looked]
+        if observed.paths is None:
+            raise ValueError("a run without paths has no offered load")
+        self._data = _by_flow(Paths(fabric, observed.paths).over(steps, span_ns))
+        self._acks = _by_flow(Paths(fabric, observed.paths, acks=True).over(steps, span_ns))
+        self._dead_ns = {
+            event.subject: event.at_ns for event in events if event.kind is EventKind.QP and event.what == "error"
+        }
+        self._looked = sorted({each.at_ns for each in observed.looked})
+        self._routes_ns = [event.at_ns for event in events if event.kind is EventKind.ROUTE]
+
+    def offered(self, drill: Drill) -> Offered:
+        """Span by span."""
+        found = stages(drill.timeline.faults, self._fabric)
+        edges = sorted(self._observed.edges, key=lambda edge: edge.inject_before_ns)
+        bounds = [self._observed.start_ns, *(edge.inject_before_ns for edge in edges), self._observed.end_ns]
+        labels = ["", *(edge.label for edge in edges)]
+        spans = [
+            _Between(begin, end, label, stage)
+            for (begin, end), label, stage in zip(pairwise(bounds), labels, found, strict=False)
+        ]
+        pieces: list[Going] = []
+        for span in spans:
+            before = pieces[-1] if pieces else None
+            pieces += _pieces(self._links, before, self._going(span, before))
+        return offered_load(self._links, self._flows, pieces, drill.tick_ns)
+
+    def _going(self, span: _Between, before: Going | None) -> Going:
+        """The paths at the end of a span."""
+        rows = [_last(self._data[flow.id], span.end_ns) for flow in self._flows]
+        acks = [_last(self._acks[flow.id], span.end_ns) for flow in self._flows]
+        asked = span.begin_ns == self._observed.start_ns or self._was_asked(span)
+        told = [_told(row, flow, self._links) if asked else None for row, flow in zip(rows, self._flows, strict=True)]
+        computed = self._computed(span, rows, told, data=True)
+        paths = [first if first is not None else then for first, then in zip(told, computed, strict=True)]
+        answers = self._computed(span, acks, [None] * len(acks), data=False)
+        present = [row.sport is not None for row in rows]
+        dead = [self._dead(flow, span.begin_ns) for flow in self._flows]
+        marring = self._of(link.name for fault in span.stage.unmodelled for link in fault.links_hit(self._fabric))
+        data = _array(paths)
+        since_ns, silent = self._since(span, data, before)
+        return Going(
+            begin_ns=span.begin_ns,
+            end_ns=span.end_ns,
+            after=span.after,
+            data=data,
+            answers=_array(answers),
+            sends=np.array([here and not gone for here, gone in zip(present, dead, strict=True)], dtype=np.bool_),
+            arrives=np.array([path is not None and path.arrives for path in paths], dtype=np.bool_),
+            known=np.array([path is not None for path in paths], dtype=np.bool_),
+            marred=np.array(
+                [path is not None and not marring.isdisjoint(path.links) for path in paths], dtype=np.bool_
+            ),
+            why=["" if path is None else path.why for path in paths],
+            since_ns=since_ns,
+            silent=silent,
+            down=span.stage.down,
+            slow=span.stage.slow,
+        )
+
+    def _since(
+        self, span: _Between, data: Links32, before: Going | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """When each flow took its path, and whether nobody knows: with its last move, else with the last route.
+
+        After a failure switches may do it at once; after a repair the path from before works until they have.
+        """
+        own = [_last_move_ns(self._data[flow.id], span) for flow in self._flows]
+        moved = np.zeros(len(own), dtype=np.bool_) if before is None else _differ(before.data, data)
+        silent = moved & np.array([at is None for at in own], dtype=np.bool_)
+        routed_ns = span.begin_ns
+        if span.repairs:
+            routed_ns = max((at for at in self._routes_ns if span.begin_ns <= at < span.end_ns), default=routed_ns)
+        unseen = np.where(silent, routed_ns, span.begin_ns)
+        return np.array([unseen[n] if at is None else at for n, at in enumerate(own)], dtype=np.int64), silent
+
+    def _was_asked(self, span: _Between) -> bool:
+        """Whether somebody asked the switches in a span."""
+        first = bisect_left(self._looked, span.begin_ns)
+        return first < len(self._looked) and self._looked[first] < span.end_ns
+
+    def _dead(self, flow: FlowSpec, at_ns: int) -> bool:
+        return any(self._dead_ns.get(name, at_ns) < at_ns for name in (flow.name, str(flow.id)))
+
+    def _computed(
+        self, span: _Between, rows: Sequence[PathAt], told: Sequence[_Path | None], *, data: bool
+    ) -> list[_Path | None]:
+        """The paths that source ports and routes make, of those that nobody told; of data, or of acknowledgements."""
+        found: list[_Path | None] = [None] * len(rows)
+        if span.stage.unmodelled:
+            return found
+        wanted = [at for at, row in enumerate(rows) if told[at] is None and row.sport is not None]
+        going = [at for at in wanted if rows[at].port is not None]
+        for at in wanted:
+            found[at] = _Path((), arrives=False, why="its NIC has no port left")
+        ends = [(self._flows[at].src_nic, self._flows[at].dst_nic)[:: 1 if data else -1] for at in going]
+        routed = Forwarding(self._fabric, span.stage.down).walk(
+            [self._fabric.nic(src) for src, _ in ends],
+            [self._fabric.nic(dst) for _, dst in ends],
+            [port for at in going if (port := rows[at].port) is not None],
+            [sport for at in going if (sport := rows[at].sport) is not None],
+        )
+        for at, links, arrives in zip(going, routed.links.tolist(), routed.arrives.tolist(), strict=True):
+            found[at] = _Path([link for link in links if link >= 0], arrives, "" if arrives else _ENDS)
+        return found
+
+    def _of(self, names: Iterable[str]) -> frozenset[int]:
+        return frozenset(self._links.of_parts(names).tolist())
+
+
+def _by_flow(rows: Iterable[PathAt]) -> Mapping[int, Sequence[PathAt]]:
+    found: dict[int, list[PathAt]] = {}
+    for row in rows:
+        found.setdefault(row.flow, []).append(row)
+    return found
+
+
+def _last(rows: Sequence[PathAt], before_ns: int) -> PathAt:
+    """The last row before a moment; the first where all are later."""
+    return rows[max(bisect_left(rows, before_ns, key=lambda row: row.at_ns) - 1, 0)]
+
+
+def _last_move_ns(rows: Sequence[PathAt], span: _Between) -> int | None:
+    """When a flow last changed its path by itself in a span; None: it did not."""
+    own = (row.at_ns for row in rows if span.begin_ns <= row.at_ns < span.end_ns and row.why not in _ASKED)
+    return max(own, default=None)
+
+
+def _pieces(links: Links, before: Going | None, after: Going) -> list[Going]:
+    """What is between the paths before an edge and those that it leads to: flows that have not moved yet."""
+    if before is None:
+        return [after]
+    width = max(before.data.shape[1], after.data.shape[1])
+    dead = np.append(_dead(links, after.down), False)  # -1, no link, is the last
+    found: list[Going] = []
+    bounds = [after.begin_ns, *_steps(after)]
+    for begin_ns, end_ns in pairwise([*bounds, after.end_ns]):
+        moved = after.since_ns <= begin_ns
+        stays = ~moved & ~dead[_padded(before.data, width)].any(axis=1)
+        found.append(
+            replace(
+                after,
+                begin_ns=begin_ns,
+                end_ns=end_ns,
+                data=np.where(moved[:, None], _padded(after.data, width), _padded(before.data, width)),
+                sends=np.where(moved, after.sends, before.sends & stays),
+                arrives=np.where(moved, after.arrives, before.arrives & stays),
+                known=np.where(moved, after.known, before.known),
+                marred=np.where(moved, after.marred, before.marred | after.marred),
+                since_ns=np.where(moved, after.since_ns, begin_ns),
+                silent=moved & after.silent,
+            )
+        )
+    return found
+
+
+def _dead(links: Links, names: Iterable[str]) -> NDArray[np.bool_]:
+    found = np.zeros(len(links), dtype=np.bool_)
+    found[links.of_parts(names)] = True
+    return found
+
+
+def _steps(after: Going) -> list[int]:
+    """Moments after which flows have moved: those that are closer than a while are one."""
+    found: list[int] = []
+    for at_ns in sorted(set(after.since_ns.tolist())):
+        if at_ns <= after.begin_ns:
+            continue
+        if found and at_ns - found[-1] < _WHILE_NS:
+            found[-1] = at_ns
+        else:
+            found.append(at_ns)
+    return found
+
+
+def _padded(paths: Links32, width: int) -> Links32:
+    return np.pad(paths, ((0, 0), (0, width - paths.shape[1])), constant_values=-1)
+
+
+def _differ(before: Links32, after: Links32) -> NDArray[np.bool_]:
+    width = max(before.shape[1], after.shape[1])
+    return np.asarray((_padded(before, width) != _padded(after, width)).any(axis=1))
+
+
+def _told(row: PathAt, flow: FlowSpec, links: Links) -> _Path | None:
+    """The path as switches told it, in directed links; None where they were not asked since it changed."""
+    if not row.links:
+        return None
+    node, found = links.fabric.nic(flow.src_nic).host, []
+    for name in row.links:
+        link = links.fabric.link(name)
+        found.append(links.out_of(node, link.end_at(node).name))
+        node = link.far_end(node).node
+    return _Path(found, row.dropped is None, row.dropped or "")
+
+
+def _array(paths: Sequence[_Path | None]) -> Links32:
+    width = max((len(path.links) for path in paths if path is not None), default=0)
+    found = np.full((len(paths), max(width, 1)), -1, dtype=np.int32)
+    for at, path in enumerate(paths):
+        if path is not None:
+            found[at, : len(path.links)] = path.links
+    return found

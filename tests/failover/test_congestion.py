@@ -1,0 +1,146 @@
+"""Loss of a full queue is congestion, loss of a dead path is failover; both are told, and neither as the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from failover.analysis.metrics.analyse import analyse
+from failover.analysis.model import DrillMetrics, EdgeKind
+from failover.analysis.offered import Crossing, Offered, OfferedLink, Span, overloads
+from failover.analysis.settings import QUICK
+from failover.analysis.told import causes, cost
+from results.verdict import Check, Outcome
+from scenarios.expect.evidence import RunFacts
+from scenarios.expect.verdict import judge
+from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
+from tests.scenarios.measured import drill
+
+FAULT, REPAIR, END = 4 * S, 6 * S, 10 * S
+
+
+def uplinks(*shares: float | None, sender: str = "p0.s0.t0.1", number: int = 0) -> OfferedLink:
+    towards = f"p0.a1.{number}"
+    return OfferedLink(f"{sender}-{towards}", sender, towards, True, False, 10**8, shares)
+
+
+def offered(since_ms: int | None = 3, share: float = 1.33, end_ns: int = REPAIR, unknown: int = 0) -> Offered:
+    """An uplink is offered too much from so long after the failure to the repair; None: nobody knows since when."""
+    crossing = (Crossing(0, FAULT + (since_ms or 0) * MS, since_ms is None),)
+    return Offered(
+        (
+            Span(S, FAULT, "", (), 0),
+            Span(FAULT, end_ns, "cut failure 0", crossing, unknown),
+            Span(end_ns, END, "cut repair 0", (), 0),
+        ),
+        (uplinks(0.6, share, 0.6),),
+    )
+
+
+def measure(records: Records, load: Offered | None) -> DrillMetrics:
+    edges = [edge(FAULT, REPAIR, fault="cut"), edge(REPAIR, END, EdgeKind.REPAIR, fault="cut")]
+    return analyse([flow()], *records.tables, [], edges, (S, 3 * S), QUICK, offered=load)
+
+
+def congested(dead_ms: int = 3, loss: float = 0.25) -> Records:
+    """A path that is dead for so long, and then loses a share of its packets until the repair."""
+    before = record(flow(), 3 * S, start_ns=S)
+    during = record(flow(), 2 * S, (Dead(FAULT, FAULT + dead_ms * MS),), start_ns=FAULT, loss=loss, first_seq=3000)
+    return before + during + record(flow(), 4 * S, start_ns=REPAIR, first_seq=5000)
+
+
+def check(metrics: DrillMetrics, expectation: str) -> Check:
+    return judge(drill(expectation), metrics, RunFacts(state_differences=())).checks[0]
+
+
+def test_an_outage_of_3_ms_and_a_quarter_of_the_packets_to_congestion_are_told_apart() -> None:
+    metrics = measure(congested(), offered())
+    found = metrics.flows[0].edges[0].congestion
+    assert found is not None
+    assert metrics.flows[0].edges[0].outage_plbm_ms > 400, "what was told as one outage"
+    assert found.failover_ms == pytest.approx(3, abs=1.01)
+    assert found.low_ms <= 3 <= found.high_ms < 6
+    assert 400 < found.lost < 600
+    at_edge = metrics.edges[0].congestion
+    assert at_edge is not None
+    assert (at_edge.packets, at_edge.flows, at_edge.unrecovered) == (found.lost, 1, 0)
+    assert at_edge.failover_packets == metrics.edges[0].lost - found.lost
+
+
+def test_without_an_overloaded_link_all_of_it_is_failover() -> None:
+    calm = replace(offered(), spans=tuple(replace(span, crossing=()) for span in offered().spans))
+    assert measure(congested(), calm).edges[0].congestion is None
+    assert check(measure(congested(), calm), "failover_loss: {at_most: 5}").outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize(
+    ("expectation", "outcome"),
+    [
+        ("failover_outage: {below: 10 ms}", Outcome.PASS),
+        ("failover_outage: {below: 1 ms}", Outcome.FAIL),
+        ("worst_outage: {below: 10 ms}", Outcome.FAIL),
+        ("failover_loss: {at_most: 5}", Outcome.PASS),
+        ("congestion_loss: {at_most: 5}", Outcome.FAIL),
+        ("congestion_loss: {at_most: 1000}", Outcome.PASS),
+    ],
+)
+def test_both_can_be_expected(expectation: str, outcome: Outcome) -> None:
+    assert check(measure(congested(), offered()), expectation).outcome is outcome
+
+
+@pytest.mark.parametrize("metric", ["failover_outage: {below: 10 s}", "failover_loss: {at_most: 9999}"])
+def test_nothing_is_told_apart_where_paths_are_not_known(metric: str) -> None:
+    for load in (None, offered(unknown=3)):
+        found = check(measure(congested(), load), metric)
+        assert found.outcome is Outcome.INCONCLUSIVE
+        assert "nobody knows the offered load" in found.evidence
+
+
+@given(dead_ms=st.integers(0, 500), loss=st.floats(0.01, 0.9), known=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_failover_is_as_long_as_the_path_was_dead(dead_ms: int, loss: float, known: bool) -> None:
+    metrics = measure(congested(dead_ms, loss), offered(dead_ms if known else None))
+    result = metrics.flows[0].edges[0]
+    assert result.congestion is not None
+    assert 0 < result.congestion.lost <= result.lost
+    assert result.congestion.low_ms <= dead_ms + 1, "what chance took next to it is not certain to be failover's"
+    assert dead_ms - 1.01 <= result.congestion.high_ms, "the dead time is failover's"
+    if known:
+        assert result.congestion.failover_ms == pytest.approx(dead_ms, abs=1.01)
+
+
+def test_congestion_is_named_before_failover_with_link_share_and_time() -> None:
+    found = causes(measure(congested(), offered()))
+    assert found[0].startswith("failure of cut: uplink p0.s0.t0.1 to p0.a1.0: 133 % of its rate: loss from ")
+    assert found[0].endswith(" flows)")
+    assert "is congestion" in found[0]
+    assert (
+        found[1] == "failure of cut: 1 flow lost packets until failover was over: no LAG, route or path control reacted"
+    )
+
+
+def test_what_it_cost_is_one_sentence() -> None:
+    metrics = measure(congested(), offered())
+    said = cost(metrics, {"cut": "link down of p0.s0.h0.r0.0 for 2 s"})
+    assert said.startswith("Link down of p0.s0.h0.r0.0 for 2 s: 1 of 1 queue pair hit, none stood still for more than ")
+    assert "none died" in said
+    assert "congestion took" in said
+
+
+def test_links_of_one_node_are_told_together() -> None:
+    links = (
+        uplinks(1.2, number=0),
+        uplinks(1.333, number=1),
+        uplinks(1.01, sender="p0.s1.t0.1"),
+        uplinks(0.99, number=3),
+    )
+    load = Offered((Span(0, S, "", (), 0),), links)
+    assert list(overloads(load, 0)) == [
+        "uplinks of p0.s0.t0.1: 120 to 133 % of their rate",
+        "uplink p0.s1.t0.1 to p0.a1.0: 101 % of its rate",
+    ]
+    just = Offered((Span(0, S, "", (), 0),), (uplinks(1.0001),))
+    assert list(overloads(just, 0)) == ["uplink p0.s0.t0.1 to p0.a1.0: 100.01 % of its rate"], "never 100 %: it is more"

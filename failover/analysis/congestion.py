@@ -15,6 +15,7 @@ class Congestion:
 
     lost: int
     first_at_ns: int  # send time of the first
+    last_at_ns: int
     failover_ms: float  # all other missing packets / rate
     low_ms: float
     high_ms: float
@@ -27,7 +28,8 @@ class EdgeCongestion:
 
     packets: int
     flows: int
-    first_ms: float  # from the injection to the first packet that it took
+    first_ms: float  # from the injection to the first packet that it took; below 0: on its way then
+    last_ms: float  # to the last
     failover_packets: int  # all other packets lost or corrupted
     failover_flows: int  # that lost any of these
     failover_ms: float  # the longest outage without congestion, and its interval

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from failover.analysis.congestion import EdgeCongestion
 from failover.analysis.job import JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Phases
 from failover.analysis.offered import Offered, overloads
@@ -122,11 +123,11 @@ def _causes(metrics: DrillMetrics, result: EdgeResult, told: dict[str, str]) -> 
     label, words, congestion = result.edge.label, result.edge.words, result.congestion
     if congestion is not None:
         where = _overloaded(metrics.offered, label)
-        before = told.setdefault(where, words)
-        where = where if before == words else f"the same links as after the {before} are overloaded"
+        before = told.setdefault(where, words) if where else next(reversed(told.values()), words)
+        where = where if before == words else f"the same links as after the {before}"
         yield (
-            f"{words}: {where}: loss from {_ms(congestion.first_ms)} after it on is congestion"
-            f" ({_packets(congestion.packets)} of {congestion.flows} flows)"
+            f"{words}: {where}: loss {_from_to(congestion)} is congestion"
+            f" ({_packets(congestion.packets)} of {_flows(congestion.flows)})"
         )
     flows = metrics.flows_at(result)
     rest = [flow for flow in flows if flow.lost + flow.corrupted > (flow.congestion.lost if flow.congestion else 0)]
@@ -142,6 +143,15 @@ def _causes(metrics: DrillMetrics, result: EdgeResult, told: dict[str, str]) -> 
         yield f"{words}: {_flows(count)} had no path to the end{f' ({why})' if why else ''}"
     if moved:
         yield f"{words}: {_flows(len(moved))} lost packets until failover was over: {_last_step(result.phases)}"
+
+
+def _from_to(congestion: EdgeCongestion) -> str:
+    """'from 243 ms to 2.01 s after it'."""
+    if congestion.last_ms <= 0:
+        return "up to it"
+    if congestion.first_ms <= 0:
+        return f"until {_ms(congestion.last_ms)} after it"
+    return f"from {_ms(congestion.first_ms)} to {_ms(congestion.last_ms)} after it"
 
 
 def _overloaded(offered: Offered | None, label: str) -> str:

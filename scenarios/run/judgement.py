@@ -61,7 +61,8 @@ def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[Dr
         strays=moved_wrongly(measured, metrics),
     )
     verdict = judge(facts, metrics, known)
-    return metrics, replace(verdict, cost=cost(metrics, facts.faults), causes=causes(metrics))
+    doubt = "Not to be trusted: " if verdict.reasons else ""
+    return metrics, replace(verdict, cost=doubt + cost(metrics, facts.faults), causes=causes(metrics))
 
 
 def series_of(measured: Measured, traces: Traces) -> RunSeries:

@@ -115,7 +115,7 @@ def test_failover_is_as_long_as_the_path_was_dead(dead_ms: int, loss: float, kno
 def test_congestion_is_named_before_failover_with_link_share_and_time() -> None:
     found = causes(measure(congested(), offered()))
     assert found[0].startswith("failure of cut: uplink p0.s0.t0.1 to p0.a1.0: 133 % of its rate: loss from ")
-    assert found[0].endswith(" flows)")
+    assert found[0].endswith(" packets of 1 flow)")
     assert "is congestion" in found[0]
     assert (
         found[1] == "failure of cut: 1 flow lost packets until failover was over: no LAG, route or path control reacted"

@@ -17,7 +17,7 @@ from failover.analysis.metrics.edge import Window
 from failover.analysis.metrics.impairment import Judge
 from failover.analysis.metrics.outage import find_outages
 from failover.analysis.metrics.trace import Flags, FlowTrace
-from failover.analysis.model import Edge, FlowEdgeResult, Settings
+from failover.analysis.model import Edge, EdgeKind, FlowEdgeResult, Settings
 from failover.analysis.offered import Crossing, Offered
 
 Crossings = Mapping[int, Sequence[tuple[Crossing, int]]]
@@ -54,12 +54,13 @@ def with_congestion(
     for window, result, mine in zip(windows, results, taken, strict=True):
         if mine.any():
             other = judge(seen, table, window)
-            first_ns = int(trace.sent_ns[np.argmax(mine)])
+            at_ns = trace.sent_ns[mine]
             low_ms, high_ms = other.budget.interval
             either = any(each.silent and window.start_ns <= each.since_ns < window.end_ns for each, _ in times)
             split = Congestion(
                 lost=int(np.count_nonzero(mine)),
-                first_at_ns=first_ns,
+                first_at_ns=int(at_ns[0]),
+                last_at_ns=int(at_ns[-1]),
                 failover_ms=other.outage_plbm_ms,
                 low_ms=0.0 if either else low_ms,
                 high_ms=high_ms,
@@ -82,6 +83,7 @@ def of_edge(edge: Edge, flows: Sequence[FlowEdgeResult]) -> EdgeCongestion | Non
         packets=sum(each.lost for each in found),
         flows=len(found),
         first_ms=(min(each.first_at_ns for each in found) - edge.inject_before_ns) / 1e6,
+        last_ms=(max(each.last_at_ns for each in found) - edge.inject_before_ns) / 1e6,
         failover_packets=sum(rest),
         failover_flows=sum(packets > 0 for packets in rest),
         failover_ms=max(each.failover_ms for each in hit),
@@ -95,18 +97,19 @@ def _alone(flow: FlowEdgeResult) -> Congestion:
     """What a flow came to without congestion."""
     if flow.congestion is not None:
         return flow.congestion
-    return Congestion(0, 0, flow.outage_plbm_ms, *flow.budget.interval, over=flow.recovered)
+    return Congestion(0, 0, 0, flow.outage_plbm_ms, *flow.budget.interval, over=flow.recovered)
 
 
 def _taken(trace: FlowTrace, window: Window, times: Sequence[tuple[Crossing, int]]) -> Flags:
     """By packet: congestion took it."""
     taken = np.zeros(len(trace.sent_ns), np.bool_)
-    inject_ns = window.edge.inject_before_ns
+    inject_ns = window.edge.inject_before_ns  # a failure takes what is on its way then, a repair does not
     after = trace.span(inject_ns, window.end_ns)
     arrived = np.flatnonzero(trace.received[after])
     back_ns = int(trace.sent_ns[after.start + int(arrived[0])]) if len(arrived) else window.end_ns
+    earliest_ns = window.start_ns if window.edge.kind is EdgeKind.REPAIR else inject_ns
     for each, end_ns in times:
-        begin_ns = max(each.since_ns, inject_ns, back_ns if each.silent else 0)
+        begin_ns = max(each.since_ns, earliest_ns, back_ns if each.silent and each.since_ns >= inject_ns else 0)
         span = trace.span(begin_ns, min(end_ns, window.end_ns))
         taken[span] = ~trace.received[span] & ~trace.undecided[span] & ~trace.corrupted[span]
     return taken

@@ -18,7 +18,7 @@ class EventKind(StrEnum):
     ROUTE = "route"  # a switch's kernel FIB: host-route-added, host-route-removed
     BGP = "bgp"  # a session: established, down
     BFD = "bfd"  # beside a BGP session: up, down, removed (it ended with its BGP session)
-    PATH = "path"  # host-switch path control: unreachable, reachable, held, moved
+    PATH = "path"  # host-switch path control: unreachable, reachable, held, moved, stuck
     FAULT = "fault"  # the injector: inject, injected, restore, restored, healed
     DAEMON = "daemon"  # a daemon: started, died; of a stack: shut-down, returned, took-over
     PHASE = "phase"  # the drill: starting ..., converged, healthy, analysing

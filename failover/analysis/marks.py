@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from testbed.events import Event, EventKind
-from testbed.routing.pathcontrol.actions import RELEASED, STEERED
+from testbed.routing.pathcontrol.actions import RELEASED, STEERED, STUCK
 
 
 class Mark(StrEnum):
@@ -27,6 +27,7 @@ class Mark(StrEnum):
     UNREACHABLE = "unreachable"  # path control told a host that a destination is gone in a plane
     REACHABLE = "reachable"  # and that it is back
     MOVED = "moved"  # path control gave a queue pair another source port
+    STUCK = "stuck"  # it found no source port that would help
     STEERED = "steered"  # path control has a host's LAG send what is for a destination by another port
     RELEASED = "released"  # and by its own choice again
     DIED = "died"  # a queue pair used up its retries
@@ -45,6 +46,7 @@ _SAID: Mapping[tuple[EventKind, str], Mark] = {
     (EventKind.PATH, "unreachable"): Mark.UNREACHABLE,
     (EventKind.PATH, "reachable"): Mark.REACHABLE,
     (EventKind.PATH, "moved"): Mark.MOVED,
+    (EventKind.PATH, STUCK): Mark.STUCK,
     (EventKind.PATH, STEERED): Mark.STEERED,
     (EventKind.PATH, RELEASED): Mark.RELEASED,
     (EventKind.QP, "error"): Mark.DIED,

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from testbed.events import Event, EventKind
+from testbed.routing.pathcontrol.actions import STUCK
 from testbed.routing.pathcontrol.message import LIFETIME_REFRESHES
 from traffic.flow import FlowSpec
 
@@ -53,7 +54,7 @@ class _Known:
 
 
 def strays(events: Iterable[Event], connections: Connections, end_ns: int) -> tuple[str, ...]:
-    """What is wrong with the moves, one line each: one without a reason, and a queue pair that is away at the end.
+    """What is wrong with the moves, one line each: one without a reason, one that failed, a queue pair away at the end.
 
     A queue pair leaves when its ToR says that the destination is gone behind the port in use, or when its own NIC's
     LAG has changed (a returned port is doubted until its ToR speaks). It goes home in any case. ``events`` in the order
@@ -87,6 +88,11 @@ def _follow(event: Event, known: _Known, connections: Connections, doubt_ns: int
         number = int(event.subject) if event.subject.isdecimal() else -1
         known.home[number] = int(event.detail["sport"])
         known.now.pop(number, None)
+    elif event.what == STUCK and _flow_of(event) in connections.flows:
+        yield (
+            f"queue pair {connections.name(int(event.subject))} stays on {event.detail['port']}, where its destination"
+            f" is lost: no source port of {event.detail['tries']} leads to a port that works"
+        )
     elif event.what == "moved" and _flow_of(event) in connections.flows:
         yield from _moved(event, known, connections, doubt_ns)
 

@@ -77,6 +77,7 @@ _NAMES: Mapping[Mark, str] = {
     Mark.UNREACHABLE: "notice: unreachable",
     Mark.REACHABLE: "notice: reachable",
     Mark.MOVED: "queue pairs moved",
+    Mark.STUCK: "queue pairs stuck",
     Mark.STEERED: "LAG steers",
     Mark.RELEASED: "LAG steers no longer",
     Mark.DIED: "queue pairs died",

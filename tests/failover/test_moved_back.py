@@ -81,3 +81,14 @@ def test_a_held_destination_may_stay_away_until_the_hold_is_over() -> None:
 def test_nobody_takes_home_what_was_closed() -> None:
     gone = Connections(KNOWN.flows, KNOWN.lags, KNOWN.refresh_ms, gone=(0,))
     assert strays([*AWAY, HOME[0]], gone, END) == ()
+
+
+def test_a_queue_pair_that_no_source_port_helps_is_told() -> None:
+    detail: dict[str, str | int | float] = {"dst": "10.0.0.2", "sport": 1, "port": "r0p0", "tries": 128}
+    (told,) = strays(
+        [said(1000, "unreachable", port="r0p0"), Event(MS, EventKind.PATH, "hb", "1", "stuck", detail)], KNOWN, END
+    )
+    assert told == (
+        "queue pair a>b#0 (acknowledgements) stays on r0p0, where its destination is lost:"
+        " no source port of 128 leads to a port that works"
+    )

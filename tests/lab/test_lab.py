@@ -334,7 +334,7 @@ async def test_traced_paths_are_where_packets_really_go() -> None:
 async def test_bfd_ends_a_bgp_session_whose_link_is_silent_and_inspect_tells() -> None:
     events = Recorder()
     async with running(
-        tiny(bgp={"hold_s": 60, "keepalive_s": 20, "bfd": {"interval_ms": 100, "multiplier": 5}}), events
+        tiny(bgp={"hold_s": 60, "keepalive_s": 20, "bfd": {"interval_ms": 100, "multiplier": 8}}), events
     ) as lab:
         before = state(lab)
         link = next(link for link in lab.fabric.links if link.is_routed)
@@ -347,6 +347,9 @@ async def test_bfd_ends_a_bgp_session_whose_link_is_silent_and_inspect_tells() -
         downs = [event for event in events.after(start, EventKind.BFD) if event.what == "down"]
         ends = (link.lower, link.upper)
         assert {(event.node, event.subject) for event in downs} == {(end.node, end.name) for end in ends}
+        assert min(event.at_ns for event in downs) >= start + 690_000_000, (
+            "8 intervals after the last packet, not BIRD's 5"
+        )
         sessions = [event for event in events.after(start, EventKind.BGP) if event.what == "down"]
         assert len(sessions) == 2
         assert min(event.at_ns for event in downs) <= min(event.at_ns for event in sessions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -62,6 +63,15 @@ def test_bird_accepts_the_configuration_of_every_switch(spec: FabricSpec, tmp_pa
         path.write_text(config(fabric, node))
         judged = subprocess.run([find_bird(), "-p", "-c", str(path)], capture_output=True, text=True, check=False)
         assert judged.returncode == 0, f"{node.name}: {judged.stderr}"
+
+
+@pytest.mark.parametrize(("interval_ms", "multiplier"), [(50, 4), (100, 3), (300, 10)])
+def test_bfd_has_the_interval_and_the_multiplier_of_the_topology(interval_ms: int, multiplier: int) -> None:
+    fabric = build(FabricSpec(bgp=BgpSpec(bfd=BfdSpec(interval_ms=interval_ms, multiplier=multiplier))))
+    for node in fabric.switches:
+        words = re.sub(r"\s+", " ", config(fabric, node))
+        assert set(re.findall(r"multiplier (\d+);", words)) == {str(multiplier)}, node.name
+        assert set(re.findall(r"min [rt]x interval (\d+) ms;", words)) == {str(interval_ms)}, node.name
 
 
 @pytest.mark.parametrize("fabric", [getattr(fabrics, name)() for name in FABRICS], ids=FABRICS)

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send
+from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send, Stuck
 from testbed.routing.pathcontrol.destinations import HostSettings
 from testbed.routing.pathcontrol.host_agent import MOVE_BATCH, Connection, HostAgent
 from testbed.routing.pathcontrol.message import Interest, decode, encode_hello, encode_interest, encode_reach
@@ -325,3 +325,21 @@ class Host(RuleBasedStateMachine):
 
 TestHost = Host.TestCase
 TestHost.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+def test_a_search_that_fails_is_told_once_and_again_after_it_was_placed() -> None:
+    def one_port(_sport: int, _dst_ip: str, _dport: int, active: Sequence[str]) -> str:
+        return active[0]  # a LAG that does not hash source ports
+
+    made = HostAgent("p0.s0.h0.r0", PORTS, HostSettings(), one_port)
+    made.set_active(PORTS, 0)
+    made.add([Connection(7, B, 4791, EVEN)], 0)
+    stuck = [a for a in hear(made, "r0p0", (B, False)) if isinstance(a, Stuck)]
+    assert stuck == [Stuck(7, B, EVEN, "r0p0", SEARCH_LIMIT)]
+    assert made.sport_of(7) == EVEN
+    again = [*hear(made, "r0p0", (B, False), number=2, at_ns=2), *made.look_at_all(3)]
+    assert not [a for a in again if isinstance(a, Stuck | Move)], "it is told once"
+    hear(made, "r0p0", (B, True), number=3, at_ns=10**10)
+    made.look_at_all(10**11)
+    more = hear(made, "r0p0", (B, False), number=4, at_ns=2 * 10**11)
+    assert [a.connection for a in more if isinstance(a, Stuck)] == [7]

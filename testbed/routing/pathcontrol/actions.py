@@ -56,4 +56,18 @@ class Hold:
     hold_ns: int
 
 
-Action = Send | Move | Steer | Reachability | Hold
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """No source port was found that the LAG carries through a port where the destination is reachable."""
+
+    connection: int
+    dst_ip: str
+    sport: int  # that it keeps
+    port: str  # that the LAG carries it through, where the destination is lost
+    tries: int
+
+
+STUCK = "stuck"
+"""What the timeline says of such a connection, once until it is placed."""
+
+Action = Send | Move | Steer | Reachability | Hold | Stuck

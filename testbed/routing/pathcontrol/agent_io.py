@@ -13,12 +13,14 @@ from testbed.kernel.packet import PacketSocket
 from testbed.routing.pathcontrol.actions import (
     RELEASED,
     STEERED,
+    STUCK,
     Action,
     Hold,
     Move,
     Reachability,
     Send,
     Steer,
+    Stuck,
 )
 from testbed.routing.pathcontrol.message import ETHERTYPE, GROUP_MAC
 
@@ -128,7 +130,7 @@ class AgentIo:
         self._timer = asyncio.get_running_loop().call_at(due_ns / 1e9, self._tick, due_ns)
 
 
-def _event(at_ns: int, node: str, action: Move | Steer | Reachability | Hold) -> Event:
+def _event(at_ns: int, node: str, action: Move | Steer | Reachability | Hold | Stuck) -> Event:
     if isinstance(action, Steer):
         what = RELEASED if action.to_port is None else STEERED
         detail = {"from_port": action.from_port, "to_port": action.to_port or action.from_port}
@@ -140,6 +142,10 @@ def _event(at_ns: int, node: str, action: Move | Steer | Reachability | Hold) ->
     if isinstance(action, Reachability):
         what = "reachable" if action.reachable else "unreachable"
         return Event(at_ns, EventKind.PATH, node, action.dst_ip, what, {"port": action.port})
+    if isinstance(action, Stuck):
+        kept: dict[str, str | int | float] = {"dst": action.dst_ip, "sport": action.sport, "port": action.port}
+        kept["tries"] = action.tries
+        return Event(at_ns, EventKind.PATH, node, str(action.connection), STUCK, kept)
     moved: dict[str, str | int | float] = {
         "dst": action.dst_ip,
         "old_sport": action.old_sport,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from testbed.routing.pathcontrol.actions import Action, Move
+from testbed.routing.pathcontrol.actions import Action, Move, Stuck
 from testbed.routing.pathcontrol.destinations import Choice, Destinations, Follower, HostSettings, Update
-from testbed.routing.pathcontrol.source_ports import SourcePorts
+from testbed.routing.pathcontrol.source_ports import SEARCH_LIMIT, SourcePorts
 from testbed.routing.pathcontrol.tor_view import Standing
 
 PortFor = Callable[[int, str, int, Sequence[str]], str]
@@ -60,6 +60,7 @@ class HostAgent(Follower):
         self._users: dict[str, dict[int, None]] = {}  # destination to its connections
         self._sports = SourcePorts(nic, seed)
         self._unplaced: dict[int, None] = {}  # connections to look at, in order
+        self._stuck: set[int] = set()  # connections that no source port was found for, and that was told
         self._place_ns = 0
 
     @property
@@ -98,6 +99,7 @@ class HostAgent(Follower):
         for done in [self._connections.pop(number) for number in connections if number in self._connections]:
             self._sports.remove(done.id)
             self._unplaced.pop(done.id, None)
+            self._stuck.discard(done.id)
             users = self._users[done.dst_ip]
             del users[done.id]
             if not users:
@@ -121,7 +123,7 @@ class HostAgent(Follower):
         """Look at no more than a batch of the unplaced connections."""
         if not self._destinations.active:
             self._unplaced.clear()
-        moves: list[Action] = []
+        found: list[Action] = []
         choices: dict[str, Choice] = {}
         for number in list(islice(self._unplaced, MOVE_BATCH)):
             del self._unplaced[number]
@@ -130,22 +132,37 @@ class HostAgent(Follower):
                 choices[connection.dst_ip] = self._destinations.choice(connection.dst_ip, now_ns)
             now = self._sports[number]
             sport = self._choose(connection, now, choices[connection.dst_ip])
+            if sport is None:
+                found += self._tell_stuck(connection, now)
+                continue
+            self._stuck.discard(number)
             if sport != now:
                 self._sports.change(number, sport)
                 ports = self._map(connection, now), self._map(connection, sport)
-                moves.append(Move(number, connection.dst_ip, now, sport, *ports))
+                found.append(Move(number, connection.dst_ip, now, sport, *ports))
         self._place_ns = now_ns + BATCH_GAP_NS
-        return moves
+        return found
 
-    def _choose(self, connection: Connection, now: int, choice: Choice) -> int:
-        """Home if that is good, else the present one if usable, else the first free good one, else a usable one."""
+    def _tell_stuck(self, connection: Connection, sport: int) -> list[Action]:
+        """Say so once, until it is placed."""
+        if connection.id in self._stuck:
+            return []
+        self._stuck.add(connection.id)
+        port = self._map(connection, sport)
+        return [Stuck(connection.id, connection.dst_ip, sport, port, SEARCH_LIMIT)]
+
+    def _choose(self, connection: Connection, now: int, choice: Choice) -> int | None:
+        """Home if that is good, else the present one if usable, else the first free good one, else a usable one.
+
+        None where some port is usable, and no source port was found for any.
+        """
         home = connection.home_sport
         if self._map(connection, home) in choice.good:
             return home
         if not choice.usable or self._map(connection, now) in choice.usable:
             return now
         tries = self._sports.candidates(connection.id)
-        return next((sport for sport in (home, *tries) if self._map(connection, sport) in choice.best), now)
+        return next((sport for sport in (home, *tries) if self._map(connection, sport) in choice.best), None)
 
     def _map(self, connection: Connection, sport: int) -> str:
         return self._port_for(sport, connection.dst_ip, connection.dport, self._destinations.active)

@@ -26,14 +26,15 @@ def ci() -> None:
 @click.argument("suite", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("ci-out"), show_default=True)
 @click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: the suite's, or one per core.")
+@click.option("--topology", default="", metavar="NAME|FILE", help="Your fabric in the place of each drill's own.")
 @scheduler_option
 @json_option
-def ci_run(suite: Path, out: Path, jobs: int | None, scheduler: str | None, as_json: bool) -> int:
+def ci_run(suite: Path, out: Path, topology: str, jobs: int | None, scheduler: str | None, as_json: bool) -> int:
     """Run every drill of a suite file on its engines, go on after failures, write OUT/junit.xml and OUT/summary.md.
 
     A run on the host or in QEMU has the machine to itself; guests with virtual time disturb nobody.
     """
-    page, wanted = Page(as_json), load_suite(suite, ENGINES)
+    page, wanted = Page(as_json), load_suite(suite, ENGINES, topology)
     tell_left_out(wanted.left_out)
     prepare(out)
     runs = []

@@ -20,6 +20,7 @@ from commands.page import (
     show,
     stall_limit_option,
     tell_left_out,
+    topology_option,
 )
 from commands.settings import as_run
 from commands.where import engine_option, scheduler_option, virtual_time_option
@@ -34,11 +35,12 @@ from results.text.tables import (
 from results.text.terminal import summary
 from results.verdict import worst_exit_code
 from scenarios.drill import catalogue
-from scenarios.drill.describe import describe
+from scenarios.drill.describe import describe, put_elsewhere
 from scenarios.pool.where import pool_for
 from scenarios.run import client_site, engines, repeats
 from scenarios.run.order import Batch
 from testbed.errors import InputError, MachineError, NoisyError
+from testbed.fabric.spec import FabricSpec
 from testbed.vm.engines import asked_for
 
 
@@ -63,11 +65,12 @@ def drill_ls(as_json: bool) -> None:
 
 @drill.command("show")
 @click.argument("name", shell_complete=drill_names)
-def drill_show(name: str) -> None:
+@topology_option
+def drill_show(name: str, topology: FabricSpec | None) -> None:
     """Explain a drill: what happens in hardware, what is emulated, its load, timeline and expectations."""
     from scenarios.model.fitting import load_lines  # numpy
 
-    chosen = catalogue.load(name)
+    chosen = catalogue.load(name, topology)
     for line in describe(chosen):
         click.echo(line)
     loads = load_lines(chosen)
@@ -77,16 +80,17 @@ def drill_show(name: str) -> None:
 
 @drill.command("validate")
 @click.argument("names", nargs=-1, required=True, shell_complete=drill_names)
-def drill_validate(names: tuple[str, ...]) -> None:
+@topology_option
+def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
     """Check drill files: every mistake at once, with file and line; and where their load exceeds a link's rate."""
     from scenarios.model.fitting import congestion_lines  # numpy
 
     problems: list[str] = []
     for name in names:
         try:
-            loaded = catalogue.load(name)
-            click.echo(f"{name}: good")
-            for line in congestion_lines(loaded):
+            found = catalogue.load(name, topology)
+            click.echo("\n  ".join((f"{name}: good", *put_elsewhere(found))))
+            for line in congestion_lines(found):
                 click.echo(f"{name}: note: {line}")
         except InputError as error:
             problems.extend(error.problems)
@@ -97,6 +101,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
 @drill.command("run")
 @click.argument("names", nargs=-1, shell_complete=drill_names)
 @click.option("--all", "everything", is_flag=True, help="Every drill that comes with hpn.")
+@topology_option
 @engine_option("Where.")
 @virtual_time_option
 @stall_limit_option
@@ -129,6 +134,7 @@ def drill_validate(names: tuple[str, ...]) -> None:
 def drill_run(
     names: tuple[str, ...],
     everything: bool,
+    topology: FabricSpec | None,
     engine: str,
     virtual_time: bool,
     slow: int | None,
@@ -155,9 +161,9 @@ def drill_run(
         raise InputError(f"--raise-neighbour-limit is for this machine's table; a guest of engine {engine} has its own")
     if everything == bool(names):
         raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
-    drills = [catalogue.load(name) for name in names]
+    drills = [catalogue.load(name, topology) for name in names]
     if everything:
-        library = client_site.library()
+        library = client_site.library(topology)
         tell_left_out(library.left_out)
         drills = [*library.drills]
     if slow:
@@ -177,13 +183,14 @@ def drill_run(
 
 @drill.command("compare")
 @click.argument("name", shell_complete=drill_names)
+@topology_option
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders.")
 @json_option
-def drill_compare(name: str, out: Path | None, as_json: bool) -> int:
+def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_json: bool) -> int:
     """Run one drill on the host, in QEMU, in UML and in virtual time; put the failover times side by side."""
     place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    page, runs = Page(as_json), []
-    for engine, found in engines.run_everywhere(catalogue.load(name), place, as_run(), page.tell):
+    page, runs, chosen = Page(as_json), [], catalogue.load(name, topology)
+    for engine, found in engines.run_everywhere(chosen, place, as_run(), page.tell):
         if isinstance(found, MachineError | NoisyError):
             click.echo(f"left out: {engine}: {found}", err=True)
             continue

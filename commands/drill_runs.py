@@ -16,6 +16,7 @@ from results.run.folder import RunFolder, run_document
 from results.text.live import LiveView
 from results.text.terminal import summary
 from results.verdict import Outcome, worst_exit_code
+from scenarios.drill.describe import put_elsewhere
 from scenarios.drill.model import Drill
 from scenarios.pool import drills as pool_drills
 from scenarios.pool.drills import Wanted, run_all
@@ -60,7 +61,7 @@ def make(
                 click.echo(f"hpn: {order.drill.name}: {run}", err=True)
                 continue
             runs.append(run)
-            _show(run, run.path, page)
+            _show(run, order.drill, run.path, page)
     finally:
         runs = _in_order(batch, runs)
         repeated = repeats.judge(batch, runs)
@@ -83,8 +84,10 @@ def _in_order(batch: Batch, runs: Iterable[RunFolder]) -> list[RunFolder]:
     return sorted(runs, key=lambda run: place[run.path.name])
 
 
-def _show(run: RunFolder, home: Path, page: Page) -> None:
+def _show(run: RunFolder, drill: Drill, home: Path, page: Page) -> None:
     page.console.print(summary(run.manifest(), run.metrics(), run.verdict()))
+    for line in put_elsewhere(drill):
+        page.console.print(f"  {line}", soft_wrap=True)
     page.console.print(f"run folder: {home}\n", soft_wrap=True)
 
 
@@ -99,7 +102,7 @@ def pool_job(body: JsonValue, spec: EngineSpec) -> int:
             click.echo(f"hpn: {order.drill.name}: {run}", err=True)
             return run.exit_code
         _with_report(run)
-        _show(run, Path(asked.home), page)
+        _show(run, order.drill, Path(asked.home), page)
         return run.verdict().exit_code
     raise MachineError("the run was left out")
 

@@ -7,12 +7,14 @@ from pathlib import Path
 import click
 
 from commands.completing import drill_names
-from commands.page import Page, json_option
+from commands.page import Page, json_option, topology_option
 from testbed.errors import InputError
+from testbed.fabric.spec import FabricSpec
 
 
 @click.command("model")
 @click.argument("names", metavar="DRILL | RUN...", nargs=-1, required=True, shell_complete=drill_names)
+@topology_option
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31 - 1),
@@ -29,7 +31,14 @@ from testbed.errors import InputError
     "--calibrate", is_flag=True, help="Take the times of failovers from these run folders, and write --times."
 )
 @json_option
-def model_(names: tuple[str, ...], seed: int, times: Path | None, calibrate: bool, as_json: bool) -> int:
+def model_(
+    names: tuple[str, ...],
+    topology: FabricSpec | None,
+    seed: int,
+    times: Path | None,
+    calibrate: bool,
+    as_json: bool,
+) -> int:
     """Answer DRILL by arithmetic: no lab, no packets, seconds for what no machine could emulate.
 
     Flows share links as constant-rate streams do; switches and LAGs hash as in the lab, so every flow takes the links
@@ -49,7 +58,7 @@ def model_(names: tuple[str, ...], seed: int, times: Path | None, calibrate: boo
     from testbed.lab.service.preflight import available_memory
 
     drawn_from = shipped() if times is None else load(times)
-    answer = model(catalogue.load(names[0]), drawn_from, seed, available_memory() or float("inf"))
+    answer = model(catalogue.load(names[0], topology), drawn_from, seed, available_memory() or float("inf"))
     out = Page(as_json)
     out.show(page(answer))
     out.end(lambda: document(answer))

@@ -12,6 +12,8 @@ import click
 from pydantic_core import to_json
 from rich.console import Console, RenderableType
 
+from testbed.fabric.load import load_topology
+from testbed.fabric.spec import FabricSpec
 from testbed.files.units import parse_duration
 from testbed.vm.standstill import STALL_S, STALL_VARIABLE
 
@@ -44,6 +46,17 @@ def raise_neighbours_option(span: str) -> Callable[[Decorated], Decorated]:
     )
 
 
+def _topology(_context: click.Context, _option: click.Parameter, name: str | None) -> FabricSpec | None:
+    return None if name is None else load_topology(name)
+
+
+topology_option = click.option(
+    "--topology",
+    metavar="NAME|FILE",
+    callback=_topology,
+    help="Your fabric in the place of each drill's own: a preset or a topology file. What a drill breaks becomes the"
+    " same, or the first of its kind, there.",
+)
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")
 lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")

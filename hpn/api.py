@@ -13,7 +13,7 @@ from results import compare as comparing
 from results.run import folder
 from results.run.folder import RunFolder
 from results.run.progress import Progress
-from scenarios.drill.load import load_drill
+from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
 from scenarios.run import engines
 from scenarios.run.order import Order
@@ -56,10 +56,15 @@ def run(
         if news.kind != "traffic":
             on_news(news.text)
 
-    as_filed = Path(drill.source).is_file() and load_drill(drill.source) == drill
+    as_filed = Path(drill.source).is_file() and _filed(drill) == drill
     if spec.start is not None and not as_filed:
         raise InputError(f"a guest reads {drill.name} from its file, which says something else: write the change there")
     return engines.run_on(spec, order, lambda _title: nullcontext(tell), on_news)
+
+
+def _filed(drill: Drill) -> Drill:
+    """What the drill's file says, on the fabric that the drill is on."""
+    return catalogue.load(drill.source, None if drill.other_fabric is None else drill.other_fabric.topology)
 
 
 def load_run(path: str | os.PathLike[str]) -> RunFolder:

@@ -140,7 +140,7 @@ def _causes(metrics: DrillMetrics, result: EdgeResult, told: dict[str, str]) -> 
     if by_marred:
         yield f"{words}: {_flows(len(by_marred))} lost packets on a link that the fault makes lose them"
     for why, count in Counter(pathless[flow.flow] for flow in stranded).most_common():
-        yield f"{words}: {_flows(count)} had no path to the end{f' ({why})' if why else ''}"
+        yield f"{words}: {why or 'no path left'}: {_flows(count)} lost packets to the end"
     if moved:
         yield f"{words}: {_flows(len(moved))} lost packets until failover was over: {_last_step(result.phases)}"
 
@@ -169,15 +169,17 @@ def _last_step(phases: Phases) -> str:
     """What ended it: the last thing that hosts and switches did."""
     steps = (
         (phases.path_last.ms, "path control moved the last queue pair"),
-        (phases.converge.ms, "the last route changed"),
+        (phases.converge.ms, "the last route changed (convergence)"),
         (_switched_ms(phases), "the last LAG changed its ports"),
-        (phases.detect.ms, "an end of the link noticed"),
+        (phases.detect.ms, "an end of the link noticed (detection)"),
     )
     known = [(ms, what) for ms, what in steps if ms is not None]
     if not known:
         return "no LAG, route or path control reacted"
     ms, what = max(known)
-    return f"{what} {_ms(ms)} after it"
+    detect = phases.detect.ms
+    late = f", of which {_ms(detect)} are detection time" if detect is not None and detect > ms / 2 else ""
+    return f"{what} {_ms(ms)} after it{late}"
 
 
 def _switched_ms(phases: Phases) -> float | None:

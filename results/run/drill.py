@@ -65,6 +65,7 @@ class AskedDrill:
     workload: Mapping[str, JsonValue] = field(default_factory=dict)  # of streams; empty: none ran
     job: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     client: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    other_fabric: tuple[str, ...] = ()  # what changed when the drill was put on this fabric; nothing on its own
 
 
 DRILL = TypeAdapter(AskedDrill)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from scenarios.drill.load import load_drill
 from scenarios.drill.model import Drill
+from scenarios.drill.on_fabric import on_fabric
 from testbed.errors import InputError
+from testbed.fabric.spec import FabricSpec
 from testbed.files.check import did_you_mean
-from testbed.files.document import shorten
+from testbed.files.document import read, shorten
 
 LIBRARY = Path(__file__).parent.parent / "library"
 
@@ -34,6 +36,7 @@ def find(name: str) -> Path:
     )
 
 
-def load(name: str) -> Drill:
-    """The drill of that name or path. InputError with every mistake."""
-    return load_drill(find(name))
+def load(name: str, topology: FabricSpec | None = None) -> Drill:
+    """The drill of that name or path, on its own fabric or on that topology. InputError with every mistake."""
+    file = find(name)
+    return load_drill(file) if topology is None else on_fabric(read(file), file.parent, topology)

@@ -28,13 +28,22 @@ def describe(drill: Drill) -> list[str]:
     fabric = build(drill.topology)
     lines = [f"{drill.name}: {drill.summary}", f"file: {drill.source}", ""]
     lines += [*drill.description.splitlines(), ""] if drill.description else []
-    lines += [f"fabric    {_fabric(fabric)}", *(f"traffic   {line}" for line in traffic_in_words(drill, fabric))]
+    lines += [f"fabric    {_fabric(fabric)}", *(f"          {line}" for line in put_elsewhere(drill))]
+    lines += [*(f"traffic   {line}" for line in traffic_in_words(drill, fabric))]
     lines += [f"samples   {_sample(drill.sample)}"] if drill.sample else []
     lines += [f"captures  {drill.captures.text}"] if drill.captures else []
     lines += [f"late      a packet that takes longer than {format_duration(drill.delay_threshold_ns)}"]
     lines += ["timeline"]
     lines += [f"  {format_duration(at_ns):>8}  {what}" for at_ns, what in _timeline(drill)]
     return [*lines, "expects", *(f"  {expectation.text}" for expectation in drill.expectations)]
+
+
+def put_elsewhere(drill: Drill) -> tuple[str, ...]:
+    """What became of the drill on a fabric that is not its own, line by line; nothing on its own."""
+    other = drill.other_fabric
+    if other is None:
+        return ()
+    return (f"run on {other.topology.name} ({other.topology.architecture}), not on its own fabric", *other.notes)
 
 
 def _fabric(fabric: Fabric) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from pydantic import JsonValue
+
 from failover.analysis.model import QUICK, Settings
 from failover.analysis.readings import Sampling
 from failover.faults import PlannedFault
@@ -89,6 +91,19 @@ class Timeline:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherFabric:
+    """The fabric that a drill was put on in the place of its own; ``notes``: what that changed, a line each."""
+
+    topology: FabricSpec  # as it was given
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> JsonValue:
+        """The topology for another process."""
+        found: JsonValue = self.topology.model_dump(mode="json", exclude_unset=True)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Drill:
     """One drill file, checked."""
 
@@ -107,6 +122,7 @@ class Drill:
     streams: bool = True  # whether the workload's streams run; not with a job, nor with a client that is alone
     captures: Captures | None = None  # links that are captured around each edge
     delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet that takes longer is late, and impaired (RFC 6412)
+    other_fabric: OtherFabric | None = None  # None: it is on the fabric of its file
 
     @property
     def settings(self) -> Settings:

@@ -21,6 +21,7 @@ from scenarios.pool.task import GIVEN, OUTPUT, Done, Pool, Task
 from scenarios.run.job import JUDGED, Job, errors_in
 from scenarios.run.order import Order
 from testbed.errors import HpnError, InputError, NoisyError, error_for
+from testbed.fabric.spec import FabricSpec
 from testbed.vm.engines import EngineSpec
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -53,11 +54,13 @@ class DrillBody:
     slow: int | None
     keep_records: bool
     raise_neighbours: bool = False
+    topology: JsonValue = None  # the fabric that the drill is put on; None: its own
 
     def order(self) -> Order:
         """The order, at the far end. InputError for a file that is gone or has mistakes."""
         below = {Root.HERE: Path(), Root.GIVEN: Path("..", GIVEN), Root.PACKAGE: _ROOT}[self.root]
-        drill = catalogue.load(str(below / self.file)).seeded(self.seed)
+        topology = None if self.topology is None else FabricSpec.model_validate(self.topology)
+        drill = catalogue.load(str(below / self.file), topology).seeded(self.seed)
         drill = drill.slowed(self.slow) if self.slow else drill
         order = Order(drill, Path(self.folder), self.command, self.repeat, slow=self.slow, phase=self.phase)
         return replace(order, keep_records=self.keep_records, raise_neighbours=self.raise_neighbours)
@@ -96,6 +99,7 @@ def task_for(name: str, order: Order, spec: EngineSpec, tries: int, *, far: bool
         order.slow,
         order.keep_records,
         order.raise_neighbours,
+        None if order.drill.other_fabric is None else order.drill.other_fabric.as_json(),
     )
     return Task(name, Job("drill", spec.name, _BODY.dump_python(body, mode="json")), spec.cores, files=files)
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from failover.faults import Fault, PlannedFault, parameters
 from results.run.drill import AskedDrill, AskedFault, AskedLimit, PlannedMoment
-from scenarios.drill.describe import fault_in_words, traffic_in_words
+from scenarios.drill.describe import fault_in_words, put_elsewhere, traffic_in_words
 from scenarios.drill.job import told
 from scenarios.drill.model import Drill, Workload
 from scenarios.expect.expectation import Expectation
@@ -39,6 +39,7 @@ def asked_of(drill: Drill, fabric: Fabric) -> AskedDrill:
         workload=_WORKLOAD.dump_python(drill.workload, mode="json") if drill.streams else {},
         job={} if drill.job is None else told(drill.job, fabric),
         client={} if drill.client is None else told_of(drill.client),
+        other_fabric=put_elsewhere(drill),
     )
 
 

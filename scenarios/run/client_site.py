@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
-from testbed.errors import MachineError
+from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
+from testbed.fabric.spec import FabricSpec
 from traffic.client.client import Client, Site
 from traffic.client.log import MOST_BYTES
 from traffic.client.plan import ClientPlan
@@ -56,13 +57,25 @@ class Library(NamedTuple):
     left_out: tuple[str, ...]  # of each other its name, and why, with the way out
 
 
-def library() -> Library:
-    """Every drill that comes with hpn, but two sorts, which are named: those with clients that are not installed here,
-    and those of labs beyond the kernel's usual neighbour table.
+def library(topology: FabricSpec | None = None) -> Library:
+    """Every drill that comes with hpn, on its own fabric or on that topology, but three sorts, which are named.
+
+    Those with clients that are not installed here, those of labs beyond the kernel's usual neighbour table, and those
+    that mean nothing on the topology.
     """
-    lacks = [(drill, missing(drill) or alone(drill)) for drill in catalogue.ls()]
-    left_out = (f"{drill.name}: {what}" for drill, what in lacks if what is not None)
-    return Library(tuple(drill for drill, what in lacks if what is None), tuple(left_out))
+    drills, left_out = list[Drill](), list[str]()
+    for name in catalogue.names():
+        try:
+            drill = catalogue.load(name, topology)
+        except InputError as error:
+            left_out.append(error.problems[0])
+            continue
+        what = missing(drill) or alone(drill)
+        if what is None:
+            drills.append(drill)
+        else:
+            left_out.append(f"{drill.name}: {what}")
+    return Library(tuple(drills), tuple(left_out))
 
 
 def check(drill: Drill) -> None:

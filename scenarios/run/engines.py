@@ -23,6 +23,7 @@ from scenarios.run.order import Batch, Order
 from scenarios.run.origin import Origin, origin
 from scenarios.run.tries import tried
 from testbed.errors import MachineError, NoisyError
+from testbed.fabric.spec import FabricSpec
 from testbed.vm.engines import ENGINES, EngineSpec
 
 _BOOT_S = 120.0
@@ -87,6 +88,7 @@ class RunBody:
     """What a guest is told of a run: the drill as its file, the folder is the one that it is called in.
 
     The rest as in ``Order``, but that ``slow`` is decided. ``seed``: the topology's in the place of the file's.
+    ``topology``: the fabric that the drill is put on, None for its own.
     """
 
     file: str
@@ -96,6 +98,7 @@ class RunBody:
     slow: int
     keep_records: bool
     seed: int | None = None
+    topology: JsonValue = None
     origin: Origin = Origin()  # noqa: RUF009 - frozen
 
     def as_json(self) -> JsonValue:
@@ -105,7 +108,8 @@ class RunBody:
 
     def order(self, spec: EngineSpec) -> Order:
         """The order, in the guest. InputError for a file that is gone or has mistakes."""
-        drill = catalogue.load(self.file)
+        topology = None if self.topology is None else FabricSpec.model_validate(self.topology)
+        drill = catalogue.load(self.file, topology)
         return Order(
             drill.seeded(drill.topology.seed if self.seed is None else self.seed).slowed(self.slow),
             Path(),
@@ -147,6 +151,7 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
         slow=engine.slowness if order.slow is None else order.slow,
         keep_records=order.keep_records,
         seed=order.drill.topology.seed,
+        topology=None if order.drill.other_fabric is None else order.drill.other_fabric.as_json(),
         origin=order.origin,
     )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS * guest_need.times_as_long(order.drill)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from failover.analysis.model import EdgeKind
 from failover.analysis.offered import Offered
 from failover.analysis.paths import PathAt, Paths, Step
+from failover.faults import Fault
 from scenarios.drill.model import Drill
 from scenarios.model.course import Stage, stages
 from scenarios.model.offered import Going, offered_load
@@ -25,6 +26,7 @@ from scenarios.run.observed import Observed
 from testbed.events import Event, EventKind
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
+from testbed.routing.pathcontrol.policies import OFF
 from traffic.flow import FlowSpec
 from traffic.flowlevel.forwarding import Forwarding
 from traffic.flowlevel.links import Links
@@ -65,12 +67,13 @@ def offered_in(drill: Drill, observed: Observed, events: Sequence[Event]) -> Off
     begin = observed.paths
     if begin is None or drill.job is not None or not observed.flows:
         return None
-    return _Run(build(drill.topology), observed, events).offered(drill)
+    return _Run(drill, observed, events).offered(drill)
 
 
 class _Run:
-    def __init__(self, fabric: Fabric, observed: Observed, events: Sequence[Event]) -> None:
-        self._fabric, self._observed = fabric, observed
+    def __init__(self, drill: Drill, observed: Observed, events: Sequence[Event]) -> None:
+        fabric = build(drill.topology)
+        self._fabric, self._observed, self._known = fabric, observed, drill.workload.path_control
         self._links, self._flows = Links.of(fabric), observed.flows
         span_ns = observed.start_ns, observed.end_ns
         steps: list[Step] = [*events, *observed.edges, *observed.looked]
@@ -126,7 +129,7 @@ class _Run:
             marred=np.array(
                 [path is not None and not marring.isdisjoint(path.links) for path in paths], dtype=np.bool_
             ),
-            why=["" if path is None else path.why for path in paths],
+            why=[self._why(flow, path, span) for flow, path in zip(self._flows, paths, strict=True)],
             since_ns=since_ns,
             silent=silent,
             down=span.stage.down,
@@ -148,6 +151,22 @@ class _Run:
             routed_ns = max((at for at in self._routes_ns if span.begin_ns <= at < span.end_ns), default=routed_ns)
         unseen = np.where(silent, routed_ns, span.begin_ns)
         return np.array([unseen[n] if at is None else at for n, at in enumerate(own)], dtype=np.int64), silent
+
+    def _why(self, flow: FlowSpec, path: _Path | None, span: _Between) -> str:
+        """Why a flow's packets do not arrive: no path is left, or nothing moves it to the one that there is."""
+        if path is None or path.arrives:
+            return ""
+        src, dst = self._fabric.nic(flow.src_nic), self._fabric.nic(flow.dst_nic)
+        dead = span.stage.down.union(*(_names(fault, self._fabric) for fault in span.stage.unmodelled))
+        forwarding = Forwarding(self._fabric, dead)
+        ports = [
+            link.upper.node for link in src.links if link.name not in dead and forwarding.reaches(link.upper.node, dst)
+        ]
+        if not ports:
+            return f"no path left ({path.why})" if path.why else "no path left"
+        moves = self._fabric.spec.path_control.chosen.name != OFF and self._known
+        what = "path control has not moved it" if moves else "path control is off"
+        return f"another port's path works, and {what} ({path.why})"
 
     def _was_asked(self, span: _Between) -> bool:
         """Whether somebody asked the switches in a span."""
@@ -233,6 +252,10 @@ def _dead(links: Links, names: Iterable[str]) -> NDArray[np.bool_]:
     found = np.zeros(len(links), dtype=np.bool_)
     found[links.of_parts(names)] = True
     return found
+
+
+def _names(fault: Fault, fabric: Fabric) -> frozenset[str]:
+    return frozenset(link.name for link in fault.links_hit(fabric))
 
 
 def _steps(after: Going) -> list[int]:

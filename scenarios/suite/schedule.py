@@ -20,6 +20,7 @@ from scenarios.run import repeats
 from scenarios.run.order import Order
 from scenarios.suite.suite import Run, Suite
 from testbed.errors import exit_code_of
+from testbed.fabric.load import load_topology
 from testbed.vm.engines import EngineSpec, named
 
 JUNIT, SUMMARY = "junit.xml", "summary.md"
@@ -33,8 +34,8 @@ def run_suite(
     ``on_start`` is told the worker too, '' for this machine. An iterator that is closed early ends those that run.
     """
     runs = {run.title: run for run in suite.runs}
-    load = cache(catalogue.load)
-    wanted = {title: wanted_of(run, load(str(run.file)), out) for title, run in runs.items()}
+    load, topology = cache(catalogue.load), load_topology(suite.topology) if suite.topology else None
+    wanted = {title: wanted_of(run, load(str(run.file), topology), out, suite.topology) for title, run in runs.items()}
     for made in run_all(pool, wanted, lambda title, where: on_start(runs[title], where)):
         yield _judged(runs[made.name], made, out)
 
@@ -45,10 +46,10 @@ def in_order(suite: Suite, runs: Iterable[CiRun]) -> list[CiRun]:
     return sorted(runs, key=lambda run: place[run.title])
 
 
-def wanted_of(run: Run, drill: Drill, out: Path) -> Wanted:
-    """What a pool is asked for a run of a suite."""
+def wanted_of(run: Run, drill: Drill, out: Path, topology: str = "") -> Wanted:
+    """What a pool is asked for a run of a suite; ``topology``: what the drill was put on."""
     spec, folder = named(run.engine), out / run.folder
-    command = (*_words(spec), *_options(run, folder))
+    command = (*_words(spec), *(("--topology", topology) if topology else ()), *_options(run, folder))
     order = Order(drill, folder / run.drill, command, phase=run.repeat)
     return Wanted(order, spec, run.tries, keep_output=True)
 

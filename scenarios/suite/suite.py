@@ -20,7 +20,8 @@ from scenarios.drill.schema import NAME, PlainText
 from scenarios.run.client_site import Library, library
 from scenarios.run.repeats import too_few
 from testbed.errors import InputError
-from testbed.fabric.spec import Strict
+from testbed.fabric.load import load_topology
+from testbed.fabric.spec import FabricSpec, Strict
 from testbed.files.check import Mistakes, did_you_mean
 from testbed.files.document import Document, Where, read, shorten
 from testbed.vm.engines import HOST
@@ -80,35 +81,37 @@ class Suite:
     summary: str
     parallel: int | None
     runs: tuple[Run, ...]
-    left_out: tuple[str, ...] = ()  # of 'all', what this machine lacks the client of, and why
+    left_out: tuple[str, ...] = ()  # of 'all', what this machine or the topology cannot run, and why
+    topology: str = ""  # a preset or file that every drill is put on; '': each has its own
 
 
-def load_suite(path: str | Path, engines: Iterable[str]) -> Suite:
+def load_suite(path: str | Path, engines: Iterable[str], topology: str = "") -> Suite:
     """The suite in that file; it may name these ``engines``. InputError with every mistake, those of its drills too."""
-    return suite_from(read(path), Path(path).parent, tuple(engines))
+    return suite_from(read(path), Path(path).parent, tuple(engines), topology)
 
 
-def suite_from(document: Document, base: Path, engines: tuple[str, ...]) -> Suite:
+def suite_from(document: Document, base: Path, engines: tuple[str, ...], topology: str = "") -> Suite:
     """The suite in a document; drill files it names are looked for below ``base``."""
+    elsewhere = load_topology(topology) if topology else None
     mistakes = Mistakes(document)
     top = mistakes.check(SuiteFile, document.data)
     runs: list[Run] = []
-    library = _library(top)
+    library = _library(top, elsewhere)
     for at, block in enumerate(top.runs if top is not None else ()):
-        runs += _block(mistakes, ("runs", at), block, base, engines, library.drills)
+        runs += _block(mistakes, ("runs", at), block, base, engines, library.drills, elsewhere)
     if not mistakes and len(runs) > MOST_RUNS:
         mistakes.add(("runs",), f"{len(runs)} runs in one suite; at most {MOST_RUNS}: fewer repeats or several suites")
     if not mistakes:
         _unique(mistakes, runs)
     if mistakes or top is None:
         raise mistakes.error()
-    return Suite(top.suite, top.summary.strip(), top.parallel, tuple(runs), library.left_out)
+    return Suite(top.suite, top.summary.strip(), top.parallel, tuple(runs), library.left_out, topology)
 
 
-def _library(top: SuiteFile | None) -> Library:
+def _library(top: SuiteFile | None, elsewhere: FabricSpec | None) -> Library:
     """All drills, where a block asks for them."""
     asked = top is not None and any(EVERY in block.drills for block in top.runs)
-    return library() if asked else Library((), ())
+    return library(elsewhere) if asked else Library((), ())
 
 
 def _block(
@@ -118,6 +121,7 @@ def _block(
     base: Path,
     engines: tuple[str, ...],
     every: Sequence[Drill],
+    elsewhere: FabricSpec | None,
 ) -> Iterator[Run]:
     for at, engine in enumerate(block.engines):
         if engine not in engines:
@@ -128,23 +132,25 @@ def _block(
         if name == EVERY:
             mistakes.add((*where, "drills", at), f"{EVERY!r} is every drill of the library and stands alone: [{EVERY}]")
             continue
-        found = _drill(mistakes, (*where, "drills", at), name, base)
+        found = _drill(mistakes, (*where, "drills", at), name, base, elsewhere)
         if found is None:
             continue
         drill, file = found
-        for _, what in too_few(catalogue.load(str(file)), block.repeats):
+        for _, what in too_few(catalogue.load(str(file), elsewhere), block.repeats):
             mistakes.add((*where, "drills", at), f"drill {drill}: {what}; raise 'repeats' here")
         for engine in block.engines:
             for repeat in range(1, block.repeats + 1):
                 yield Run(drill, file, engine, repeat, block.repeats, block.tries)
 
 
-def _drill(mistakes: Mistakes, where: Where, name: str, base: Path) -> tuple[str, Path] | None:
+def _drill(
+    mistakes: Mistakes, where: Where, name: str, base: Path, elsewhere: FabricSpec | None
+) -> tuple[str, Path] | None:
     """Its name and file; None when that notes mistakes."""
     try:
         file = catalogue.find(name)
         file = file if file.is_absolute() else base / file
-        return catalogue.load(str(file)).name, file
+        return catalogue.load(str(file), elsewhere).name, file
     except InputError as error:
         mistakes.add_all(where, error)
         return None

@@ -1,0 +1,234 @@
+"""A drill on another fabric than its own: what it names becomes the same, or the first of its kind, there. Pure.
+
+Changes when a drill file can name another thing of its fabric. The drill's traffic is laid over what the fabric holds;
+its limits stay the author's. Whether the outcome is a drill, the checks of every drill say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from failover.analysis.edge import Relation
+from failover.faults import FAULTS, Unit, parameters
+from scenarios.drill.course import course
+from scenarios.drill.load import drill_from
+from scenarios.drill.model import Drill, OtherFabric
+from scenarios.drill.places import Axis, Moving, Part, Parts
+from scenarios.drill.workload import queue_pairs_of
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
+from testbed.fabric.spec import FabricSpec
+from testbed.files.check import dotted
+from testbed.files.document import Document, Plain, Where
+
+_SIZES = {
+    "name", "pods", "segments", "hosts", "spare_hosts", "rails", "aggs", "uplinks", "cores", "core_groups", "seed",
+}  # fmt: skip
+"""Keys of a topology of which a drill says by its targets what it needs."""
+_RATES = {"nic_port_rate", "uplink_rate", "core_rate", "scale"}
+"""Keys that a drill's times count on, also where its own topology leaves them at their defaults."""
+_NUMBERS = {"rail": Axis.RAIL, "rails": Axis.RAIL, "plane": Axis.PLANE, "planes": Axis.PLANE}
+_NAMES = ("nic", "nics", "hosts")
+_EXPECTED = re.compile(r"expect\[(\d+)\]")
+
+
+def on_fabric(document: Document, base: Path, topology: FabricSpec) -> Drill:
+    """The drill of a document on that topology. InputError, a line for each reason, when it means nothing there.
+
+    A limit that cannot be judged there is left out, and a note says so.
+    """
+    own = drill_from(document, base)
+    fabric = build(topology)
+    try:
+        data, notes = _moved(document, own, fabric)
+        drill, left_out = _without_unfit(Document(document.name, data, document.lines), base)
+        _check_touches(own, drill)
+    except InputError as error:
+        where = f"{own.name} does not fit {topology.name} ({topology.architecture})"
+        raise InputError([f"{where}: {_bare(each, document)}" for each in error.problems]) from None
+    notes += [*left_out, *_settings(own.topology, topology)]
+    return replace(drill, other_fabric=OtherFabric(topology, tuple(dict.fromkeys(notes))))
+
+
+def _check_touches(own: Drill, there: Drill) -> None:
+    """InputError when the faults hit traffic on the drill's own fabric, and none there."""
+    if _touches(own) and not _touches(there):
+        targets = ", ".join(dict.fromkeys(planned.fault.target for planned in there.timeline.faults))
+        alone = "there is one segment" if build(there.topology).spec.segments == 1 else "nothing crosses it"
+        raise InputError(f"no traffic of the drill meets {targets} on this fabric: {alone}")
+
+
+def _touches(drill: Drill) -> bool:
+    fabric = build(drill.topology)
+    steps = course(fabric, drill.timeline.faults, queue_pairs_of(drill, fabric))
+    return any(how is not Relation.NONE for step in steps for how in step.relations.values())
+
+
+def _bare(problem: str, document: Document) -> str:
+    """Without file and line, whose fabric is not the one that is meant."""
+    place, _, text = problem.partition(": ")
+    return text if place.startswith(f"{document.name}:") else problem
+
+
+def _without_unfit(document: Document, base: Path) -> tuple[Drill, list[str]]:
+    """The drill with those of its limits that can be judged, and a note for each other. InputError when none can."""
+    entries, notes = document.data["expect"], list[str]()
+    kept = list(range(len(entries))) if isinstance(entries, list) else []
+    while True:
+        try:
+            return drill_from(_expecting(document, kept), base), notes
+        except InputError as error:
+            about = [(each, _EXPECTED.match(_bare(each, document))) for each in error.problems]
+            unfit = {int(found[1]) for _, found in about if found is not None}
+            if len(unfit) == len(kept) or not all(found for _, found in about):
+                raise
+            notes += [f"left out: {_bare(each, document).partition('; ')[0]}" for each in error.problems]
+            kept = [entry for at, entry in enumerate(kept) if at not in unfit]
+
+
+def _expecting(document: Document, kept: Sequence[int]) -> Document:
+    """The document with these entries of ``expect``, each with its own lines."""
+    entries = document.data["expect"]
+    chosen = [entries[entry] for entry in kept] if isinstance(entries, list) else entries
+    lines = {where: line for where, line in document.lines.items() if where[:1] != ("expect",)}
+    for at, entry in enumerate(kept):
+        own = (where for where in document.lines if where[:2] == ("expect", entry))
+        lines |= {("expect", at, *where[2:]): document.lines[where] for where in own}
+    return Document(document.name, {**document.data, "expect": chosen}, lines)
+
+
+def _moved(document: Document, own: Drill, fabric: Fabric) -> tuple[dict[str, Plain], list[str]]:
+    """What the drill's file says for that fabric, and what has changed, one line for each name."""
+    data, here, there = deepcopy(document.data), Parts(build(own.topology)), Parts(fabric)
+    named = [(where, name, part) for where, name in _named(data) if (part := _part(here, where, name)) is not None]
+    moving, problems, notes = Moving((part for *_, part in named), there), list[str](), list[str]()
+    for where, name, part in named:
+        try:
+            found = _value(moving, part, name)
+        except InputError as error:
+            if where[0] == "expect":
+                continue  # the check of the limit says that its part is not there
+            problems += error.problems
+            continue
+        if found != name:
+            _put(data, where, found)
+            notes.append(f"{_what(where)} {name} of the drill -> {found}")
+    if problems:
+        raise InputError(list(dict.fromkeys(problems)))
+    notes += _fitted(data, own, fabric)
+    data["topology"] = {"name": fabric.spec.name, **fabric.spec.model_dump(mode="json", exclude_unset=True)}
+    return data, notes
+
+
+def _part(here: Parts, where: Where, name: str | int) -> Part | None:
+    """What a name or number stands for in the drill's own fabric; None for what its checks have let pass as it is."""
+    if isinstance(name, int):
+        axis = _NUMBERS[next(str(key) for key in reversed(where) if isinstance(key, str))]
+        return Part(str(name), "", ((axis, name),))
+    return here.named(name)
+
+
+def _value(moving: Moving, part: Part, name: str | int) -> str | int:
+    return moving.number(*part.spot[0]) if isinstance(name, int) else moving.moved(part)
+
+
+def _named(data: dict[str, Plain]) -> Iterator[tuple[Where, str | int]]:
+    """Every place of a drill file that names a part of the fabric, with the name."""
+    for where, given in _places(data):
+        for at, each in enumerate(given) if isinstance(given, list) else ((None, given),):
+            if isinstance(each, str | int) and not isinstance(each, bool):
+                yield (where if at is None else (*where, at)), each
+
+
+def _places(data: dict[str, Plain]) -> Iterator[tuple[Where, Plain]]:
+    timeline, expect = data.get("timeline"), data.get("expect")
+    faults = timeline.get("faults") if isinstance(timeline, dict) else None
+    for at, entry in enumerate(faults if isinstance(faults, list) else []):
+        if isinstance(entry, dict):
+            kind = parameters(FAULTS[str(entry["fault"])]).values()
+            keys = ("target", *(each.key for each in kind if each.unit is Unit.NAME))
+            yield from ((("timeline", "faults", at, key), entry[key]) for key in keys if key in entry)
+    for at, entry in enumerate(expect if isinstance(expect, list) else []):
+        for metric, limits in entry.items() if isinstance(entry, dict) else ():
+            given = limits if isinstance(limits, dict) else {}
+            yield from ((("expect", at, metric, key), given[key]) for key in (*_NUMBERS, *_NAMES) if key in given)
+    for where in (("capture", "links"), ("job", "checkpoints", "storage")):
+        found: Plain = data
+        for key in where:
+            found = found.get(key) if isinstance(found, dict) else None
+        if found is not None:
+            yield where, found
+
+
+def _put(data: dict[str, Plain], where: Where, value: Plain) -> None:
+    inside: Any = data  # a name was read from there: every key on the way fits
+    for key in where[:-1]:
+        inside = inside[key]
+    inside[where[-1]] = value
+
+
+def _what(where: Where) -> str:
+    """'target', or 'expect[2].untouched.rails'."""
+    return str(where[-1]) if where[0] == "timeline" else dotted(where if isinstance(where[-1], str) else where[:-1])
+
+
+def _fitted(data: dict[str, Plain], own: Drill, fabric: Fabric) -> Iterator[str]:
+    """Make the job as large as the fabric allows, where its file gives numbers; says what has changed."""
+    job = data.get("job")
+    if own.job is None or not isinstance(job, dict):
+        return
+    active = [host for host in fabric.hosts if not host.spare]
+    most = {
+        "hosts": len(active),
+        "gpus": fabric.spec.rails,
+        "segments": len({(host.pod, host.segment) for host in active}),
+    }
+    for key, many in most.items():
+        given = job.get(key)
+        if isinstance(given, int) and given > many:
+            job[key] = many
+            yield f"job.{key} {given} of the drill -> {many}"
+    training = job.get("training")
+    if isinstance(training, dict):
+        ranks = _number(job, "hosts", most["hosts"]) * _number(job, "gpus", most["gpus"])
+        rest = _number(training, "tensor", 1) * _number(training, "pipeline", 1)
+        data_ranks = _number(training, "data", 1)
+        if data_ranks * rest != ranks and ranks % rest == 0:
+            training["data"] = ranks // rest
+            yield f"job.training.data {data_ranks} of the drill -> {ranks // rest}"
+
+
+def _number(given: dict[str, Plain], key: str, default: int) -> int:
+    found = given.get(key)
+    return found if isinstance(found, int) else default
+
+
+def _settings(own: FabricSpec, there: FabricSpec) -> Iterator[str]:
+    """What the drill's own topology sets, sizes apart, and this one has otherwise; rates in any case."""
+    mine, theirs, plain = (dict(_leaves(spec)) for spec in (own, there, FabricSpec()))
+    for key, value in mine.items():
+        if theirs.get(key) != value and (value != plain.get(key) or key in _RATES):
+            yield f"{key} is {_word(value)} on the drill's own fabric, {_word(theirs.get(key))} here"
+
+
+def _leaves(spec: FabricSpec) -> Iterator[tuple[str, Plain]]:
+    def inside(name: str, value: Plain) -> Iterator[tuple[str, Plain]]:
+        if isinstance(value, dict):
+            for key, each in value.items():
+                yield from inside(f"{name}.{key}" if name else key, each)
+        else:
+            yield name, value
+
+    return inside("", spec.model_dump(mode="json", exclude=_SIZES))
+
+
+def _word(value: Plain) -> str:
+    if value is None:
+        return "not set"
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

@@ -1,0 +1,174 @@
+"""Where a part of a fabric is, as coordinates, and the part of another fabric that is in the same place. Pure.
+
+Changes when fabrics get another kind of part that a drill can name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from failover.faults.area import ALL, planes
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
+from testbed.files.document import shorten
+
+
+class Axis(StrEnum):
+    """A coordinate; its value is how several of them are called."""
+
+    POD = "pods"
+    SEGMENT = "segments"
+    HOST = "hosts in a segment"
+    SPARE = "spare hosts in a segment"
+    RAIL = "rails"
+    PORT = "ports at a NIC"
+    PLANE = "planes"
+    AGG = "Aggs in a plane"
+    CORE = "Cores in a plane"
+    NUMBER = "parallel links"
+
+
+_INSIDE = {Axis.SEGMENT, Axis.HOST, Axis.SPARE, Axis.AGG, Axis.CORE, Axis.NUMBER}
+"""Axes that count anew in each place that the axes before them name; a rail is the same rail everywhere."""
+_LINKS = {
+    LinkKind.ACCESS: "NIC-ToR link",
+    LinkKind.FABRIC: "ToR-Agg link",
+    LinkKind.CORE: "Agg-Core link",
+    LinkKind.PEER: "peer link",
+}
+_NODES = {Role.HOST: "host", Role.TOR: "ToR", Role.AGG: "Agg", Role.CORE: "Core"}
+
+Spot = tuple[tuple[Axis, int], ...]
+Key = tuple[Axis, Spot]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a fabric: its name, its sort in words, its coordinates from the outside in."""
+
+    name: str
+    sort: str
+    spot: Spot
+
+
+class Parts:
+    """Every part of one fabric that a drill may name."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        """Look at all of them once."""
+        self.fabric = fabric
+        self.all = tuple(_parts(fabric))
+        self._by_name = {part.name: part for part in self.all}
+
+    def named(self, name: str) -> Part | None:
+        """The part of that name."""
+        return self._by_name.get(name)
+
+
+class Moving:
+    """Parts of one fabric found again on another: the same place where there is one, else the first that is free.
+
+    What is in one place stays in one place, and what is apart stays apart. Use: ``moved`` for every name.
+    """
+
+    def __init__(self, parts: Iterable[Part], there: Parts) -> None:
+        """``parts``: all that are going to be asked for."""
+        self._there = there
+        self._wanted: dict[Key, set[int]] = {}
+        self._given: dict[Key, dict[int, int]] = {}
+        for part in parts:
+            for at, (axis, number) in enumerate(part.spot):
+                self._wanted.setdefault(_key(axis, part.spot[:at]), set()).add(number)
+
+    def moved(self, part: Part) -> str:
+        """The name of the part there. InputError when that fabric has no room for it."""
+        found = [each for each in self._there.all if each.sort == part.sort]
+        if not found:
+            raise InputError(f"the drill needs {_a(part.sort)} ({shorten(part.name)}), and this fabric has none")
+        for at, (axis, number) in enumerate(part.spot):
+            numbers = sorted({of[axis] for each in found if axis in (of := dict(each.spot))})
+            if numbers:
+                number_there = self._number(part, _key(axis, part.spot[:at]), number, numbers)
+                found = [each for each in found if dict(each.spot).get(axis, number_there) == number_there]
+        return found[0].name
+
+    def number(self, axis: Axis, number: int) -> int:
+        """The rail or plane there that stands for one of the drill's; the same where no part has been moved."""
+        return self._given.get((axis, ()), {}).get(number, number)
+
+    def _number(self, part: Part, key: Key, number: int, numbers: list[int]) -> int:
+        given = self._given.setdefault(key, {})
+        if number not in given:
+            kept = self._wanted[key].intersection(numbers) - {number}
+            free = [each for each in numbers if each not in kept and each not in given.values()]
+            if not free:
+                raise InputError(_too_few(key[0], self._wanted[key], numbers, part.name))
+            given[number] = number if number in free else free[0]
+        return given[number]
+
+
+def _too_few(axis: Axis, wanted: set[int], numbers: list[int], name: str) -> str:
+    return f"the drill needs {max(2, len(wanted))} {axis} ({shorten(name)}), and this fabric has {len(numbers)}"
+
+
+def _key(axis: Axis, before: Spot) -> Key:
+    return axis, before if axis in _INSIDE else ()
+
+
+def _a(sort: str) -> str:
+    return f"an {sort}" if sort[0] in "AEIOUaeiou" else f"a {sort}"
+
+
+def _parts(fabric: Fabric) -> Iterator[Part]:
+    ports = {link.upper.node: port for nic in fabric.nics for port, link in enumerate(nic.links)}
+    nodes = {node.name: _node(node, ports) for node in fabric.nodes}
+    yield from nodes.values()
+    for nic in fabric.nics:
+        yield _nic(nic, nodes)
+        yield from (_access(nic, port, link, nodes) for port, link in enumerate(nic.links))
+    seen: dict[tuple[str, str], int] = {}
+    for link in fabric.links:
+        if link.kind is not LinkKind.ACCESS:
+            ends = link.lower.node, link.upper.node
+            number = seen[ends] = seen.get(ends, -1) + 1
+            yield Part(link.name, _LINKS[link.kind], _between(nodes, link, number))
+    yield from (Part(name, "plane", ((Axis.PLANE, number),)) for number, name in enumerate(planes(fabric)))
+    yield Part(ALL, "part of the access links", ())
+
+
+def _node(node: Node, ports: Mapping[str, int]) -> Part:
+    found: dict[Axis, int | None] = {}
+    match node.role:
+        case Role.HOST:
+            index = Axis.SPARE if node.spare else Axis.HOST
+            found = {Axis.POD: node.pod, Axis.SEGMENT: node.segment, index: node.index}
+        case Role.TOR:
+            found = {Axis.POD: node.pod, Axis.SEGMENT: node.segment, Axis.RAIL: node.rail}
+            found[Axis.PORT] = ports.get(node.name, 0)
+        case Role.AGG:
+            found = {Axis.POD: node.pod, Axis.RAIL: node.rail, Axis.PLANE: node.plane, Axis.AGG: node.index}
+        case Role.CORE:
+            found = {Axis.PLANE: node.plane, Axis.CORE: node.index}
+    sort = f"{'spare ' if node.spare else ''}{_NODES[node.role]}"
+    return Part(node.name, sort, tuple((axis, number) for axis, number in found.items() if number is not None))
+
+
+def _nic(nic: Nic, nodes: Mapping[str, Part]) -> Part:
+    host = nodes[nic.host]
+    sort = "NIC" if host.sort == _NODES[Role.HOST] else "NIC of a spare host"
+    return Part(nic.name, sort, (*host.spot, (Axis.RAIL, nic.rail)))
+
+
+def _access(nic: Nic, port: int, link: Link, nodes: Mapping[str, Part]) -> Part:
+    of_nic = _nic(nic, nodes)
+    sort = _LINKS[LinkKind.ACCESS] + of_nic.sort.removeprefix("NIC")
+    return Part(link.name, sort, (*of_nic.spot, (Axis.PORT, port)))
+
+
+def _between(nodes: Mapping[str, Part], link: Link, number: int) -> Spot:
+    """The lower end's place, and what the upper one's adds to it."""
+    lower, upper = nodes[link.lower.node].spot, nodes[link.upper.node].spot
+    there = {axis for axis, _ in lower}
+    return (*lower, *(each for each in upper if each[0] not in there), (Axis.NUMBER, number))

@@ -1,0 +1,107 @@
+"""Drills of the library on fabrics that are drawn anew for each commit, in virtual time: no verdict without a cause.
+
+The seed is the commit, or HPN_STRANGERS; it is printed. Ten drills on five fabrics, streams and jobs, both datapaths:
+all of them with HPN_STRANGERS_RUNS=10, as CI runs them, four in ``make test``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from results.run.folder import load
+from results.verdict import Outcome
+from scenarios.drill import catalogue
+from testbed.errors import InputError
+from testbed.files.document import Plain
+from tests.product.hpn import skip_without_virtual_time
+from tests.strangers import draw
+from tests.strangers.making import ROOT, drill_run
+from tests.strangers.oracle.jobs import hardships
+from tests.strangers.oracle.judge import judge
+from tests.strangers.oracle.story import Story
+
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
+
+STREAMS = (
+    "link-down", "link-flap", "nic-down", "tor-crash", "agg-crash", "host-down", "admin-down-host",
+    "admin-down-switch", "plane-down", "two-links-at-once", "link-down-single-tor", "plain-udp-link-down",
+)  # fmt: skip
+JOBS = ("link-down-allreduce", "link-flap-training", "port-failover", "port-failover-off", "job-restarts")
+_FABRICS = (
+    ("hpn", "nft"), ("dual-tor-clos", "kernel"), ("hpn", "kernel"), ("single-tor", "nft"), ("dcn-plus", "kernel"),
+)  # fmt: skip
+_PORT_BPS = 200_000_000
+"""What the jobs of the library are made for."""
+_RUNS = int(os.environ.get("HPN_STRANGERS_RUNS", "4"))
+
+
+class Drawn(NamedTuple):
+    """A drill of the library on a drawn fabric."""
+
+    name: str
+    topology: dict[str, Plain]
+    job: bool
+
+
+def seed() -> str:
+    """Of this commit."""
+    told = os.environ.get("HPN_STRANGERS")
+    if told is None:
+        git = ("git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD")
+        told = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    return told or "no commit"
+
+
+def drawn(of: str) -> Iterator[Drawn]:
+    """Ten of them: a stream drill and a job on each of five fabrics."""
+    dice = random.Random(f"library/{of}")
+    for number, (architecture, lag) in enumerate(_FABRICS):
+        topology = draw.plain_fabric(f"{of}/{number}", architecture, lag)
+        for names, job in ((STREAMS, False), (JOBS, True)):
+            fabric = {**topology, "scale": draw.spec_of(topology).nic_port_rate // _PORT_BPS} if job else topology
+            yield Drawn(_one_that_fits(dice, names, fabric), fabric, job)
+
+
+def _one_that_fits(dice: random.Random, names: Sequence[str], topology: dict[str, Plain]) -> str:
+    for name in dice.sample(names, len(names)):
+        try:
+            catalogue.load(name, draw.spec_of(topology))
+        except InputError:
+            continue
+        return name
+    raise AssertionError(f"none of {names} fits {topology}")
+
+
+def test_any_commit_has_ten_drills_that_fit_their_fabrics() -> None:
+    for of in ("0", "1", "2", "3", seed()):
+        found = list(drawn(of))
+        assert len(found) == 10
+        assert {each.topology["lag"] for each in found} == {"nft", "kernel"}
+        assert sum(each.job for each in found) == 5
+
+
+@pytest.mark.parametrize("number", range(_RUNS))
+def test_a_drill_of_the_library_on_a_strangers_fabric_has_a_verdict_with_a_cause(number: int, tmp_path: Path) -> None:
+    skip_without_virtual_time()
+    each = list(drawn(seed()))[number]
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(draw.text_of(each.topology))
+    told = f"HPN_STRANGERS={seed()}, drill {number}: {each.name} on\n{mine.read_text()}"
+    print(told)
+    made = drill_run(str(number), tmp_path / "out" / each.name, (each.name, "--topology", str(mine)), tmp_path)
+    assert not made.trouble, f"{told}{made.trouble}"
+    verdict = load(made.run).verdict()
+    unsaid = [check.text for check in verdict.checks if check.outcome is Outcome.INCONCLUSIVE and not check.evidence]
+    assert (verdict.reasons, unsaid) == ((), []), told
+    if each.job:
+        explained = verdict.outcome is not Outcome.FAIL or hardships(made.run)
+        assert explained, f"{told}failed, and nothing stood in its way"
+    else:
+        assert judge(Story.read(made.run)).defects == [], told

@@ -30,14 +30,14 @@ class OfferedLink:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A flow whose path crosses a link that is offered more than its rate, and since when in its span it goes there.
+    """A flow whose path crosses a link that is offered more than its rate, and since when in its span it does.
 
-    ``silent``: switches moved it, nobody knows when; no later than the first that arrives.
+    ``moved_ns``: no earlier than then it left another path; None: it has been on this one since before the edge.
     """
 
     flow: int
     since_ns: int
-    silent: bool = False
+    moved_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Going:
     marred: Flags  # its path crosses a link that loses packets by itself
     why: Sequence[str]  # it does not arrive; '': routes end
     since_ns: Ints  # when each flow took this path
-    silent: Flags  # nobody knows when
+    moved: Flags  # an edge moved it to this path
     down: frozenset[str]
     slow: Mapping[str, float]  # links, and the share of their rate that is left
 
@@ -107,7 +107,7 @@ def _planned(stage: Stage, end_ns: int, placing: Placing, count: int) -> Going:
         marred=~everyone,
         why=[""] * count,
         since_ns=np.full(count, stage.at_ns, dtype=np.int64),
-        silent=~everyone,
+        moved=~everyone,
         down=stage.down,
         slow=stage.slow,
     )
@@ -133,7 +133,11 @@ def _span(flows: Sequence[FlowSpec], span: Going, shares: Floats) -> Span:
         end_ns=span.end_ns,
         after=span.after,
         crossing=tuple(
-            Crossing(flows[at].id, max(int(span.since_ns[at]), span.begin_ns))
+            Crossing(
+                flows[at].id,
+                max(int(span.since_ns[at]), span.begin_ns),
+                int(span.since_ns[at]) if span.moved[at] else None,
+            )
             for at in np.flatnonzero(crosses).tolist()
         ),
         unknown=int(np.count_nonzero(span.sends & ~span.known)),

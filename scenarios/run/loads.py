@@ -116,7 +116,7 @@ class _Run:
         dead = [self._dead(flow, span.begin_ns) for flow in self._flows]
         marring = self._of(link.name for fault in span.stage.unmodelled for link in fault.links_hit(self._fabric))
         data = _array(paths)
-        since_ns, silent = self._since(span, data, before)
+        since_ns, moved = self._since(span, data, before)
         return Going(
             begin_ns=span.begin_ns,
             end_ns=span.end_ns,
@@ -131,7 +131,7 @@ class _Run:
             ),
             why=[self._why(flow, path, span) for flow, path in zip(self._flows, paths, strict=True)],
             since_ns=since_ns,
-            silent=silent,
+            moved=moved,
             down=span.stage.down,
             slow=span.stage.slow,
         )
@@ -139,18 +139,17 @@ class _Run:
     def _since(
         self, span: _Between, data: Links32, before: Going | None
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """When each flow took its path, and whether nobody knows: with its last move, else with the last route.
+        """When each flow took its path, and whether it had another before: with its last move, else the last route.
 
         After a failure switches may do it at once; after a repair the path from before works until they have.
         """
         own = [_last_move_ns(self._data[flow.id], span) for flow in self._flows]
         moved = np.zeros(len(own), dtype=np.bool_) if before is None else _differ(before.data, data)
-        silent = moved & np.array([at is None for at in own], dtype=np.bool_)
         routed_ns = span.begin_ns
         if span.repairs:
             routed_ns = max((at for at in self._routes_ns if span.begin_ns <= at < span.end_ns), default=routed_ns)
-        unseen = np.where(silent, routed_ns, span.begin_ns)
-        return np.array([unseen[n] if at is None else at for n, at in enumerate(own)], dtype=np.int64), silent
+        unseen = np.where(moved, routed_ns, span.begin_ns)
+        return np.array([unseen[n] if at is None else at for n, at in enumerate(own)], dtype=np.int64), moved
 
     def _why(self, flow: FlowSpec, path: _Path | None, span: _Between) -> str:
         """Why a flow's packets do not arrive: no path is left, or nothing moves it to the one that there is."""
@@ -242,7 +241,7 @@ def _pieces(links: Links, before: Going | None, after: Going) -> list[Going]:
                 known=np.where(moved, after.known, before.known),
                 marred=np.where(moved, after.marred, before.marred | after.marred),
                 since_ns=np.where(moved, after.since_ns, begin_ns),
-                silent=moved & after.silent,
+                moved=moved & after.moved,
             )
         )
     return found

@@ -27,9 +27,9 @@ def uplinks(*shares: float | None, sender: str = "p0.s0.t0.1", number: int = 0) 
     return OfferedLink(f"{sender}-{towards}", sender, towards, True, False, 10**8, shares)
 
 
-def offered(since_ms: int | None = 3, share: float = 1.33, end_ns: int = REPAIR, unknown: int = 0) -> Offered:
-    """An uplink is offered too much from so long after the failure to the repair; None: nobody knows since when."""
-    crossing = (Crossing(0, FAULT + (since_ms or 0) * MS, since_ms is None),)
+def offered(since_ms: int = 3, share: float = 1.33, end_ns: int = REPAIR, unknown: int = 0) -> Offered:
+    """An uplink is offered too much from so long after the failure, when a flow moved there, to the repair."""
+    crossing = (Crossing(0, FAULT + since_ms * MS, FAULT + since_ms * MS),)
     return Offered(
         (
             Span(S, FAULT, "", (), 0),
@@ -102,14 +102,30 @@ def test_nothing_is_told_apart_where_paths_are_not_known(metric: str) -> None:
 @given(dead_ms=st.integers(0, 500), loss=st.floats(0.01, 0.9), known=st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_failover_is_as_long_as_the_path_was_dead(dead_ms: int, loss: float, known: bool) -> None:
-    metrics = measure(congested(dead_ms, loss), offered(dead_ms if known else None))
+    metrics = measure(congested(dead_ms, loss), offered(dead_ms if known else 0))
     result = metrics.flows[0].edges[0]
     assert result.congestion is not None
     assert 0 < result.congestion.lost <= result.lost
     assert result.congestion.low_ms <= dead_ms + 1, "what chance took next to it is not certain to be failover's"
     assert dead_ms - 1.01 <= result.congestion.high_ms, "the dead time is failover's"
     if known:
-        assert result.congestion.failover_ms == pytest.approx(dead_ms, abs=1.01)
+        assert result.congestion.low_ms == pytest.approx(dead_ms, abs=2.01)
+
+
+def test_what_a_sender_lost_before_it_knew_of_its_move_is_no_congestion() -> None:
+    metrics = measure(congested(dead_ms=4, loss=0.0), offered(since_ms=3))
+    assert metrics.flows[0].edges[0].lost == 4
+    assert metrics.edges[0].congestion is None, "all of it was lost before anything arrived by the new path"
+
+
+def test_what_a_flow_loses_that_was_on_the_overloaded_link_before_is_congestion_from_the_edge_on() -> None:
+    load = offered(since_ms=0)
+    stays = tuple(
+        replace(span, crossing=tuple(replace(each, moved_ns=None) for each in span.crossing)) for span in load.spans
+    )
+    metrics = measure(congested(dead_ms=4, loss=0.0), replace(load, spans=stays))
+    assert metrics.edges[0].congestion is not None
+    assert metrics.edges[0].congestion.packets == 4
 
 
 def test_congestion_is_named_before_failover_with_link_share_and_time() -> None:

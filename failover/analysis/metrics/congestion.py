@@ -1,8 +1,9 @@
 """Which of a flow's missing packets congestion took, and what its outage was without them.
 
 Changes when congestion is told from failover in another way. A flow whose path crosses an overloaded link loses packets
-here and there; one whose path is dead loses all. So congestion begins as it takes that path; where nobody knows when,
-with the first packet that arrives after the edge, and what was lost before may be either.
+here and there; one whose path is dead loses all. A sender learns of its new path later than path control decides. So
+for a flow that was moved, congestion begins with the first packet that arrives after the move. What was lost between
+the two may be either: it counts as failover's, and the lower end of the interval leaves it out.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from failover.analysis.metrics.outage import find_outages
 from failover.analysis.metrics.trace import Flags, FlowTrace
 from failover.analysis.model import Edge, EdgeKind, FlowEdgeResult, Settings
 from failover.analysis.offered import Crossing, Offered
+
+_FOREVER_NS = np.iinfo(np.int64).max
 
 Crossings = Mapping[int, Sequence[tuple[Crossing, int]]]
 """By flow: its path across an overloaded link, and until when it took it."""
@@ -44,25 +47,27 @@ def with_congestion(
     """The ``results`` of a flow, one for each window, with what congestion took; ``judge`` is what made them."""
     times = crossings.get(trace.spec.id, ())
     taken = [_taken(trace, window, times) for window in windows]
+    unsure = [_unsure(trace, window, times) for window in windows]
     every = np.logical_or.reduce([np.zeros(len(trace.sent_ns), np.bool_), *taken])
     if not every.any():
         return tuple(results)
-    usual_ns = int(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0
-    seen = replace(trace, arrival_ns=np.where(every, trace.sent_ns + usual_ns, trace.arrival_ns))
+    seen = _without(trace, every)
     table = find_outages(seen, settings.merge_packets)
     found = []
-    for window, result, mine in zip(windows, results, taken, strict=True):
+    for window, result, mine, either in zip(windows, results, taken, unsure, strict=True):
         if mine.any():
             other = judge(seen, table, window)
             at_ns = trace.sent_ns[mine]
             low_ms, high_ms = other.budget.interval
-            either = any(each.silent and window.start_ns <= each.since_ns < window.end_ns for each, _ in times)
+            if either.any():
+                certain = _without(trace, every | either)
+                low_ms = judge(certain, find_outages(certain, settings.merge_packets), window).budget.interval.low
             split = Congestion(
                 lost=int(np.count_nonzero(mine)),
                 first_at_ns=int(at_ns[0]),
                 last_at_ns=int(at_ns[-1]),
                 failover_ms=other.outage_plbm_ms,
-                low_ms=0.0 if either else low_ms,
+                low_ms=low_ms,
                 high_ms=high_ms,
                 over=other.recovered,
             )
@@ -100,16 +105,43 @@ def _alone(flow: FlowEdgeResult) -> Congestion:
     return Congestion(0, 0, 0, flow.outage_plbm_ms, *flow.budget.interval, over=flow.recovered)
 
 
+def _without(trace: FlowTrace, flags: Flags) -> FlowTrace:
+    """The trace as if these packets had arrived."""
+    usual_ns = int(np.median(trace.delay_ns)) if len(trace.delay_ns) else 0
+    return replace(trace, arrival_ns=np.where(flags, trace.sent_ns + usual_ns, trace.arrival_ns))
+
+
 def _taken(trace: FlowTrace, window: Window, times: Sequence[tuple[Crossing, int]]) -> Flags:
     """By packet: congestion took it."""
     taken = np.zeros(len(trace.sent_ns), np.bool_)
-    inject_ns = window.edge.inject_before_ns  # a failure takes what is on its way then, a repair does not
-    after = trace.span(inject_ns, window.end_ns)
-    arrived = np.flatnonzero(trace.received[after])
-    back_ns = int(trace.sent_ns[after.start + int(arrived[0])]) if len(arrived) else window.end_ns
-    earliest_ns = window.start_ns if window.edge.kind is EdgeKind.REPAIR else inject_ns
     for each, end_ns in times:
-        begin_ns = max(each.since_ns, earliest_ns, back_ns if each.silent and each.since_ns >= inject_ns else 0)
-        span = trace.span(begin_ns, min(end_ns, window.end_ns))
-        taken[span] = ~trace.received[span] & ~trace.undecided[span] & ~trace.corrupted[span]
+        arrived_ns = 0 if each.moved_ns is None else _first_arrival_ns(trace, each.moved_ns)
+        _mark_lost(taken, trace, max(each.since_ns, _earliest_ns(window), arrived_ns), min(end_ns, window.end_ns))
     return taken
+
+
+def _unsure(trace: FlowTrace, window: Window, times: Sequence[tuple[Crossing, int]]) -> Flags:
+    """By packet: it was lost after a move and before anything arrived, by the old path or by congestion."""
+    unsure = np.zeros(len(trace.sent_ns), np.bool_)
+    for each, _ in times:
+        if each.moved_ns is not None:
+            end_ns = min(_first_arrival_ns(trace, each.moved_ns), window.end_ns)
+            _mark_lost(unsure, trace, max(each.moved_ns, _earliest_ns(window)), end_ns)
+    return unsure
+
+
+def _earliest_ns(window: Window) -> int:
+    """A failure takes what is on its way then, a repair does not."""
+    return window.start_ns if window.edge.kind is EdgeKind.REPAIR else window.edge.inject_before_ns
+
+
+def _first_arrival_ns(trace: FlowTrace, since_ns: int) -> int:
+    """Send time of the first packet from a moment on that arrives; the end of the trace where none does."""
+    after = trace.span(since_ns, _FOREVER_NS)
+    arrived = np.flatnonzero(trace.received[after])
+    return int(trace.sent_ns[after.start + int(arrived[0])]) if len(arrived) else _FOREVER_NS
+
+
+def _mark_lost(flags: Flags, trace: FlowTrace, begin_ns: int, end_ns: int) -> None:
+    span = trace.span(begin_ns, max(begin_ns, end_ns))
+    flags[span] |= ~trace.received[span] & ~trace.undecided[span] & ~trace.corrupted[span]

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli import command_line
-from failover.analysis.offered import Offered
+from failover.analysis.offered import Crossing, Offered
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Drill
 from scenarios.drill.writing import Wish
 from scenarios.model.fitting import congestion_lines, fitted
-from scenarios.model.offered import planned_load
+from scenarios.model.offered import Going, offered_load, planned_load
 from testbed.fabric.build import build
 from testbed.files.document import parse
+from tests.failover.synthetic import flow as a_flow
+from traffic.flowlevel.links import Links
 
 CRASH = "{id: crash, fault: tor-crash, target: p0.s0.t0.0, at: 1500 ms, for: 2 s}"
 
@@ -109,3 +113,27 @@ def test_a_fault_that_nobody_tells_of_has_no_limit_that_timers_break() -> None:
     text = fitted(Wish(fault="tor-dataplane-death", topology="tiny", name="mine"))
     assert "worst_outage" not in text
     assert "state_restored: yes" in text
+
+
+def test_a_flow_that_an_edge_moved_to_an_overloaded_link_says_when() -> None:
+    fabric = build(drill("{preset: tiny}").topology)
+    links, (src, dst) = Links.of(fabric), fabric.nics[:2]
+    row = links.out_of(src.links[0].lower.node, src.links[0].lower.name)
+    flows = [replace(a_flow(), id=number, src_nic=src.name, dst_nic=dst.name, rate_pps=1e6) for number in (0, 1)]
+    every = np.ones(2, dtype=np.bool_)
+    going = Going(
+        *(100, 200, "cut failure 0"),
+        data=np.full((2, 1), row, dtype=np.int32),
+        answers=np.full((2, 1), -1, dtype=np.int32),
+        sends=every,
+        arrives=every,
+        known=every,
+        marred=~every,
+        why=["", ""],
+        since_ns=np.array([130, 100]),
+        moved=np.array([True, False]),
+        down=frozenset(),
+        slow={},
+    )
+    (span,) = offered_load(links, flows, [going], 10**6).spans
+    assert span.crossing == (Crossing(0, 130, 130), Crossing(1, 100, None))

@@ -62,6 +62,7 @@ class Span:
     unknown: int  # flows whose path nobody knows
     pathless: tuple[Lost, ...] = ()
     marred: tuple[int, ...] = ()  # flows whose path crosses a link that a fault makes lose packets
+    unanswered: tuple[Lost, ...] = ()  # flows whose acknowledgements do not arrive
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +90,17 @@ class Offered:
 
 
 def overloads(offered: Offered, span: int) -> Iterator[str]:
-    """The overloaded links of a span, those of one node together: 'uplinks of p0.s0.t0.1: 133 % of their rate'."""
+    """The overloaded links of a span, the worst first, those of one node together.
+
+    'uplinks of p0.s0.t0.1: 133 % of their rate'.
+    """
 
     def where(link: OfferedLink) -> tuple[str, bool, bool]:
         return link.sender, link.up, link.access
 
-    for (sender, up, access), found in groupby(sorted(offered.overloaded(span), key=where), where):
-        links = list(found)
+    grouped = [(of, list(links)) for of, links in groupby(sorted(offered.overloaded(span), key=where), where)]
+    worst_first = sorted(grouped, key=lambda each: -max(link.shares[span] or 0.0 for link in each[1]))
+    for (sender, up, access), links in worst_first:
         yield f"{_named(links, sender, up=up, access=access)}: {_percent(links, span)}"
 
 

@@ -49,6 +49,7 @@ class Going:
     known: Flags
     marred: Flags  # its path crosses a link that loses packets by itself
     why: Sequence[str]  # it does not arrive; '': routes end
+    unanswered: Mapping[int, str]  # rows whose acknowledgements do not arrive, and why
     since_ns: Ints  # when each flow took this path
     moved: Flags  # an edge moved it to this path
     down: frozenset[str]
@@ -106,6 +107,7 @@ def _planned(stage: Stage, end_ns: int, placing: Placing, count: int) -> Going:
         known=known,
         marred=~everyone,
         why=[""] * count,
+        unanswered={},
         since_ns=np.full(count, stage.at_ns, dtype=np.int64),
         moved=~everyone,
         down=stage.down,
@@ -145,6 +147,7 @@ def _span(flows: Sequence[FlowSpec], span: Going, shares: Floats) -> Span:
             Lost(flows[at].id, span.why[at]) for at in np.flatnonzero(span.sends & span.known & ~span.arrives).tolist()
         ),
         marred=tuple(flows[at].id for at in np.flatnonzero(span.sends & span.marred).tolist()),
+        unanswered=tuple(Lost(flows[at].id, why) for at, why in span.unanswered.items() if span.sends[at]),
     )
 
 

@@ -16,7 +16,8 @@ from failover.analysis.model import DrillMetrics
 from failover.analysis.moved_back import Connections, strays
 from failover.analysis.ports import PortMetrics, port_metrics
 from failover.analysis.series import bins_of
-from failover.analysis.told import causes, cost
+from failover.analysis.told import cost
+from failover.analysis.why import causes
 from results.run.figures import Timelines
 from results.run.series import RunSeries
 from results.verdict import Verdict

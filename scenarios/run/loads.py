@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from failover.analysis.model import EdgeKind
 from failover.analysis.offered import Offered
-from failover.analysis.paths import PathAt, Paths, Step
+from failover.analysis.paths import PathAt, Paths, Step, answering
 from failover.faults import Fault
 from scenarios.drill.model import Drill
 from scenarios.model.course import Stage, stages
@@ -130,6 +130,11 @@ class _Run:
                 [path is not None and not marring.isdisjoint(path.links) for path in paths], dtype=np.bool_
             ),
             why=[self._why(flow, path, span) for flow, path in zip(self._flows, paths, strict=True)],
+            unanswered={
+                at: why
+                for at, (flow, path) in enumerate(zip(self._flows, answers, strict=True))
+                if (why := self._why(answering(flow), path, span))
+            },
             since_ns=since_ns,
             moved=moved,
             down=span.stage.down,

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from failover.analysis.metrics.analyse import analyse
 from failover.analysis.model import DrillMetrics, EdgeKind
-from failover.analysis.offered import Crossing, Offered, OfferedLink, Span, overloads
+from failover.analysis.offered import Crossing, Lost, Offered, OfferedLink, Span, overloads
 from failover.analysis.settings import QUICK
-from failover.analysis.told import causes, cost
+from failover.analysis.told import cost
+from failover.analysis.why import causes
 from results.verdict import Check, Outcome
 from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
+from testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from tests.scenarios.measured import drill
 
@@ -138,12 +140,36 @@ def test_congestion_is_named_before_failover_with_link_share_and_time() -> None:
     )
 
 
+def test_congestion_before_any_fault_is_told_once_and_first() -> None:
+    load = offered()
+    full = replace(load, links=(uplinks(1.2, 1.33, 1.2),))
+    found = causes(measure(congested(), full))
+    assert found[0] == "before any fault: uplink p0.s0.t0.1 to p0.a1.0: 120 % of its rate: loss there is congestion"
+    assert found[1].startswith("failure of cut: the same links as before any fault: loss from ")
+
+
+def test_a_queue_pair_that_died_without_acknowledgements_is_told_so() -> None:
+    load, dead = offered(), "another port's path works, and path control is off (no route)"
+    spans = tuple(replace(span, crossing=(), unanswered=(Lost(0, dead),)) for span in load.spans)
+    records = record(flow(), 3 * S, start_ns=S) + record(flow(), 500 * MS, start_ns=FAULT, first_seq=3000)
+    edges = [edge(FAULT, REPAIR, fault="cut"), edge(REPAIR, END, EdgeKind.REPAIR, fault="cut")]
+    death = Event(FAULT + 500 * MS, EventKind.QP, "p0.s0.h0", flow().name, "error")
+    metrics = analyse([flow()], *records.tables, [death], edges, (S, 3 * S), QUICK, offered=replace(load, spans=spans))
+    assert causes(metrics)[0] == f"failure of cut: {dead}: 1 queue pair died without acknowledgements"
+
+
 def test_what_it_cost_is_one_sentence() -> None:
     metrics = measure(congested(), offered())
     said = cost(metrics, {"cut": "link down of p0.s0.h0.r0.0 for 2 s"})
     assert said.startswith("Link down of p0.s0.h0.r0.0 for 2 s: 1 of 1 queue pair hit, none stood still for more than ")
     assert "none died" in said
     assert "congestion took" in said
+    assert ", goodput -2" in said
+
+
+def test_goodput_that_did_not_change_is_told_without_a_sign() -> None:
+    whole = record(flow(), 9 * S, start_ns=S)
+    assert cost(measure(whole, None), {"cut": "a cut"}).endswith("none died, goodput as before.")
 
 
 def test_links_of_one_node_are_told_together() -> None:

@@ -101,7 +101,7 @@ def test_loss_outside_every_window_is_unexplained() -> None:
     metrics = measure(record(flow(), 9 * S, [Dead(2 * S, 2 * S + 5 * MS)]))
     assert metrics.unexplained_lost == 5
     assert metrics.noise.lost == 5
-    assert metrics.unexplained == (f"5 packets of 1 flows were lost outside every fault window, first {flow().name}",)
+    assert metrics.unexplained == (f"5 packets of 1 flow were lost outside every fault window, first {flow().name}",)
 
 
 def test_the_control_group_is_what_no_fault_touched_yet() -> None:
@@ -110,7 +110,7 @@ def test_the_control_group_is_what_no_fault_touched_yet() -> None:
     result = metrics.edges[0]
     assert [one.edges[0].relation for one in metrics.flows] == [Relation.SENDER, Relation.NONE]
     assert (result.control_lost, result.flows_hit, result.flows_lossy, result.worst_outage_plbm_ms) == (3, 1, 0, 0)
-    assert [line for line in metrics.unexplained if "3 packets of 1 flows that no fault had touched" in line]
+    assert [line for line in metrics.unexplained if "3 packets of 1 flow that no fault had touched" in line]
 
 
 def test_a_failure_answers_for_its_outage_and_the_repair_for_the_rest_of_it() -> None:

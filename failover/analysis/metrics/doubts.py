@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from failover.analysis import words
 from failover.analysis.model import EdgeKind, EdgeResult, FlowEdgeResult, FlowResult, Settings
 
 NOTHING_SENT = "no packet was sent: nothing was measured"
@@ -65,7 +66,7 @@ def unexplained_losses(edges: Sequence[EdgeResult], flows: Sequence[FlowResult])
     if strays:
         count = sum(flow.unexplained_lost for flow in strays)
         found.append(
-            f"{count} packets of {len(strays)} flows were lost outside every fault window, first {strays[0].name}"
+            f"{words.packets(count)} of {words.flows(len(strays))} were lost outside every fault window, first {strays[0].name}"
         )
     for at, result in enumerate(edges):
         hurt = [
@@ -73,7 +74,7 @@ def unexplained_losses(edges: Sequence[EdgeResult], flows: Sequence[FlowResult])
         ]
         if hurt and not result.edge.control_exempt:
             found.append(
-                f"{result.edge.label}: {result.control_lost} packets of {len(hurt)} flows that no fault had touched "
+                f"{result.edge.label}: {words.packets(result.control_lost)} of {words.flows(len(hurt))} that no fault had touched "
                 f"were lost, first {hurt[0]}"
             )
     return tuple(found)

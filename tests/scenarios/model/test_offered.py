@@ -130,6 +130,7 @@ def test_a_flow_that_an_edge_moved_to_an_overloaded_link_says_when() -> None:
         known=every,
         marred=~every,
         why=["", ""],
+        unanswered={},
         since_ns=np.array([130, 100]),
         moved=np.array([True, False]),
         down=frozenset(),

@@ -1,0 +1,30 @@
+"""Counts and times in the words that sentences about a run use. Pure."""
+
+from __future__ import annotations
+
+import math
+
+
+def queue_pairs(count: int) -> str:
+    """'80 queue pairs'."""
+    return f"{count:,} queue pair{'s' * (count != 1)}"
+
+
+def flows(count: int) -> str:
+    """'1 flow'."""
+    return f"{count:,} flow{'s' * (count != 1)}"
+
+
+def packets(count: int) -> str:
+    """'1,294 packets'."""
+    return f"{count:,} packet{'s' * (count != 1)}"
+
+
+def in_ms(value: float | None) -> str:
+    """Rounded up to three digits: '0.65 ms', '4.46 s'."""
+    if value is None:
+        return "an unknown time"
+    if value >= 1000:
+        return f"{math.ceil(value / 10 - 1e-9) / 100:,.2f} s"
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{math.ceil(value * 10**digits - 1e-6) / 10**digits:.{digits}f} ms"

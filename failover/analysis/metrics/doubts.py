@@ -65,16 +65,13 @@ def unexplained_losses(edges: Sequence[EdgeResult], flows: Sequence[FlowResult])
     strays = [flow for flow in flows if flow.unexplained_lost]
     if strays:
         count = sum(flow.unexplained_lost for flow in strays)
-        found.append(
-            f"{words.packets(count)} of {words.flows(len(strays))} were lost outside every fault window, first {strays[0].name}"
-        )
+        what = f"{words.packets(count)} of {words.flows(len(strays))}"
+        found.append(f"{what} were lost outside every fault window, first {strays[0].name}")
     for at, result in enumerate(edges):
         hurt = [
             flow.name for flow in flows if flow.edges[at].control and flow.edges[at].lost + flow.edges[at].corrupted
         ]
         if hurt and not result.edge.control_exempt:
-            found.append(
-                f"{result.edge.label}: {words.packets(result.control_lost)} of {words.flows(len(hurt))} that no fault had touched "
-                f"were lost, first {hurt[0]}"
-            )
+            what = f"{words.packets(result.control_lost)} of {words.flows(len(hurt))}"
+            found.append(f"{result.edge.label}: {what} that no fault had touched were lost, first {hurt[0]}")
     return tuple(found)

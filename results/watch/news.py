@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from results.text.printable import printable
+from testbed.routing.pathcontrol.actions import STUCK
 
 _TOGETHER_NS = 250_000_000
 _KEPT = 200
 _LOOK_BACK = 3
-_WEIGHTS = {"fault": 0, "daemon": 0, "lacp": 2, "neighbour": 3, "route": 3}
-"""Kinds of events: the lower, the longer they are shown; 1 where nothing is said."""
+_WEIGHTS = {"fault": 0, "daemon": 0, STUCK: 0, "lacp": 2, "neighbour": 3, "route": 3}
+"""Kinds of events, or what happened: the lower, the longer they are shown; 1 where nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class News:
     def last(self, count: int) -> list[str]:
         """So many lines, the newest last: of the last few times as many what matters most, causes before the rest."""
         recent = list(self._groups)[-_LOOK_BACK * count :] if count > 0 else []
-        by_weight = sorted(range(len(recent)), key=lambda at: (_WEIGHTS.get(recent[at].first.kind, 1), -at))
+        by_weight = sorted(range(len(recent)), key=lambda at: (_weight(recent[at].first), -at))
         return [self._grouped(recent[at]) for at in sorted(by_weight[:count])]
 
     def line(self, event: Heard) -> str:
@@ -80,6 +81,10 @@ class News:
         times = f"x{len(group.where)}" if len(group.where) > 1 else ""
         what = f"{group.first.kind} {group.first.what} {times}".rstrip()
         return f"{self.clock(group.first.at_ns)}  {what:26}  {', '.join(group.where)}"
+
+
+def _weight(event: Heard) -> int:
+    return _WEIGHTS.get(event.what, _WEIGHTS.get(event.kind, 1))
 
 
 def _belongs(event: Heard, first: Heard) -> bool:

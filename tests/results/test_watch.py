@@ -188,6 +188,21 @@ def test_json_lines_are_one_document_each() -> None:
     assert (busy["state"], busy["load"]) == ("distributing", 0.953)
 
 
+def test_a_queue_pair_that_is_stuck_stays_on_the_screen_and_is_in_log_and_json() -> None:
+    """Path control moves many more; the one that it could not move is what somebody has to know."""
+    stuck = {"at_ns": 1, "kind": "path", "node": "p0.s0.h5", "subject": "41", "what": "stuck", "detail": {"tries": 128}}
+    moved = [stuck | {"at_ns": 10**9 * at, "subject": str(at), "what": "moved"} for at in range(1, 6)]
+    made = News(0)
+    made.hear(Heard.of(event) for event in (stuck, *moved))
+    assert "path stuck" in made.last(2)[0]
+    assert "p0.s0.h5:41 tries=128" in made.last(2)[0]
+    told: list[str] = []
+    Log(told.append, 0).hear([stuck])
+    JsonLines(told.append).hear([stuck])
+    assert [line.split()[-1] for line in told[:1]] == ["tries=128"]
+    assert json.loads(told[1])["event"]["what"] == "stuck"
+
+
 def test_nothing_that_an_event_says_reaches_the_terminal_as_a_command() -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J[red]\u202e\n"
     event: dict[str, object] = dict.fromkeys(("kind", "what", "node", "subject"), hostile)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, pairwise
 
 import pytest
@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from testbed.lag.bond import layer34_hash
 from testbed.lag.datapath import UDP
+from testbed.lag.datapaths import DATAPATHS
+from testbed.lag.host_bond import KERNEL
+from testbed.lag.host_nft import NFT
 from testbed.lag.nft_datapath import port_index
+from testbed.routing.pathcontrol.actions import Stuck
+from testbed.routing.pathcontrol.destinations import HostSettings
+from testbed.routing.pathcontrol.host_agent import BATCH_GAP_NS, Connection, HostAgent
+from testbed.routing.pathcontrol.message import encode_reach
 from testbed.routing.pathcontrol.source_ports import FIRST_SPORT, SEARCH_LIMIT, SPORTS, SourcePorts
 from traffic.flow import ROCE_PORT
 
@@ -25,7 +32,9 @@ def bonding(sport: int, dst: int, ports: int) -> int:
 
 
 def nft(sport: int, dst: int, ports: int) -> int:
-    return port_index("10.0.0.1", f"10.0.{dst >> 8 & 255}.{dst & 255}", sport, ROCE_PORT, UDP, ports, 0x5EED)
+    """Each search is another NIC's, whose hash has a seed of its own."""
+    seed = dst * 0x9E3779B1 & 0xFFFFFFFF | 1
+    return port_index("10.0.0.1", f"10.0.{dst >> 8 & 255}.{dst & 255}", sport, ROCE_PORT, UDP, ports, seed)
 
 
 def bits(first: int, second: int) -> PortOf:
@@ -33,9 +42,10 @@ def bits(first: int, second: int) -> PortOf:
     return lambda sport, dst, ports: ((sport >> first ^ sport >> second ^ dst) & 7) % ports
 
 
+OF_DATAPATHS: dict[str, PortOf] = {KERNEL.name: bonding, NFT.name: nft}
+"""What bonding hashes without ports (layer2, layer2+3) is no use to path control: that it says so has its test."""
 POLICIES: dict[str, PortOf] = {
-    "Linux bonding, layer3+4": bonding,
-    "nft jhash": nft,
+    **OF_DATAPATHS,
     "low bits": lambda sport, dst, ports: (sport + dst) % ports,
     "high bits": lambda sport, dst, ports: (sport >> 11) % ports,
     **{f"bits {low} and {low + apart}": bits(low, low + apart) for low in range(0, 10, 3) for apart in (1, 4)},
@@ -47,6 +57,29 @@ def tries(found: SourcePorts, connection: int, port_of: PortOf, ports: int) -> i
     good = connection % ports
     candidates = enumerate(found.candidates(connection), 1)
     return next((at for at, sport in candidates if port_of(sport, connection, ports) == good), 0)
+
+
+def test_every_datapath_has_its_hash_here() -> None:
+    assert {kind.name for kind in DATAPATHS.values()} == OF_DATAPATHS.keys()
+
+
+@pytest.mark.parametrize("ports", range(2, 9))
+@pytest.mark.parametrize("datapath", OF_DATAPATHS)
+def test_an_agent_takes_every_queue_pair_to_the_one_port_that_still_reaches(datapath: str, ports: int) -> None:
+    def port_for(sport: int, _dst_ip: str, _dport: int, active: Sequence[str]) -> str:
+        return active[OF_DATAPATHS[datapath](sport, 1, len(active))]
+
+    names = [f"r0p{number}" for number in range(ports)]
+    made = HostAgent("p0.s0.h0.r0", names, HostSettings(), port_for)
+    made.set_active(names, 0)
+    made.add([Connection(number, "10.0.0.2", ROCE_PORT, FIRST_SPORT + number) for number in range(300)], 0)
+    lost = [a for name in names[1:] for a in made.on_frame(name, encode_reach(1, [("10.0.0.2", False)])[0], 1)]
+    for at in range(20):
+        lost += made.on_timer(at * 2 * BATCH_GAP_NS)
+    assert not [each for each in lost if isinstance(each, Stuck)]
+    sports = [made.sport_of(number) for number in range(300)]
+    assert {port_for(sport, "", 0, names) for sport in sports} == {names[0]}
+    assert len(set(sports)) == 300
 
 
 def test_a_million_searches_over_all_hashes_and_1_to_8_ports_all_find_one() -> None:

@@ -34,7 +34,7 @@ from traffic.records import RECEIVED
 AT = 4 * S
 
 
-def _measured(ports: Sampled | None = None) -> Measured:
+def measured_streams(ports: Sampled | None = None) -> Measured:
     """Two flows; the network of one is dead for 20 ms, and the limit is 50 ms."""
     flows = (flow(0), flow(1, src="p0.s0.h1.r0", dst="p0.s1.h1.r0"))
     records = record(flows[0], 9 * S, [Dead(AT, AT + 20 * MS)], jitter_ns=2 * MS) + record(flows[1], 9 * S)
@@ -62,12 +62,12 @@ def _sampled() -> Sampled:
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    return judged_run(tmp_path / "run", _measured())
+    return judged_run(tmp_path / "run", measured_streams())
 
 
 @pytest.mark.parametrize("ports", [None, _sampled()], ids=["without ports", "with ports"])
 def test_metrics_and_verdict_come_again_byte_for_byte(tmp_path: Path, ports: Sampled | None) -> None:
-    found = analyse(judged_run(tmp_path / "run", _measured(ports)))
+    found = analyse(judged_run(tmp_path / "run", measured_streams(ports)))
     assert found.differences == ()
     assert ("ports.json" in found.files) == (ports is not None)
     assert found.verdict.outcome is Outcome.PASS
@@ -76,7 +76,7 @@ def test_metrics_and_verdict_come_again_byte_for_byte(tmp_path: Path, ports: Sam
 
 def test_what_the_run_saw_beside_its_packets_is_judged() -> None:
     """A machine that stood still, packets that it dropped itself, a lab that is not as it was."""
-    measured = _measured()
+    measured = measured_streams()
     facts = replace(measured.facts, expectations=drill("state_restored: yes").expectations)
 
     def judged(facts: Facts) -> Verdict:
@@ -90,7 +90,7 @@ def test_what_the_run_saw_beside_its_packets_is_judged() -> None:
 
 
 def test_equal_measurements_leave_equal_bytes(tmp_path: Path) -> None:
-    runs = [judged_run(tmp_path / name, _measured(_sampled())) for name in ("one", "other")]
+    runs = [judged_run(tmp_path / name, measured_streams(_sampled())) for name in ("one", "other")]
     files = [{p.name: p.read_bytes() for p in (run.path / FOLDER).iterdir()} for run in runs]
     assert sorted(files[0]) == ["facts.json", "packets.npz"]
     assert files[0] == files[1]
@@ -100,11 +100,11 @@ def test_equal_measurements_leave_equal_bytes(tmp_path: Path) -> None:
 
 def test_numpy_reads_the_packets_without_us(run: RunFolder) -> None:
     planes = np.load(run.path / FOLDER / "packets.npz")["received"]
-    assert np.array_equal(np.ascontiguousarray(planes.T).reshape(-1).view(RECEIVED), whole(_measured().received))
+    assert np.array_equal(np.ascontiguousarray(planes.T).reshape(-1).view(RECEIVED), whole(measured_streams().received))
 
 
 def test_a_run_in_which_nothing_arrived_is_kept_too(tmp_path: Path) -> None:
-    measured = replace(_measured(), received=NO_PACKETS[1])
+    measured = replace(measured_streams(), received=NO_PACKETS[1])
     assert analyse(judged_run(tmp_path / "run", measured)).differences == ()
 
 
@@ -261,7 +261,7 @@ def test_more_packets_than_there_is_memory_for_are_refused_before_any_is_made(ru
 
 
 def test_a_run_without_flows_or_faults_is_analysed(tmp_path: Path) -> None:
-    measured = _measured()
+    measured = measured_streams()
     facts = replace(measured.facts, flows=(), edges=())
     nothing = replace(measured, facts=facts, sent=NO_PACKETS[0], received=NO_PACKETS[1], events=())
     assert judge_measured(nothing)[1].outcome is Outcome.INCONCLUSIVE

@@ -79,6 +79,8 @@ class Death:
 class Iteration:
     """One iteration of all ranks: from the first rank's begin to the last one's end.
 
+    The next begins before that where ranks are apart, so that as many take less time than the sum of theirs: what lies
+    between their ends is ``JobMetrics.period_ms``.
     One that is done again after the job's death has another number than the first time.
     """
 
@@ -170,7 +172,7 @@ class JobMetrics:
     queue_pairs: int
     tick_ms: float
     iterations: tuple[Iteration, ...]
-    mean_ms: float  # of iterations that ended before the first edge; 0 when there is none
+    mean_ms: float  # an iteration of all ranks, of those that ended before the first edge; 0 when there is none
     spans: tuple[SpanResult, ...]
     messages: MessageTimes
     edges: tuple[JobEdge, ...]  # as DrillMetrics.edges
@@ -181,11 +183,12 @@ class JobMetrics:
     counters: Mapping[str, Mapping[str, int]]  # by NIC, then by name of ``rdma statistic show``
     wrong: int  # blocks of results that were not what they must be, in all ranks, also where an iteration did not end
     open_ms: float  # from the end of the last iteration, or the begin of the run, to the run's end
-    exposed_ms: float = 0.0  # of ``mean_ms``: communication while nothing is computed, of the rank for which it is most
+    exposed_ms: float = 0.0  # of an iteration: communication while nothing is computed, of the rank with the most
     late_pct: float = 0.0  # of the run's time, in which the worker that was held up most stood still (5 ms and more)
     placements: tuple[Placement, ...] = ()  # at the start, and where the queue pairs had settled after each edge
     client: ClientMetrics | None = None
     phantom_marks: bool = False  # JobFacts.phantom_marks
+    period_ms: float = 0.0  # from the end of an iteration to that of the next, of the same; 0 when there are not two
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -40,7 +40,12 @@ def _without_fault(metrics: DrillMetrics) -> str:
     if metrics.has_streams and metrics.flow_count:
         return f"No fault: {queue_pairs(metrics.flow_count)}, {packets(lost)} lost."
     job = metrics.job
-    return "No fault." if job is None else f"No fault: an iteration took {in_ms(job.mean_ms)} in the mean."
+    if job is None or not job.iterations:
+        return "No fault."
+    ended = len(job.iterations)
+    if not job.period_ms:
+        return f"No fault: {ended} iteration{'s' * (ended != 1)}."
+    return f"No fault: {ended} iterations, one every {job.period_ms:.4g} ms."
 
 
 def _sentence(metrics: DrillMetrics, ids: Sequence[str], edges: Sequence[EdgeResult], faults: Mapping[str, str]) -> str:

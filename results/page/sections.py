@@ -231,7 +231,7 @@ def _iterations(who: str, job: JobMetrics, cost: JobEdge) -> Table:
         ("in the whole window", _of_before(cost.rate_during, before)),
         ("when things had settled", _of_before(cost.rate_after, before)),
         ("longest iteration", f"{'>= ' if cost.unfinished else ''}{number_text(cost.longest_ms)} ms"),
-        ("mean before", f"{number_text(job.mean_ms)} ms"),
+        ("mean iteration before", f"{number_text(job.mean_ms)} ms"),
         ("iterations lost", f"{max(cost.lost, 0.0):.2f}"),
     )
     return Table(f"What it cost {who}", ("what", ">figure"), rows)

@@ -61,7 +61,7 @@ def _last_words(ranks: Sequence[RankEnd]) -> Iterator[str]:
 
 
 def _client_lines(job: JobMetrics, client: ClientFacts) -> Iterator[str]:
-    mean = f", {job.mean_ms:.5g} ms each before the first edge" if job.mean_ms else ""
+    mean = _how_often(job)
     told = f"{len(client.ranks)} ranks, {client.reporting} of which tell steps"
     yield f"client {client.key}: {told}, {len(job.iterations)} steps done by all of these{mean}"
     yield from (f"the client died: {death.queue_pair}" for death in job.deaths)
@@ -69,6 +69,14 @@ def _client_lines(job: JobMetrics, client: ClientFacts) -> Iterator[str]:
         yield f"lines that were to be steps and are none: {client.misread}, first {client.first_misread}"
     when = "told by the client itself" if client.told_times else "those at which its lines came"
     yield f"times of steps are {when}, good to {job.tick_ms:g} ms; what each rank printed is in clients/ of the run"
+
+
+def _how_often(job: JobMetrics) -> str:
+    """How often an iteration ended before the first edge; of a single one, how long it took."""
+    when = " before the first edge" if job.edges else ""
+    if job.period_ms:
+        return f", one every {job.period_ms:.5g} ms{when}"
+    return f", {job.mean_ms:.5g} ms from the first rank's begin to the last one's end{when}" if job.mean_ms else ""
 
 
 def _changed(placements: Sequence[Placement]) -> Iterator[Placement]:
@@ -122,7 +130,7 @@ def _death(death: Death) -> str:
 
 
 def _lines(job: JobMetrics) -> Iterator[str]:
-    mean = f", {job.mean_ms:.5g} ms each before the first edge" if job.mean_ms else ""
+    mean = _how_often(job)
     mean += f", {job.exposed_ms:.5g} of it communication that no computing hides" if job.exposed_ms else ""
     yield f"job: {job.ranks} ranks, {job.queue_pairs} queue pairs, {len(job.iterations)} iterations{mean}"
     found = job.messages

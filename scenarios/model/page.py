@@ -60,7 +60,7 @@ def _edges(answer: Answer) -> Iterator[RenderableType]:
     if job is not None:
         rows = [_job_edge(result, cost) for result, cost in zip(answer.metrics.edges, job.edges, strict=True)]
         died = f", died after {milliseconds(job.deaths[0].at_ns / 1e6)} ms" if job.deaths else ""
-        title = f"iterations ({HOW}): {milliseconds(job.mean_ms)} ms before any fault{died}"
+        title = f"iterations ({HOW}): one every {milliseconds(job.period_ms or None)} ms before any fault{died}"
         columns = ("edge", ">longest ms", ">a second before", ">during", ">after", ">lost")
         yield table(title, columns, rows)
         yield Text()
@@ -163,6 +163,7 @@ def _job_document(job: JobMetrics) -> Mapping[str, object]:
         "ranks": job.ranks,
         "queue_pairs": job.queue_pairs,
         "mean_ms": job.mean_ms,
+        "period_ms": job.period_ms,
         "iterations_ms": [each.ms for each in job.iterations],
         "edges": [asdict(each) for each in job.edges],
         "collectives": [asdict(each) for each in job.spans],

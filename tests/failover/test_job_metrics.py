@@ -10,6 +10,8 @@ import pytest
 from failover.analysis.job import DeathFact, JobFacts, JobMetrics, SpanFact
 from failover.analysis.metrics.job import job_metrics
 from failover.analysis.model import Edge, EdgeKind, Settings
+from failover.analysis.told import cost
+from tests.results.sample import metrics
 from traffic.rdma.records import MESSAGE, SPAN
 
 MS = 1_000_000
@@ -65,6 +67,31 @@ def test_an_iteration_is_all_ranks_and_a_collective_is_its_slowest() -> None:
     assert span.algbw_bps == pytest.approx(80e6)
     assert span.busbw_bps == pytest.approx(80e6)  # 2(n-1)/n is 1 for two ranks
     assert (found.messages.count, found.messages.size_bytes, found.messages.most_ms) == (100, 100_000, 100)
+
+
+def test_the_period_is_from_end_to_end_whatever_ranks_are_apart() -> None:
+    """Rank 1 is 1 ms behind in each: what an iteration of all ranks takes has that, how often one ends has not."""
+    found = told(every(100, 4000), 2050)
+    assert (found.mean_ms, found.period_ms) == (101, 100)
+    assert found.spans[0].mean_ms == 100, "busbw is of the slowest rank's own time, as nccl-tests counts"
+    assert found.period_ms == pytest.approx(1000 / found.edges[0].rate_before, rel=0.01)
+
+
+def test_the_period_has_the_rest_between_two_iterations() -> None:
+    found = told(resting(4000), 2050)
+    assert found.mean_ms == pytest.approx(21)
+    assert found.period_ms == pytest.approx(60)
+
+
+def test_a_run_without_fault_says_how_often_an_iteration_ended() -> None:
+    of_all = replace(metrics(), edges=(), flows=(), job=told(every(100, 3900)))
+    assert cost(of_all, {}) == "No fault: 39 iterations, one every 100 ms."
+    assert cost(replace(of_all, job=told(every(100, 100))), {}) == "No fault: 1 iteration."
+
+
+def test_one_iteration_before_the_first_edge_has_no_period() -> None:
+    assert told(every(100, 4000), 150).period_ms == 0
+    assert told(every(100, 4000), 50).period_ms == 0
 
 
 def test_a_job_that_goes_on_as_before_loses_no_iteration() -> None:

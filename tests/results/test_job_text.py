@@ -36,6 +36,10 @@ def shown(width: int) -> str:
     return "\n".join(as_text(part, width) for part in job_parts(of_job(job()), job()))
 
 
+def told_of(found: JobMetrics) -> str:
+    return "\n".join(as_text(part, 200) for part in job_parts(replace(of_job(found), edges=()), found))
+
+
 @pytest.mark.parametrize("width", [80, 160])
 def test_every_part_of_the_table_of_links_says_which_tier_a_row_is_of(width: int) -> None:
     lines = shown(width).splitlines()
@@ -55,9 +59,16 @@ def test_an_edge_in_which_no_iteration_was_under_way_has_none_that_was_longest()
 
 def test_exposed_communication_is_told_where_something_is_computed() -> None:
     found = replace(job(), exposed_ms=12.5)
-    said = "\n".join(as_text(part, 200) for part in job_parts(of_job(found), found))
+    said = told_of(found)
     assert "before the first edge, 12.5 of it communication that no computing hides" in said
     assert "no computing hides" not in shown(200)
+
+
+def test_a_job_says_how_often_an_iteration_ended_not_how_far_its_ranks_were_apart() -> None:
+    """An iteration of all ranks takes 101 ms, as rank 1 is 1 ms behind, and one ends every 100."""
+    assert "39 iterations, one every 100 ms before the first edge" in told_of(told(every(100, 3900), 2500))
+    only = told_of(told(every(100, 3900), 150))
+    assert "39 iterations, 101 ms from the first rank's begin to the last one's end before the first edge" in only
 
 
 def test_a_death_says_what_it_undid() -> None:

@@ -120,8 +120,8 @@ def test_the_terminal_shows_a_job_and_the_client_beside_it() -> None:
     metrics, verdict = judge_measured(_both())
     said = as_text(summary(MANIFEST, metrics, verdict), 160)
     assert "iterations of all ranks of the client" in said
-    assert "job: 2 ranks, 2 queue pairs, 160 iterations, 50 ms each" in said
-    assert "client command: 2 ranks, 2 of which tell steps, 80 steps done by all of these, 99 ms each" in said
+    assert "job: 2 ranks, 2 queue pairs, 160 iterations, one every 50 ms" in said
+    assert "client command: 2 ranks, 2 of which tell steps, 80 steps done by all of these, one every 100 ms" in said
 
 
 def _with_logs(measured: Measured) -> Measured:

@@ -123,7 +123,7 @@ def test_the_terminal_shows_ranks_their_ends_and_who_died() -> None:
     death = DeathFact(5 * S, "rank 1 in p0.s0.h1: killed by signal 11")
     metrics, verdict = judge_measured(_measured((death,)))
     said = as_text(summary(MANIFEST, metrics, verdict), 160)
-    assert "client command: 2 ranks, 2 of which tell steps, 80 steps done by all of these, 99 ms each" in said
+    assert "client command: 2 ranks, 2 of which tell steps, 80 steps done by all of these, one every 100 ms" in said
     assert "the client died: rank 1 in p0.s0.h1: killed by signal 11" in said
     assert "used its retries up" not in said
     assert verdict.outcome is Outcome.FAIL

@@ -62,6 +62,7 @@ def job_metrics(
         tick_ms=facts.tick_ns / 1e6,
         iterations=iterations,
         mean_ms=float(np.mean([each.ms for each in healthy])) if healthy else 0.0,
+        period_ms=_period_ms(healthy),
         exposed_ms=exposed_ms(facts, spans, healthy),
         spans=tuple(_span_results(facts, spans)),
         messages=_messages(messages, end_ns),
@@ -227,6 +228,13 @@ def _edge(
 def _last_end(iterations: Sequence[Iteration], at_ns: int) -> int:
     """The end of the last iteration that ended by then, else ``at_ns``: what is under way belongs to a later time."""
     return max((each.end_ns for each in iterations if each.end_ns <= at_ns), default=at_ns)
+
+
+def _period_ms(iterations: Sequence[Iteration]) -> float:
+    """The mean time from the end of one to the end of the next; 0 of fewer than two."""
+    if len(iterations) < 2:
+        return 0.0
+    return (iterations[-1].end_ns - iterations[0].end_ns) / (len(iterations) - 1) / 1e6
 
 
 def _pauses_ns(iterations: Sequence[Iteration]) -> list[int]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from testbed.fabric.model import Fabric, Link, LinkKind, Role
+from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Role
 
 _Direction = tuple[str, bool]
 """A link, and whether it is taken upwards."""
@@ -36,10 +36,12 @@ class TierSpread:
     links that no path could have taken are none's fault.
 
     ``imbalance``: most over mean. ``fairness``: Jain's index, (sum x)^2 / (n sum x^2), 1 for all alike, 1/n for all on
-    one link (Jain, Chiu, Hawe, DEC-TR-301, 1984). ``polarisation``: how far each NIC or switch that chooses among
-    links upwards chooses alike. 1 - H / H', where H is the Shannon entropy of its choices and H' what it is when they
-    are as even as whole numbers can be (one less Pielou's evenness, 1966); the mean over queue pairs. 0: spread as can
-    be; 1: a switch sends all by one link, as where hashes of two tiers agree. None where nothing is chosen.
+    one link (Jain, Chiu, Hawe, DEC-TR-301, 1984). ``polarisation``: how far each NIC or switch that has several links
+    to choose from chooses alike. Upwards it has all its links; downwards those that lead to the queue pair's
+    destination, as from an Agg to both ToRs of a dual-ToR Clos. 1 - H / H', where H is the Shannon entropy of its
+    choices and H' what it is when they are as even as whole numbers can be (one less Pielou's evenness, 1966); the
+    mean over queue pairs. 0: spread as can be; 1: a switch sends all by one link, as where hashes of two tiers agree.
+    None where nothing is chosen, as from a ToR to the one port of a NIC.
     """
 
     tier: str
@@ -78,7 +80,39 @@ def spreads(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bool]) -
         of = {(link.name, upwards): crossed[link.name, upwards] for link in links}
         if of:
             tiers.setdefault(_tier(fabric, links[0], upwards), {})[chooser] = of
-    return tuple(_spread(tier, tiers[tier]) for tier in sorted(tiers, key=_order))
+    down = _choices_down(fabric, ways, is_up)
+    chosen = {tier: [list(of.values()) for of in by.values()] for tier, by in tiers.items() if tier.endswith("up")}
+    return tuple(_spread(tier, tiers[tier], (chosen | down).get(tier, ())) for tier in sorted(tiers, key=_order))
+
+
+def _choices_down(fabric: Fabric, ways: Sequence[Way], is_up: Callable[[str], bool]) -> dict[str, list[list[int]]]:
+    """By tier, how often each switch that chose among the same links downwards took each of them."""
+    towards: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    found: dict[str, dict[tuple[str, ...], Counter[str]]] = {}
+    for way in ways:
+        if way.dropped is not None or not way.links:  # where it was to go is not known
+            continue
+        nic = fabric.nic_of_link(way.links[-1])
+        if nic.name not in towards:
+            towards[nic.name] = _links_towards(fabric, nic, is_up)
+        for name, upwards in _directions(fabric, way.links):
+            link = fabric.link(name)
+            choice = () if upwards else towards[nic.name].get(link.upper.node, ())
+            if name in choice:
+                found.setdefault(_tier(fabric, link, upwards), {}).setdefault(choice, Counter())[name] += 1
+    return {tier: [[of[link] for link in choice] for choice, of in by.items()] for tier, by in found.items()}
+
+
+def _links_towards(fabric: Fabric, nic: Nic, is_up: Callable[[str], bool]) -> Mapping[str, tuple[str, ...]]:
+    """By switch, its links on ways straight down to a NIC over links that are up."""
+    found: dict[str, tuple[str, ...]] = {}
+    below = [nic.name]
+    while below:
+        links = [link for chooser in below for link in _links_above(fabric, chooser) if is_up(link.name)]
+        for link in links:
+            found[link.upper.node] = (*found.get(link.upper.node, ()), link.name)
+        below = list(dict.fromkeys(link.upper.node for link in links))
+    return found
 
 
 def _directions(fabric: Fabric, links: Sequence[str]) -> Iterator[_Direction]:
@@ -121,7 +155,7 @@ def _order(tier: str) -> int:
     return _ORDER.index(tier)
 
 
-def _spread(tier: str, choosers: dict[str, dict[_Direction, int]]) -> TierSpread:
+def _spread(tier: str, choosers: dict[str, dict[_Direction, int]], choices: Sequence[Sequence[int]]) -> TierSpread:
     counts = {way: count for of in choosers.values() for way, count in of.items()}
     loads = list(counts.values())
     busiest = max(counts, key=counts.__getitem__)
@@ -134,7 +168,7 @@ def _spread(tier: str, choosers: dict[str, dict[_Direction, int]]) -> TierSpread
         busiest=busiest[0],
         imbalance=counts[busiest] / fmean(loads) if total else 1.0,
         fairness=total * total / (len(loads) * squares) if total else 1.0,
-        polarisation=_polarisation([list(of.values()) for of in choosers.values()]) if tier.endswith("up") else None,
+        polarisation=_polarisation(choices),
     )
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from itertools import permutations
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -12,6 +15,7 @@ from failover.analysis.placement import TierSpread, Way, spreads
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric, LinkKind
 from testbed.fabric.spec import FabricSpec
+from traffic.flowlevel.forwarding import Forwarding
 
 AGGS = 4
 FABRIC = build(FabricSpec(name="two", segments=2, hosts=2, rails=1, aggs=AGGS))
@@ -86,3 +90,60 @@ def test_figures_keep_their_bounds_and_count_every_crossing(choices: list[tuple[
         assert each.polarisation is None or 0 <= each.polarisation <= 1
     most = max(Counter(choices).values())
     assert tiers(ways)["tor up"].most == most
+
+
+CLOS = build(FabricSpec(name="clos", architecture="dual-tor-clos", segments=2, hosts=2, rails=1, aggs=2))
+
+
+def clos_way(number: int, agg: int, tor: int) -> Way:
+    """From the first segment's first ToR over an Agg to one of the two ToRs of the target."""
+    middle = (f"p0.s0.t0.0-p0.a0.{agg}", f"p0.s1.t0.{tor}-p0.a0.{agg}")
+    return Way(number, f"#{number}", ("p0.s0.h0.r0.0", *middle, f"p0.s1.h0.r0.{tor}"), None)
+
+
+@pytest.mark.parametrize(
+    ("tor_by", "alike"),
+    [(lambda number: number % 2, 1.0), (lambda number: number // 2 % 2, 0.0)],
+    ids=["an Agg takes one ToR", "an Agg takes both in turn"],
+)
+def test_an_agg_below_which_two_tors_lead_to_a_nic_can_polarise(tor_by: Callable[[int], int], alike: float) -> None:
+    ways = [clos_way(number, number % 2, tor_by(number)) for number in range(8)]
+    found = {each.tier: each for each in spreads(CLOS, ways, lambda _link: True)}
+    assert [found[tier].polarisation for tier in ("tor up", "agg down", "tor down")] == [0.0, alike, None]
+    assert found["agg down"].imbalance == 1 + alike
+
+
+def test_a_tor_that_lost_the_nic_is_no_choice_of_an_agg() -> None:
+    ways = [clos_way(number, number % 2, 0) for number in range(8)]
+    lost = {each.tier: each for each in spreads(CLOS, ways, lambda link: link != "p0.s1.h0.r0.1")}
+    assert lost["agg down"].polarisation is None
+    both = {each.tier: each for each in spreads(CLOS, ways, lambda _link: True)}
+    assert both["agg down"].polarisation == 1.0
+
+
+def placed(architecture: str, seeds: Literal["one", "per-switch"]) -> dict[str, TierSpread]:
+    """Of 16 queue pairs from each of 8 hosts to each in the other segment, as the switches' hashes place them."""
+    fabric = build(FabricSpec(architecture=architecture, segments=2, hosts=8, rails=1, aggs=4, ecmp_seeds=seeds))
+    apart = [pair for pair in permutations(fabric.nics, 2) if pair[0].host.split(".")[1] != pair[1].host.split(".")[1]]
+    several = [(src, dst, port, 0xC000 + 37 * number) for src, dst in apart for port in (0, 1) for number in range(16)]
+    src, dst, ports, sports = (list(each) for each in zip(*several, strict=True))
+    found = Forwarding(fabric).walk(src, dst, ports, sports)
+    assert found.arrives.all()
+    ways = [
+        Way(at, "", tuple(fabric.links[link // 2].name for link in links if link >= 0), None)
+        for at, links in enumerate(found.links.tolist())
+    ]
+    return {each.tier: each for each in spreads(fabric, ways, lambda _link: True)}
+
+
+def test_one_seed_for_both_tiers_of_a_clos_polarises_down_from_the_aggs_and_seeds_of_their_own_do_not() -> None:
+    one, own = placed("dual-tor-clos", "one"), placed("dual-tor-clos", "per-switch")
+    assert one["agg down"].polarisation == 1.0
+    assert own["agg down"].polarisation == pytest.approx(0, abs=0.02)
+    assert one["tor up"].polarisation == pytest.approx(own["tor up"].polarisation, abs=0.02)
+
+
+def test_two_planes_have_no_second_hash_that_could_polarise() -> None:
+    found = placed("hpn", "one")
+    assert found["agg down"].polarisation is None
+    assert found["tor up"].polarisation == pytest.approx(0, abs=0.02)

@@ -82,8 +82,8 @@ def _stood_still(edges: Sequence[EdgeResult], died: int, lost: int) -> str:
     if never > died:
         return f"{never - died} not back at the end of the run" if died else f"{never} not back before the next edge"
     high = max(_longest_ms(edge) for edge in edges)
-    if not lost:
-        return f"none stood still for more than {in_ms(high)}" if high else "no packet lost"
+    if not lost and not high:
+        return "no packet lost"
     return f"{'no other ' if died else 'none '}stood still for more than {in_ms(high)}"
 
 

@@ -72,6 +72,15 @@ def test_an_outage_of_3_ms_and_a_quarter_of_the_packets_to_congestion_are_told_a
     assert at_edge.failover_packets == metrics.edges[0].lost - found.lost
 
 
+def test_a_queue_pair_that_died_before_it_lost_anything_did_not_go_on() -> None:
+    """Its acknowledgements were lost: no packet of it is missing, and it stands still for good."""
+    found = measure(record(flow(), 9 * S, start_ns=S), None)
+    failure, repair = found.edges
+    died = replace(found, edges=(replace(failure, flows_died=1), repair))
+    assert ", no other stood still for more than " in cost(died, {})
+    assert ", none stood still for more than " in cost(found, {})
+
+
 def test_without_an_overloaded_link_all_of_it_is_failover() -> None:
     calm = replace(offered(), spans=tuple(replace(span, crossing=()) for span in offered().spans))
     assert measure(congested(), calm).edges[0].congestion is None

@@ -64,24 +64,27 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     died = sum(edge.flows_died for edge in edges)
     lost = sum(edge.lost for edge in edges)
     yield f"{hit} of {queue_pairs(metrics.flow_count)} hit"
-    yield _stood_still(edges, died, lost)
-    yield f"{died} died" if died else "none died"
+    if died >= hit > 0:
+        yield "all of them died"
+    else:
+        yield _stood_still(metrics, edges, died, lost)
+        yield f"{died} died" if died else "none died"
     congested = [edge.congestion for edge in edges if edge.congestion is not None]
     if congested:
         took, most = sum(each.packets for each in congested), max(each.flows for each in congested)
         yield f"congestion took {packets(took)} of {most} of them"
-    before, during = edges[0].goodput.before_bps, edges[0].goodput.during_bps
+    before, during = edges[0].goodput.before_bps, min(edge.goodput.during_bps for edge in failures)
     if before:
         change = 100 * (during / before - 1)
         yield f"goodput {change:+.1f} %" if abs(change) >= _SAME else "goodput as before"
 
 
-def _stood_still(edges: Sequence[EdgeResult], died: int, lost: int) -> str:
+def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, lost: int) -> str:
     """How long flows stood still, congestion apart; an outage that goes on at a repair began with its failure."""
     never = max(_unrecovered(edge) for edge in edges)
     if never > died:
         return f"{never - died} not back at the end of the run" if died else f"{never} not back before the next edge"
-    high = max(_longest_ms(edge) for edge in edges)
+    high = max(_longest_ms(metrics, edge) for edge in edges)
     if not lost and not high:
         return "no packet lost"
     return f"{'no other ' if died else 'none '}stood still for more than {in_ms(high)}"
@@ -91,8 +94,13 @@ def _unrecovered(edge: EdgeResult) -> int:
     return edge.flows_unrecovered if edge.congestion is None else edge.congestion.unrecovered
 
 
-def _longest_ms(edge: EdgeResult) -> float:
-    return edge.worst_outage_interval_ms.high if edge.congestion is None else edge.congestion.high_ms
+def _longest_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
+    """Of the flows that live: what died stood still until the end, whatever it was seen to lose."""
+    if edge.congestion is not None:
+        return edge.congestion.high_ms
+    living = {flow.flow for flow in metrics.flows if flow.stopped_at_ns is None}
+    hit = [each for each in metrics.flows_at(edge) if each.relation.is_touched and each.flow in living]
+    return max((each.budget.high_ms for each in hit), default=0.0)
 
 
 def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:

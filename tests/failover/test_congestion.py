@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -72,13 +73,30 @@ def test_an_outage_of_3_ms_and_a_quarter_of_the_packets_to_congestion_are_told_a
     assert at_edge.failover_packets == metrics.edges[0].lost - found.lost
 
 
-def test_a_queue_pair_that_died_before_it_lost_anything_did_not_go_on() -> None:
-    """Its acknowledgements were lost: no packet of it is missing, and it stands still for good."""
-    found = measure(record(flow(), 9 * S, start_ns=S), None)
-    failure, repair = found.edges
-    died = replace(found, edges=(replace(failure, flows_died=1), repair))
-    assert ", no other stood still for more than " in cost(died, {})
-    assert ", none stood still for more than " in cost(found, {})
+def two(
+    dead: Sequence[int], second: EdgeKind = EdgeKind.REPAIR, stop: int = FAULT, last: Sequence[Dead] = ()
+) -> DrillMetrics:
+    """Two flows that a fault hits: those that die send nothing from ``stop`` on; what they lost is ``last``."""
+    flows = [flow(at) for at in (0, 1)]
+    ends = [stop if at in dead else END for at in (0, 1)]
+    records = [record(each, ends[at] - S, last if at in dead else (), start_ns=S) for at, each in enumerate(flows)]
+    deaths = [Event(stop + 500 * MS, EventKind.QP, "p0.s0.h0", flows[at].name, "error") for at in dead]
+    edges = [edge(FAULT, REPAIR, fault="cut"), edge(REPAIR, END, second, fault="cut")]
+    return analyse(flows, *(records[0] + records[1]).tables, deaths, edges, (S, 3 * S), QUICK)
+
+
+def test_how_long_queue_pairs_stood_still_is_told_of_those_that_live() -> None:
+    """What died stands still for good, though no packet of it is missing where its acknowledgements were lost."""
+    assert ": 2 of 2 queue pairs hit, none stood still for more than 1.01 ms, none died, " in cost(two([]), {})
+    assert ": 2 of 2 queue pairs hit, no other stood still for more than 1.01 ms, 1 died, " in cost(two([0]), {})
+    lost = two([0], stop=FAULT + 500 * MS, last=[Dead(FAULT, FAULT + 500 * MS)])
+    assert ": 2 of 2 queue pairs hit, no other stood still for more than 1.01 ms, 1 died, " in cost(lost, {})
+    assert ": 2 of 2 queue pairs hit, all of them died, " in cost(two([0, 1]), {})
+
+
+def test_goodput_is_that_of_the_step_of_a_fault_that_costs_most() -> None:
+    """A drain is announced first, which costs nothing; what dies then dies by its second step."""
+    assert "goodput -50.0 %" in cost(two([0], EdgeKind.FAILURE, REPAIR), {})
 
 
 def test_without_an_overloaded_link_all_of_it_is_failover() -> None:

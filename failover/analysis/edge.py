@@ -83,8 +83,8 @@ class Edge:
 
     @property
     def words(self) -> str:
-        """'failure of link1 and link2', 'failure 3 of flap'."""
-        number = f" {self.index + 1}" if self.index else ""
+        """'failure of link1 and link2', 'failure 2 of flap'; numbers are those of ``label``."""
+        number = f" {self.index}" if self.index else ""
         return f"{self.kind}{number} of {' and '.join(self.faults)}"
 
     @property

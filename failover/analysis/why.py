@@ -61,9 +61,18 @@ def _of_edge(metrics: DrillMetrics, result: EdgeResult, told: dict[_Where, str])
         yield f"{words}: {why or 'no path left'}: {flows(count)} lost packets to the end"
     for why, count in _unanswered(every, last, pathless).most_common():
         yield f"{words}: {why or 'no path left'}: {queue_pairs(count)} died without acknowledgements"
-    moved = [flow for flow in rest if flow.flow not in marred and flow.flow not in pathless]
+    other = [flow for flow in rest if flow.flow not in marred and flow.flow not in pathless]
+    moved = [flow for flow in other if _came_back(flow)]
     if moved:
         yield f"{words}: {flows(len(moved))} lost packets until failover was over: {_last_step(result.phases)}"
+    if len(moved) < len(other):
+        yield f"{words}: {flows(len(other) - len(moved))} did not come back, and no path tells why"
+
+
+def _came_back(flow: FlowEdgeResult) -> bool:
+    """Whether failover was over for it, congestion apart."""
+    back = flow.recovered if flow.congestion is None else flow.congestion.over
+    return back and not flow.stopped_by_error
 
 
 def _unanswered(every: tuple[FlowEdgeResult, ...], span: Span, pathless: dict[int, str]) -> Counter[str]:

@@ -185,6 +185,13 @@ def test_a_queue_pair_that_died_without_acknowledgements_is_told_so() -> None:
     assert causes(metrics)[0] == f"failure of cut: {dead}: 1 queue pair died without acknowledgements"
 
 
+def test_no_failover_is_told_of_a_flow_that_never_came_back() -> None:
+    dead = record(flow(), 3 * S, start_ns=S) + record(
+        flow(), 6 * S, (Dead(FAULT, END),), start_ns=FAULT, first_seq=3000
+    )
+    assert causes(measure(dead, None))[0] == "failure of cut: 1 flow did not come back, and no path tells why"
+
+
 def test_what_it_cost_is_one_sentence() -> None:
     metrics = measure(congested(), offered())
     said = cost(metrics, {"cut": "link down of p0.s0.h0.r0.0 for 2 s"})

@@ -104,7 +104,7 @@ def run_suite(run: Judged, title: str, classname: str, more: Mapping[str, str] |
         title,
         [trusted, *_cases(verdict, classname, run.files)],
         {**_properties(manifest, verdict), **(more or {})},
-        manifest.started_at,
+        manifest.date,
         manifest.duration_s,  # of the drill; its cases are judged afterwards and take no time
     )
 

@@ -41,7 +41,7 @@ def trace_of(run: Run) -> bytes:
         "drill": run.manifest.drill,
         "fabric": run.manifest.fabric,
         "engine": run.manifest.engine,
-        "started_at": run.manifest.started_at,
+        "started_at": run.manifest.date,
         "clock": "ts is CLOCK_MONOTONIC - origin_ns",
         "missing": [f"{gap.part}: {gap.why}" for gap in run.gaps],
     }

@@ -15,7 +15,7 @@ from typing import TypeVar
 from results.index.scan import Found, Indexed, Stamp, read, run_folders
 from testbed.errors import InputError, MachineError
 
-_NUMBER = 2
+_NUMBER = 3
 _SCHEMA = """
 create table runs (
     id integer primary key, path text not null unique, drill text not null, outcome text not null,
@@ -182,7 +182,7 @@ def _facts(run: Indexed) -> Mapping[str, str | int | float]:
         "kernel": manifest.kernel,
         "profile": manifest.profile,
         "version": manifest.versions.get("hpn", ""),
-        "started_at": manifest.started_at,
+        "started_at": manifest.date,
         "duration_s": manifest.duration_s,
         "repeat": manifest.repeat,
         "phase": manifest.phase,

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from results.run.files import parse
 from testbed.errors import InputError
+from testbed.vm.engines import has_virtual_time
 
 FORMAT = 2
 """Of run folders as they are written now; docs/run-folder.md says what each has."""
@@ -21,7 +22,7 @@ _KNOWN = (1, FORMAT)
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``manifest.json`` of a run folder. ``started_at`` is wall time, ISO 8601 with offset; all else is monotonic."""
+    """``manifest.json`` of a run folder. Points in time are ISO 8601 with offset, but for ``started_ns``."""
 
     drill: str
     fabric: str
@@ -30,7 +31,7 @@ class Manifest:
     engine: str  # its name in testbed.vm.engines
     datapath: str  # kernel or nft
     kernel: str  # release
-    started_at: str
+    started_at: str  # by the clock of its kernel, which in virtual time is no date
     started_ns: int  # CLOCK_MONOTONIC at the same moment
     marker: str = ""  # what marks at switches: 'red', 'nft' (a phantom queue: no figure about queues), '' nothing
     accelerator: str = ""  # of a QEMU guest: 'kvm' or 'tcg (why not kvm)'
@@ -52,7 +53,14 @@ class Manifest:
     machine: Mapping[str, str | int] = field(default_factory=dict)  # under any guest: cpus, cpu, memory_mb, kernel, ...
     files: Mapping[str, int] = field(default_factory=dict)  # bytes of each, of a run that has ended; not the verdict's
     doctor: Mapping[str, str] = field(default_factory=dict)  # capability to what is used
+    wall_begin: str = ""  # by the clock of the machine under any guest; '' in folders of an older hpn
+    wall_end: str = ""
     format: int = FORMAT  # of the run folder
+
+    @property
+    def date(self) -> str:
+        """When it began, for a person; '' where only a virtual clock was asked."""
+        return self.wall_begin or ("" if has_virtual_time(self.engine) else self.started_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from scenarios.run.job import Job, answered, in_guest, last_words
 from scenarios.run.order import Batch, Order
 from scenarios.run.origin import Origin, origin
 from scenarios.run.tries import tried
+from scenarios.run.walltime import dated
 from testbed.errors import MachineError, NoisyError
 from testbed.fabric.spec import FabricSpec
 from testbed.vm.engines import ENGINES, EngineSpec
@@ -156,10 +157,10 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
     )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS * guest_need.times_as_long(order.drill)
     job = Job("run", spec.name, body.as_json())
-    result = answered(
-        spec,
-        in_guest(job, spec, folder.path, timeout_s, on_line, seed=order.phase, more_mb=guest_need.more_mb(order.drill)),
-    )
+    more_mb = guest_need.more_mb(order.drill)
+    with dated(folder):
+        done = in_guest(job, spec, folder.path, timeout_s, on_line, seed=order.phase, more_mb=more_mb)
+    result = answered(spec, done)
     run = load(folder.path)
     if result.exit_code == NoisyError.exit_code and not run.has_verdict:
         raise NoisyError(f"{spec.name}: {last_words(result)}")

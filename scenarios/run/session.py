@@ -23,6 +23,7 @@ from results.run.progress import Progress, decode, encode
 from scenarios.drill.workload import queue_pairs_of
 from scenarios.run import client_site, runner, space
 from scenarios.run.order import Order
+from scenarios.run.walltime import dated
 from testbed.errors import HpnError, InputError, MachineError, error_for
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
@@ -57,8 +58,9 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     space.check(nearest(order.out.absolute()), wanted + client_site.disk_bytes(drill))
     folder = create(order.out.absolute())
     if named(order.engine).own_kernel:
-        return _run(order, folder, on_progress)  # whoever started the guest clears up after it
-    with _room_for_neighbours(order, fabric, on_progress), cleared_up(lambda: drop_raw(folder.path)):
+        return _run(order, folder, on_progress)  # whoever started the guest clears up after it, and dates it
+    tidied = cleared_up(lambda: drop_raw(folder.path))
+    with _room_for_neighbours(order, fabric, on_progress), tidied, dated(folder):
         return _run(order, folder, on_progress)
 
 

@@ -37,7 +37,8 @@ def root(tmp_path: Path) -> Path:
     found = tmp_path / "runs"
     add(found, "one/link-down")
     add(found, "two/link-down", 80, started_at="2025-01-03T03:04:05+00:00")
-    add(found, "two/tor-crash", 80, "the machine was full", drill="tor-crash", engine="uml-virtual-time")
+    virtual = {"engine": "uml-virtual-time", "wall_begin": MANIFEST.started_at}
+    add(found, "two/tor-crash", 80, "the machine was full", drill="tor-crash", **virtual)
     return found
 
 
@@ -114,6 +115,25 @@ def test_a_trend_is_in_order_of_time_and_tells_limits_and_intervals(index: Index
     assert "state restored" not in found, "it has no figure"
     with pytest.raises(InputError, match="no run of link-down has a figure with 'nothing such'"):
         trends(index, Wanted(drill="link-down"), "nothing such", 10)
+
+
+def test_a_run_in_virtual_time_has_the_date_of_the_machine(root: Path, tmp_path: Path) -> None:
+    """Its own clock begins with 2026, so that it was older than others or newer."""
+    virtual = {"drill": "cut", "engine": "uml-virtual-time", "started_at": "2026-01-01T00:00:01+00:00"}
+    for day in (1, 3, 2):
+        add(root, f"virtual/{day}", 20, **virtual, wall_begin=f"2026-11-0{day}T12:00:00.000+01:00")
+    add(root, "virtual/old", 20, **virtual)
+    with opened(tmp_path / "other.sqlite", root) as index:
+        index.update()
+        found = runs(index, Wanted(drill="cut"), 10)
+        since = runs(index, Wanted(drill="cut", since="2026-11-02"), 10)
+        (trend,) = trends(index, Wanted(drill="cut"), "worst outage", 10)
+        old = prune.old_runs(index, "cut", 1)
+    assert [Path(run.path).name for run in found] == ["3", "2", "1", "old"]
+    assert [Path(run.path).name for run in since] == ["3", "2"]
+    assert [run.started_at[:10] for run in found] == ["2026-11-03", "2026-11-02", "2026-11-01", ""]
+    assert [point.started_at[:10] for point in trend.points] == ["", "2026-11-01", "2026-11-02", "2026-11-03"]
+    assert [run.path.name for run in old] == ["2", "1", "old"]
 
 
 def test_figures_of_a_run_that_cannot_be_trusted_are_in_no_median(index: Index) -> None:

@@ -82,3 +82,11 @@ def test_a_place_where_no_report_can_be_written_is_refused_before_anything_runs(
     for wrong in (tmp_path, tmp_path / "nowhere" / "report.xml"):
         with pytest.raises(InputError, match="choose another --junit"):
             check_place(wrong)
+
+
+def test_a_suite_in_virtual_time_has_the_date_of_the_machine_or_none() -> None:
+    virtual = replace(MANIFEST, engine="uml-virtual-time", started_at="2026-01-01T00:00:01+00:00")
+    dated = replace(virtual, wall_begin="2026-11-24T12:00:00.000+00:00")
+    for manifest, said in ((dated, dated.wall_begin), (virtual, None), (MANIFEST, MANIFEST.started_at)):
+        report = ElementTree.fromstring(junit_xml([Judged(manifest, decide([holds("it holds", True)]))]))
+        assert [suite.get("timestamp") for suite in report.iter("testsuite")] == [said]

@@ -369,3 +369,11 @@ def test_a_page_names_the_machine_and_the_commit_that_it_ran_on() -> None:
     manifest = replace(MANIFEST, commit="796fe22c1d2a", machine={"cpu": "Zen <9>", "cpus": 2})
     told = page(run_of(metrics(80), manifest=manifest))
     assert "<dt>machine</dt><dd>cpu Zen &lt;9&gt;, cpus 2</dd><dt>commit</dt><dd>796fe22c1d2a</dd>" in told
+
+
+def test_a_page_tells_the_machine_s_date_and_no_virtual_one() -> None:
+    virtual = replace(MANIFEST, engine="uml-virtual-time", started_at="2026-01-01T00:00:01+00:00")
+    assert "started" not in dict(view_of(replace(run_of(metrics()), manifest=virtual)).facts)
+    dated = replace(virtual, wall_begin="2026-11-24T12:00:00+00:00", wall_end="2026-11-24T12:00:20+00:00")
+    facts = dict(view_of(replace(run_of(metrics()), manifest=dated)).facts)
+    assert (facts["started"], facts["ended"]) == (dated.wall_begin, dated.wall_end)

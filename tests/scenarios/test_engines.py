@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -39,7 +41,7 @@ class Guest:
     def run(self, job: GuestJob, _on_line: Callable[[str], None]) -> GuestResult:
         """The run folder is the folder that the command is called in."""
         made = RunFolder(job.cwd)
-        made.write_manifest(MANIFEST)
+        made.write_manifest(replace(MANIFEST, engine="uml-virtual-time", started_at="2026-01-01T00:00:01+00:00"))
         if self.judged:
             made.write_verdict(decide([holds("it holds", None)]))
         return GuestResult(self.exit_code, (WORDS, "reboot: System halted"), 1.0, 2.0, "6.12")
@@ -63,3 +65,21 @@ def test_a_run_that_brought_no_verdict_is_the_error_that_the_guest_reported(
 
 def test_an_inconclusive_verdict_is_a_run_like_any_other(tmp_path: Path) -> None:
     assert run_in_guest(order(tmp_path), boots(Guest(4, judged=True)), lambda _line: None).verdict().exit_code == 4
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_the_machine_dates_a_run_whatever_clock_the_guest_has(tmp_path: Path, judged: bool) -> None:
+    """It was listed as of 2026-01-01, where virtual time begins."""
+    before = datetime.now(UTC)
+    with suppress(NoisyError):
+        run_in_guest(order(tmp_path), boots(Guest(4, judged=judged)), lambda _line: None)
+    manifest = RunFolder(tmp_path / "run").manifest()
+    begin, end = (datetime.fromisoformat(each) for each in (manifest.date, manifest.wall_end))
+    assert before - timedelta(milliseconds=1) <= begin <= end <= datetime.now(UTC)
+    assert manifest.started_at.startswith("2026-01-01"), "captures are on that clock"
+
+
+def test_a_guest_that_left_no_manifest_is_not_dated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunFolder, "write_manifest", lambda *_: None)
+    with pytest.raises(MachineError, match="every queue pair died"):
+        run_in_guest(order(tmp_path), boots(Guest(3, judged=False)), lambda _line: None)

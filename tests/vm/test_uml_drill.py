@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -147,12 +148,14 @@ def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_
         Uml(virtual_time=True).check()
     except MachineError as error:
         pytest.skip(str(error))
+    before = datetime.now(UTC)
     here = _in_virtual_time(_ROOT / "cli.py", drill, tmp_path / "here", "/usr/bin")
     elsewhere = _checkout(tmp_path / "some" / "where" / "else")
     with all_cores_busy():
         there = _in_virtual_time(elsewhere, drill, tmp_path / "out" / "there", "/opt/nowhere/bin")
     assert {"events.jsonl", "metrics.json", "verdict.json", "records/packets.npz"} <= _facts(here).keys()
     assert _facts(here) == _facts(there)
+    assert before < datetime.fromisoformat(here.manifest().date) < datetime.fromisoformat(there.manifest().date)
     failure = here.metrics().edges[0]
     assert failure.phases.switch.ms is not None
     assert failure.phases.switch.ms <= failure.worst_outage_plbm_ms + failure.resolution_ms, "as the packets have it"

@@ -15,6 +15,7 @@ from results.comparison.differences import differences
 from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import Across, Compared, Group, check_trusted, grouped
 from results.run.folder import load
+from results.run.identity import identity_in
 from results.text.comparison import comparison_parts, held_lines
 from testbed.errors import InputError
 
@@ -44,8 +45,8 @@ def compare_(
     """Hold run folders against each other: what differs, by how much, and what could have been seen.
 
     Runs of one drill, fabric, engine, settings and version of hpn (with its commit) are one group, whose figures are
-    medians. Groups differ in a figure when no value that one may have had is one that the other may have had. Of a
-    lone group its figures are shown, and how far its runs are apart.
+    medians; digests decide, not names. Groups differ in a figure when no value that one may have had is one that the
+    other may have had. Of a lone group its figures are shown, and how far its runs are apart.
 
     \b
     hpn compare runs/A/link-down runs/B/link-down --across fabric
@@ -88,7 +89,8 @@ def _own(key: Key, summary: Summary) -> dict[str, object]:
 
 def _run(folder: Path) -> Compared:
     run = load(folder)
-    return Compared(str(folder), run.manifest(), run.metrics(), run.verdict())
+    manifest = run.manifest()
+    return Compared(str(folder), manifest, run.metrics(), run.verdict(), identity_in(run, manifest))
 
 
 def _only(groups: Sequence[Group]) -> Group:

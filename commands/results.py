@@ -13,6 +13,7 @@ import click
 from rich.text import Text
 
 from commands.page import as_json_option, show, terminal
+from results.index.experiments import set_apart
 from results.index.prune import delete, old_runs
 from results.index.queries import Wanted, counts, runs, trends
 from results.index.store import Index, opened
@@ -90,10 +91,11 @@ def list_(
 def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_json: bool) -> None:
     """Show what the runs of DRILL measured for each of its expectations, the oldest first.
 
-    '*' is the figure, '-' its interval, '|' the limit.
+    Runs on another fabric, with other faults or settings, are another series. '*' is the figure, '-' its interval, '|'
+    the limit.
     """
     with _index(root) as index:
-        found = trends(index, Wanted(drill=drill, engine=engine), expectation, most)
+        found = set_apart(trends(index, Wanted(drill=drill, engine=engine), expectation, most))
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))
         return
@@ -127,12 +129,10 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
 @results.command()
 @_ROOT
 @click.option("--drill", default="", help="Of this drill only.")
-@click.option(
-    "--keep", type=click.IntRange(0), required=True, help="Keep so many of each drill and engine, the newest."
-)
+@click.option("--keep", type=click.IntRange(0), required=True, help="Keep so many of each, the newest.")
 @click.option("--yes", is_flag=True, help="Delete; without it only say what would be.")
 def prune(root: Path, drill: str, keep: int, yes: bool) -> None:
-    """Delete run folders but the newest of each drill and engine.
+    """Delete run folders but the newest of each drill, fabric, settings and engine.
 
     A run that is under way has no verdict yet, and stays.
     """

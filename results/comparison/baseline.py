@@ -8,7 +8,7 @@ reads in a diff.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from results.comparison.differences import Difference, Finding, told_apart
 from results.comparison.figures import Key, Summary, summaries
-from results.comparison.groups import Across, Group, check_trusted
+from results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
 from results.run.files import first_mistake
+from results.run.identity import differences
 from testbed.errors import InputError
 from testbed.files.document import shorten
 
@@ -45,19 +46,25 @@ class Kept(_Strict):
 
 
 class Baseline(_Strict):
-    """What runs of one experiment measured."""
+    """What runs of one experiment measured; ``setting``, ``digests`` and ``told`` as of their group."""
 
     format: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
     setting: Mapping[Across, str]
+    digests: Mapping[Across, str] = Field(default_factory=dict)
+    told: Mapping[str, str] = Field(default_factory=dict)
     figures: tuple[Kept, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Runs held against a baseline. ``missing``: figures of the baseline that the runs do not have."""
+    """Runs held against a baseline. ``missing``: figures of the baseline that the runs do not have.
+
+    ``by_name``: what only names say to be the same.
+    """
 
     differences: tuple[Difference, ...]
     missing: tuple[Key, ...]
+    by_name: tuple[Across, ...] = ()
 
     @property
     def worse(self) -> tuple[Difference, ...]:
@@ -76,7 +83,7 @@ def baseline_of(group: Group) -> Baseline:
         )
         for key, found in summaries(group).items()
     )  # fmt: skip
-    return Baseline(setting=group.setting, figures=kept)
+    return Baseline(setting=group.setting, digests=group.digests, told=group.told, figures=kept)
 
 
 def written(baseline: Baseline) -> str:
@@ -103,11 +110,7 @@ def read(path: Path) -> Baseline:
 def held_against(baseline: Baseline, group: Group) -> Held:
     """Every figure of the baseline against the runs'. InputError where these are of another experiment."""
     check_trusted([group])
-    for what, value in baseline.setting.items():
-        is_same = what in {Across.VERSION, Across.KERNEL} or group.setting.get(what) == value
-        if not is_same:
-            here = group.setting.get(what, "")
-            raise InputError(f"the baseline is of {what} {shorten(value, 80)}, these runs of {shorten(here, 80)}")
+    by_name = tuple(_same_by_name(baseline, group))
     found, held, missing = summaries(group), [], []
     for kept in baseline.figures:
         key = Key(kept.where, kept.name, kept.unit, kept.more_is_worse)
@@ -118,4 +121,27 @@ def held_against(baseline: Baseline, group: Group) -> Held:
             continue
         finding = told_apart(base, now)
         held.append(Difference(key, group.label, base, now, finding))
-    return Held(tuple(each for each in held if each.finding is not Finding.NONE_SEEN), tuple(missing))
+    return Held(tuple(each for each in held if each.finding is not Finding.NONE_SEEN), tuple(missing), by_name)
+
+
+def _same_by_name(baseline: Baseline, group: Group) -> Iterator[Across]:
+    """What has a digest and not on both sides. InputError for what is not the same."""
+    for what, value in baseline.setting.items():
+        if what in {Across.VERSION, Across.KERNEL}:
+            continue
+        before, now, here = baseline.digests.get(what), group.digests.get(what), group.setting.get(what, "")
+        is_known = before is not None and now is not None
+        if is_known and before == now:
+            continue
+        if is_known or here != value:
+            asked = differences(baseline.told, group.told)
+            more = f" ({shorten(asked, 400, quoted=False)})" if asked else ""
+            raise InputError(
+                f"the baseline is of {what} {shorten(value, 80)}, these runs of {_other(here, value)}{more}"
+            )
+        if what in WITH_DIGEST:
+            yield what
+
+
+def _other(here: str, before: str) -> str:
+    return "another" if here == before else shorten(here, 80)

@@ -14,6 +14,7 @@ from enum import StrEnum
 from results.comparison.causes import UNEXPLAINED, Side, causes
 from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import Group
+from results.run import identity
 
 _REPAIR = " repair "
 
@@ -32,7 +33,7 @@ class Difference:
     """One figure of one group against the first group's.
 
     ``seen_from``: a difference of more than that would have been seen (infinite where a figure is a lower bound).
-    ``why``: what is known to make it so, and points the right way.
+    ``why``: what is known to make it so, and points the right way; else what was asked otherwise.
     """
 
     key: Key
@@ -71,7 +72,8 @@ def difference(key: Key, base: Summary, other: Summary | None, first: Group, gro
         return Difference(key, group.label, base, other, finding, _seen_from(base, other))
     slower, faster = (group, first) if finding is Finding.MORE else (first, group)
     why = _why(slower, faster, key) if key.unit == "ms" else ""
-    return Difference(key, group.label, base, other, finding, _seen_from(base, other), why or UNEXPLAINED)
+    asked = identity.differences(first.told, group.told)
+    return Difference(key, group.label, base, other, finding, _seen_from(base, other), why or asked or UNEXPLAINED)
 
 
 def _why(slower: Group, faster: Group, key: Key) -> str:

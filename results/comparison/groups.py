@@ -1,7 +1,9 @@
 """Runs that may be taken together, and what sets groups of them apart. Pure.
 
-Changes when something else makes a run another experiment. A median over two experiments is a figure of neither:
-link-down on HPN and on single-ToR together would be "275 ms", the middle of 0 and 549.
+Changes when runs are grouped by another rule. What makes a run another experiment is ``results.run.identity``: a
+digest decides, and a name only where a run folder of an older hpn does not tell enough for one. A median over two
+experiments is a figure of neither: link-down on HPN and on single-ToR together would be "275 ms", the middle of 0 and
+549.
 """
 
 from __future__ import annotations
@@ -11,19 +13,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from failover.analysis.model import DrillMetrics
+from results.run.identity import UNKNOWN, Identity, differences, sets_apart
 from results.run.manifest import Manifest
 from results.verdict import Outcome, Verdict
 from testbed.errors import InputError
+from testbed.files.document import shorten
 
 
 class Across(StrEnum):
-    """What runs may differ in when it is asked for; the value is the word for ``--across``."""
+    """What runs may differ in when it is asked for; the value is the word for ``--across``, and names a digest."""
 
     DRILL = "drill"
     FABRIC = "fabric"
     ENGINE = "engine"  # with its kernel and LAG datapath
     KERNEL = "kernel"
-    SETTINGS = "settings"  # profile, load, marker, job, client
+    SETTINGS = "settings"  # profile, traffic, marker, job, client
     VERSION = "version"  # of hpn, with its commit: never needs asking, and is always told
 
 
@@ -32,7 +36,9 @@ _BRINGS: Mapping[Across, Collection[Across]] = {
     Across.ENGINE: (Across.KERNEL,),
 }
 """What differs with something else: another drill has other settings, another engine its own kernel."""
+WITH_DIGEST = (Across.DRILL, Across.FABRIC, Across.SETTINGS)
 _PARTS = ", "
+_LONGEST = 400
 _COMMIT = 12
 """Digits of a commit that are told."""
 
@@ -45,28 +51,40 @@ class Compared:
     manifest: Manifest
     metrics: DrillMetrics
     verdict: Verdict
+    identity: Identity = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of one experiment. ``runs`` are those that can be trusted; ``left_out`` the number of the others."""
+    """Runs of one experiment. ``runs`` are those that can be trusted; ``left_out`` the number of the others.
+
+    ``setting`` in words, as its first run has it; ``digests`` of what has one, ``told`` what they are of.
+    """
 
     label: str
     setting: Mapping[Across, str]
     runs: tuple[Compared, ...]
     left_out: int
+    digests: Mapping[Across, str]
+    told: Mapping[str, str]
+
+    @property
+    def by_name(self) -> Sequence[Across]:
+        """What only names say of it."""
+        return [what for what in WITH_DIGEST if what not in self.digests]
 
 
 def grouped(runs: Iterable[Compared], across: Collection[Across]) -> tuple[Group, ...]:
     """Groups in the order of their first runs. InputError when they differ in what is not in ``across``."""
-    found: dict[tuple[tuple[Across, str], ...], list[Compared]] = {}
+    found: dict[tuple[str, ...], list[Compared]] = {}
     for run in runs:
-        found.setdefault(tuple(_setting(run.manifest).items()), []).append(run)
-    settings = [dict(key) for key in found]
-    differ = [what for what in Across if len({setting[what] for setting in settings}) > 1]
-    _check(differ, across, settings)
-    labels = _labels(settings, differ)
-    return tuple(_group(*each) for each in zip(settings, labels, found.values(), strict=True))
+        setting, digests = _setting(run.manifest), _digests(run)
+        found.setdefault(tuple(digests.get(what, setting[what]) for what in Across), []).append(run)
+    firsts = [of[0] for of in found.values()]
+    differ = [what for at, what in enumerate(Across) if len({key[at] for key in found}) > 1]
+    _check(differ, across, firsts, [dict(zip(Across, key, strict=True)) for key in found])
+    labels = _labels(firsts, differ)
+    return tuple(_group(label, of) for label, of in zip(labels, found.values(), strict=True))
 
 
 def check_trusted(groups: Iterable[Group]) -> None:
@@ -78,33 +96,55 @@ def check_trusted(groups: Iterable[Group]) -> None:
             )
 
 
-def _check(differ: Sequence[Across], across: Collection[Across], settings: Sequence[Mapping[Across, str]]) -> None:
+def _check(
+    differ: Sequence[Across],
+    across: Collection[Across],
+    firsts: Sequence[Compared],
+    keys: Sequence[Mapping[Across, str]],
+) -> None:
     allowed = {*across, Across.VERSION, *(brought for what in across for brought in _BRINGS.get(what, ()))}
     refused = [what for what in differ if what not in allowed]
     brought = {each for what in refused for each in _BRINGS.get(what, ())}
     if refused:
-        values = sorted({setting[refused[0]] for setting in settings})
+        what = refused[0]
+        other = next(run for run, key in zip(firsts, keys, strict=True) if key[what] != keys[0][what])
+        names = sorted({_setting(run.manifest)[what] for run in firsts})
+        told = [" | ".join(names[:4])] if len(names) > 1 else []
+        told += filter(None, [differences(firsts[0].identity.told, other.identity.told)])
+        values = shorten("; ".join(told) or "one folder tells it whole, another by name", _LONGEST, quoted=False)
         ways_out = " ".join(f"--across {what}" for what in refused if what not in brought)
         raise InputError(
-            f"these runs differ in their {refused[0]} ({' | '.join(values[:4])}), so that a difference would not be"
+            f"these runs differ in their {what} ({values}), so that a difference would not be"
             f" that of one cause; leave some out, or write {ways_out}"
         )
 
 
-def _group(setting: Mapping[Across, str], label: str, runs: Sequence[Compared]) -> Group:
+def _group(label: str, runs: Sequence[Compared]) -> Group:
     trusted = tuple(run for run in runs if run.verdict.outcome is not Outcome.INCONCLUSIVE or not run.verdict.doubts)
-    return Group(label, setting, trusted, len(runs) - len(trusted))
+    first = runs[0]
+    setting, digests = _setting(first.manifest), _digests(first)
+    return Group(label, setting, trusted, len(runs) - len(trusted), digests, first.identity.told)
 
 
-def _labels(settings: Sequence[Mapping[Across, str]], differ: Sequence[Across]) -> Iterator[str]:
-    """What sets each apart, in as few words as do: of settings, parts that not all have; numbers where none does."""
+def _labels(firsts: Sequence[Compared], differ: Sequence[Across]) -> Iterator[str]:
+    """What sets each apart, in as few words as do: names, of settings parts that not all have, else single keys."""
+    settings = [_setting(run.manifest) for run in firsts]
     brought = {each for what in differ for each in _BRINGS.get(what, ())}
     told = [what for what in differ if what not in brought]
     common = set.intersection(*(set(_parts(setting)) for setting in settings))
-    for at, setting in enumerate(settings, start=1):
-        words = [setting[what] for what in told if what is not Across.SETTINGS]
-        words += [part for part in _parts(setting) if part not in common] if Across.SETTINGS in told else []
-        yield _PARTS.join(words) or (setting[Across.DRILL] if len(settings) == 1 else f"group {at}")
+    named = [what for what in told if len({setting[what] for setting in settings}) > 1 and what is not Across.SETTINGS]
+    labels = [[setting[what] for what in named] for setting in settings]
+    if Across.SETTINGS in told:
+        labels = [[*of, *(p for p in _parts(s) if p not in common)] for of, s in zip(labels, settings, strict=True)]
+    if len({tuple(words) for words in labels}) < len(labels):
+        apart = sets_apart([run.identity.told for run in firsts])
+        labels = [[*words, more] for words, more in zip(labels, apart, strict=True)]
+    texts = [_PARTS.join(filter(None, words)) for words in labels]
+    for at, text in enumerate(texts, start=1):
+        if len(texts) == 1:
+            yield text or settings[0][Across.DRILL]
+        else:
+            yield text if text and texts.count(text) == 1 else " ".join(filter(None, (text, f"group {at}")))
 
 
 def _parts(setting: Mapping[Across, str]) -> Sequence[str]:
@@ -124,6 +164,14 @@ def _setting(manifest: Manifest) -> Mapping[Across, str]:
         Across.SETTINGS: _PARTS.join(filter(None, given)),
         Across.VERSION: _version(manifest),
     }
+
+
+def _digests(run: Compared) -> Mapping[Across, str]:
+    """Of what has one; what marks at switches, which ``auto`` leaves to the machine, is a setting beside its own."""
+    found = {what: run.identity.digests[what] for what in WITH_DIGEST if what in run.identity.digests}
+    if Across.SETTINGS in found and run.manifest.marker:
+        found[Across.SETTINGS] += f" {run.manifest.marker}"
+    return found
 
 
 def _version(manifest: Manifest) -> str:

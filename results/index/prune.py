@@ -29,18 +29,19 @@ class Old:
 
 
 def old_runs(index: Index, drill: str, keep: int) -> tuple[Old, ...]:
-    """All but the newest ``keep`` of each drill (all with '') and engine, the newest first.
+    """All but the newest ``keep`` of each drill (all with ''), experiment and engine, the newest first.
 
     Runs without a verdict are none of them.
     """
     where, values = Wanted(drill=drill).where
-    sql = f"""select drill, engine, path, manifest_bytes, manifest_ns, verdict_bytes, verdict_ns
+    sql = f"""select drill, experiment, engine, path, manifest_bytes, manifest_ns, verdict_bytes, verdict_ns
         from runs where {where} and outcome <> 'none' {NEWEST_FIRST}"""
-    seen: dict[tuple[object, object], int] = {}
+    seen: dict[tuple[object, object, object], int] = {}
     found = []
-    for name, engine, path, *stamp in index.rows(sql, values):
-        seen[name, engine] = seen.get((name, engine), 0) + 1
-        if seen[name, engine] > keep:
+    for name, experiment, engine, path, *stamp in index.rows(sql, values):
+        of = name, experiment, engine
+        seen[of] = seen.get(of, 0) + 1
+        if seen[of] > keep:
             found.append(Old(Path(str(path)), Stamp(*stamp)))  # type: ignore[arg-type]  # as the schema says
     return tuple(found)
 

@@ -79,10 +79,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """An expectation of a drill over its runs, in order of time."""
+    """An expectation of a drill over its runs of one experiment, in order of time.
+
+    ``experiment`` as ``results.run.identity`` has it; where that is not known '', and ``fabric`` is its name.
+    ``apart``: what sets it apart from the other experiments, where folders tell.
+    """
 
     expectation: str
     points: tuple[Point, ...]
+    experiment: str = ""
+    fabric: str = ""
+    apart: str = ""
 
 
 NEWEST_FIRST = "order by julianday(started_at) desc, path"
@@ -106,20 +113,23 @@ def counts(index: Index, wanted: Wanted) -> tuple[tuple[str, str, int], ...]:
 def trends(index: Index, wanted: Wanted, expectation: str, most: int) -> tuple[Trend, ...]:
     """Of every expectation that has a figure and holds that text, over the newest ``most`` runs, the oldest first.
 
-    InputError when there is none.
+    Runs of one name that are of two experiments, or on two fabrics where that is not known, make two. InputError when
+    there is none.
     """
     where, values = wanted.where
-    sql = f"""select expectation, path, started_at, r.outcome, f.outcome, measured, low, high, "limit", unit, open_ended
+    sql = f"""select expectation, experiment, case when experiment = '' then fabric else '' end,
+        path, started_at, r.outcome, f.outcome, measured, low, high, "limit", unit, open_ended
         from (select * from runs where {where} {NEWEST_FIRST} limit ?) r join figures f on f.run = r.id
         where measured is not null and instr(lower(expectation), lower(?)) > 0
         order by expectation, julianday(started_at), path"""
-    found: dict[str, list[Point]] = {}
-    for name, *point in index.rows(sql, (*values, most, expectation)):
-        found.setdefault(str(name), []).append(Point(*point))  # type: ignore[arg-type]  # likewise
+    found: dict[tuple[str, str, str], list[Point]] = {}
+    for name, experiment, fabric, *point in index.rows(sql, (*values, most, expectation)):
+        of = str(name), str(experiment), str(fabric)
+        found.setdefault(of, []).append(Point(*point))  # type: ignore[arg-type]  # likewise
     if not found:
         text = f" with {expectation!r}" if expectation else ""
         raise InputError(f"no run of {wanted.drill} has a figure{text}; hpn results list shows what there is")
-    return tuple(Trend(name, tuple(points)) for name, points in found.items())
+    return tuple(Trend(name, tuple(points), *of) for (name, *of), points in found.items())
 
 
 def _moment(text: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from results.run.folder import RunFolder
+from results.run.identity import experiment_of, identity_in
 from results.run.manifest import Manifest
 from results.run.place import SCRATCH
 from results.verdict import Verdict
@@ -40,12 +41,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What the index keeps of a run; ``problem`` says why it could not be read, '' when it could."""
+    """What the index keeps of a run; ``problem`` says why it could not be read, '' when it could.
+
+    ``experiment`` as ``results.run.identity`` has it.
+    """
 
     found: Found
     manifest: Manifest | None
     verdict: Verdict | None
     problem: str = ""
+    experiment: str = ""
 
 
 def run_folders(root: Path) -> Iterator[Found]:
@@ -74,7 +79,8 @@ def read(found: Found) -> Indexed:
         verdict = folder.verdict() if found.stamp.verdict_bytes >= 0 else None
     except (InputError, MachineError) as error:
         return Indexed(found, None, None, str(error).replace(f"{found.path}/", ""))
-    return Indexed(found, manifest, verdict)
+    digests = manifest.digests or identity_in(folder, manifest).digests
+    return Indexed(found, manifest, verdict, experiment=experiment_of(digests))
 
 
 def stamp_of(folder: Path) -> Stamp | None:

@@ -22,7 +22,7 @@ create table runs (
     fabric text not null, architecture text not null, engine text not null, datapath text not null,
     kernel text not null, profile text not null, version text not null, started_at text not null,
     duration_s real not null, repeat integer not null, phase integer not null, attempt integer not null,
-    reason text not null, problem text not null,
+    reason text not null, problem text not null, experiment text not null,
     manifest_bytes integer not null, manifest_ns integer not null,
     verdict_bytes integer not null, verdict_ns integer not null);
 create table figures (
@@ -172,7 +172,7 @@ def _facts(run: Indexed) -> Mapping[str, str | int | float]:
             ("drill", "fabric", "architecture", "engine", "datapath", "kernel", "profile", "version", "started_at"), ""
         )
         return {**plain, "outcome": _NO_VERDICT, "duration_s": 0.0, "repeat": 0, "phase": 0, "attempt": 0, "reason": "",
-                "problem": run.problem}  # fmt: skip
+                "problem": run.problem, "experiment": ""}  # fmt: skip
     return {
         "drill": manifest.drill,
         "fabric": manifest.fabric,
@@ -187,6 +187,7 @@ def _facts(run: Indexed) -> Mapping[str, str | int | float]:
         "repeat": manifest.repeat,
         "phase": manifest.phase,
         "attempt": manifest.attempt,
+        "experiment": run.experiment,
         "outcome": _NO_VERDICT if verdict is None else verdict.outcome.value,
         "reason": "" if verdict is None or not verdict.reasons else verdict.reasons[0],
         "problem": "",

@@ -65,6 +65,8 @@ class AskedDrill:
     workload: Mapping[str, JsonValue] = field(default_factory=dict)  # of streams; empty: none ran
     job: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     client: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    asks: Mapping[str, JsonValue] = field(default_factory=dict)  # of job and client: every key that is not as usual
+    seed: int | None = None  # of the topology as the drill has it; None: an older hpn did not say it
     other_fabric: tuple[str, ...] = ()  # what changed when the drill was put on this fabric; nothing on its own
 
 

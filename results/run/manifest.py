@@ -53,6 +53,7 @@ class Manifest:
     machine: Mapping[str, str | int] = field(default_factory=dict)  # under any guest: cpus, cpu, memory_mb, kernel, ...
     files: Mapping[str, int] = field(default_factory=dict)  # bytes of each, of a run that has ended; not the verdict's
     doctor: Mapping[str, str] = field(default_factory=dict)  # capability to what is used
+    digests: Mapping[str, str] = field(default_factory=dict)  # of fabric, drill and settings: which experiment it is
     wall_begin: str = ""  # by the clock of the machine under any guest; '' in folders of an older hpn
     wall_end: str = ""
     format: int = FORMAT  # of the run folder

@@ -16,6 +16,7 @@ from results.comparison.baseline import Held
 from results.comparison.differences import Difference, Finding
 from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import Across, Group
+from results.run.identity import differences
 from results.text.printable import printable
 from results.text.tables import table
 from results.text.terminal import value_text
@@ -52,6 +53,8 @@ def held_lines(held: Held) -> Iterator[Text]:
         yield Text(printable(f"{word}: {name_of(each.key)}: {now}, {before} before"))
     for key in held.missing:
         yield Text(printable(f"not measured: {name_of(key)}"))
+    if held.by_name:
+        yield Text(f"told to be the same by name only: {', '.join(held.by_name)}; --save keeps digests of newer runs")
     if not held.differences:
         yield Text("no figure is worse or better than the baseline by more than the intervals of both")
 
@@ -69,7 +72,9 @@ def groups_sheet(groups: Sequence[Group]) -> Sheet:
         for group in groups
     )
     columns = ("group", ">runs", ">left out", *map(str, told))
-    return Sheet("groups; runs that cannot be trusted are left out", columns, rows)
+    named = dict.fromkeys(str(what) for group in groups for what in group.by_name)
+    by_name = f"; {' and '.join(named)} by name: not all folders tell what was asked" if named else ""
+    return Sheet(f"groups; runs that cannot be trusted are left out{by_name}", columns, rows)
 
 
 def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
@@ -108,9 +113,9 @@ def own_sheet(group: Group) -> Sheet:
 
 
 def causes_sheet(groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
-    """Each cause once, with the figures that it makes differ."""
+    """What was asked otherwise, with all figures that differ; then each known cause once, with its own."""
     several = len(groups) > 2
-    rows = tuple((*([group] if several else []), why, figures) for group, why, figures in _causes(found))
+    rows = tuple((*([group] if several else []), why, figures) for group, why, figures in _causes(groups, found))
     return Sheet("why they differ", (*(["group"] if several else []), "because", "figures"), rows)
 
 
@@ -140,10 +145,14 @@ def _finding(each: Difference) -> str:
     return f"{each.finding}; {least} would have been"
 
 
-def _causes(found: Sequence[Difference]) -> Iterator[tuple[str, str, str]]:
+def _causes(groups: Sequence[Group], found: Sequence[Difference]) -> Iterator[tuple[str, str, str]]:
     told: dict[tuple[str, str], list[str]] = {}
+    for other in groups[1:]:
+        if asked := differences(groups[0].told, other.told):
+            apart = (each for each in found if each.group == other.label and each.why)
+            told[other.label, asked] = [name_of(each.key) for each in apart]
     for each in found:
-        if each.why:
-            told.setdefault((each.group, each.why), []).append(name_of(each.key))
+        if each.why and name_of(each.key) not in (of := told.setdefault((each.group, each.why), [])):
+            of.append(name_of(each.key))
     for (group, why), figures in told.items():
         yield group, why, ", ".join(figures)

@@ -59,8 +59,14 @@ def trend_lines(trend: Trend) -> list[Text]:
     middle, least, largest = (value_text(value, unit) for value in (median(values), min(values), max(values)))
     left_out = f" ({len(points) - len(trusted)} that cannot be trusted left out)" if len(trusted) < len(points) else ""
     said = f"{len(points)} runs{left_out}, median {middle}, {least} to {largest}"
-    lines = [Text(printable(trend.expectation), style="bold"), Text(f"  {said}")]
+    lines = [Text(printable(trend.expectation), style="bold"), *_experiment(trend), Text(f"  {said}")]
     return [*lines, *(Text(printable(_line(point, most))) for point in points)]
+
+
+def _experiment(trend: Trend) -> Iterable[Text]:
+    """Which one, where there are several."""
+    if trend.apart:
+        yield Text(printable(f"  {trend.apart}"))
 
 
 def _line(point: Point, most: float) -> str:

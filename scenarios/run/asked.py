@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from failover.faults import Fault, PlannedFault, parameters
 from results.run.drill import AskedDrill, AskedFault, AskedLimit, PlannedMoment
+from results.run.identity import digest_of
 from scenarios.drill.describe import fault_in_words, put_elsewhere, traffic_in_words
 from scenarios.drill.job import told
 from scenarios.drill.model import Drill, Workload
@@ -20,6 +23,7 @@ from scenarios.run.client_site import told_of
 from testbed.fabric.model import Fabric
 
 _WORKLOAD = TypeAdapter(Workload)
+_MOST_ITEMS = 100
 
 
 def asked_of(drill: Drill, fabric: Fabric) -> AskedDrill:
@@ -39,8 +43,43 @@ def asked_of(drill: Drill, fabric: Fabric) -> AskedDrill:
         workload=_WORKLOAD.dump_python(drill.workload, mode="json") if drill.streams else {},
         job={} if drill.job is None else told(drill.job, fabric),
         client={} if drill.client is None else told_of(drill.client),
+        asks=_asks(drill),
+        seed=drill.topology.seed if drill.workload.seed is None else drill.workload.seed,
         other_fabric=put_elsewhere(drill),
     )
+
+
+def _asks(drill: Drill) -> dict[str, JsonValue]:
+    """What makes a job and a client another one. A client's deadline is the machine's, the seed stands by itself."""
+    found: dict[str, JsonValue] = {}
+    if drill.job is not None:
+        found["job"] = _set(replace(drill.job, seed=None))
+    if drill.client is not None:
+        found["client"] = drill.client.model_dump(mode="json", exclude_defaults=True, exclude={"deadline"})
+    return found
+
+
+def _given(value: object) -> JsonValue:
+    """A value as plain data; of a trace's many steps there is but a digest."""
+    match value:
+        case Enum():
+            return _given(value.value)
+        case None | bool() | int() | float() | str():
+            return value
+        case Mapping():
+            return {str(key): _given(each) for key, each in value.items()}
+        case list() | tuple():
+            items = [_given(each) for each in value]
+            return items if len(items) <= _MOST_ITEMS else f"{len(items)} of digest {digest_of(items)}"
+    return {type(value).__name__: _set(value)}
+
+
+def _set(value: object) -> dict[str, JsonValue]:
+    """Of a dataclass the fields that are not as they are unless said, but for the name of a file."""
+    if not is_dataclass(value):
+        return {}
+    found = ((field.name, getattr(value, field.name), field.default) for field in fields(value))
+    return {name: _given(each) for name, each, usual in found if each != usual and name != "file"}
 
 
 def _fault(planned: PlannedFault) -> AskedFault:

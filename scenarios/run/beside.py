@@ -13,6 +13,8 @@ from failover.analysis.hostload import course
 from failover.analysis.paths import Paths
 from results.run.files import content, write
 from results.run.folder import RunFolder
+from results.run.identity import Identity, identity_of
+from results.run.manifest import Manifest
 from scenarios.drill.model import Drill
 from scenarios.run.asked import asked_of
 from scenarios.run.counted import queue_pairs_of, workers_of
@@ -25,17 +27,24 @@ from testbed.fabric.build import build
 _FILES = ("fabric.json", "drill.json", "host.jsonl", "paths.jsonl", "queue_pairs.jsonl", "workers.json")
 
 
-def write_beside(folder: RunFolder, drill: Drill, observed: Observed, events: Sequence[Event]) -> None:
-    """Write all of it; ``events`` in order of time. OSError when it cannot be written."""
+def write_beside(
+    folder: RunFolder, drill: Drill, observed: Observed, events: Sequence[Event], manifest: Manifest
+) -> Identity:
+    """Write all of it, and say which experiment it is; ``events`` in order of time.
+
+    OSError when it cannot be written.
+    """
     fabric = build(drill.topology)
+    asked = asked_of(drill, fabric)
     folder.write_fabric(fabric)
-    folder.write_drill(asked_of(drill, fabric))
+    folder.write_drill(asked)
     folder.write_host(course(observed.samples, os.cpu_count() or 1))
     folder.write_counts(queue_pairs_of(observed.report, observed.flows), workers_of(observed.report))
     begin = observed.paths
     if begin is not None:
         span_ns = observed.start_ns, observed.end_ns
         folder.write_paths(Paths(fabric, begin).over((*events, *observed.edges, *observed.looked), span_ns))
+    return identity_of(fabric, asked, manifest)
 
 
 def copy_beside(folder: RunFolder, to: RunFolder) -> None:

@@ -255,8 +255,8 @@ class _Run:
         metrics, verdict = judge_measured(measured, traces)
         self._folder.write_metrics(metrics, timelines_of(measured))
         self._folder.write_series(series_of(measured, traces))
-        write_beside(self._folder, self._drill, observed, measured.events)
-        self._folder.write_manifest(replace(manifest, files=self._folder.sizes()))
+        identity = write_beside(self._folder, self._drill, observed, measured.events, manifest)
+        self._folder.write_manifest(replace(manifest, digests=identity.digests, files=self._folder.sizes()))
         self._folder.write_verdict(verdict)
         for path in observed.report.files:
             Path(path).unlink(missing_ok=True)

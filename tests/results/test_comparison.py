@@ -22,15 +22,22 @@ from results.comparison.differences import Difference, Finding, differences, tol
 from results.comparison.figures import Summary, summaries
 from results.comparison.groups import Across, Compared, check_trusted, grouped
 from results.page.comparing import comparison_page, comparison_view
+from results.run.folder import RunFolder
+from results.run.identity import Identity
 from results.run.manifest import Manifest
-from results.text.comparison import comparison_parts, held_lines, own_sheet
+from results.text.comparison import causes_sheet, comparison_parts, groups_sheet, held_lines, name_of, own_sheet
 from results.verdict import Verdict
 from testbed.errors import InputError
+from testbed.fabric.build import build
+from testbed.fabric.load import load_fabric
+from testbed.fabric.model import Fabric
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 from tests.results.shown import as_text
 from tests.results.whole import whole_run
 
 SINGLE = replace(MANIFEST, fabric="single-tor", architecture="single-tor")
+HERE = Identity({"fabric": "f1", "drill": "d1", "settings": "s1"}, {"path_control.enabled": "false", "pods": "1"})
+THERE = Identity({**HERE.digests, "fabric": "f2"}, {"path_control.enabled": "true", "pods": "1"})
 VIRTUAL = replace(MANIFEST, engine="uml-virtual-time", datapath="kernel", kernel="6.12.117")
 KERNEL = replace(MANIFEST, datapath="kernel")
 
@@ -70,6 +77,60 @@ def test_runs_of_two_fabrics_have_two_medians_and_never_one() -> None:
     each = worst(differences(found))
     assert (each.reference.median, each.other and each.other.median) == (0.0, 549.0)
     assert each.finding is Finding.MORE
+
+
+def test_two_fabrics_of_one_name_are_two_groups_and_what_differs_is_the_first_cause() -> None:
+    """They were one group, whose median was the middle of both."""
+    runs = [replace(run(worst_ms=0.0), identity=HERE), replace(run(worst_ms=4458.0), identity=THERE)]
+    with pytest.raises(
+        InputError, match=r"differ in their fabric \(path_control.enabled: false \| true\).*--across fabric$"
+    ):
+        grouped(runs, ())
+    groups = grouped(runs, [Across.FABRIC])
+    assert [group.label for group in groups] == ["path_control.enabled false", "path_control.enabled true"]
+    found = differences(groups)
+    assert worst(found).why == "path_control.enabled: false | true"
+    because, figures = causes_sheet(groups, found).rows[0]
+    assert because == "path_control.enabled: false | true"
+    assert figures == name_of(worst(found).key)
+
+
+def test_what_was_asked_otherwise_is_told_where_no_figure_differs_too_and_before_known_causes() -> None:
+    alike = grouped([replace(run(), identity=HERE), replace(run(), identity=THERE)], [Across.FABRIC])
+    assert causes_sheet(alike, differences(alike)).rows == (("path_control.enabled: false | true", ""),)
+    slow = replace(run(KERNEL, 500.0), identity=THERE)
+    both = grouped([replace(run(), identity=HERE), slow], [Across.FABRIC, Across.ENGINE])
+    first, second = causes_sheet(both, differences(both)).rows
+    assert first[0] == "path_control.enabled: false | true"
+    assert second[0].startswith("miimon: ")
+    assert first[1] == second[1]
+
+
+def test_groups_have_names_of_their_own_whatever_is_known_of_them() -> None:
+    other = replace(HERE, digests={**HERE.digests, "fabric": "f3"})
+    groups = grouped([replace(run(), identity=each) for each in (HERE, other, THERE)], [Across.FABRIC])
+    off = "path_control.enabled false"
+    assert [group.label for group in groups] == [f"{off} group 1", f"{off} group 2", "path_control.enabled true"]
+
+
+def test_names_make_no_group_where_digests_are_known() -> None:
+    renamed = replace(MANIFEST, drill="cut", fabric="mine", summary="another")
+    (group,) = grouped([replace(run(), identity=HERE), replace(run(renamed), identity=HERE)], ())
+    assert len(group.runs) == 2
+    marked = replace(run(replace(MANIFEST, marker="nft")), identity=HERE)
+    with pytest.raises(InputError, match=r"differ in their settings .*--across settings$"):
+        grouped([replace(run(), identity=HERE), marked], ())
+
+
+def test_what_a_folder_does_not_tell_is_grouped_by_name_and_that_is_said() -> None:
+    (group,) = grouped([run(), run()], ())
+    assert groups_sheet([group]).caption.endswith(
+        "drill and fabric and settings by name: not all folders tell what was asked"
+    )
+    (known,) = grouped([replace(run(), identity=HERE)], ())
+    assert groups_sheet([known]).caption == "groups; runs that cannot be trusted are left out"
+    with pytest.raises(InputError, match=r"differ in their drill \(one folder tells it whole, another by name\)"):
+        grouped([replace(run(), identity=HERE), run()], ())
 
 
 def test_settings_are_told_by_what_not_all_have() -> None:
@@ -170,7 +231,7 @@ def test_a_baseline_comes_back_as_it_was(tmp_path: Path) -> None:
     assert again == baseline_of(group)
     held = held_against(again, group)
     assert (held.differences, held.missing, held.worse) == ((), (), ())
-    assert [line.plain for line in held_lines(held)] == [
+    assert [line.plain for line in held_lines(replace(held, by_name=()))] == [
         "no figure is worse or better than the baseline by more than the intervals of both"
     ]
 
@@ -211,6 +272,27 @@ def test_a_baseline_of_another_experiment_is_refused_and_a_lacking_figure_is_nam
     (without,) = grouped([bare], ())
     missing = held_against(baseline_of(before), without).missing
     assert {key.name for key in missing} >= {"worst outage", "median outage"}
+
+
+def test_a_baseline_of_another_digest_is_refused_whatever_the_names(tmp_path: Path) -> None:
+    (here,) = grouped([replace(run(), identity=HERE)], ())
+    (there,) = grouped([replace(run(), identity=THERE)], ())
+    (tmp_path / "b.json").write_text(written(baseline_of(here)))
+    kept = read(tmp_path / "b.json")
+    assert held_against(kept, here).by_name == ()
+    words = r"of fabric 'tiny \(hpn\)', these runs of another \(path_control.enabled: false \| true\)$"
+    with pytest.raises(InputError, match=words):
+        held_against(kept, there)
+    (renamed,) = grouped([replace(run(replace(MANIFEST, fabric="mine")), identity=HERE)], ())
+    assert held_against(kept, renamed).by_name == ()
+
+
+def test_a_baseline_without_digests_is_held_by_name_and_that_is_said() -> None:
+    (old,) = grouped([run()], ())
+    (new,) = grouped([replace(run(), identity=HERE)], ())
+    held = held_against(baseline_of(old), new)
+    assert held.by_name == (Across.DRILL, Across.FABRIC, Across.SETTINGS)
+    assert next(held_lines(held)).plain.startswith("told to be the same by name only: drill, fabric, settings; --save")
 
 
 @pytest.mark.parametrize(
@@ -288,9 +370,8 @@ def test_what_names_of_compared_runs_hold_is_text() -> None:
 
 def test_the_command_writes_the_page_or_says_why_not(tmp_path: Path) -> None:
     folders = []
-    for name, changes in (("a", {}), ("b", {"fabric": "small"})):
-        made = whole_run(tmp_path / name)
-        made.write_manifest(replace(made.manifest(), **changes))  # type: ignore[arg-type]  # a test names fields
+    for name, fabric in (("a", "tiny"), ("b", "small")):
+        made = _on(whole_run(tmp_path / name), load_fabric(fabric))
         folders.append(str(made.path))
     page = tmp_path / "page.html"
     asked = CliRunner().invoke(compare_, [*folders, "--html", str(page)])
@@ -302,3 +383,23 @@ def test_the_command_writes_the_page_or_says_why_not(tmp_path: Path) -> None:
     for more, why in ((["--html", str(tmp_path)], ""), (["--html", "x", "--save", "y"], "leave --save")):
         refused = CliRunner().invoke(compare_, [*folders, "--across", "fabric", *more])
         assert refused.exit_code == 2 or why in str(refused.exception)
+
+
+def _on(run: RunFolder, fabric: Fabric) -> RunFolder:
+    """The same of streams alone, as it ran on that fabric."""
+    run.write_fabric(fabric)
+    run.write_manifest(replace(run.manifest(), client={}, job={}))
+    run.write_drill(replace(run.drill(), job={}))
+    return run
+
+
+def test_the_command_tells_two_fabrics_of_one_name_apart(tmp_path: Path) -> None:
+    spec = load_fabric("tiny").spec
+    off = build(spec.model_copy(update={"path_control": spec.path_control.model_copy(update={"enabled": False})}))
+    one, other = _on(whole_run(tmp_path / "a"), off), _on(whole_run(tmp_path / "b"), load_fabric("tiny"))
+    folders = [str(one.path), str(other.path)]
+    refused = CliRunner().invoke(compare_, folders)
+    assert "path_control.enabled: false | true" in str(refused.exception)
+    shown = CliRunner().invoke(compare_, [*folders, "--across", "fabric"])
+    why = shown.output[shown.output.index("why they differ") :].splitlines()
+    assert why[2].startswith("path_control.enabled: false | true"), shown.output

@@ -13,10 +13,11 @@ from click.testing import CliRunner
 
 from commands.results import results
 from results.index import prune
+from results.index.experiments import set_apart
 from results.index.queries import Wanted, counts, runs, trends
 from results.index.scan import run_folders, stamp_of
 from results.index.store import Index, opened
-from results.run.folder import create
+from results.run.folder import RunFolder, create
 from results.text.index import runs_table, trend_lines
 from results.verdict import Outcome
 from testbed.errors import InputError, MachineError
@@ -117,6 +118,24 @@ def test_a_trend_is_in_order_of_time_and_tells_limits_and_intervals(index: Index
         trends(index, Wanted(drill="link-down"), "nothing such", 10)
 
 
+def test_runs_of_one_name_on_two_fabrics_are_two_series(root: Path, tmp_path: Path) -> None:
+    """They were one line, whose median was of neither."""
+    digests = {"fabric": "f1", "drill": "d", "settings": "s"}
+    for at, changes in enumerate(({}, {}, {"fabric": "f2"})):
+        run = RunFolder(add(root, f"new/{at}", 10, drill="cut"))
+        run.write_manifest(replace(run.manifest(), digests=digests | changes))
+    add(root, "new/old", drill="cut")
+    with opened(tmp_path / "other.sqlite", root) as index:
+        index.update()
+        found = set_apart(trends(index, Wanted(drill="cut"), "worst outage", 10))
+        alone = set_apart(trends(index, Wanted(drill="link-down"), "worst outage", 10))
+    assert sorted(len(trend.points) for trend in found) == [1, 1, 2]
+    words = [line.plain for trend in found for line in trend_lines(trend)[1:2]]
+    assert sum(line.startswith("  experiment ") for line in words) == 2
+    assert "  fabric tiny, by name: these run folders do not tell all that was asked" in words
+    assert [trend.apart for trend in alone] == [""]
+
+
 def test_a_run_in_virtual_time_has_the_date_of_the_machine(root: Path, tmp_path: Path) -> None:
     """Its own clock begins with 2026, so that it was older than others or newer."""
     virtual = {"drill": "cut", "engine": "uml-virtual-time", "started_at": "2026-01-01T00:00:01+00:00"}
@@ -205,6 +224,15 @@ def test_pruning_keeps_the_newest_of_each_drill_and_engine(
     assert not (root / "one" / "link-down").exists()
     assert (root / "two" / "link-down").exists()
     assert (root / "two" / "tor-crash").exists()
+
+
+def test_pruning_keeps_the_newest_of_each_experiment(root: Path, tmp_path: Path) -> None:
+    for at, fabric in enumerate(("f1", "f1", "f2")):
+        run = RunFolder(add(root, f"new/{at}", drill="cut", started_at=f"2025-01-0{at + 1}T00:00:00+00:00"))
+        run.write_manifest(replace(run.manifest(), digests={"fabric": fabric, "drill": "d", "settings": "s"}))
+    with opened(tmp_path / "other.sqlite", root) as index:
+        index.update()
+        assert [old.path.name for old in prune.old_runs(index, "cut", 1)] == ["0"]
 
 
 def test_a_run_that_is_under_way_is_not_deleted_nor_one_that_began_in_an_old_one_s_folder(

@@ -1,10 +1,35 @@
-"""A drill seen from outside its sandbox: which signals end it."""
+"""A drill seen from outside its sandbox: which signals end it, and what its run says of itself."""
 
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import pytest
+
+from results.run.identity import identity_in, identity_of
+from scenarios.drill.load import drill_from
 from scenarios.run import session
+from scenarios.run.asked import asked_of
+from scenarios.run.order import Order
+from testbed.fabric.build import build
+from testbed.files.document import parse
+from tests.results.sample import MANIFEST
+
+_DRILL = """
+drill: short
+summary: one link is cut
+topology: {segments: 1, hosts: 2, rails: 1, aggs: 1, scale: 10000}
+workload: {pattern: permutation, queue_pairs: 1, load: 10 %, across_segments: no}
+profile: quick
+timeline:
+  healthy: 500 ms
+  faults: [{id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 500 ms}]
+  settle: 1200 ms
+expect: [state_restored: yes]
+"""
 
 
 def test_what_nohup_ignores_does_not_end_a_drill() -> None:
@@ -16,3 +41,14 @@ def test_what_nohup_ignores_does_not_end_a_drill() -> None:
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.kernel
+def test_a_run_says_when_it_was_made_and_of_which_experiment_it_is(tmp_path: Path) -> None:
+    drill, before = drill_from(parse(_DRILL, "short.yaml"), Path()), datetime.now(UTC)
+    run = session.run(Order(drill, tmp_path / "run", (), phase=3), lambda _news: None)
+    manifest, fabric = run.manifest(), build(drill.topology)
+    times = [datetime.fromisoformat(each) for each in (manifest.wall_begin, manifest.started_at, manifest.wall_end)]
+    assert before - timedelta(milliseconds=1) <= times[0] <= times[1] < times[2]
+    assert manifest.digests == identity_of(fabric, asked_of(drill, fabric), MANIFEST).digests, "as of the first repeat"
+    assert manifest.digests == identity_in(run, replace(manifest, digests={})).digests, "and as the folder has it"

@@ -156,6 +156,8 @@ def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_
     assert {"events.jsonl", "metrics.json", "verdict.json", "records/packets.npz"} <= _facts(here).keys()
     assert _facts(here) == _facts(there)
     assert before < datetime.fromisoformat(here.manifest().date) < datetime.fromisoformat(there.manifest().date)
+    assert len(here.manifest().digests) == 3
+    assert here.manifest().digests == there.manifest().digests
     failure = here.metrics().edges[0]
     assert failure.phases.switch.ms is not None
     assert failure.phases.switch.ms <= failure.worst_outage_plbm_ms + failure.resolution_ms, "as the packets have it"

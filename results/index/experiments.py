@@ -1,0 +1,38 @@
+"""Series of one drill's name that are of several experiments: what sets each apart, by what its newest run was asked.
+
+Changes when a series is to be told by something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from results.index.queries import Trend
+from results.run.folder import RunFolder
+from results.run.identity import identity_in, sets_apart
+from testbed.errors import InputError
+
+
+def set_apart(found: Sequence[Trend]) -> tuple[Trend, ...]:
+    """The same series, each with what sets its experiment apart; one experiment alone needs nothing."""
+    newest = {(trend.experiment, trend.fabric): trend.points[-1].path for trend in found}
+    if len(newest) == 1:
+        return tuple(found)
+    told = dict(zip(newest, sets_apart([_told(path) for path in newest.values()]), strict=True))
+    return tuple(replace(each, apart=_named(each, told[each.experiment, each.fabric])) for each in found)
+
+
+def _named(trend: Trend, told: str) -> str:
+    if not trend.experiment:
+        return f"fabric {trend.fabric}, by name: these run folders do not tell all that was asked"
+    return f"experiment {trend.experiment}" + (f": {told}" if told else "")
+
+
+def _told(path: str) -> Mapping[str, str]:
+    run = RunFolder(Path(path))
+    try:
+        return identity_in(run, run.manifest()).told
+    except InputError:  # it went meanwhile
+        return {}

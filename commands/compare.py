@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def compare_(
     """
     if html is not None and (save is not None or baseline is not None):
         raise InputError("--html is of groups held against each other; leave --save and --baseline out")
-    groups = grouped([_run(folder) for folder in folders], [Across(what) for what in across])
+    groups = grouped([_run(folder) for folder in _each_once(folders)], [Across(what) for what in across])
     if save is not None or baseline is not None:
         group = _only(groups)
         if save is not None:
@@ -85,6 +86,14 @@ def compare_(
 
 def _own(key: Key, summary: Summary) -> dict[str, object]:
     return {"key": asdict(key), "summary": asdict(summary)}
+
+
+def _each_once(folders: Iterable[Path]) -> Iterable[Path]:
+    """A folder that is named twice, by another spelling or a link too, is one run."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        found.setdefault(os.path.realpath(folder), folder)
+    return found.values()
 
 
 def _run(folder: Path) -> Compared:

@@ -403,3 +403,14 @@ def test_the_command_tells_two_fabrics_of_one_name_apart(tmp_path: Path) -> None
     shown = CliRunner().invoke(compare_, [*folders, "--across", "fabric"])
     why = shown.output[shown.output.index("why they differ") :].splitlines()
     assert why[2].startswith("path_control.enabled: false | true"), shown.output
+
+
+def test_a_folder_that_is_named_twice_is_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    one, other = (_on(whole_run(tmp_path / name), load_fabric("tiny")) for name in ("a", "b"))
+    (tmp_path / "link").symlink_to(one.path)
+    same = [str(one.path), "a", "b/../a", "link", str(other.path)]
+    shown = CliRunner().invoke(compare_, same)
+    assert shown.exit_code == 0
+    row = next(line for line in shown.output.splitlines() if line.startswith("link-down"))
+    assert row.split()[1] == "2", shown.output

@@ -147,7 +147,7 @@ def down(name: str | None, everything: bool) -> None:
 @click.command()
 @as_json_option
 def ls(as_json: bool) -> None:
-    """List your labs: starting, up, ending, or died with last words."""
+    """List your labs: starting, up, ending, lost (its folder was removed), or died with last words."""
     records = [record for _, record in registry.everything()]
     if as_json:
         click.echo(json.dumps([asdict(record) for record in records], indent=2))

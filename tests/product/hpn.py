@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,3 +110,13 @@ def pids_of(state: Path, program: str) -> list[int]:
         except OSError:
             continue
     return sorted(found)
+
+
+def end_what_is_left(hpn: Hpn) -> None:
+    """End the labs of a test; those too that ``hpn down`` does not know of, which is a defect."""
+    try:
+        hpn.run("down", "--all")
+    finally:
+        for pid in pids_of(hpn.state, "up"):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)

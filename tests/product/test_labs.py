@@ -18,7 +18,7 @@ import pytest
 
 from testbed.errors import MachineError
 from testbed.kernel import sandbox
-from tests.product.hpn import ROOT, Hpn
+from tests.product.hpn import ROOT, Hpn, end_what_is_left
 from tests.results.pictures import read
 
 NOBODY = 65534
@@ -48,7 +48,7 @@ def hpn(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hpn]:
         state = tmp_path
     made = Hpn(state, prefix)
     yield made
-    made.run("down", "--all")
+    end_what_is_left(made)
     if state is not tmp_path:
         shutil.rmtree(state)
 
@@ -181,6 +181,16 @@ def test_a_killed_supervisor_leaves_no_process_and_the_name_is_free(hpn: Hpn) ->
     assert _processes_in(inside) == []
     hpn.run("up", "tiny")
     assert len(hpn.labs()) == 1
+
+
+def test_a_lab_that_has_lost_its_folder_is_seen_and_ended(hpn: Hpn) -> None:
+    hpn.run("up", "tiny")
+    pid = int(str(hpn.labs()[0]["first_pid"]))
+    inside = os.stat(f"/proc/{pid}/ns/pid").st_ino
+    shutil.rmtree(hpn.state / "labs" / "tiny")
+    assert [(lab["name"], lab["state"], lab["first_pid"]) for lab in hpn.labs()] == [("tiny", "lost", pid)]
+    assert "lab tiny is down" in hpn.run("down", "tiny")
+    assert _processes_in(inside) == []
 
 
 def _processes_in(pid_namespace: int) -> list[int]:

@@ -27,16 +27,16 @@ DYING_S = 60.0
 _LOOK_AGAIN_S = 1.0
 _WORDS = 300
 _FATAL = ("Fatal Python error", "*** ")  # faulthandler's first line; glibc's: what follows is where
-_STARTER, _FIRST = 0, 1  # bytes of the lock file: locked by the command that starts the lab, by its first process
+_STARTER, FIRST = 0, 1  # bytes of the lock file: locked by the command that starts the lab, by its first process
 _FLOCK = "hhqqi4x"  # struct flock of fcntl(2)
-STARTING, UP, ENDING, DIED = "starting", "up", "ending", "died"
+STARTING, UP, ENDING, DIED, LOST = "starting", "up", "ending", "died", "lost"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
 _FILES = frozenset({"lock", "lab.json", "lab.json.new", "fabric.json", "control.sock", "lab.log"})
 
 
 @dataclass(frozen=True, slots=True)
 class LabRecord:
-    """What is known of a lab from outside. ``state`` is one of the four above; times are epoch seconds."""
+    """What is known of a lab from outside. ``state`` is one of those above; times are epoch seconds."""
 
     name: str
     first_pid: int
@@ -54,9 +54,13 @@ class LabRecord:
 
 @dataclass(frozen=True, slots=True)
 class LabFolder:
-    """The folder of one lab name."""
+    """The folder of one lab name.
+
+    ``lost_lock``: where the lock of a living lab is reached though somebody has removed it from the folder.
+    """
 
     path: Path
+    lost_lock: Path | None = None
 
     @property
     def name(self) -> str:
@@ -128,12 +132,12 @@ class LabFolder:
 
     @property
     def _lock(self) -> Path:
-        return self.path / "lock"
+        return self.lost_lock or self.path / "lock"
 
     def _is_lock(self, fd: int) -> bool:
         try:
-            return os.path.samestat(os.fstat(fd), self._lock.stat())
-        except FileNotFoundError:
+            return os.path.samestat(os.fstat(fd), (self.path / "lock").stat())
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     def holder(self) -> int | None:
@@ -146,7 +150,7 @@ class LabFolder:
         except FileNotFoundError:
             return None
         try:
-            return _locker(fd, _FIRST) or _locker(fd, _STARTER)
+            return _locker(fd, FIRST) or _locker(fd, _STARTER)
         finally:
             os.close(fd)
 
@@ -166,7 +170,7 @@ class LabFolder:
     def is_held(self) -> bool:
         """True while a supervisor or warden of this lab lives."""
         try:
-            fd = os.open(self.path / "lock", os.O_RDWR | os.O_CLOEXEC)
+            fd = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
         try:
@@ -183,7 +187,7 @@ class LabFolder:
         False when nobody let go in time.
         """
         try:
-            fd = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
+            fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
             return True
         previous = signal.signal(signal.SIGALRM, _give_up)
@@ -199,16 +203,19 @@ class LabFolder:
             os.close(fd)
         return True
 
-    def write(self, record: LabRecord) -> None:
-        """Publish the record (atomically)."""
+    def write(self, record: LabRecord, lock: int) -> None:
+        """Publish the record (atomically), and have it in the lock file too, which nobody can remove from a lab."""
+        text = json.dumps(asdict(record))
+        os.pwrite(lock, text.encode(), 0)
+        os.ftruncate(lock, len(text.encode()))
         draft = self.path / "lab.json.new"
-        draft.write_text(json.dumps(asdict(record)))
+        draft.write_text(text)
         draft.rename(self.path / "lab.json")
 
     def read(self) -> LabRecord | None:
         """The record, None when there is none (yet). What another version of hpn says besides is left out."""
         try:
-            told = json.loads((self.path / "lab.json").read_text())
+            told = json.loads((self.lost_lock or self.path / "lab.json").read_text())
             return LabRecord(**{field.name: told[field.name] for field in fields(LabRecord) if field.name in told})
         except (OSError, ValueError, TypeError):
             return None
@@ -230,7 +237,7 @@ class LabFolder:
 
 def hold_as_first(lock: int) -> None:
     """Mark the calling process as the lab's first: ``holder`` names it until it dies."""
-    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _FIRST)
+    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, FIRST)
 
 
 def _locker(fd: int, byte: int) -> int | None:

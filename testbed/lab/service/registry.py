@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from testbed.errors import InputError, MachineError
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
-from testbed.lab.service.labfolder import DIED, DYING_S, ENDING, NAME, LabFolder, LabRecord, is_dying
+from testbed.lab.service import lost
+from testbed.lab.service.labfolder import DIED, DYING_S, ENDING, LOST, NAME, LabFolder, LabRecord, is_dying
 
 
 def base_directory() -> Path:
@@ -49,19 +51,32 @@ def folder(name: str) -> LabFolder:
     return LabFolder(base_directory() / check_name(name))
 
 
+def free_folder(name: str) -> LabFolder:
+    """The folder for a new lab. InputError for an impossible name, or while a lab lives whose folder it was."""
+    for place in lost.labs_of(base_directory()):
+        if place.name == name:
+            _reachable(place)
+    return folder(name)
+
+
 def everything() -> Iterator[tuple[LabFolder, LabRecord]]:
     """Every lab of this user, also those that died with last words; what else is left of dead ones is removed."""
-    for path in sorted(base_directory().iterdir()):
+    base = base_directory()
+    gone = list(lost.labs_of(base))
+    for path in sorted(base.iterdir()):
         found = LabFolder(path)
         if not found.is_lab():
             continue
         if found.is_held():
             yield found, _living(found)
+        elif found.name in {place.name for place in gone}:
+            continue  # what is left in its folder is still a living lab's
         elif words := found.last_words():
             record = found.read() or _unknown(found)
             yield found, replace(record, state=DIED, reason=words)
         else:
             found.remove_when_released(DYING_S)
+    yield from ((place, _living(place)) for place in gone)
 
 
 def running() -> Iterator[tuple[LabFolder, LabRecord]]:
@@ -75,11 +90,28 @@ def _living(found: LabFolder) -> LabRecord:
     record = replace(record, reason=record.reason or found.last_words())  # a daemon that was lost, for one
     if holder is None:
         return replace(record, state=ENDING)
+    if found.lost_lock is not None:
+        record = replace(record, name=found.name, state=LOST, reason=_reason_lost(found))
     return replace(record, first_pid=holder, state=ENDING if is_dying(holder) else record.state)
 
 
 def _unknown(found: LabFolder) -> LabRecord:
-    return LabRecord(found.name, 0, "?", 0, 0, "", found.path.stat().st_mtime, reason="its record is missing")
+    try:
+        since = (found.lost_lock or found.path).stat().st_mtime
+    except OSError:  # it has just ended
+        since = time.time()
+    return LabRecord(found.name, 0, "?", 0, 0, "", since, reason="its record is missing")
+
+
+def _reason_lost(found: LabFolder) -> str:
+    return f"somebody removed its folder {found.path}, or the lock in it; end it: hpn down {found.name}"
+
+
+def _reachable(found: LabFolder) -> LabFolder:
+    """The lab itself. InputError when its folder, and with it every way in, was removed."""
+    if found.lost_lock is not None:
+        raise InputError(f"lab {found.name} is lost: {_reason_lost(found)}")
+    return found
 
 
 def find(name: str | None) -> tuple[LabFolder, LabRecord]:
@@ -87,12 +119,12 @@ def find(name: str | None) -> tuple[LabFolder, LabRecord]:
     labs = list(running())
     if name is None:
         if len(labs) == 1:
-            return labs[0]
+            return _reachable(labs[0][0]), labs[0][1]
         names = ", ".join(record.name for _, record in labs)
         raise InputError(f"which lab? --lab one of: {names}" if labs else "no lab is up; start one: hpn up tiny")
     for found, record in labs:
         if record.name == name:
-            return found, record
+            return _reachable(found), record
     for place, record in everything():
         if record.name == name:
             raise InputError(f"lab {name} has died: {record.reason} (more in {place.log}); clear it: hpn down {name}")

@@ -23,7 +23,7 @@ from testbed.lab.service.control import Json, SupervisorGone
 from testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
 from testbed.lab.service.metrics import exporter
 from testbed.lab.service.metrics.exporter import Exporter
-from testbed.lab.service.registry import folder
+from testbed.lab.service.registry import free_folder
 from testbed.lab.service.serving import Supervisor
 
 _GRACE_S = 3.0
@@ -52,7 +52,7 @@ def launch(request: Request, on_event: Callable[[Json], None], on_up: Callable[[
     lab holds the other end of a pipe until then.
     """
     preflight.check(request.fabric, raising=request.raise_neighbours)
-    place = folder(request.name)
+    place = free_folder(request.name)
     with interrupted_by_any_signal():
         lock = place.claim()
         start = _Start(request, place, lock)
@@ -94,17 +94,17 @@ class _Start:
             metrics="" if self._request.metrics is None else exporter.url(self._request.metrics),
             neighbour_limit=0 if self._raised is None else self._raised.limit,
         )
-        place.write(record)
+        place.write(record, self._lock)
         self._box = self._spawn()
         record = replace(record, first_pid=self._box.first_pid)
-        place.write(record)
+        place.write(record, self._lock)
         try:
             datapath = control.call(place.socket, "wait", on_event=on_event)
         except SupervisorGone as error:
             words = place.last_words() or "it said nothing"
             raise MachineError(f"the supervisor of lab {place.name} died while it started: {words}") from error
         record = replace(record, state=UP, datapath=str(datapath))
-        place.write(record)
+        place.write(record, self._lock)
         on_up()
         os.write(self._tether, b"up")
         self._up = True

@@ -219,6 +219,29 @@ def test_a_supervisor_whose_loop_is_stuck_ends_when_it_is_told_to(
     assert Hpn(tmp_path).labs() == []
 
 
+class _Talkative(Lab):
+    """A lab whose event loop has the same trouble over and over."""
+
+    async def converged(self, timeout_s: float | None = None) -> None:
+        for number in range(4000):
+            sys.stderr.write(f"trouble {number} {'x' * 1000}\nValueError: {number}\n")
+
+
+def test_the_log_of_a_lab_that_has_the_same_trouble_over_and_over_stays_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HPN_STATE_DIR", str(tmp_path / "labs"))
+    monkeypatch.setattr(serving, "Lab", _Talkative)
+    supervisor.launch(supervisor.Request("tiny", "tiny", load_fabric("tiny")), lambda _event: None)
+    try:
+        log = (tmp_path / "labs" / "tiny" / "lab.log").read_text()
+        assert len(log) <= 1 << 20
+        assert log.startswith("trouble 0 xxx")
+        assert [lab["reason"] for lab in Hpn(tmp_path).labs()] == ["ValueError: 3999"]
+    finally:
+        supervisor.stop(registry.folder("tiny"))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_after_a_lab_is_up_does_not_make_the_command_say_otherwise(
     tmp_path: Path, number: signal.Signals

@@ -18,7 +18,7 @@ from testbed.fabric.model import Fabric
 from testbed.kernel import sandbox
 from testbed.kernel.neighbour_table import Raised
 from testbed.kernel.processes import interrupted_by_any_signal
-from testbed.lab.service import control, preflight
+from testbed.lab.service import bounded_log, control, preflight
 from testbed.lab.service.control import Json, SupervisorGone
 from testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
 from testbed.lab.service.metrics import exporter
@@ -112,11 +112,12 @@ class _Start:
 
     def _spawn(self) -> sandbox.Sandbox:
         listening = control.listen(self._place.socket)
-        log = os.open(self._place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        log = bounded_log.create(self._place.log)
 
         def body() -> int:
             hold_as_first(self._lock)
             sandbox.let_go_of_terminal(log)
+            bounded_log.write_to(log)
             faulthandler.enable(2)
             exporting = exporter.start(self._request.name, self._request.fabric, self._request.metrics)
             asyncio.run(_supervise(self._request.fabric, listening, self._tethered, exporting))

@@ -31,7 +31,7 @@ from testbed.lab.wire import NETNS_DIR
 LOOPBACK = "127.0.0.1"
 PATH = "/metrics"
 _ANSWER_S = 5.0
-_BACKLOG = 16
+_BACKLOG = 128  # of a burst of clients no honest one waits a second for the kernel to ask again
 
 
 def listen(port: int) -> socket.socket:

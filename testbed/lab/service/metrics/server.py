@@ -1,12 +1,18 @@
 """HTTP for one lab's metrics, as prometheus-client writes them: imported only in the process that serves.
 
+Clients may be anybody on this machine, and none of them is news of the lab: nothing about a client is logged. Each has
+one deadline for the whole of its request and answer, and only so many are served at once.
+
 Changes when scrapes are answered otherwise.
 """
 
 from __future__ import annotations
 
+import io
 import socket
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from socketserver import ThreadingMixIn
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
@@ -19,7 +25,12 @@ from testbed.lab.service.metrics.exporter import PATH
 from testbed.lab.service.metrics.families import Family, Kind
 from testbed.lab.service.metrics.samples import Sample, Scrape, samples
 
-_IDLE_S = 10.0  # so long a client may say nothing
+WHOLE_S = 10.0  # from a client's connection to the last byte of its answer
+AT_ONCE = 32  # clients; Prometheus is one
+
+
+_Connection = socket.socket | tuple[bytes, socket.socket]  # as socketserver has it; of TCP it is the first
+_Address = object
 
 
 class Server(ThreadingMixIn, WSGIServer):
@@ -32,18 +43,45 @@ class Server(ThreadingMixIn, WSGIServer):
         super().__init__((host, port), _Quiet, bind_and_activate=False)
         self.socket.close()
         self.socket = listening
+        self._until: dict[_Connection, float] = {}  # when each is hung up on
         self.server_name, self.server_port = host, port
         self.setup_environ()
         self.set_app(_application(look))
 
+    def process_request(self, request: _Connection, client_address: _Address) -> None:
+        """Answer it in a thread; hang up where there are too many already."""
+        if len(self._until) >= AT_ONCE:
+            self.shutdown_request(request)
+            return
+        self._until[request] = time.monotonic() + WHOLE_S
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: _Connection) -> None:
+        """Close the connection: it is through."""
+        self._until.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Hang up on who takes too long; called after each connection, and every half second."""
+        now = time.monotonic()
+        for connection, end in list(self._until.items()):
+            if now > end and isinstance(connection, socket.socket):
+                with suppress(OSError):  # it is gone
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: _Connection, client_address: _Address) -> None:
+        """Say nothing: a client went away."""
+
 
 class _Quiet(WSGIRequestHandler):
-    """Logs nothing, and waits for no client that says nothing."""
-
-    timeout = _IDLE_S
+    """Logs nothing."""
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the lab's log is for what goes wrong."""
+        """Say nothing of a request."""
+
+    def get_stderr(self) -> io.StringIO:
+        """Where the traceback of an answer that failed goes: nowhere, as a client can bring that about. It gets 500."""
+        return io.StringIO()
 
 
 Respond = Callable[[str, list[tuple[str, str]]], object]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -152,7 +153,11 @@ def _index(root: Path) -> Iterator[Index]:
     """The index of these runs, brought up to date."""
     if not root.is_dir():
         raise InputError(f"{root} is no folder; name the one that run folders are below with --runs")
-    name = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]
-    with opened(cache_folder() / "results" / f"{name}.sqlite", root) as index:
-        index.update()
+    name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
+    file = cache_folder() / "results" / f"{name}.sqlite"
+    with opened(file, root) as index:
+        why = index.update().unkept
+        if why:
+            way_out = "the answer is whole; set HPN_CACHE_DIR, or the next command reads these runs again"
+            click.echo(f"hpn: cannot keep the index in {file}: {why}; {way_out}", err=True)
         yield index

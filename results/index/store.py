@@ -1,19 +1,25 @@
 """The index as a SQLite file: made of run folders, brought up to date by what changed, thrown away without loss.
 
 Changes when the index keeps more of a run: then its number changes, and an index of another number is made anew.
+The file is read at once, used in memory and replaced in one step. So no lock is waited for, and a full disk costs no
+answer. A digest behind the database tells any damage, and whatever is damaged is made anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from results.index.scan import Found, Indexed, Stamp, read, run_folders
+from results.run.files import content
+from results.text.printable import escaped_name
 from testbed.errors import InputError, MachineError
+from testbed.files.replacing import replace
 
 _NUMBER = 3
 _SCHEMA = """
@@ -37,6 +43,8 @@ _MOST_STEPS = 200_000  # looks: some ten seconds
 _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _NO_VERDICT = "none"
 _LONGEST = 1_000
+_PATH = "cast(? as text)"  # of bytes: SQLite takes no text that is no UTF-8
+_DIGEST_BYTES = hashlib.sha256().digest_size
 
 T = TypeVar("T")
 
@@ -48,28 +56,31 @@ class Changes:
     runs: int  # in the index now
     read: int  # folders that were new or had changed
     gone: int
+    unkept: str = ""  # why the index could not be kept for the next time; '' when it was
 
 
 class Index:
     """The index of the runs below ``root``. Use it in a with statement of ``opened``."""
 
-    def __init__(self, connection: sqlite3.Connection, root: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, file: Path, root: Path) -> None:
         self._db = connection
+        self._file = file
         self._root = root
 
     def update(self) -> Changes:
-        """Read what is new or has changed below the root, and forget what is gone."""
+        """Read what is new or has changed below the root, forget what is gone, and keep the index if anything was."""
         known = {path: Stamp(*stamp) for path, *stamp in self._db.execute(
             "select path, manifest_bytes, manifest_ns, verdict_bytes, verdict_ns from runs"
         )}  # fmt: skip
         there = {found.path: found for found in run_folders(self._root)}
         gone = known.keys() - there.keys()
         changed = [found for path, found in there.items() if known.get(path) != found.stamp]
+        old = (*gone, *(found.path for found in changed))
         with self._db:
-            self._db.executemany("delete from runs where path = ?", [(path,) for path in (*gone, *_paths(changed))])
+            self._db.executemany(f"delete from runs where path = {_PATH}", [(_bytes(path),) for path in old])
             for found in changed:
                 self._add(read(found))
-        return Changes(len(there), len(changed), len(gone))
+        return Changes(len(there), len(changed), len(gone), self._keep() if old else "")
 
     def rows(self, sql: str, values: Sequence[str | int | float] = ()) -> Iterator[tuple[object, ...]]:
         """What a query of ours finds."""
@@ -90,12 +101,24 @@ class Index:
             self._db.set_authorizer(None)
         if cursor.description is None:
             raise InputError("the index takes one query that reads, as in: select drill, count(*) from runs group by 1")
-        return [column[0] for column in cursor.description], rows
+        columns = [column[0] for column in cursor.description]
+        return columns, [tuple(escaped_name(cell) if isinstance(cell, str) else cell for cell in row) for row in rows]
+
+    def _keep(self) -> str:
+        database = self._db.serialize()
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            if not self._file.is_file():
+                self._file.unlink(missing_ok=True)  # a pipe, say: nobody reads it
+            replace(self._file, database + _digest(database))
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
 
     def _add(self, run: Indexed) -> None:
         values = {**{name: _short(value) for name, value in _facts(run).items()}, **_stamps(run.found)}
         names = ", ".join(values)
-        marks = ", ".join("?" * len(values))
+        marks = ", ".join(_PATH if name == "path" else "?" for name in values)
         number = self._db.execute(f"insert into runs ({names}) values ({marks})", list(values.values())).lastrowid
         if run.verdict is not None:
             self._db.executemany(
@@ -113,43 +136,46 @@ class Index:
 
 @contextmanager
 def opened(file: Path, root: Path) -> Iterator[Index]:
-    """The index of the runs below ``root`` in ``file``, made where there is none or one of another version.
+    """The index of the runs below ``root`` as ``file`` has it, an empty one where it has none that can be used.
 
-    InputError where ``root`` is no folder, MachineError where the file cannot be had.
+    InputError where ``root`` is no folder.
     """
     if not root.is_dir():
         raise InputError(f"{root} is no folder; name the one that --out made, or where run folders are")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        connection = _connected(file)
-    except (OSError, sqlite3.Error) as error:
-        way_out = "set HPN_CACHE_DIR to a folder of yours"
-        raise MachineError(f"cannot keep the index in {file}: {error}; {way_out}") from error
-    try:
-        yield Index(connection, root.resolve())
-    finally:
-        connection.close()
-
-
-def _connected(file: Path) -> sqlite3.Connection:
-    """A damaged index is no loss: it is made again."""
-    try:
-        return _ready(file)
-    except sqlite3.DatabaseError:
-        file.unlink(missing_ok=True)
-        return _ready(file)
-
-
-def _ready(file: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(file, timeout=30)
-    connection.execute("pragma foreign_keys = on")
-    (number,) = connection.execute("pragma user_version").fetchone()
-    if number != _NUMBER:
-        with connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.text_factory = _text
+        if (database := _database(file)) is not None:
+            connection.deserialize(database)
+        connection.execute("pragma foreign_keys = on")
+        (number,) = connection.execute("pragma user_version").fetchone()
+        if number != _NUMBER:
             connection.executescript(
                 f"drop table if exists figures; drop table if exists runs; {_SCHEMA} pragma user_version = {_NUMBER};"
             )
-    return connection
+        yield Index(connection, file, root.resolve())
+
+
+def _database(file: Path) -> bytes | None:
+    """The database in a file; None where there is none that is whole."""
+    try:
+        found = content(file)
+    except (InputError, MachineError):
+        return None
+    database, digest = found[:-_DIGEST_BYTES], found[-_DIGEST_BYTES:]
+    return database if database and digest == _digest(database) else None
+
+
+def _digest(database: bytes) -> bytes:
+    return hashlib.sha256(database).digest()
+
+
+def _text(raw: bytes) -> str:
+    """A path may be no UTF-8; it is in the index as the file system has it."""
+    return raw.decode(errors="surrogateescape")
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode(errors="surrogateescape")
 
 
 def _only_reading(action: int, *_: str | None) -> int:
@@ -158,11 +184,7 @@ def _only_reading(action: int, *_: str | None) -> int:
 
 def _short(value: T) -> T | str:
     """A text of a run as long as anybody reads; no name that a run gives has a thousand letters."""
-    return value[:_LONGEST] if isinstance(value, str) else value
-
-
-def _paths(found: Iterable[Found]) -> Iterator[str]:
-    return (each.path for each in found)
+    return escaped_name(value[:_LONGEST]) if isinstance(value, str) else value
 
 
 def _facts(run: Indexed) -> Mapping[str, str | int | float]:
@@ -194,10 +216,10 @@ def _facts(run: Indexed) -> Mapping[str, str | int | float]:
     }
 
 
-def _stamps(found: Found) -> Mapping[str, str | int]:
+def _stamps(found: Found) -> Mapping[str, bytes | int]:
     stamp = found.stamp
     return {
-        "path": found.path,
+        "path": _bytes(found.path),
         "manifest_bytes": stamp.manifest_bytes,
         "manifest_ns": stamp.manifest_ns,
         "verdict_bytes": stamp.verdict_bytes,

@@ -22,6 +22,7 @@ from pydantic_core import PydanticSerializationError
 
 from testbed.errors import InputError, MachineError
 from testbed.files.document import shorten
+from testbed.files.replacing import replace
 
 T = TypeVar("T")
 
@@ -33,9 +34,7 @@ _PERHAPS = re.compile(rb"NaN|Infinity|[0-9.][eE]\+?[0-9]{3}|[0-9]{%d}" % _DIGITS
 
 def write(path: Path, content: bytes) -> None:
     """Replace a file in one step: a reader or a crash sees the old or the new, never half of it."""
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(content)
-    os.replace(new, path)
+    replace(path, content)
 
 
 def within(path: Path, folder: Path) -> Path:

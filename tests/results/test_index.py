@@ -20,7 +20,7 @@ from results.index.store import Index, opened
 from results.run.folder import RunFolder, create
 from results.text.index import runs_table, trend_lines
 from results.verdict import Outcome
-from testbed.errors import InputError, MachineError
+from testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.shown import as_text
 
@@ -199,10 +199,12 @@ def test_a_damaged_index_is_made_again(root: Path, tmp_path: Path) -> None:
         assert index.update().read == 3
 
 
-def test_an_index_that_cannot_be_kept_says_so(root: Path, tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_kept_answers_and_says_so(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MachineError, match="cannot keep the index"), opened(tmp_path / "file" / "a.sqlite", root):
-        pass
+    with opened(tmp_path / "file" / "a.sqlite", root) as index:
+        changes = index.update()
+        assert len(runs(index, Wanted(), 10)) == 3
+    assert (changes.read, changes.unkept) == (3, "File exists")
 
 
 def test_run_folders_are_found_in_order_and_not_below_each_other(root: Path) -> None:

@@ -41,13 +41,15 @@ def environment_of(folders: Iterable[Path]) -> Mapping[str, str]:
 def load_all() -> None:
     """Load the plug-ins of every folder that the environment names, each file once, in order of their names.
 
+    Hidden files are an editor's or a system's, and what is no regular file holds no Python: neither is loaded.
     InputError when a folder is none, or when a file cannot be imported; it says where.
     """
     for folder in folders():
         if not folder.is_dir():
             raise InputError(f"{folder} is no folder; --plugin and {VARIABLE} take folders with Python files")
-        for file in sorted(folder.glob("*.py")):
-            _load(file)
+        for file in sorted(folder.glob("[!.]*.py")):
+            if file.is_file() or not file.exists():  # a link that leads nowhere is told
+                _load(file)
 
 
 def loaded() -> tuple[str, ...]:
@@ -74,7 +76,9 @@ def _load(file: Path) -> None:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # somebody else's code: how it ends is no answer of ours
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # somebody else's code: how it ends is no answer of ours
         del sys.modules[name]
         raise InputError(f"{file}:{_line(error, file)}: {type(error).__name__}: {error}") from error
 

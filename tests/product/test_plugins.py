@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ def hpn(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
+        timeout=120,
     )
 
 
@@ -124,6 +126,8 @@ def test_a_command_that_is_announced_and_not_there_is_told(tmp_path: Path) -> No
         ("x = 1\nimport nowhere\n", "mine.py:2: ModuleNotFoundError: No module named 'nowhere'"),
         ("x = (\n", "mine.py:1: SyntaxError"),
         ("import sys\n\nsys.exit(0)\n", "mine.py:3: SystemExit: 0"),
+        ("class Mine(BaseException):\n    pass\n\n\nraise Mine('no lab')\n", "mine.py:5: Mine: no lab"),
+        ("import asyncio\n\nraise asyncio.CancelledError\n", "mine.py:3: CancelledError"),
         (
             "from commands import COMMANDS, Command\n\nCOMMANDS.add(Command('up', __name__))\n",
             "mine.py:3: TypeError: command 'up' is there already; give this one another name",
@@ -144,6 +148,38 @@ def test_a_plug_in_that_cannot_be_used_is_told_with_its_line(tmp_path: Path, tex
     found = hpn("--plugin", str(tmp_path), "presets")
     assert (found.returncode, found.stdout) == (2, "")
     assert f"hpn: {tmp_path}/{said}" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_hidden_files_and_what_is_no_file_are_no_plug_ins(tmp_path: Path) -> None:
+    for name in (".mine.py", "._mine.py"):
+        (tmp_path / name).write_text("raise RuntimeError('an editor left this')\n")
+    (tmp_path / ".#mine.py").symlink_to("somebody@somewhere.42")
+    (tmp_path / "folder.py").mkdir()
+    os.mkfifo(tmp_path / "pipe.py")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket.py"))
+    (tmp_path / "mine.py").write_text("print('loaded')\n")
+    found = hpn("--plugin", str(tmp_path), "presets")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.startswith("loaded\n")
+
+
+def test_a_link_that_leads_nowhere_is_told(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").symlink_to(tmp_path / "gone.py")
+    found = hpn("--plugin", str(tmp_path), "presets")
+    assert found.returncode == 2
+    assert f"{tmp_path}/mine.py:1: FileNotFoundError" in found.stderr
+
+
+def test_a_pipe_in_the_place_of_a_folder_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for found in (
+        hpn("--plugin", str(tmp_path / "pipe"), "presets"),
+        hpn("presets", HPN_PLUGINS=str(tmp_path / "pipe")),
+    ):
+        assert found.returncode == 2
+        assert f"{tmp_path}/pipe is no folder" in found.stderr
 
 
 def test_a_folder_whose_name_would_be_taken_for_two_is_told(tmp_path: Path) -> None:

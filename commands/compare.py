@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from pydantic_core import to_json
 
+from commands.outfile import write
 from commands.page import as_json_option, show
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.differences import differences
@@ -60,7 +61,7 @@ def compare_(
     if save is not None or baseline is not None:
         group = _only(groups)
         if save is not None:
-            _write(save, written(baseline_of(group)), "--save")
+            write(save, written(baseline_of(group)), "--save")
         if baseline is not None:
             held = held_against(read(baseline), group)
             if as_json:
@@ -74,7 +75,7 @@ def compare_(
     if html is not None:
         from results.page.comparing import comparison_page  # Jinja, which no other command waits for
 
-        _write(html, comparison_page(groups, found), "--html")
+        write(html, comparison_page(groups, found), "--html")
     if as_json:
         alone = len(groups) == 1
         told = [_own(*each) for each in summaries(groups[0]).items()] if alone else [asdict(each) for each in found]
@@ -106,10 +107,3 @@ def _only(groups: Sequence[Group]) -> Group:
     if len(groups) > 1:
         raise InputError(f"a baseline is of one experiment and these are {len(groups)}: name runs of one")
     return groups[0]
-
-
-def _write(path: Path, text: str, option: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another {option}") from error

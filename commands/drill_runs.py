@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from pydantic import JsonValue
 
+from commands.outfile import write
 from commands.page import Page, starting, terminal
 from results.compare import compare, spread_table
 from results.junit import Unmade, judged, junit_xml
@@ -67,9 +68,9 @@ def make(
         repeated = repeats.judge(batch, runs)
         found = [judged(run) for run in runs] if junit is not None or job_page is not None else []
         if junit is not None:
-            junit.write_text(junit_xml(found, repeated, unmade), encoding="utf-8")
+            write(junit, junit_xml(found, repeated, unmade), "--junit")
         if job_page is not None:
-            job_page.write_text(drills_summary(found, repeated, unmade), encoding="utf-8")
+            write(job_page, drills_summary(found, repeated, unmade), "--summary")
     if batch.repeat > 1:
         page.show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
         page.show(*repeats.summaries(repeated))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from commands.outfile import write
 from testbed.errors import InputError
 
 _TRACE, _CONTROL = "perfetto", "pcapng"
@@ -30,10 +31,7 @@ def export(run: Path, out: Path, form: str | None) -> None:
     if form is None:
         raise InputError(f"{out} does not say what to write; end it in .json or .pcapng, or say --format")
     content, gaps = _MAKERS[form](run)
-    try:
-        out.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}; choose another --out") from error
+    write(out, content)
     for gap in gaps:
         click.echo(f"missing: {gap}", err=True)
     click.echo(out)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from commands.completing import topologies
+from commands.outfile import write
 from commands.page import Length, lab_option
 from results.graph.dot import fabric_dot
 from results.graph.faults import marks_of
@@ -59,20 +60,17 @@ def graph(
     """
     if what is not None and (lab_name or flow or load_ns):
         raise InputError("--lab, --flow and --load are of a running lab; leave the topology or run folder out")
-    write = _FORMATS[form or (out.suffix[1:] if out is not None and out.suffix[1:] in _FORMATS else "svg")]
+    drawn = _FORMATS[form or (out.suffix[1:] if out is not None and out.suffix[1:] in _FORMATS else "svg")]
     marks = tuple(Mark(part, text or "marked") for part, _, text in (each.partition("=") for each in mark))
     if what is None:
         fabric, seen = _running(lab_name, flow, load_ns)
     else:
         fabric, seen = _of_run(Path(what)) if Path(what).is_dir() else (load_fabric(what), Overlay())
-    text = write(fabric, replace(seen, faults=(*seen.faults, *marks)), None if group == _AUTO else Level(group))
+    text = drawn(fabric, replace(seen, faults=(*seen.faults, *marks)), None if group == _AUTO else Level(group))
     if out is None:
         click.echo(text, nl=False)
         return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}") from error
+    write(out, text)
 
 
 def _of_run(path: Path) -> tuple[Fabric, Overlay]:

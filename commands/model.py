@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from commands.completing import drill_names
+from commands.outfile import write
 from commands.page import Page, json_option, topology_option
 from testbed.errors import InputError
 from testbed.fabric.spec import FabricSpec
@@ -74,7 +75,7 @@ def _calibrate(folders: list[Path], times: Path | None, out: Page) -> int:
     if times is None:
         raise InputError("say where the times go: hpn model --calibrate RUN... --times FILE")
     found = measured_in(folders)
-    times.write_text(text_of(found), encoding="utf-8")
+    write(times, text_of(found), "--times")
     out.show(measured_table(found))
     out.tell(f"written to {times}")
     out.end(lambda: measured_document(found))

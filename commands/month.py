@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commands.outfile import write
 from commands.page import Page, json_option
-from testbed.errors import InputError
 from testbed.fabric.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -86,14 +86,7 @@ def _draw(asked: Asked, available: float, load_map: Path | None, job_sizes: Path
 
     if load_map is not None:
         panels = load_panels(asked, available)
-        _write(load_map, load_map_svg(load_map_of(asked), panels), "--load-map")
+        write(load_map, load_map_svg(load_map_of(asked), panels), "--load-map")
     if job_sizes is not None:
         title = "MODELLED: an iteration by the size of a job, its hosts drawn by lot"
-        _write(job_sizes, sizes_svg(title, job_courses(asked, available)), "--job-sizes")
-
-
-def _write(path: Path, text: str, option: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another {option}") from error
+        write(job_sizes, sizes_svg(title, job_courses(asked, available)), "--job-sizes")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commands.outfile import write
 from testbed.errors import InputError
 
 
@@ -25,8 +26,5 @@ def report(runs: tuple[Path, ...], out: Path | None) -> None:
     for path in runs:
         place = path / NAME if out is None else out
         text = report_of(path)
-        try:
-            place.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot write {place}: {error.strerror}; choose another --out") from error
+        write(place, text)
         click.echo(place)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
 
+from commands.outfile import write
 from failover.faults import FAULTS
 from scenarios.drill.json_schema import drill_schema
 from scenarios.drill.writing import TEMPLATES, Wish, completed
@@ -44,13 +46,9 @@ def drill_new(
         wish = _asked(name)
     text, wish = fitted(wish), completed(wish)
     out = out or Path(f"{wish.name}.yaml")
-    try:
-        with out.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise InputError(f"{out} is there already; choose another --out, or say --force") from error
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}; choose another --out") from error
+    if not force and os.path.lexists(out):
+        raise InputError(f"{out} is there already; choose another --out, or say --force")
+    write(out, text)
     click.echo(out)
 
 
@@ -80,7 +78,4 @@ def drill_schema_(out: Path | None) -> None:
     if out is None:
         click.echo(text, nl=False)
         return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}; choose another --out") from error
+    write(out, text)

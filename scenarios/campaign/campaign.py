@@ -25,6 +25,7 @@ from testbed.errors import InputError, MachineError, error_for
 from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
+from testbed.files.replacing import replace_text
 from testbed.vm.engines import HOST, has_virtual_time, named
 
 _A_LAB = 10  # sequences, then a new one: what an interruption can cost
@@ -212,7 +213,7 @@ class _Campaign:
         why = "\n".join(f"{each.invariant}: {each.text}" for each in result.violations)
         folder = self.journal.folder / DRILLS
         folder.mkdir(exist_ok=True)
-        (folder / name).write_text(drillfile.text_of(self.plan, longer, drillfile.Note(excused, why)))
+        replace_text(folder / name, drillfile.text_of(self.plan, longer, drillfile.Note(excused, why)))
         return f"{DRILLS}/{name}"
 
 

@@ -20,6 +20,7 @@ from scenarios.campaign import drillfile
 from scenarios.campaign.plan import FaultSequence, Plan
 from scenarios.campaign.result import Invariant, Outcome, Result
 from testbed.errors import InputError
+from testbed.files.replacing import replace
 
 PLAN, JOURNAL, DRILLS = "campaign.json", "journal.jsonl", "violations"
 
@@ -142,9 +143,7 @@ def _claim(folder: Path, plan: Plan) -> None:
         return
     if any(folder.iterdir()):
         raise InputError(f"{folder} is not empty and holds no campaign; choose another --out")
-    new = folder / f".{PLAN}.new"
-    new.write_bytes(_PLAN.dump_json(plan, indent=2))
-    os.replace(new, path)
+    replace(path, _PLAN.dump_json(plan, indent=2))
 
 
 def _plan(path: Path) -> Plan:

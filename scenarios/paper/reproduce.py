@@ -30,6 +30,7 @@ from testbed.errors import HpnError, InputError, MachineError, NoisyError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
 from testbed.files.check import did_you_mean
+from testbed.files.replacing import replace_text
 from testbed.vm.engines import ENGINES, HOST, EngineSpec, named
 
 FOLDER = Path(__file__).parent / "drills"
@@ -136,8 +137,8 @@ def reproduce(
             on_line(f"paths: {error}")
     rows = tuple(judge(claims, ran, paths))
     out.mkdir(parents=True, exist_ok=True)
-    (out / JSON).write_text(json.dumps(document(rows, engine), indent=2) + "\n")
-    (out / MARKDOWN).write_text(markdown(rows, engine))
+    replace_text(out / JSON, json.dumps(document(rows, engine), indent=2) + "\n")
+    replace_text(out / MARKDOWN, markdown(rows, engine))
     return rows
 
 

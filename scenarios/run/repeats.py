@@ -16,6 +16,7 @@ from results.run.folder import RunFolder
 from scenarios.drill.model import Drill
 from scenarios.run.order import Batch
 from testbed.errors import InputError
+from testbed.files.replacing import replace
 
 if TYPE_CHECKING:
     from results.repeats.together import Repeated
@@ -62,7 +63,7 @@ def write(out: Path, found: Sequence[Repeated]) -> None:
     if found:
         from results.repeats.together import repeats_json
 
-        (out / FILE).write_bytes(repeats_json(found))
+        replace(out / FILE, repeats_json(found))
 
 
 def summaries(found: Iterable[Repeated]) -> list[RenderableType]:

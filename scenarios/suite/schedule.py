@@ -21,6 +21,7 @@ from scenarios.run.order import Order
 from scenarios.suite.suite import Run, Suite
 from testbed.errors import exit_code_of
 from testbed.fabric.load import load_topology
+from testbed.files.replacing import replace_text
 from testbed.vm.engines import EngineSpec, named
 
 JUNIT, SUMMARY = "junit.xml", "summary.md"
@@ -77,6 +78,6 @@ def _options(wanted: Run, folder: Path) -> tuple[str, ...]:
 def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:
     """OUT/junit.xml, OUT/summary.md and, of drills with repeats, OUT/repeats.json."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / JUNIT).write_text(ci_junit(suite.name, groups), encoding="utf-8")
-    (out / SUMMARY).write_text(ci_summary(suite.name, groups), encoding="utf-8")
+    replace_text(out / JUNIT, ci_junit(suite.name, groups))
+    replace_text(out / SUMMARY, ci_summary(suite.name, groups))
     repeats.write(out, [group.together for group in groups if group.together is not None])

@@ -1,0 +1,44 @@
+"""Files that a command writes where its user says.
+
+Changes when a place that cannot be written has to be told in another way.
+"""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from testbed.errors import HpnError, InputError, MachineError
+from testbed.files.replacing import replace, replace_text
+
+_NO_PLACE = {
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+}
+
+
+def write(path: Path, content: str | bytes, option: str = "--out") -> None:
+    """Replace the file that ``option`` names in one step.
+
+    InputError where no file can be, MachineError where it cannot be written, as on a full disk: then none was.
+    """
+    try:
+        if isinstance(content, bytes):
+            replace(path, content)
+        else:
+            replace_text(path, content)
+    except OSError as error:
+        raise _told(path, error, option) from error
+
+
+def _told(path: Path, error: OSError, option: str) -> HpnError:
+    why = f"cannot write {path}: {error.strerror}"
+    if error.errno in _NO_PLACE:
+        return InputError(f"{why}; choose another {option}")
+    return MachineError(f"{why}; make room, or choose another {option}")

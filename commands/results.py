@@ -19,7 +19,7 @@ from results.index.prune import delete, old_runs
 from results.index.queries import Wanted, counts, runs, trends
 from results.index.store import Index, opened
 from results.text.index import counts_table, runs_table, trend_lines
-from results.text.printable import printable
+from results.text.printable import escaped_name, printable
 from testbed.errors import InputError
 from testbed.vm.kernel_cache import cache_folder
 
@@ -77,7 +77,7 @@ def list_(
             lines = runs(index, wanted, most)
             answer, shown = [asdict(line) for line in lines], runs_table(lines)
     if as_json:
-        click.echo(json.dumps(answer, indent=2))
+        click.echo(_json(answer))
     else:
         show(shown)
 
@@ -98,7 +98,7 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
     with _index(root) as index:
         found = set_apart(trends(index, Wanted(drill=drill, engine=engine), expectation, most))
     if as_json:
-        click.echo(json.dumps([asdict(each) for each in found], indent=2))
+        click.echo(_json([asdict(each) for each in found]))
         return
     console = terminal()
     for each in found:
@@ -121,7 +121,7 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
     with _index(root) as index:
         columns, rows = index.ask(query, most)
     if as_json:
-        click.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2, default=str))
+        click.echo(_json([dict(zip(columns, row, strict=True)) for row in rows]))
         return
     for row in (columns, *rows):
         click.echo("\t".join("" if cell is None else printable(str(cell)) for cell in row))
@@ -161,3 +161,19 @@ def _index(root: Path) -> Iterator[Index]:
             way_out = "the answer is whole; set HPN_CACHE_DIR, or the next command reads these runs again"
             click.echo(f"hpn: cannot keep the index in {file}: {why}; {way_out}", err=True)
         yield index
+
+
+def _json(answer: object) -> str:
+    """An answer as JSON that any program takes: what is no UTF-8 in a path is escaped."""
+    return json.dumps(_escaped(answer), indent=2, default=str)
+
+
+def _escaped(answer: object) -> object:
+    match answer:
+        case str():
+            return escaped_name(answer)
+        case list() | tuple():
+            return [_escaped(each) for each in answer]
+        case dict():
+            return {key: _escaped(each) for key, each in answer.items()}
+    return answer

@@ -21,6 +21,7 @@ from results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
 from results.run.files import first_mistake
 from results.run.identity import differences
 from testbed.errors import InputError
+from testbed.files.bounded import read_bounded
 from testbed.files.document import shorten
 
 FORMAT = 1
@@ -94,12 +95,9 @@ def written(baseline: Baseline) -> str:
 def read(path: Path) -> Baseline:
     """The baseline in a file. InputError, naming what is wrong, when there is none."""
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_BYTES + 1)
+        content = read_bounded(path, _LARGEST_BYTES, "baseline")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; --save {path} writes one") from error
-    if len(content) > _LARGEST_BYTES:
-        raise InputError(f"{path} is larger than any baseline ({_LARGEST_BYTES // 1_000_000} MB)")
     try:
         return Baseline.model_validate_json(content)
     except ValidationError as error:

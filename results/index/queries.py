@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 
 from results.index.store import Index
-from results.text.printable import escaped_name
 from testbed.errors import InputError
 
 
@@ -41,7 +40,7 @@ class Wanted:
 class RunLine:
     """A run as lists show it."""
 
-    path: str  # to be shown: what is no UTF-8 in it is escaped
+    path: str
     drill: str
     outcome: str  # 'none': it came to no verdict
     fabric: str
@@ -101,8 +100,7 @@ def runs(index: Index, wanted: Wanted, most: int) -> tuple[RunLine, ...]:
     where, values = wanted.where
     sql = f"""select path, drill, outcome, fabric, engine, kernel, started_at, duration_s,
         case when problem <> '' then problem else reason end from runs where {where} {NEWEST_FIRST} limit ?"""
-    found = index.rows(sql, (*values, most))
-    return tuple(RunLine(escaped_name(str(path)), *row) for path, *row in found)  # type: ignore[arg-type]  # as the schema says
+    return tuple(RunLine(*row) for row in index.rows(sql, (*values, most)))  # type: ignore[arg-type]  # as the schema says
 
 
 def counts(index: Index, wanted: Wanted) -> tuple[tuple[str, str, int], ...]:
@@ -125,9 +123,9 @@ def trends(index: Index, wanted: Wanted, expectation: str, most: int) -> tuple[T
         where measured is not null and instr(lower(expectation), lower(?)) > 0
         order by expectation, julianday(started_at), path"""
     found: dict[tuple[str, str, str], list[Point]] = {}
-    for name, experiment, fabric, path, *point in index.rows(sql, (*values, most, expectation)):
+    for name, experiment, fabric, *point in index.rows(sql, (*values, most, expectation)):
         of = str(name), str(experiment), str(fabric)
-        found.setdefault(of, []).append(Point(escaped_name(str(path)), *point))  # type: ignore[arg-type]  # likewise
+        found.setdefault(of, []).append(Point(*point))  # type: ignore[arg-type]  # likewise
     if not found:
         text = f" with {expectation!r}" if expectation else ""
         raise InputError(f"no run of {wanted.drill} has a figure{text}; hpn results list shows what there is")

@@ -101,8 +101,7 @@ class Index:
             self._db.set_authorizer(None)
         if cursor.description is None:
             raise InputError("the index takes one query that reads, as in: select drill, count(*) from runs group by 1")
-        columns = [column[0] for column in cursor.description]
-        return columns, [tuple(escaped_name(cell) if isinstance(cell, str) else cell for cell in row) for row in rows]
+        return [column[0] for column in cursor.description], rows
 
     def _keep(self) -> str:
         database = self._db.serialize()

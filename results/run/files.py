@@ -20,6 +20,7 @@ from typing import BinaryIO, NoReturn, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from results.run import limits
 from testbed.errors import InputError, MachineError
 from testbed.files.document import shorten
 from testbed.files.replacing import replace
@@ -48,10 +49,11 @@ def within(path: Path, folder: Path) -> Path:
 def content(path: Path, folder: Path | None = None) -> bytes:
     """All of a file of ``folder`` (None: the one that it lies in).
 
-    InputError when it is not there, no regular file or elsewhere, MachineError when it is larger than memory allows.
+    InputError when it is not there, no regular file, elsewhere or larger than any such file of a run, MachineError when
+    it is larger than memory allows.
     """
     with opened(path, folder) as file:
-        check_memory(path, os.fstat(file.fileno()).st_size)
+        _check_size(path, file)
         return file.read()
 
 
@@ -90,8 +92,9 @@ def read(path: Path, adapter: TypeAdapter[T], folder: Path | None = None) -> T:
 
 def read_lines(path: Path, adapter: TypeAdapter[T], folder: Path | None = None) -> tuple[T, ...]:
     """A file of lines of JSON. InputError as ``read``, with the line."""
-    lines = content(path, folder).splitlines()
-    return tuple(parse(path, adapter, line, f"line {at}: ") for at, line in enumerate(lines, 1))
+    with opened(path, folder) as file:
+        _check_size(path, file)
+        return tuple(parse(path, adapter, line, f"line {at}: ") for at, line in enumerate(_lines(path, file), 1))
 
 
 def parse(path: Path, adapter: TypeAdapter[T], text: bytes, where: str = "") -> T:
@@ -124,6 +127,24 @@ def check_memory(path: Path, needed: int) -> None:
         raise MachineError(
             f"{path}: {needed / 1e9:.1f} GB of records, more than {_MEMORY_SHARE:.0%} of this machine's memory"
         )
+
+
+def _check_size(path: Path, file: BinaryIO) -> None:
+    size, most = os.fstat(file.fileno()).st_size, limits.limit_of(path.name)
+    if size > most:
+        text = f"no {path.name} of a run has more than {most / 1e6:.1f} MB"
+        raise InputError(f"{path} has {size / 1e6:.1f} MB, and {text}; repeat the run")
+    check_memory(path, size)
+
+
+def _lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    """Line by line, none of which is longer than any of a run."""
+    at = 0
+    while line := file.readline(limits.LINE + 1):
+        at += 1
+        if len(line) > limits.LINE:
+            raise damaged(path, f"line {at}: longer than {limits.LINE} bytes")
+        yield line
 
 
 def _encodable(item: JsonValue) -> JsonValue:

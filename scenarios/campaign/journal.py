@@ -20,9 +20,11 @@ from scenarios.campaign import drillfile
 from scenarios.campaign.plan import FaultSequence, Plan
 from scenarios.campaign.result import Invariant, Outcome, Result
 from testbed.errors import InputError
+from testbed.files.bounded import read_bounded
 from testbed.files.replacing import replace
 
 PLAN, JOURNAL, DRILLS = "campaign.json", "journal.jsonl", "violations"
+_MOST_OF_PLAN, _MOST_OF_JOURNAL = 4_000_000, 256_000_000  # a sequence is some kilobytes, and there may be thousands
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +150,13 @@ def _claim(folder: Path, plan: Plan) -> None:
 
 def _plan(path: Path) -> Plan:
     try:
-        return _PLAN.validate_json(path.read_bytes())
+        return _PLAN.validate_json(read_bounded(path, _MOST_OF_PLAN, "campaign's plan"))
     except (ValidationError, OSError) as error:
         raise InputError(f"{path} is damaged or of another version; choose another --out") from error
 
 
 def _cut_torn_line(fd: int, path: Path) -> None:
-    whole = path.read_bytes().rfind(b"\n") + 1
+    whole = read_bounded(path, _MOST_OF_JOURNAL, "campaign's journal").rfind(b"\n") + 1
     os.ftruncate(fd, whole)
 
 
@@ -163,7 +165,7 @@ def _done(folder: Path) -> Done:
     results: dict[int, Result] = {}
     shrunk: dict[int, Shrunk] = {}
     try:
-        text = path.read_bytes()
+        text = read_bounded(path, _MOST_OF_JOURNAL, "campaign's journal")
     except FileNotFoundError:
         text = b""
     except OSError as error:

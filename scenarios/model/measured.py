@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from failover.analysis.model import EdgeKind
 from testbed.errors import InputError
+from testbed.files.bounded import read_bounded
 
 SHIPPED = Path(__file__).parent / "measured.json"
 FORMAT = 1
@@ -112,9 +113,7 @@ _DOCUMENT = TypeAdapter(Measured)
 def load(path: Path = SHIPPED) -> Measured:
     """Read a file of times. InputError when it is none, or holds what is no time."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path} is larger than any file of measured times; make it by hpn model --calibrate")
-        found = _DOCUMENT.validate_json(path.read_bytes())
+        found = _DOCUMENT.validate_json(read_bounded(path, _MOST_BYTES, "file of measured times"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; hpn model --calibrate RUN... --times {path} makes it") from None
     except ValidationError as error:

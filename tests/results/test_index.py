@@ -272,7 +272,7 @@ def test_what_ends_while_it_deletes_leaves_no_half_a_run(
     assert [found.path for found in run_folders(root)] == [f"{root}/two/link-down", f"{root}/two/tor-crash"]
 
 
-@pytest.mark.parametrize("text", ["</script>", "'; drop table runs; --", "\x1b[2J\n\u202e", "h" * 10_000_000, "%s{0}"])
+@pytest.mark.parametrize("text", ["</script>", "'; drop table runs; --", "\x1b[2J\n\u202e", "h" * 500_000, "%s{0}"])
 def test_a_text_of_a_run_is_one_in_the_index_too(root: Path, tmp_path: Path, text: str) -> None:
     add(root, "hostile", 20, text, drill=text, fabric=text, engine=text, kernel=text)
     with opened(tmp_path / "other.sqlite", root) as index:

@@ -1,0 +1,29 @@
+"""How large each file of a run may be: JSON takes ten times its size in memory, so what is larger is not parsed.
+
+Changes when a run has another file, or one that grows faster. The largest run that was made has 1,024 queue pairs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_MIB = 1 << 20
+_OF_NAME = {
+    "manifest.json": 4 * _MIB,  # facts, and a command line, of which Linux allows 2 MiB
+    "verdict.json": 16 * _MIB,  # a line for each expectation
+    "drill.json": 16 * _MIB,  # a drill's file has 256 KiB, and describes ranks and faults in few words
+    "workers.json": 4 * _MIB,  # a line for each process
+    "hw_counters.json": 16 * _MIB,  # 2 KiB for each NIC
+    "series.json": 32 * _MIB,  # 200 bytes for each flow and port
+    "fabric.json": 32 * _MIB,  # 250 bytes for each link
+    "metrics.json": 64 * _MIB,  # 2 KiB for each flow and edge: 12 MB of 512 flows and twelve edges
+    "facts.json": 256 * _MIB,  # every transfer of every flow
+}
+_OF_LINES = 256 * _MIB  # spans of a job: 100 bytes for each rank and step
+LINE = _MIB
+"""Bytes of a line: an event, a flow, a rank's step."""
+
+
+def limit_of(name: str) -> int:
+    """The most bytes that a file of that name may have; what is no JSON is limited by memory alone."""
+    return _OF_NAME.get(name, _OF_LINES if name.endswith(".jsonl") else sys.maxsize - 1)

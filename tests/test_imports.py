@@ -55,6 +55,7 @@ ROOMS = {
     "testbed.fabric": 20,
     "testbed.kernel": 20,
     "testbed.files": 10,
+    "testbed.background": 0,
     "testbed.entries": 0,
     "testbed.condition": 0,
     "testbed.errors": 0,

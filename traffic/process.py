@@ -90,7 +90,7 @@ class WorkerProcess:
         """Make sure that the process is gone."""
         if not self._gone.done():
             self._process.kill()
-            await self._gone
+            await asyncio.shield(self._gone)  # a cancelled waiter would cancel the future itself
 
     def _readable(self) -> None:
         try:
@@ -109,20 +109,32 @@ class WorkerProcess:
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         code = self._process.wait()
-        # Its last words may still wait in the socket.
-        self._loop.remove_reader(self._control.fileno())
-        self._control.setblocking(True)
-        while data := _receive(self._control):
-            for message in self._decoder.feed(data):
-                self._heard(self._index, message)
-        self._control.close()
-        said = self._log.read_text(errors="replace").strip()[-_TAIL:]
-        if not said:
-            self._log.unlink(missing_ok=True)
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        try:
+            self._hear_last_messages()
+        finally:  # whatever failed, nobody waits for ever
+            self._gone.set_result(None)
+            self._died(self._index, f"traffic worker {self._index} ended ({how}): {self._last_words()}")
+
+    def _hear_last_messages(self) -> None:
+        """Hear what still waits in the socket, and close it."""
+        self._loop.remove_reader(self._control.fileno())
+        with self._control as control:
+            control.setblocking(True)
+            while data := _receive(control):
+                for message in self._decoder.feed(data):
+                    self._heard(self._index, message)
+
+    def _last_words(self) -> str:
+        """The last line of its log, which goes when it is empty."""
+        try:
+            said = self._log.read_text(errors="replace").strip()[-_TAIL:]
+            if not said:
+                self._log.unlink(missing_ok=True)
+        except OSError as error:
+            return f"its log is lost ({self._log}: {error.strerror})"
         last = said.splitlines()[-1] if said else "it said nothing"
-        self._gone.set_result(None)
-        self._died(self._index, f"traffic worker {self._index} ended ({how}): {last} (stderr: {self._log})")
+        return f"{last} (stderr: {self._log})"
 
 
 def _receive(control: socket.socket) -> bytes:

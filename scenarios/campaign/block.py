@@ -21,6 +21,7 @@ from scenarios.campaign.result import Job, Report, Result
 from scenarios.campaign.sequences import Bench
 from scenarios.run.job import Job as Elsewhere
 from scenarios.run.job import in_guest
+from testbed.background import ended_by_failures
 from testbed.errors import HpnError
 from testbed.fabric.build import build
 from testbed.kernel import sandbox
@@ -72,14 +73,15 @@ def _first_process(job: Job, scratch: Path, tell: Callable[[str, object], None])
 async def _sequences(job: Job, scratch: Path, tell: Callable[[str, object], None]) -> None:
     lab = Lab.start(build(job.plan.topology), lambda _event: None)
     asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, lambda: reap_strangers(lab.child_pids()))
-    await lab.converged()
-    bench = Bench(job.plan, lab, scratch)
-    tell("stood", True)
-    for sequence in job.sequences:
-        result = await bench.run(sequence)
-        tell("result", _RESULT.dump_python(result, mode="json"))
-        if result.violations:
-            break  # what this lab says from here on may be about this sequence
+    with ended_by_failures():
+        await lab.converged()
+        bench = Bench(job.plan, lab, scratch)
+        tell("stood", True)
+        for sequence in job.sequences:
+            result = await bench.run(sequence)
+            tell("result", _RESULT.dump_python(result, mode="json"))
+            if result.violations:
+                break  # what this lab says from here on may be about this sequence
     lab.close()
 
 

@@ -19,6 +19,7 @@ import struct
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 
+from testbed.background import in_background
 from testbed.events import Event, EventKind, now_ns
 from testbed.fabric.model import Fabric, Link, Stack
 from testbed.kernel.ns import NetNs
@@ -67,14 +68,13 @@ class Stacks:
 
     def reload(self, tor: str, version: str, away_ns: int) -> None:
         """A ToR, stacked or not, goes down at once and comes back after ``away_ns`` with that version."""
-        loop = asyncio.get_running_loop()
         self._versions[tor] = version
         self._breakage.crash([tor])
 
         def boot() -> None:
-            self._reloading[tor] = loop.create_task(self._boot(tor))
+            self._reloading[tor] = in_background(self._boot(tor))
 
-        self._reloading[tor] = loop.call_later(away_ns / 1e9, boot)
+        self._reloading[tor] = asyncio.get_running_loop().call_later(away_ns / 1e9, boot)
 
     async def restore(self, tor: str) -> None:
         """Reload a ToR with the version it had first; it is away no longer than it takes."""

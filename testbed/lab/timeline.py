@@ -21,9 +21,9 @@ class Timeline:
 
     def emit(self, event: Event) -> None:
         """Tell every listener of an event and wake whoever waits for the lab's state."""
+        self._tick.set()  # who waits looks when this callback is over, also when a listener fails
         for sink in self._sinks:
             sink(event)
-        self._tick.set()
 
     def touch(self) -> None:
         """Wake whoever waits: the lab's state has changed in a way that is no event."""

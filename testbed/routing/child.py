@@ -64,7 +64,7 @@ class Child:
 
     async def gone(self) -> None:
         """Wait until it has died and ``died`` was told."""
-        await self._gone
+        await asyncio.shield(self._gone)  # a cancelled waiter would cancel the future itself
 
     def _read(self) -> None:
         try:
@@ -77,14 +77,20 @@ class Child:
             self._heard(line)
 
     def _reap(self) -> None:
-        """It is dead: hear its last words, close everything, tell whoever waits."""
+        """It is dead: hear its last words, close everything, tell whoever waits, also when one of these fails."""
         loop = asyncio.get_running_loop()
-        code = self._process.wait()
-        self._read()
-        loop.remove_reader(self._output)
         loop.remove_reader(self._pidfd)
-        self._output.close()
         os.close(self._pidfd)
-        self._died(code)
-        if not self._gone.done():  # who waited was cancelled
+        code = self._process.wait()
+        try:
+            self._read()
+        finally:
+            loop.remove_reader(self._output)
+            self._output.close()
+            self._tell(code)
+
+    def _tell(self, code: int) -> None:
+        try:
+            self._died(code)
+        finally:
             self._gone.set_result(None)

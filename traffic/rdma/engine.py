@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from testbed.background import in_background
 from testbed.errors import HpnError
 from testbed.events import Event, EventKind, EventSink, now_ns
 from testbed.kernel.ns import NetNs
@@ -186,7 +187,7 @@ class JobEngine(WorkerPool):
             self._news(message.at_ns, "died", {"flow": message.flow})
             self._ask(Abort(message.at_ns), Aborted)
             if self._plan.restart is not None:
-                self._return = asyncio.get_running_loop().create_task(self._come_back(self._plan.restart))
+                self._return = in_background(self._come_back(self._plan.restart))
 
     async def _come_back(self, policy: RestartPolicy) -> None:
         """Let the job live again when its time has come; what fails is the engine's failure."""

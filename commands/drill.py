@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +26,7 @@ from commands.where import engine_option, scheduler_option, virtual_time_option
 from commands.writing import drill_new, drill_schema_
 from results.engines import Difference, engine_tables, side_by_side
 from results.junit import check_place
+from results.run.claim import claimed, place_for
 from results.run.folder import load as load_run
 from results.run.folder import run_document
 from results.text.tables import (
@@ -172,13 +172,14 @@ def drill_run(
         if path is not None:
             check_place(path, option)
     repeats.check(drills, repeat)
-    out = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    batch = Batch(drills, repeat, out, as_run(), slow, tries, keep_records, phase, raise_neighbour_limit)
     page = Page(as_json)
-    if scheduler is None and jobs == 1:
-        return make(batch, one_by_one(batch, spec, page), page, junit, summary)
-    with pool_for(out, jobs if scheduler is None else None, scheduler) as pool:
-        return make(batch, pooled(batch, spec, pool, page), page, junit, summary)
+    with place_for(out) as place:
+        batch = Batch(drills, repeat, place, as_run(), slow, tries, keep_records, phase, raise_neighbour_limit)
+        if scheduler is None and jobs == 1:
+            with claimed(place) as claim:
+                return make(batch, one_by_one(batch, spec, claim, page), page, junit, summary)
+        with pool_for(place, jobs if scheduler is None else None, scheduler) as pool:
+            return make(batch, pooled(batch, spec, pool, page), page, junit, summary)
 
 
 @drill.command("compare")
@@ -188,14 +189,14 @@ def drill_run(
 @json_option
 def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_json: bool) -> int:
     """Run one drill on the host, in QEMU, in UML and in virtual time; put the failover times side by side."""
-    place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     page, runs, chosen = Page(as_json), [], catalogue.load(name, topology)
-    for engine, found in engines.run_everywhere(chosen, place, as_run(), page.tell):
-        if isinstance(found, MachineError | NoisyError):
-            click.echo(f"left out: {engine}: {found}", err=True)
-            continue
-        runs.append(found)
-        page.show(summary(found.manifest(), found.metrics(), found.verdict()))
+    with place_for(out) as place, claimed(place):
+        for engine, found in engines.run_everywhere(chosen, place, as_run(), page.tell):
+            if isinstance(found, MachineError | NoisyError):
+                click.echo(f"left out: {engine}: {found}", err=True)
+                continue
+            runs.append(found)
+            page.show(summary(found.manifest(), found.metrics(), found.verdict()))
     if not runs:
         raise MachineError("no engine could run it; hpn doctor says what is missing")
     differences = side_by_side([(run.manifest(), run.metrics()) for run in runs])

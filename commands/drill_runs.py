@@ -13,6 +13,7 @@ from commands.page import Page, starting, terminal
 from results.compare import compare, spread_table
 from results.junit import Unmade, judged, junit_xml
 from results.markdown import drills_summary
+from results.run.claim import Claim
 from results.run.folder import RunFolder, run_document
 from results.text.live import LiveView
 from results.text.terminal import summary
@@ -30,11 +31,13 @@ from testbed.vm.engines import EngineSpec
 Ran = tuple[Order, RunFolder | HpnError]
 
 
-def one_by_one(batch: Batch, spec: EngineSpec, page: Page) -> Iterator[Ran]:
-    """Every run, here, watched while it lasts."""
+def one_by_one(batch: Batch, spec: EngineSpec, claim: Claim, page: Page) -> Iterator[Ran]:
+    """Every run, here, watched while it lasts, until the folder of all of them is gone."""
     _check(batch.drills, spec)
     for order, run in engines.run_batch(batch, spec, lambda title: LiveView(page.console, title), page.tell):
         yield order, _with_report(run)
+        if claim.lost() is not None:
+            return
 
 
 def pooled(batch: Batch, spec: EngineSpec, pool: Pool, page: Page) -> Iterator[Ran]:

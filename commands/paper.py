@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from commands.page import Page, json_option
 from commands.settings import as_run
 from commands.where import OneOf, scheduler_option
+from results.run.claim import place_for
 from results.run.folder import prepare
 from scenarios.paper import reproduce
 from scenarios.pool.where import pool_for
@@ -36,12 +36,11 @@ def reproduce_(
     Each is also held against networks without what it is about, where it must not hold. Exit code 1: a claim differs
     and nobody knew, holds without its feature too, or a drill failed; 4: one could not be judged; else 0.
     """
-    place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     chosen = reproduce.choose(claims)
     where = engine or reproduce.default_engine()
-    prepare(place)
     page = Page(as_json)
-    with pool_for(place, jobs, scheduler) as pool:
+    with place_for(out) as place, pool_for(place, jobs, scheduler) as pool:
+        prepare(place)
         rows = reproduce.reproduce(chosen, where, place, as_run(), page.tell, pool)
     page.show(reproduce.claims_table(rows))
     page.tell(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")

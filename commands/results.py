@@ -143,7 +143,7 @@ def prune(root: Path, drill: str, keep: int, yes: bool) -> None:
     for run in old:
         gone = yes and delete(run)
         deleted += gone
-        said = ("deleted" if gone else "kept, for it has changed:") if yes else "would delete"
+        said = ("deleted" if gone else "kept, for it has changed or is in use:") if yes else "would delete"
         click.echo(f"{said} {printable(str(run.path))}")
     click.echo(f"{deleted if yes else len(old)} run folders" + ("" if yes or not old else "; --yes deletes them"))
 

@@ -21,9 +21,14 @@ async def _fails() -> None:
 
 async def _waits_while(begin: Callable[[], object]) -> None:
     """For what never comes."""
-    with ended_by_failures():
-        begin()
-        await asyncio.wait_for(asyncio.Event().wait(), 20)
+    waited: list[str] = []
+    try:
+        with ended_by_failures():
+            begin()
+            await asyncio.wait({asyncio.ensure_future(asyncio.Event().wait())}, timeout=20)
+            waited.append("until the deadline")
+    finally:
+        assert waited == []
 
 
 async def test_a_callback_that_fails_ends_who_waits_for_what_it_should_have_done() -> None:

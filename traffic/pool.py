@@ -89,7 +89,7 @@ class WorkerPool(ABC):
         """Start the workers and wait until all their sockets are bound. MachineError otherwise."""
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.failed.add_done_callback(_seen)
-        self._out.mkdir(parents=True, exist_ok=True)
+        self._out.mkdir(exist_ok=True)
         setups = self._setups()
         for setup in setups:
             fds = {nic.namespace_fd for nic in setup.nics}

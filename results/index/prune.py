@@ -15,6 +15,7 @@ from pathlib import Path
 from results.index.queries import NEWEST_FIRST, Wanted
 from results.index.scan import Stamp, stamp_of
 from results.index.store import Index
+from results.run.claim import in_use
 from testbed.errors import InputError
 
 _MANIFEST = "manifest.json"
@@ -50,9 +51,10 @@ def delete(old: Old) -> bool:
     """Delete a run's folder, in one step for whoever looks at it. InputError where that cannot be done.
 
     False, and nothing was touched, where the folder is no longer what the index knew: another run has begun there, it
-    was analysed anew, or it is gone.
+    was analysed anew, or it is gone; and where a command makes runs in it or beside it, as of one drill that is
+    repeated.
     """
-    if stamp_of(old.path) != old.stamp:
+    if in_use(old.path.parent) or in_use(old.path) or stamp_of(old.path) != old.stamp:
         return False
     try:
         aside = Path(tempfile.mkdtemp(prefix=f".{old.path.name}.", dir=old.path.parent))

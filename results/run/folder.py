@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from failover.analysis.hostload import HostMoment
 from failover.analysis.job import SpanTime
 from failover.analysis.model import DrillMetrics
 from failover.analysis.paths import PathAt
+from results.run.claim import Claim, claimed
 from results.run.counted import QUEUE_PAIR, WORKERS, QueuePairCounts, Workers
 from results.run.drill import DRILL, AskedDrill
 from results.run.fabric import fabric_from, fabric_json
@@ -182,11 +184,27 @@ def run_document(run: RunFolder, anew: Mapping[str, bytes] | None = None) -> dic
     return {"folder": str(run.path), **{part: json.loads(text) for part, text in files.items()}}
 
 
-def create(path: Path) -> RunFolder:
-    """A run folder for a new run, empty: what an earlier run left there is deleted.
+@contextmanager
+def claimed_run(path: Path) -> Iterator[Claim]:
+    """A folder for a new run, nobody else's while it is made, and empty: what an earlier run left there is deleted.
 
-    InputError when something else is there or it cannot be made; then nothing was made or deleted.
+    InputError when something else is there, somebody makes a run there, or it cannot be made; then nothing was made or
+    deleted. MachineError when it vanishes before the end.
     """
+    with claimed(path) as claim:
+        emptied(path)
+        yield claim
+        claim.check()
+
+
+def create(path: Path) -> RunFolder:
+    """The same folder for what is there at once, such as a run that was made elsewhere."""
+    with claimed(path, keep=True):
+        return emptied(path)
+
+
+def emptied(path: Path) -> RunFolder:
+    """The same folder where somebody else has claimed it, such as the one who started this guest."""
     take(path, _is_manifest)
     return RunFolder(path)
 

@@ -90,8 +90,8 @@ def drop_raw(path: Path) -> None:
             _delete(path / "records")
 
 
-def with_all_above(path: Path) -> None:
-    """mkdir -p that leaves nothing behind when it fails. OSError."""
+def with_all_above(path: Path) -> list[Path]:
+    """mkdir -p that leaves nothing behind when it fails; the folders that it made, the innermost last. OSError."""
     missing = [each for each in (path, *path.parents) if not os.path.lexists(each)]
     made: list[Path] = []
     try:
@@ -107,6 +107,7 @@ def with_all_above(path: Path) -> None:
             with suppress(OSError):
                 each.rmdir()
         raise
+    return made
 
 
 def nearest(path: Path) -> Path:

@@ -1,53 +1,33 @@
 """The folder below --out in which attempts are made: on its file system, so that a whole run is renamed into place.
 
-Changes when attempts are to be kept elsewhere. One command at a time makes runs below a folder: two would write over
-each other's runs and reports. What a killed command left there is cleared away by the next one.
+Changes when attempts are to be kept elsewhere. What a killed command left there is cleared away by the next one.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from results.run.claim import claimed
 from results.run.place import SCRATCH
 from scenarios.pool.task import Done
-from testbed.errors import InputError
+from testbed.errors import InputError, MachineError
 
 
 @contextmanager
 def taken(below: Path) -> Iterator[None]:
-    """Have that folder to oneself, made when needed, and free of what a killed command left.
+    """Have that folder to oneself (``claimed``), and free of what a killed command left.
 
-    InputError when it cannot be made, or another command makes runs there. A file system that locks no folders (NFS)
-    keeps nobody apart, and nothing is cleared away there: it may be somebody's.
+    Where the file system locks no folders nothing is cleared away: it may be somebody's.
     """
-    try:
-        below.mkdir(parents=True, exist_ok=True)
-        number = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise _unusable(below, error) from error
-    try:
-        if _locked(number, below):
+    with claimed(below) as claim:
+        if claim.locked:
             for left in below.glob(f"{SCRATCH}*"):
                 shutil.rmtree(left, ignore_errors=True)  # which follows no link
         yield
-    finally:
-        os.close(number)
-
-
-def _locked(number: int, below: Path) -> bool:
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(f"another hpn makes runs in {below}; wait for it, or choose another --out") from None
-    except OSError:
-        return False
-    return True
 
 
 @contextmanager
@@ -67,6 +47,8 @@ def scratch(below: Path) -> Iterator[Path]:
 def handed_over(ended: Iterable[Done]) -> Iterator[Done]:
     """Each, and its attempt's folder cleared away when the next is asked for."""
     for done in ended:
+        if not done.folder.is_dir():
+            raise MachineError(f"{done.folder} was deleted or moved; run it again, and leave that folder alone")
         yield done
         shutil.rmtree(done.folder.parent, ignore_errors=True)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, TypeAdapter
 
-from results.run.folder import RunFolder, create, load
+from results.run.folder import RunFolder, claimed_run, load
 from results.run.progress import Progress
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
@@ -143,13 +143,18 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
     client_site.check(order.drill)
     if spec.maps_pages:
         guest_need.check_maps(order.drill)
-    folder = create(order.out.absolute())
+    with claimed_run(order.out.absolute()) as claim, dated(claim):
+        return _in_guest(order, spec, engine.slowness, claim.path, on_line)
+
+
+def _in_guest(order: Order, spec: EngineSpec, slowness: int, folder: Path, on_line: Callable[[str], None]) -> RunFolder:
+    """The same into a folder that is claimed."""
     body = RunBody(
         file=str(Path(order.drill.source).absolute()),
         command=order.command,
         repeat=order.repeat,
         phase=order.phase,
-        slow=engine.slowness if order.slow is None else order.slow,
+        slow=slowness if order.slow is None else order.slow,
         keep_records=order.keep_records,
         seed=order.drill.topology.seed,
         topology=None if order.drill.other_fabric is None else order.drill.other_fabric.as_json(),
@@ -157,11 +162,11 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
     )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS * guest_need.times_as_long(order.drill)
     job = Job("run", spec.name, body.as_json())
-    more_mb = guest_need.more_mb(order.drill)
-    with dated(folder):
-        done = in_guest(job, spec, folder.path, timeout_s, on_line, seed=order.phase, more_mb=more_mb)
-    result = answered(spec, done)
-    run = load(folder.path)
+    result = answered(
+        spec,
+        in_guest(job, spec, folder, timeout_s, on_line, seed=order.phase, more_mb=guest_need.more_mb(order.drill)),
+    )
+    run = load(folder)
     if result.exit_code == NoisyError.exit_code and not run.has_verdict:
         raise NoisyError(f"{spec.name}: {last_words(result)}")
     return run

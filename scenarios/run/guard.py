@@ -6,7 +6,7 @@ of the fabric. What a fault did to a daemon is no loss (``BgpDaemon.trouble``).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from scenarios.run import space
@@ -22,14 +22,25 @@ _SILENT_NS = 10_000_000_000  # a worker says how far it is ten times a second; a
 class Guard:
     """Looks at a run now and then, and hears its events; ``engine`` is told when the run is lost.
 
-    ``processes``: whether to look at process states, which costs clock reads: nobody stops one in virtual time.
+    ``check`` raises MachineError when the folder is not ours any more. ``processes``: whether to look at process
+    states, which costs clock reads: nobody stops one in virtual time.
     """
 
-    def __init__(self, lab: Lab, engine: WorkerPool, flows: Collection[int], folder: Path, *, processes: bool) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        engine: WorkerPool,
+        flows: Collection[int],
+        folder: Path,
+        check: Callable[[], None],
+        *,
+        processes: bool,
+    ) -> None:
         self._lab = lab
         self._engine = engine
         self._alive = set(flows)
         self._folder = folder
+        self._check = check
         self._processes = processes
         self._healthy = True
         self._suspects: set[int] = set()
@@ -53,10 +64,12 @@ class Guard:
                 )
 
     def look(self) -> None:
-        """What makes no event: a full disk, a process that stands still at two looks running."""
-        full = space.shortage(self._folder)
-        if full is not None:
-            self._engine.give_up(MachineError(full))
+        """What makes no event: a folder that is gone, a full disk, a process that stands still at two looks running."""
+        try:
+            self._check()
+            space.watch(self._folder)
+        except MachineError as error:
+            self._engine.give_up(error)
         if self._processes:
             stopped = self._stopped()
             for pid in self._suspects & stopped.keys():

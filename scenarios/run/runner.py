@@ -6,6 +6,7 @@ This is DESIGN's data flow in one place; every step is a function of another roo
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import signal
 from collections.abc import Callable
@@ -41,6 +42,7 @@ from scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
 from scenarios.run.rdma_counters import DeviceCounters
 from scenarios.run.restored import restored
 from scenarios.run.traffic_on_lab import LabTraffic
+from testbed.background import current_task, ended_by_failures, in_background
 from testbed.errors import HpnError, InputError, MachineError
 from testbed.events import Event, EventKind, now_ns
 from testbed.fabric.build import build
@@ -53,6 +55,7 @@ from traffic.paths import CHOICES
 from traffic.rdma.setup import JobReport
 
 Tell = Callable[[Progress], None]
+Check = Callable[[], None]
 _LEAD_NS = 200_000_000
 _TELL_S = 0.25
 _LOOK_NS = 100_000_000
@@ -61,33 +64,43 @@ _FULL_LINK = 0.95
 INTERRUPTED = 128 + signal.SIGINT
 
 
-def main(order: Order, folder: RunFolder, tell: Tell, fail: Callable[[HpnError], None]) -> int:
-    """Run to the end; exit code 0 also when an error was handed to ``fail``, INTERRUPTED after SIGINT."""
+def main(order: Order, folder: RunFolder, check: Check, tell: Tell, fail: Callable[[HpnError], None]) -> int:
+    """Run to the end; ``check`` raises MachineError when the folder is not ours any more.
+
+    Exit code 0 also when an error was handed to ``fail``, INTERRUPTED after SIGINT.
+    """
     try:
-        asyncio.run(_Run(order, folder, tell).go())
+        asyncio.run(_Run(order, folder, check, tell).go())
     except HpnError as error:
         fail(error)
     except OSError as error:  # a full disk, above all
         where = f" ({error.filename})" if error.filename else ""
-        fail(MachineError(f"{error.strerror or error}{where}; free some space, or choose another --out"))
+        way_out = "free some space, or choose another --out"
+        if error.errno == errno.ENOENT:
+            way_out = "run it again, and leave its files alone"
+        fail(MachineError(f"{error.strerror or error}{where}; {way_out}"))
     except asyncio.CancelledError:
         return INTERRUPTED
     return 0
 
 
 class _Run:
-    def __init__(self, order: Order, folder: RunFolder, tell: Tell) -> None:
+    def __init__(self, order: Order, folder: RunFolder, check: Check, tell: Tell) -> None:
         self._drill: Drill = order.phased
         self._order = order
         self._folder = folder
+        self._check = check
         self._tell = tell
         self._events: list[Event] = []
         self._start_ns = 0
 
     async def go(self) -> None:
-        task = _this_task()
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+            asyncio.get_running_loop().add_signal_handler(number, current_task().cancel)
+        with ended_by_failures():
+            await self._whole()
+
+    async def _whole(self) -> None:
         started_at, began_ns = datetime.now(UTC).astimezone().isoformat(), now_ns()
         fabric = build(self._drill.topology)
         self._phase(f"starting {len(fabric.nodes)} nodes and {len(fabric.links)} links")
@@ -102,6 +115,7 @@ class _Run:
             self._write_driver_evidence(lab)
             observed = await self._measure(lab)
         finally:
+            self._check()
             self._folder.write_events(sorted(self._events, key=lambda event: event.at_ns))
         told = tuple(self._events)
         lab.close()
@@ -121,11 +135,13 @@ class _Run:
             traffic.engine,
             traffic.begun,
             self._folder.path,
+            self._check,
             processes=not has_virtual_time(self._order.engine),
         )
         captures = CaptureProcess(self._drill, lab, self._folder.path)
         news: asyncio.Task[None] | None = None
         try:
+            self._check()
             await traffic.start()
             await client.start()
             await traffic.look("start", 0, None)
@@ -139,7 +155,7 @@ class _Run:
             client.begin(self._start_ns, self._start_ns + self._drill.timeline.end_ns)
             ports.start(self._start_ns)
             captures.begin(self._start_ns)
-            news = asyncio.create_task(self._relay(traffic, guard))
+            news = in_background(self._relay(traffic, guard))
             await self._timeline(lab, traffic, injector, guard)
             ports.stop()
             end_ns = now_ns()
@@ -155,6 +171,7 @@ class _Run:
             sampler.stop()
             ports.stop()
             captures.kill()
+            self._check()  # what is left undone goes with the sandbox
             client.close(self._folder.path)
             devices.write(self._folder.path)
             await injector.heal()
@@ -248,6 +265,7 @@ class _Run:
         from scenarios.run.kept import keep
         from scenarios.run.measured import measured_of
 
+        self._check()
         measured = measured_of(self._drill, observed, events)
         if self._order.keep_records:
             keep(self._folder.path, measured)
@@ -269,13 +287,6 @@ class _Run:
         elapsed = max(0.0, (now_ns() - self._start_ns) / 1e9) if self._start_ns else 0.0
         goodput = dict(sorted(traffic.goodput.items())) if traffic is not None else {}
         self._tell(Progress(kind, text, elapsed, self._drill.timeline.end_ns / 1e9, goodput))
-
-
-def _this_task() -> asyncio.Task[object]:
-    task = asyncio.current_task()
-    if task is None:
-        raise RuntimeError("a run is a coroutine of a task, which its signals cancel")
-    return task
 
 
 def _facts(

@@ -17,7 +17,8 @@ from pathlib import Path
 from types import FrameType
 
 from failover.inject import needs
-from results.run.folder import RunFolder, create
+from results.run.claim import Claim
+from results.run.folder import RunFolder, claimed_run, emptied
 from results.run.place import drop_raw, nearest
 from results.run.progress import Progress, decode, encode
 from scenarios.drill.workload import queue_pairs_of
@@ -56,12 +57,21 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     else:
         wanted = space.job_record_bytes(flows, end_ns, order.keep_records)
     space.check(nearest(order.out.absolute()), wanted + client_site.disk_bytes(drill))
-    folder = create(order.out.absolute())
-    if named(order.engine).own_kernel:
-        return _run(order, folder, on_progress)  # whoever started the guest clears up after it, and dates it
-    tidied = cleared_up(lambda: drop_raw(folder.path))
-    with _room_for_neighbours(order, fabric, on_progress), tidied, dated(folder):
-        return _run(order, folder, on_progress)
+    if named(order.engine).own_kernel:  # whoever started the guest has claimed the folder, clears it up and dates it
+        return _run(order, emptied(order.out.absolute()), lambda: None, on_progress)
+    with (
+        claimed_run(order.out.absolute()) as claim,
+        _room_for_neighbours(order, fabric, on_progress),
+        cleared_up(lambda: _clear(claim), {claim.descriptor}),
+        dated(claim),
+    ):
+        return _run(order, RunFolder(claim.path), claim.check, on_progress)
+
+
+def _clear(claim: Claim) -> None:
+    """Of what a run leaves besides results; a folder that has taken the place of ours is somebody else's."""
+    if claim.lost() is None:
+        drop_raw(claim.path)
 
 
 @contextmanager
@@ -79,12 +89,12 @@ def _room_for_neighbours(order: Order, fabric: Fabric, on_progress: Callable[[Pr
         raised.close()
 
 
-def _run(order: Order, folder: RunFolder, on_progress: Callable[[Progress], None]) -> RunFolder:
+def _run(order: Order, folder: RunFolder, check: runner.Check, on_progress: Callable[[Progress], None]) -> RunFolder:
     reader, writer = os.pipe()
 
     def body() -> int:
         faulthandler.enable()  # it would die without a word
-        return runner.main(order, folder, lambda news: _tell(writer, news), lambda error: _fail(writer, error))
+        return runner.main(order, folder, check, lambda news: _tell(writer, news), lambda error: _fail(writer, error))
 
     with _InterruptOnce() as guard:
         try:

@@ -52,12 +52,15 @@ def check(path: Path, wanted: int) -> None:
         )
 
 
-def shortage(path: Path) -> str | None:
-    """Why a run cannot go on, None while there is room."""
-    free = free_bytes(path)
-    if free >= RESERVE_BYTES // 2:
-        return None
-    return f"only {_megabytes(free)} of disk are left at {path}; free some, or choose another --out"
+def watch(path: Path) -> None:
+    """MachineError when a run cannot go on, for want of room or of the folder itself."""
+    try:
+        free = free_bytes(path)
+    except OSError as error:
+        why = f"cannot write to {path} any more: {error.strerror}; run it again, and leave that folder alone"
+        raise MachineError(why) from error
+    if free < RESERVE_BYTES // 2:
+        raise MachineError(f"only {_megabytes(free)} of disk are left at {path}; free some, or choose another --out")
 
 
 def _megabytes(size: int) -> str:

@@ -10,22 +10,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from results.run.claim import Claim
 from results.run.folder import RunFolder
 from testbed.errors import InputError
 
 
 @contextmanager
-def dated(folder: RunFolder) -> Iterator[None]:
+def dated(claim: Claim) -> Iterator[None]:
     """Date the run that is made within: begin and end go into its manifest, whatever becomes of it.
 
-    ``folder`` is empty before, so a manifest that is there afterwards is this run's.
+    Its folder is empty before, so a manifest that is there afterwards is this run's.
     """
     begin = _now()
     try:
         yield
     finally:
-        with suppress(InputError):  # it did not get as far as a manifest
-            folder.write_manifest(replace(folder.manifest(), wall_begin=begin, wall_end=_now()))
+        folder = RunFolder(claim.path)
+        if claim.lost() is None:
+            with suppress(InputError):  # it did not get as far as a manifest
+                folder.write_manifest(replace(folder.manifest(), wall_begin=begin, wall_end=_now()))
 
 
 def _now() -> str:

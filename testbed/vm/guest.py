@@ -5,12 +5,14 @@ Changes when an engine must be told, or must tell, something more. Nothing here 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from testbed import plugins
+from testbed.errors import MachineError
 
 SETTINGS: Mapping[str, int] = {
     "net/ipv4/neigh/default/gc_thresh2": 1 << 16,
@@ -66,6 +68,32 @@ class GuestResult:
 def environment() -> Mapping[str, str]:
     """What a command of hpn finds in any guest: sets of words in one order, labs of its own, the caller's plug-ins."""
     return {"PYTHONHASHSEED": "0", "HPN_STATE_DIR": "/run/hpn-state", **plugins.environment()}
+
+
+class Writable:
+    """The folders of a job that its guest may write; a guest goes by their names, whatever folder has them now.
+
+    Who sits at a terminal of the guest may delete them.
+    """
+
+    def __init__(self, job: GuestJob) -> None:
+        """MachineError when one of them is no folder here."""
+        self._found: dict[Path, os.stat_result] = {}
+        for folder in job.writable:
+            if not folder.is_dir():
+                raise MachineError(f"{folder}, which the guest should write, is no folder here; create it")
+            if job.terminal is None:
+                self._found[folder] = folder.stat()
+
+    def check(self) -> None:
+        """MachineError when one of them is gone, or another folder has its name."""
+        for folder, before in self._found.items():
+            try:
+                kept = os.path.samestat(folder.stat(), before)
+            except OSError:
+                kept = False
+            if not kept:
+                raise MachineError(f"{folder}, which the guest writes, was deleted or moved; run it again")
 
 
 class Engine(Protocol):

@@ -24,7 +24,7 @@ from testbed.kernel.sandbox import die_with_parent
 from testbed.vm import kvm, qemu_initrd
 from testbed.vm.console import Console, Lines, how_it_ended
 from testbed.vm.group import sigterm_as_interrupt
-from testbed.vm.guest import GuestJob, GuestResult
+from testbed.vm.guest import GuestJob, GuestResult, Writable
 from testbed.vm.qemu_command import Kernel, Shape, kernel_at, missing_tools, newest_kernel, prepare
 from testbed.vm.standstill import STALL_S, Silence, explain, stall_limit, usage
 
@@ -107,9 +107,7 @@ class Qemu:
 def _boot(
     kernel: Kernel, job: GuestJob, on_line: Callable[[str], None], *, kvm: bool, stall_s: float = STALL_S
 ) -> GuestResult:
-    for path in job.writable:
-        if not path.is_dir():
-            raise MachineError(f"{path}, which the guest should write, is no folder here; create it")
+    writable = Writable(job)
     with tempfile.TemporaryDirectory(prefix="hpn-guest-") as made:
         folder = Path(made)
         script, exit_file = folder / "command.sh", folder / "exit"
@@ -120,7 +118,7 @@ def _boot(
         shape = Shape(job.memory_mb, job.cpus, (folder, *job.writable), kvm, terminal)
         command = prepare(kernel, shape, folder, script)
         with _Guest(command, on_line, terminal, stall_s) as guest:
-            guest.watch(job.timeout_s)
+            guest.watch(job.timeout_s, writable)
             return guest.result(exit_file)
 
 
@@ -171,13 +169,14 @@ class _Guest:
         for stream in self._streams:
             stream.close()
 
-    def watch(self, timeout_s: float) -> None:
-        """Pass lines on until QEMU has ended. MachineError when it does not in time."""
+    def watch(self, timeout_s: float, writable: Writable) -> None:
+        """Pass lines on until QEMU has ended. MachineError when it does not in time, or has nowhere to write."""
         with selectors.DefaultSelector() as selector, sigterm_as_interrupt():
             for stream, take in self._streams.items():
                 selector.register(stream, selectors.EVENT_READ, take)
             while selector.get_map():
                 self._silence.note(self._number)
+                writable.check()
                 due, what = min(self._limits(timeout_s), key=lambda limit: limit[0])
                 if time.monotonic() >= due:  # even while it talks on
                     raise self._error(what())

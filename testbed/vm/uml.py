@@ -21,7 +21,7 @@ from testbed.errors import MachineError
 from testbed.vm import repeatable, uml_kernel
 from testbed.vm.cpu import own_cpu
 from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
-from testbed.vm.guest import SETTINGS, GuestJob, GuestResult, Terminal
+from testbed.vm.guest import SETTINGS, GuestJob, GuestResult, Terminal, Writable
 from testbed.vm.standstill import stall_limit
 from testbed.vm.uml_kernel import UmlKernel
 from testbed.vm.uml_watch import Watch
@@ -62,15 +62,13 @@ class Uml:
 
     def run(self, job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
         """Boot, run the command, wait. See ``testbed.vm.guest.Engine``."""
-        for folder in job.writable:
-            if not folder.is_dir():
-                raise MachineError(f"{folder}, which the guest should write, is no folder here; create it")
+        writable = Writable(job)
         kernel = self._kernel()
         memory = _memory_folder(job.memory_mb)
         with tempfile.TemporaryDirectory(prefix="hpn-uml-") as made, own_cpu() as cpu, sigterm_as_interrupt():
             scratch = Path(made)
             self._furnish(scratch, job, kernel)
-            with closing(Watch(job, kernel, on_line, self.stall_s, scratch)) as watch:
+            with closing(Watch(job, writable, kernel, on_line, self.stall_s, scratch)) as watch:
                 with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal:
                     group = ProcessGroup(
                         self._command(job, kernel, terminal),

@@ -13,7 +13,7 @@ from pathlib import Path
 from testbed.errors import MachineError
 from testbed.vm.console import Console, GrowingFile, how_it_ended
 from testbed.vm.group import ProcessGroup
-from testbed.vm.guest import GuestJob, GuestResult
+from testbed.vm.guest import GuestJob, GuestResult, Writable
 from testbed.vm.standstill import Silence
 from testbed.vm.uml_kernel import UmlKernel
 
@@ -38,9 +38,16 @@ class Watch:
     """One guest from its start to its end; its streams are the guest's terminals 0, 1 and 2."""
 
     def __init__(
-        self, job: GuestJob, kernel: UmlKernel, on_line: Callable[[str], None], stall_s: float, scratch: Path
+        self,
+        job: GuestJob,
+        writable: Writable,
+        kernel: UmlKernel,
+        on_line: Callable[[str], None],
+        stall_s: float,
+        scratch: Path,
     ) -> None:
         self._job = job
+        self._writable = writable
         self._silence = Silence(stall_s)
         self._console = Console(on_line)
         self._begun = time.monotonic()
@@ -53,6 +60,7 @@ class Watch:
     def watch(self, group: ProcessGroup) -> GuestResult:
         """Relay until the guest is gone. MachineError when it went wrong or has to be ended."""
         while not group.ended(min(self._patience(group), _LOOK_S)):
+            self._writable.check()
             for stream in self._streams:
                 stream.relay()
         for stream in self._streams:

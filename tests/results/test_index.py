@@ -17,6 +17,7 @@ from results.index.experiments import set_apart
 from results.index.queries import Wanted, counts, runs, trends
 from results.index.scan import run_folders, stamp_of
 from results.index.store import Index, opened
+from results.run.claim import claimed
 from results.run.folder import RunFolder, create
 from results.text.index import runs_table, trend_lines
 from results.verdict import Outcome
@@ -252,11 +253,23 @@ def test_a_run_that_is_under_way_is_not_deleted_nor_one_that_began_in_an_old_one
     monkeypatch.setattr("results.index.prune.stamp_of", meanwhile)
     said = CliRunner().invoke(results, ["prune", "--runs", str(root), "--keep", "0", "--yes"])
     lines = said.output.splitlines()
-    assert f"kept, for it has changed: {root}/one/link-down" in lines
+    assert f"kept, for it has changed or is in use: {root}/one/link-down" in lines
     assert lines[-1] == "2 run folders"
     assert sorted(path.parent.name for path in root.rglob("manifest.json")) == ["link-down", "now"]
     assert (root / "one" / "link-down" / "manifest.json").exists()
     assert not list(root.rglob(".*")), "nothing is left of those deleted"
+
+
+@pytest.mark.parametrize("claimed_folder", ["two", "two/link-down"])
+def test_a_run_that_is_not_whole_yet_or_whose_command_makes_more_of_them_is_not_deleted(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed_folder: str
+) -> None:
+    monkeypatch.setenv("HPN_CACHE_DIR", str(tmp_path / "cache"))
+    with claimed(root / claimed_folder):
+        said = CliRunner().invoke(results, ["prune", "--runs", str(root), "--keep", "0", "--yes"])
+    assert f"kept, for it has changed or is in use: {root}/two/link-down" in said.output.splitlines()
+    assert (root / "two" / "link-down" / "verdict.json").exists()
+    assert not (root / "one" / "link-down").exists()
 
 
 def test_what_ends_while_it_deletes_leaves_no_half_a_run(

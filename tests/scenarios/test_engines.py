@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from results.run.claim import in_use
 from results.run.folder import RunFolder
 from results.verdict import decide, holds
 from scenarios.run.engines import run_in_guest
@@ -83,3 +85,19 @@ def test_a_guest_that_left_no_manifest_is_not_dated(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(RunFolder, "write_manifest", lambda *_: None)
     with pytest.raises(MachineError, match="every queue pair died"):
         run_in_guest(order(tmp_path), boots(Guest(3, judged=False)), lambda _line: None)
+
+
+class _Vandal(Guest):
+    """Has its folder deleted beneath it."""
+
+    def run(self, job: GuestJob, on_line: Callable[[str], None]) -> GuestResult:
+        """The command inside can only say that it is gone."""
+        assert in_use(job.cwd), "nobody else can make a run there"
+        shutil.rmtree(job.cwd)
+        return GuestResult(3, ("hpn: cannot write to /here any more",), 1.0, 2.0, "6.12")
+
+
+def test_a_folder_that_vanished_beneath_a_guest_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match=f"^{tmp_path}/run was deleted or moved during the run; run it again"):
+        run_in_guest(order(tmp_path), boots(_Vandal(3, judged=False)), lambda _line: None)
+    assert not (tmp_path / "run").exists()

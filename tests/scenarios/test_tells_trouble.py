@@ -7,6 +7,7 @@ host 0 ==x==== ToR 0 -- Agg -- ToR 0 ==== host 1      x is cut and repaired; a r
 from __future__ import annotations
 
 import subprocess
+import time
 from itertools import count
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from results.run.folder import RunFolder
 from results.verdict import Outcome
 from scenarios.drill.load import drill_from
 from scenarios.run import session
+from scenarios.run.guard import Guard
 from scenarios.run.order import Order
-from testbed.errors import InputError
+from testbed.errors import InputError, MachineError
 from testbed.events import EventKind
 from testbed.files.document import parse
 
@@ -76,3 +78,17 @@ def test_what_stops_a_drill_in_its_sandbox_is_told_outside(tmp_path: Path) -> No
     order = Order(drill_from(parse(text, "troubled.yaml"), Path()), tmp_path, ())
     with pytest.raises(InputError, match="would carry 99% of its rate in a healthy fabric"):
         session.run(order, lambda _news: None)
+
+
+def test_a_task_beside_the_run_that_fails_ends_it_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that looks after the disk: without it, nobody would."""
+
+    def fails(_guard: Guard) -> None:
+        raise OSError(5, "Input/output error", "disk")
+
+    monkeypatch.setattr(Guard, "look", fails)
+    order = Order(drill_from(parse(_DRILL.replace("500 ms", "60 s"), "troubled.yaml"), Path()), tmp_path, ())
+    begun = time.monotonic()
+    with pytest.raises(MachineError, match=r"Input/output error \(disk\)"):
+        session.run(order, lambda _news: None)
+    assert time.monotonic() - begun < 60, "the fault was not waited for"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,10 +21,11 @@ from scenarios.pool import attempt as attempts
 from scenarios.pool.attempt import Attempt, Ended
 from scenarios.pool.given import Files
 from scenarios.pool.processes import Processes
+from scenarios.pool.scratch import taken
 from scenarios.pool.task import LOSSES, MADE, OUTPUT, Task
 from scenarios.pool.where import pool_for
 from scenarios.run.job import Job
-from testbed.errors import InputError
+from testbed.errors import InputError, MachineError
 from tests.product.hpn import until
 
 WAIT_S = 20
@@ -163,6 +165,26 @@ def test_what_a_killed_command_left_is_cleared_away_and_nobody_else_can_make_run
     with pool_for(out, 1):
         assert not (out / ".hpn-pool-living").exists()
     assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_a_folder_that_vanishes_ends_all_that_runs_in_it_by_name(tmp_path: Path) -> None:
+    class Vandal(Scripted):
+        def one(self, task: Task, folder: Path) -> Ended:
+            ended = super().one(task, folder)
+            shutil.rmtree(tmp_path / "out")
+            return ended
+
+    script = Vandal()
+
+    def run() -> None:
+        with taken(tmp_path / "out"):
+            for done in pool(script, tmp_path / "out", 1).run(tasks("a", "b")):
+                pytest.fail(f"of {done.task.name} nothing is left")
+
+    with pytest.raises(MachineError, match="/out was deleted or moved during the run; run it again, and leave that"):
+        run()
+    assert script.begun == ["a"]
+    assert list(tmp_path.iterdir()) == [], "nothing was left behind"
 
 
 def test_where_folders_cannot_be_locked_nothing_is_cleared_away(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from testbed.errors import InputError
 
@@ -22,25 +23,30 @@ STALL_VARIABLE = "HPN_STALL_LIMIT"
 
 _A_WHILE_S = 2.0
 """A silence is looked into when it has lasted so long."""
-_STATE, _PGRP = 0, 2  # of /proc/PID/stat, behind the name in brackets
-_NS = 1e9
+_STATE, _PGRP, _TIMES = 0, 2, slice(11, 15)  # of /proc/PID/stat, behind the name in brackets
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _MOST = 0.5  # of the time
+_WAITING = Path("/proc/pressure/cpu")
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The CPU time that a process group has had so far, and whether one of it is running or ready to run now.
 
-    Of processes that have ended nothing is known any more. The kernel's own count of waiting (run delay) is of no use
-    here: it is brought up to date when a process is let run at last.
+    ``waiting_s``: the time in which some process of this machine waited for a CPU, None where the kernel does not say.
+    The kernel's count of a process's own waiting (run delay) is of no use here: it is brought up to date when the
+    process is let run at last.
     """
 
     ran_s: float
     wants_more: bool
+    waiting_s: float | None = None
 
     def since(self, before: Usage) -> Usage:
         """What came on top."""
-        return Usage(max(self.ran_s - before.ran_s, 0.0), self.wants_more)
+        known = self.waiting_s is not None and before.waiting_s is not None
+        waiting_s = (self.waiting_s or 0.0) - (before.waiting_s or 0.0) if known else None
+        return Usage(max(self.ran_s - before.ran_s, 0.0), self.wants_more, waiting_s)
 
 
 class Silence:
@@ -102,13 +108,9 @@ def stall_limit() -> float:
 
 
 def usage(group: int) -> Usage:
-    """Of the process group of that number, from each process's stat and schedstat; no time where there is none."""
-    ran, states = 0.0, set()
-    for pid, state in _members(group):
-        states.add(state)
-        with suppress(OSError):  # it ended, or this kernel keeps no such
-            ran += int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / _NS
-    return Usage(ran, "R" in states)
+    """Of the process group of that number, with the time of children that have ended."""
+    members = [*_members(group)]
+    return Usage(sum(each.ran_s for each in members), any(each.state == "R" for each in members), _waiting_s())
 
 
 def explain(used: Usage, silent_s: float) -> str:
@@ -117,14 +119,30 @@ def explain(used: Usage, silent_s: float) -> str:
     if used.ran_s >= _MOST * silent_s:
         return f"{had}: something in it busy-waits, or computes for longer than that"
     if used.wants_more:
-        return f"{had} and wants more: this machine starves it; run less beside it"
+        waited = None if used.waiting_s is None else min(used.waiting_s / silent_s, 1.0)
+        how = "" if waited is None else f"; somebody here waited for a CPU in {100 * waited:.0f} % of that time"
+        return f"{had} and wants more: this machine starves it{how}; run less beside it"
     return f"{had} and asks for none: it hangs"
 
 
-def _members(group: int) -> Iterator[tuple[str, str]]:
-    """Process ID and state of each."""
+class _Member(NamedTuple):
+    pid: int
+    state: str
+    ran_s: float
+    """With its children that have ended and were waited for."""
+
+
+def _members(group: int) -> Iterator[_Member]:
     for name in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError):
+        with suppress(OSError):  # it has ended
             fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
             if int(fields[_PGRP]) == group:
-                yield name, fields[_STATE]
+                yield _Member(int(name), fields[_STATE], sum(map(int, fields[_TIMES])) / _TICKS_PER_S)
+
+
+def _waiting_s() -> float | None:
+    """The total of 'some' (psi, in microseconds), None where the kernel keeps none."""
+    try:
+        return int(_WAITING.read_text().split()[4].partition("=")[2]) / 1e6
+    except (OSError, ValueError, IndexError):
+        return None

@@ -14,6 +14,7 @@ import click
 from commands import COMMANDS, edge
 from commands.group import LazyGroup
 from testbed import plugins
+from testbed.kernel import neighbour_table
 
 
 @click.group(cls=LazyGroup, commands_of=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,7 +41,8 @@ def command_line() -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line, once what killed commands left of the machine is undone."""
+    neighbour_table.put_back()
     edge.run(lambda: command_line.load(sys.argv[1:]), lambda: command_line.main(prog_name="hpn", standalone_mode=False))
 
 

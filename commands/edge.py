@@ -18,6 +18,7 @@ import click
 
 from testbed import plugins
 from testbed.errors import HpnError, MachineError
+from testbed.kernel.processes import interrupted_by_any_signal
 from testbed.vm import repeatable
 
 _SIGPIPE = 128 + signal.SIGPIPE  # what a shell reports of a program whose reader went away; no answer of a drill
@@ -37,7 +38,8 @@ def run(load: Callable[[], object], body: Callable[[], object]) -> NoReturn:
         repeatable.begin()
         _open_standard_streams()
         stdout = sys.stdout
-        code = body()
+        with interrupted_by_any_signal():
+            code = body()
     except click.ClickException as error:
         error.show()
         code = error.exit_code

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from commands import edge
 from scenarios.run.job import Job, job_from
 from testbed.errors import MachineError
-from testbed.kernel import sandbox
+from testbed.kernel import sandbox, survivor
 from testbed.vm.engines import EngineSpec, named
 
 Kind = Callable[[JsonValue, EngineSpec], int]
@@ -39,6 +39,7 @@ KINDS: Mapping[str, str] = {
 def main(arguments: list[str]) -> None:
     """Do the job in the command line."""
     job = job_from(arguments[0])
+    survivor.hold(job.held)
     if job.parent:
         sandbox.die_with_parent()
         if os.getppid() != job.parent:

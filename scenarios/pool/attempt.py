@@ -18,6 +18,7 @@ from scenarios.pool.given import Files
 from scenarios.pool.task import GIVEN, MADE, OUTPUT, PLUGINS, Task
 from scenarios.run.job import beside
 from testbed import plugins
+from testbed.kernel.survivor import held
 
 HEAL_S = 10.0
 """What a process has to undo what it did before it is killed; its lab dies with it in any case."""
@@ -52,7 +53,7 @@ class Attempt:
         with (made / OUTPUT).open("wb") as output, self._lock:
             if self.wanted.is_set():
                 return Ended(-signal.SIGINT)
-            job = replace(task.job, parent=os.getpid())
+            job = replace(task.job, parent=os.getpid(), held=held())
             process = self._process = beside(job, output, made, environment, own_session=True)  # Ctrl-C is for others
         try:
             return Ended(process.wait(task.timeout_s))

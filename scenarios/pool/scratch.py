@@ -6,15 +6,15 @@ Changes when attempts are to be kept elsewhere. What a killed command left there
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from results.run.claim import claimed
 from results.run.place import SCRATCH
 from scenarios.pool.task import Done
 from testbed.errors import InputError, MachineError
+from testbed.kernel.survivor import scratch_folder
 
 
 @contextmanager
@@ -33,15 +33,13 @@ def taken(below: Path) -> Iterator[None]:
 @contextmanager
 def scratch(below: Path) -> Iterator[Path]:
     """A folder of one's own, absolute, gone at the end with all that is in it. InputError when it cannot be made."""
-    try:
-        below.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=below)).absolute()
-    except OSError as error:
-        raise _unusable(below, error) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            below.mkdir(parents=True, exist_ok=True)
+            made = stack.enter_context(scratch_folder(SCRATCH, below))
+        except OSError as error:
+            raise _unusable(below, error) from error
         yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def handed_over(ended: Iterable[Done]) -> Iterator[Done]:

@@ -25,6 +25,7 @@ from scenarios.run.tries import tried
 from scenarios.run.walltime import dated
 from testbed.errors import MachineError, NoisyError
 from testbed.fabric.spec import FabricSpec
+from testbed.kernel.survivor import cleared_up
 from testbed.vm.engines import ENGINES, EngineSpec
 
 _BOOT_S = 120.0
@@ -143,7 +144,11 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
     client_site.check(order.drill)
     if spec.maps_pages:
         guest_need.check_maps(order.drill)
-    with claimed_run(order.out.absolute()) as claim, dated(claim):
+    with (
+        claimed_run(order.out.absolute()) as claim,
+        cleared_up(lambda: session.clear_up(claim), {claim.descriptor}),
+        dated(claim),
+    ):
         return _in_guest(order, spec, engine.slowness, claim.path, on_line)
 
 

@@ -32,13 +32,14 @@ _MEMORY_MB = 1536
 class Job:
     """``kind`` says what ``body`` means; ``engine`` is the name of the one that it is done for, as results record it.
 
-    With ``parent``, a process ID, it ends when that process does.
+    With ``parent``, a process ID, it ends when that process does. ``held``: descriptors that tell others of its end.
     """
 
     kind: str
     engine: str
     body: JsonValue = None
     parent: int = 0
+    held: tuple[int, ...] = ()
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -127,6 +128,7 @@ def beside(
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
+        pass_fds=job.held,
         env={**os.environ, **_found_here(os.environ), **environment},
         start_new_session=own_session,
     )

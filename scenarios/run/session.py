@@ -62,13 +62,13 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     with (
         claimed_run(order.out.absolute()) as claim,
         _room_for_neighbours(order, fabric, on_progress),
-        cleared_up(lambda: _clear(claim), {claim.descriptor}),
+        cleared_up(lambda: clear_up(claim), {claim.descriptor}),
         dated(claim),
     ):
         return _run(order, RunFolder(claim.path), claim.check, on_progress)
 
 
-def _clear(claim: Claim) -> None:
+def clear_up(claim: Claim) -> None:
     """Of what a run leaves besides results; a folder that has taken the place of ours is somebody else's."""
     if claim.lost() is None:
         drop_raw(claim.path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,9 +24,9 @@ from testbed.fabric.build import build
 from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
 from testbed.kernel import sandbox
+from testbed.kernel.survivor import scratch_folder
 from testbed.lab.service import preflight
 from testbed.vm.engines import EngineSpec
-from testbed.vm.group import sigterm_as_interrupt
 
 _PRESET = "tiny"
 _RESULT, _ERROR = "ground-truth.json", "error.txt"
@@ -36,8 +35,7 @@ _GUEST_S = 1800.0
 
 def run(spec: EngineSpec, on_line: Callable[[str], None]) -> GroundTruth:
     """Here or, by this very command, in a guest of that engine. MachineError where it cannot run."""
-    with sigterm_as_interrupt(), tempfile.TemporaryDirectory(prefix="hpn-selftest-") as made:
-        folder = Path(made)
+    with scratch_folder("hpn-selftest-") as folder:
         return run_here(spec, folder) if spec.start is None else _in_guest(spec, folder, on_line)
 
 

@@ -12,7 +12,6 @@ import errno
 import fcntl
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -116,7 +115,7 @@ def _raise(files: Files, entries: int, labs: Path) -> Raised:
         now = _read(files.second), _read(files.third)
         if not record.holders:
             record.before = now  # else one died, its warden too, before it put them back
-        token, pid = secrets.token_hex(8), os.getpid()
+        token, pid = os.urandom(8).hex(), os.getpid()
         holder = Holder(pid, _started(pid, files.processes) or 0, entries, str(labs))
         record.holders = dict(record.living()) | {token: holder}
         limit = _limit_for(record.holders.values())
@@ -129,6 +128,20 @@ def _raise(files: Files, entries: int, labs: Path) -> Raised:
             record.write()
             raise
     return Raised(files, token, holder, limit)
+
+
+def put_back() -> None:
+    """Undo what was raised for processes that have died together with their wardens; what others need stays.
+
+    Does nothing where the limits are not this process's to write.
+    """
+    if not _MACHINE.record.exists():
+        return
+    with suppress(OSError, MachineError), ExitStack() as opened:
+        files = _open(opened)
+        with _recorded(files) as record:
+            if len(dict(record.living())) < len(record.holders):
+                record.settle()
 
 
 def may_raise() -> bool:

@@ -3,6 +3,10 @@
 A guest is many processes. One of its group is a warden: a shell that waits on a pipe only we hold and, when we close
 it or die in whatever way, kills the whole group, itself included. The program leads the group (user-mode Linux calls
 setsid, which would take it out of a group it did not lead) and starts once the warden stands.
+
+The group is a session of its own, because of the scheduler, which shares out CPU time among sessions (sched(7),
+autogroup). Two processes that take turns on one CPU, as a guest's do at each system call, had all of that CPU on Linux
+6.18 while another process of their session was busy on another CPU: nothing else that is bound to that CPU ran at all.
 """
 
 from __future__ import annotations
@@ -11,20 +15,25 @@ import os
 import select
 import signal
 import subprocess
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
+from testbed.kernel import survivor
 from testbed.kernel.processes import piped
 
-_WARDEN = "read -r _; kill -s KILL 0"
-_PROGRAM = 'read -r _ || exit; ulimit -c 0; exec "$@" < /dev/null'
+_PROGRAM = """
+exec 3<&0 < /dev/null
+read -r _ <&3 || exit
+{ read -r _ <&3; kill -s KILL 0; } > /dev/null 2>&1 &
+exec 3<&-
+ulimit -c 0
+exec "$@"
+"""
 
 
 class ProcessGroup:
-    """``command`` running with its output on the descriptor ``output``; ``pass_fds`` keep their numbers in it.
+    """``command`` running with its output on the descriptor ``output``; ``pass_fds``, none of them 3, keep their
+    numbers in it.
 
     With ``cpu`` all of it runs on that CPU only.
     """
@@ -44,31 +53,24 @@ class ProcessGroup:
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            pass_fds=pass_fds,
+            pass_fds=(*pass_fds, *survivor.held()),
             cwd=cwd,
             env=dict(environment),
-            process_group=0,
+            start_new_session=True,
         )
         self._pidfd = os.pidfd_open(self._program.pid)
-        with piped(self._program.stdin) as go:
-            self._warden = subprocess.Popen(
-                ["/bin/sh", "-c", _WARDEN],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                process_group=self._program.pid,
-            )
-            if cpu is not None:
-                os.sched_setaffinity(self._program.pid, {cpu})
-            go.write(b"\n")
+        self._tether = piped(self._program.stdin)
+        if cpu is not None:
+            os.sched_setaffinity(self._program.pid, {cpu})
+        self._tether.write(b"\n")
+        self._tether.flush()
 
     def kill(self) -> int | None:
         """Kill every process of the group; how the program had ended before (as ``Popen``), None when it had not."""
         ended = self._program.poll()
-        if self._warden.returncode is None:  # while it is not waited for, the group's number is nobody else's
+        if not self._tether.closed:  # until then the warden lives, and the group's number is nobody else's
             os.killpg(self._program.pid, signal.SIGKILL)
-            self._warden.wait()
-            piped(self._warden.stdin).close()
+            self._tether.close()
             os.close(self._pidfd)
         self._program.kill()
         self._program.wait()
@@ -87,20 +89,3 @@ class ProcessGroup:
     def result(self) -> int:
         """How the program ended, as ``Popen`` has it; waits until it has."""
         return self._program.wait()
-
-
-@contextmanager
-def sigterm_as_interrupt() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt in the body, so that what has been started is ended; main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)

@@ -21,7 +21,7 @@ from testbed.errors import InputError, MachineError
 from testbed.kernel.processes import piped
 from testbed.vm import kernel_cache, kernel_recipe, kernel_source, uml_kernel
 from testbed.vm.console import Lines
-from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
+from testbed.vm.group import ProcessGroup
 from testbed.vm.kernel_cache import Built
 from testbed.vm.kernel_source import Source
 
@@ -71,7 +71,7 @@ def build(
             return built
     work = kernel_cache.cache_folder() / "build" / key
     begun = time.monotonic()
-    with _claimed(work), sigterm_as_interrupt():
+    with _claimed(work):
         _check_room(work)
         tree = _unpacked(chosen, work, on_step)
         on_step(Step("configure", 0.0))

@@ -11,7 +11,6 @@ import re
 import selectors
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,9 +20,9 @@ from pathlib import Path
 from testbed.errors import MachineError
 from testbed.kernel.processes import piped
 from testbed.kernel.sandbox import die_with_parent
+from testbed.kernel.survivor import held, scratch_folder
 from testbed.vm import kvm, qemu_initrd
 from testbed.vm.console import Console, Lines, how_it_ended
-from testbed.vm.group import sigterm_as_interrupt
 from testbed.vm.guest import GuestJob, GuestResult, Writable
 from testbed.vm.qemu_command import Kernel, Shape, kernel_at, missing_tools, newest_kernel, prepare
 from testbed.vm.standstill import STALL_S, Silence, explain, stall_limit, usage
@@ -108,8 +107,7 @@ def _boot(
     kernel: Kernel, job: GuestJob, on_line: Callable[[str], None], *, kvm: bool, stall_s: float = STALL_S
 ) -> GuestResult:
     writable = Writable(job)
-    with tempfile.TemporaryDirectory(prefix="hpn-guest-") as made:
-        folder = Path(made)
+    with scratch_folder("hpn-guest-") as folder:
         script, exit_file = folder / "command.sh", folder / "exit"
         environment = {**_ENVIRONMENT, **job.environment}
         beat_s = min(stall_s / _BEATS, _LONGEST_BEAT_S)
@@ -144,17 +142,16 @@ class _Guest:
         self._over_at: float | None = None
         self._trouble_at: float | None = None
         self._release = ""
-        with sigterm_as_interrupt():
-            # A session of its own, so that Ctrl-C reaches us alone; the kernel kills it when we die.
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=() if terminal is None else (terminal,),
-                start_new_session=True,
-                preexec_fn=die_with_parent,
-            )
+        # A session of its own, so that Ctrl-C reaches us alone; the kernel kills it when we die.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(*held(), *(() if terminal is None else (terminal,))),
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
         self._streams = {
             piped(self._process.stdout): self._take_output,
             piped(self._process.stderr): self._take_kernel_log,
@@ -171,7 +168,7 @@ class _Guest:
 
     def watch(self, timeout_s: float, writable: Writable) -> None:
         """Pass lines on until QEMU has ended. MachineError when it does not in time, or has nowhere to write."""
-        with selectors.DefaultSelector() as selector, sigterm_as_interrupt():
+        with selectors.DefaultSelector() as selector:
             for stream, take in self._streams.items():
                 selector.register(stream, selectors.EVENT_READ, take)
             while selector.get_map():

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from testbed.errors import InputError, MachineError
 from testbed.vm.engines import ENGINES, EngineSpec, asked_for
-from testbed.vm.group import sigterm_as_interrupt
 from testbed.vm.guest import GuestJob, Terminal, environment
 from testbed.vm.terminal import joined
 
@@ -110,7 +109,7 @@ def _interact(chosen: EngineSpec, on_line: Callable[[str], None], keys: int, scr
     asked = job((shell,))
     can_write = str(asked.cwd) if asked.writable else "nothing of the host"
     on_line(f"booting a guest ({chosen.name}); it may write {can_write}; leave with: exit, or Ctrl-] three times")
-    with sigterm_as_interrupt(), joined(keys, screen) as bridge:
+    with joined(keys, screen) as bridge:
         return chosen.engine().run(job((shell,), bridge.terminal()), lambda line: on_line(f"{line}\r")).exit_code
 
 

@@ -18,9 +18,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from testbed.errors import MachineError
+from testbed.kernel.survivor import scratch_folder
 from testbed.vm import repeatable, uml_kernel
 from testbed.vm.cpu import own_cpu
-from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
+from testbed.vm.group import ProcessGroup
 from testbed.vm.guest import SETTINGS, GuestJob, GuestResult, Terminal, Writable
 from testbed.vm.standstill import stall_limit
 from testbed.vm.uml_kernel import UmlKernel
@@ -65,8 +66,7 @@ class Uml:
         writable = Writable(job)
         kernel = self._kernel()
         memory = _memory_folder(job.memory_mb)
-        with tempfile.TemporaryDirectory(prefix="hpn-uml-") as made, own_cpu() as cpu, sigterm_as_interrupt():
-            scratch = Path(made)
+        with scratch_folder("hpn-uml-") as scratch, own_cpu() as cpu:
             self._furnish(scratch, job, kernel)
             with closing(Watch(job, writable, kernel, on_line, self.stall_s, scratch)) as watch:
                 with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal:

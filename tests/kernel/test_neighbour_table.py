@@ -184,6 +184,28 @@ def test_what_it_will_be_again_is_known_while_it_is_raised(limits: Limits) -> No
     assert neighbour_table.unraised() is None
 
 
+def test_what_died_together_with_its_warden_is_put_back_and_the_rest_stays(limits: Limits) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    raise_to(9000, LABS).belongs_to(dead.pid)
+    living = raise_to(1000, Path("/others"))
+    raise_to(5000, LABS).belongs_to(dead.pid)
+    neighbour_table.put_back()
+    assert now(limits) == (2000, 4000)
+    living.belongs_to(dead.pid)
+    neighbour_table.put_back()
+    assert now(limits) == (512, 1024)
+
+
+def test_what_nobody_raised_is_not_written(limits: Limits, record: Path) -> None:
+    neighbour_table.put_back()
+    assert not record.parent.exists()
+    raise_to(1000, LABS).release()
+    limits[0].write_text("700")  # by hand
+    neighbour_table.put_back()
+    assert now(limits) == (700, 1024)
+
+
 def test_a_process_id_that_is_anothers_by_now_holds_nothing(limits: Limits, record: Path) -> None:
     lost = raise_to(9000, LABS)
     found = json.loads(record.read_text())

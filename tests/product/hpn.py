@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,10 +25,11 @@ DEADLINE_S = 90
 
 @dataclass(frozen=True)
 class Hpn:
-    """Runs commands; ``prefix`` goes in front (setpriv for another user)."""
+    """Runs commands; ``prefix`` goes in front (setpriv for another user), ``environment`` beside this process's own."""
 
     state: Path
     prefix: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command."""
@@ -40,7 +41,7 @@ class Hpn:
             cwd=self.state,
             env=os.environ
             | {"HPN_STATE_DIR": str(self.state / "labs"), "PYTHONDONTWRITEBYTECODE": "1"}
-            | {"XDG_CONFIG_HOME": str(self.state / "config")},
+            | {"XDG_CONFIG_HOME": str(self.state / "config"), **self.environment},
         )
 
     def run(self, *arguments: str, code: int | None = 0) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -187,3 +188,27 @@ def test_all_leaves_out_a_lab_that_takes_the_machine_for_itself(
     assert told in capsys.readouterr().err
     assert "segment-tor-crash" not in ran
     assert "tor-crash" in ran
+
+
+_WAITS = """
+import signal
+from commands import edge
+
+def wait():
+    print("waits", flush=True)
+    signal.pause()
+
+edge.run(lambda: None, wait)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_sigterm_and_a_hang_up_end_a_command_as_ctrl_c_does(number: signal.Signals) -> None:
+    """So that what it has begun is undone, whoever ends it."""
+    waits = [sys.executable, "-c", _WAITS]
+    with subprocess.Popen(waits, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waits\n"
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "interrupted\n")

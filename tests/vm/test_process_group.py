@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from testbed.vm.group import ProcessGroup, sigterm_as_interrupt
+from testbed.kernel.survivor import cleared_up, held
+from testbed.vm.group import ProcessGroup
 
 _FAMILY = 'sleep 600 & echo "$$ $!"; wait'  # a shell with a child, as a UML kernel has its guest's processes
 
@@ -39,6 +37,7 @@ def test_how_a_program_ended_by_itself_is_told(tmp_path: Path) -> None:
 _OWNER = f"""
 import os, sys, time
 from pathlib import Path
+from testbed.kernel.survivor import cleared_up, held
 from testbed.vm.group import ProcessGroup
 group = ProcessGroup(["/bin/sh", "-c", {_FAMILY!r}], cwd=Path("/"), environment={{"PATH": os.defpath}}, output=1)
 sys.stdin.read()
@@ -54,8 +53,23 @@ def test_a_group_does_not_outlive_an_owner_that_is_killed() -> None:
         assert owner.stdout.read() == b""  # blocks while any process of the group lives
 
 
-def test_sigterm_becomes_an_interrupt_and_is_itself_again_afterwards() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), sigterm_as_interrupt():
-        signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) is before
+def test_a_group_is_a_session_of_its_own(tmp_path: Path) -> None:
+    """The scheduler shares out CPU time among sessions, and a guest's is one CPU."""
+    group, pids, output = _start(tmp_path)
+    try:
+        assert {os.getsid(pid) for pid in pids} == {group.number}
+    finally:
+        group.kill()
+        os.close(output)
+
+
+def test_nothing_is_cleared_up_before_the_group_has_ended(tmp_path: Path) -> None:
+    """It has an end of the pipe at whose other end the one waits that clears up."""
+    with cleared_up(lambda: None):
+        (fd,) = held()
+        group, _, output = _start(tmp_path)
+        try:
+            assert os.readlink(f"/proc/{group.number}/fd/{fd}") == os.readlink(f"/proc/self/fd/{fd}")
+        finally:
+            group.kill()
+            os.close(output)

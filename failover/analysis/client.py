@@ -46,6 +46,7 @@ class ClientFacts:
     misread: int = 0
     first_misread: str = ""
     logs: tuple[RankLog, ...] = ()  # in ``clients/`` of the run folder
+    compared: int | None = None  # steps whose result was checked; None: nobody counted them
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ class SpanFact:
     kind: str
     size_bytes: int
     ranks: int
+    checked: bool = True  # its result, block by block; folders that do not say so are of jobs whose results were
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class Death:
     restarted_at_ns: int | None
     undone: int
     replaced: tuple[Replaced, ...] = ()  # hosts by spares, before it was started again
+    final: bool = True  # nobody was going to start it again
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,21 @@ class MessageTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class Done:
+    """Iterations in a part of a window: what the rate before the first edge promised, and what may have been done.
+
+    Stamps are late by up to a tick, which moves the share of one that lies across an end. One that the run cut off, and
+    that had taken longer than any before the first edge, counts in ``high`` alone: nothing shows that it would end.
+    ``off``: by that share of itself ``promised`` may be off.
+    """
+
+    promised: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    off: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class JobEdge:
     """What one edge cost.
 
@@ -162,6 +179,9 @@ class JobEdge:
     longest_ms: float
     unfinished: bool
     lost: float
+    during: Done = Done()
+    after: Done = Done()
+    undone: int = 0  # of ``lost``: by deaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +209,23 @@ class JobMetrics:
     client: ClientMetrics | None = None
     phantom_marks: bool = False  # JobFacts.phantom_marks
     period_ms: float = 0.0  # from the end of an iteration to that of the next, of the same; 0 when there are not two
+    checked: int | None = None  # results that were checked, of all ranks; of a client, of steps; None: nobody counted
+
+    @property
+    def dead(self) -> bool:
+        """Whether it died and nobody was going to start it again."""
+        return bool(self.deaths) and self.deaths[-1].restarted_at_ns is None and self.deaths[-1].final
+
+    @property
+    def stands(self) -> bool:
+        """Whether the iteration that the run cut off had taken longer than any that ended, or will never end."""
+        return self.dead or (bool(self.iterations) and self.open_ms > max(each.ms for each in self.iterations))
+
+    @property
+    def did_anything(self) -> bool:
+        """Whether an iteration ended, or a message was completed; a client that tells no steps: whether it ran."""
+        silent = self.client is not None and not self.client.facts.reporting and bool(self.client.facts.ranks)
+        return bool(self.iterations or self.messages.count or silent)
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ _MOST_EVENTS = 100
 _EVENT_LENGTH = 200
 _WORDS_LENGTH = 160
 _ARRIVAL_NS = 1_000_000
-"""How late the time of a line may be when the loop is not held up; a told time is good to a microsecond."""
+"""How late the time of a line may be when the loop is not held up; a told time is never better than a microsecond."""
 _TOLD_NS = 1_000
 
 
@@ -142,7 +142,7 @@ class LabClients:
         return JobFacts(
             spans={rank: self._spans(rank) for rank in self.plan.reporting},
             queue_pairs=0,
-            tick_ns=_TOLD_NS if ledger.told_times else max(_ARRIVAL_NS, lag_ns),
+            tick_ns=max(ledger.late_ns, _TOLD_NS if ledger.told_times else max(_ARRIVAL_NS, lag_ns)),
             packets=0,
             packets_again=0,
             counters={},
@@ -152,6 +152,7 @@ class LabClients:
                 ranks=tuple(sorted(ends, key=lambda end: end.rank)),
                 reporting=len(self.plan.reporting),
                 told_times=ledger.told_times,
+                compared=ledger.compared,
                 misread=self._misread,
                 first_misread=self._first_misread,
                 logs=tuple(self._logs),

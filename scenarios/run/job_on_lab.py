@@ -145,7 +145,9 @@ class LabJob(LabQueuePairs):
         restart = self._plan.restart
         return JobFacts(
             spans={
-                program.rank: tuple(SpanFact(s.label, s.kind, s.size_bytes, s.ranks) for s in program.spans)
+                program.rank: tuple(
+                    SpanFact(s.label, s.kind, s.size_bytes, s.ranks, bool(s.expected)) for s in program.spans
+                )
                 for program in self._plan.programs
                 if program.rank not in self._plan.background
             },

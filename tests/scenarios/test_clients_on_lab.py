@@ -112,6 +112,15 @@ async def test_ranks_tell_steps_until_they_are_asked_to_end(tmp_path: Path) -> N
     assert run.log(1).splitlines()[1].startswith("+0.")
 
 
+async def test_a_step_that_is_told_late_is_good_to_how_late_it_is_told(tmp_path: Path) -> None:
+    """Its own times are two milliseconds, and nothing shows that it was not under way until its line came."""
+    told = "echo hpn ready; read a begin b until; sleep 0.4; echo hpn step 0 begin=$begin end=$((begin + 2000000)); "
+    facts = await _Run(f"{told}{FOREVER}", tmp_path).go(all_told)
+    assert facts.tick_ns >= 0.3 * S
+    assert facts.client is not None
+    assert (facts.client.told_times, facts.client.compared) == (True, 0)
+
+
 async def test_a_rank_knows_who_and_where_it_is(tmp_path: Path) -> None:
     script = 'echo "$HPN_RANK/$HPN_WORLD_SIZE $HPN_HOST $HPN_NIC $HPN_ADDRESS $HPN_INTERFACE $HPN_ADDRESSES $PWD $X"; '
     run = _Run(f"{script}{STEPS}{FOREVER}", tmp_path, env={"X": "y z"})

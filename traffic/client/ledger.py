@@ -29,17 +29,19 @@ class _Row:
     begin_ns: int
     end_ns: int
     checksum: str
-    wrong: int
+    wrong: int | None
 
 
 class Ledger:
     """What ``reporting`` ranks have done. Times are CLOCK_MONOTONIC.
 
-    ``told_times``: whether every step came with times of its own.
+    ``told_times``: whether every step came with times of its own. ``late_ns``: the longest from the end that a step
+    claims to the arrival of its line; nothing shows that it did not end as late as that.
     """
 
     def __init__(self, reporting: Collection[int]) -> None:
         self.told_times = True
+        self.late_ns = 0
         self._ranks = sorted(reporting)
         self._rows: dict[int, dict[int, _Row]] = {rank: {} for rank in self._ranks}
         self._doings: dict[int, set[Doing]] = {rank: set() for rank in self._ranks}
@@ -79,6 +81,14 @@ class Ledger:
         wrong = self._differing()
         return b"".join(_SPAN.pack(*fields) for rank in self._ranks for fields in self._records(rank, wrong))
 
+    @property
+    def compared(self) -> int:
+        """Steps whose result was checked: its sum by that of another rank, or by the program itself."""
+        checked = [row for rows in self._rows.values() for row in rows.values()]
+        sums = Counter(row.number for row in checked if row.checksum)
+        told = {row.number for row in checked if row.wrong is not None}
+        return len(told | {number for number, ranks in sums.items() if ranks > 1})
+
     def _of_rank(self, rank: int, step: Step, at_ns: int) -> str:
         if rank not in self._rows:
             return f"rank {rank} does not report steps"
@@ -106,6 +116,7 @@ class Ledger:
             self._doings[rank].add(doing)
         rows[step.number] = _Row(rank, step.number, doing, begin_ns, end_ns, step.checksum, step.wrong)
         self._last_ns[rank] = max(end_ns, self._last_ns.get(rank, end_ns))
+        self.late_ns = max(self.late_ns, at_ns - end_ns)
         return ""
 
     def _differing(self) -> set[tuple[int, int]]:
@@ -124,7 +135,7 @@ class Ledger:
     def _records(self, rank: int, differing: set[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
         spans = {doing: at for at, doing in enumerate(self.doings(rank), 1)}
         for row in self._rows[rank].values():
-            wrong = row.wrong + ((rank, row.number) in differing)
+            wrong = (row.wrong or 0) + ((rank, row.number) in differing)
             times = (row.begin_ns, row.end_ns)
             if row.doing is None:
                 yield (rank, row.number, 0, wrong, *times)

@@ -42,7 +42,7 @@ class Step:
 
     ``begin_ns``, ``end_ns`` None: from the step before, or the begin, to the line's arrival. ``kind`` '': not told, as
     ``size_bytes`` 0. ``checksum`` ('' for none): what must be the same on all ranks. ``wrong``: results that the
-    program itself found to be wrong.
+    program itself found to be wrong; None: it does not say.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Step:
     kind: str = ""
     size_bytes: int = 0
     checksum: str = ""
-    wrong: int = 0
+    wrong: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _step(words: list[str]) -> Step:
         kind=_matching(told, "kind", _KIND),
         size_bytes=_number("bytes=", told["bytes"], _LARGEST) if "bytes" in told else 0,
         checksum=_matching(told, "sum", _SUM),
-        wrong=_number("wrong=", told["wrong"], _MAX_WRONG) if "wrong" in told else 0,
+        wrong=_number("wrong=", told["wrong"], _MAX_WRONG) if "wrong" in told else None,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, pairwise
 from statistics import median
 
@@ -16,7 +15,6 @@ from failover.analysis.edge import Edge
 from failover.analysis.job import (
     Death,
     Iteration,
-    JobEdge,
     JobFacts,
     JobMetrics,
     MessageTimes,
@@ -25,7 +23,7 @@ from failover.analysis.job import (
     SpanTime,
 )
 from failover.analysis.metrics.exposed import exposed_ms
-from failover.analysis.model import settled_window_ns
+from failover.analysis.metrics.jobedge import course_of, job_edge
 from failover.analysis.settings import Settings
 from traffic.collectives.program import ARRIVAL
 from traffic.collectives.registry import KINDS
@@ -52,9 +50,7 @@ def job_metrics(
     first_ns = min((edge.inject_before_ns for edge in edges), default=end_ns)
     pause_ns = _usual_pause_ns(iterations)
     open_ns = max((each.end_ns + pause_ns for each in iterations), default=start_ns)
-    counted = _with_pauses(iterations, pause_ns)
-    counted += tuple(_unfinished(counted, deaths, end_ns))
-    times = (start_ns, first_ns, open_ns, end_ns)
+    course = course_of(_with_pauses(iterations, pause_ns), iterations, deaths, (start_ns, first_ns, open_ns, end_ns))
     healthy = [each for each in iterations if each.end_ns <= first_ns]
     return JobMetrics(
         ranks=len(facts.spans),
@@ -66,7 +62,7 @@ def job_metrics(
         exposed_ms=exposed_ms(facts, spans, healthy),
         spans=tuple(_span_results(facts, spans)),
         messages=_messages(messages, end_ns),
-        edges=tuple(_edge(edge, iterations, counted, deaths, times, settings) for edge in edges),
+        edges=tuple(job_edge(edge, course, facts.tick_ns, settings) for edge in edges),
         packets=facts.packets,
         packets_again=facts.packets_again,
         deaths=deaths,
@@ -78,7 +74,14 @@ def job_metrics(
         placements=facts.placements,
         client=_client(facts.client, end_ns, measured=bool(iterations or deaths)),
         phantom_marks=facts.phantom_marks,
+        checked=_checked(facts, spans) if facts.client is None else facts.client.compared,
     )
+
+
+def _checked(facts: JobFacts, spans: Records) -> int:
+    """Spans that ended and whose results were checked."""
+    checked = [rank << 32 | at for rank, of in facts.spans.items() for at, fact in enumerate(of) if fact.checked]
+    return int(np.isin(spans["rank"].astype(np.int64) << 32 | spans["span"], checked).sum())
 
 
 def _client(facts: ClientFacts | None, end_ns: int, *, measured: bool) -> ClientMetrics | None:
@@ -124,7 +127,10 @@ def _deaths(facts: JobFacts, iterations: Sequence[Iteration], times_ns: tuple[in
         done = kept + len(here)
         kept = done if policy is None else policy.kept(done)
         since_ns = max((each.end_ns for each in here), default=start_ns)
-        yield Death(fact.at_ns, fact.queue_pair, since_ns, fact.restarted_at_ns, done - kept, fact.replaced)
+        undone = done - kept
+        yield Death(
+            fact.at_ns, fact.queue_pair, since_ns, fact.restarted_at_ns, undone, fact.replaced, final=policy is None
+        )
         if fact.restarted_at_ns is not None:
             first, start_ns = fact.iteration, fact.restarted_at_ns
 
@@ -190,46 +196,6 @@ def _messages(messages: Records, end_ns: int) -> MessageTimes:
     return MessageTimes(len(ms), int(sizes.sum()), float(p50), float(p99), float(ms.max()), apart)
 
 
-def _edge(
-    edge: Edge,
-    iterations: Sequence[Iteration],
-    counted: Sequence[Iteration],
-    deaths: Sequence[Death],
-    times_ns: tuple[int, int, int, int],
-    settings: Settings,
-) -> JobEdge:
-    """What one edge cost, by the iterations of all ranks, and as they are counted in rates.
-
-    Times: begin of the run, first edge, begin of what the end cut off, end.
-    """
-    start_ns, first_ns, open_ns, end_ns = times_ns
-    at_ns, until_ns = edge.inject_before_ns, edge.window_end_ns
-    settled_ns = until_ns - settled_window_ns(edge, settings)
-    rate = partial(_rate, counted)
-    before_ns = _last_end(iterations, first_ns)
-    before = rate(start_ns, before_ns)
-    since_ns = before_ns if at_ns <= first_ns else at_ns  # windows follow each other: nothing counts twice
-    under_way = [each for each in iterations if each.begin_ns < until_ns and each.end_ns > at_ns]
-    longest = max((each.ms for each in under_way), default=0.0)
-    open_ms = (end_ns - open_ns) / 1e6
-    unfinished = open_ns < until_ns and open_ms > longest
-    during = rate(since_ns, until_ns)
-    undone = sum(death.undone for death in deaths if at_ns <= death.at_ns < until_ns)
-    return JobEdge(
-        rate_before=before,
-        rate_during=during,
-        rate_after=rate(settled_ns, until_ns),
-        longest_ms=open_ms if unfinished else longest,
-        unfinished=unfinished,
-        lost=(before - during) * (until_ns - since_ns) / 1e9 + undone,
-    )
-
-
-def _last_end(iterations: Sequence[Iteration], at_ns: int) -> int:
-    """The end of the last iteration that ended by then, else ``at_ns``: what is under way belongs to a later time."""
-    return max((each.end_ns for each in iterations if each.end_ns <= at_ns), default=at_ns)
-
-
 def _period_ms(iterations: Sequence[Iteration]) -> float:
     """The mean time from the end of one to the end of the next; 0 of fewer than two."""
     if len(iterations) < 2:
@@ -255,26 +221,3 @@ def _with_pauses(iterations: Sequence[Iteration], usual_ns: int) -> tuple[Iterat
     """
     counted = (min(pause_ns, usual_ns) for pause_ns in chain((usual_ns,), _pauses_ns(iterations)))
     return tuple(replace(each, begin_ns=each.begin_ns - next(counted)) for each in iterations)
-
-
-def _unfinished(iterations: Sequence[Iteration], deaths: Sequence[Death], end_ns: int) -> Iterator[Iteration]:
-    """The iteration that the run cut off, as if it had taken the median time of its elders, or had ended just then.
-
-    The median, as one that waited for an outage says nothing of the one that is under way. A job that is dead has none.
-    """
-    again_ns = 0 if not deaths else deaths[-1].restarted_at_ns
-    if iterations and again_ns is not None:
-        begin_ns = max(again_ns, *(each.end_ns for each in iterations))
-        usual_ns = round(median(each.end_ns - each.begin_ns for each in iterations))
-        yield Iteration(len(iterations), begin_ns, max(begin_ns + usual_ns, end_ns), 0)
-
-
-def _rate(iterations: Sequence[Iteration], from_ns: int, to_ns: int) -> float:
-    """Iterations per second in a time: each counts with the share of it that lies in there."""
-    if to_ns <= from_ns:
-        return 0.0
-    done = sum(
-        max(0, min(each.end_ns, to_ns) - max(each.begin_ns, from_ns)) / max(each.end_ns - each.begin_ns, 1)
-        for each in iterations
-    )
-    return done * 1e9 / (to_ns - from_ns)

@@ -101,3 +101,23 @@ def test_a_rank_tells_few_different_collectives_so_that_analysis_ends(monkeypatc
     said = [ledger.take((0,), Step(at, kind="sum", size_bytes=size), 2_000) for at, size in enumerate((1, 2, 3, 2))]
     assert said == ["", "", "rank 0 has told more than 2 different kinds and bytes", ""]
     assert ledger.doings(0) == (("sum", 1), ("sum", 2))
+
+
+def test_a_sum_is_compared_when_another_rank_has_one_or_the_program_says_so() -> None:
+    ledger = _ledger(0, 1)
+    ledger.take((0,), Step(0, checksum="aa"), 2_000)
+    ledger.take((1,), Step(1, checksum="aa"), 2_000)
+    ledger.take((0,), Step(2), 3_000)
+    assert ledger.compared == 0
+    ledger.take((1,), Step(0, checksum="aa"), 3_000)
+    assert ledger.compared == 1
+    ledger.take((0,), Step(3, wrong=0), 3_000)
+    assert ledger.compared == 2
+
+
+def test_a_step_is_no_surer_than_its_line_came_after_the_end_that_it_claims() -> None:
+    ledger = _ledger(0)
+    ledger.take((0,), Step(0, begin_ns=1_100, end_ns=1_900), 2_000)
+    assert ledger.late_ns == 100
+    ledger.take((0,), Step(1, begin_ns=2_100, end_ns=2_900), 6_000)  # printed afterwards, with times of its own making
+    assert ledger.late_ns == 3_100

@@ -71,7 +71,7 @@ def test_a_step_is_read_as_it_was_told(
     words += [f"sum={checksum}"] if checksum else []
     words += [f"wrong={wrong}"] if wrong else []
     begin_ns, end_ns = times or (None, None)
-    assert parse(Line(" ".join(words))) == Step(number, None, begin_ns, end_ns, kind, size, checksum, wrong)
+    assert parse(Line(" ".join(words))) == Step(number, None, begin_ns, end_ns, kind, size, checksum, wrong or None)
 
 
 @pytest.mark.parametrize(

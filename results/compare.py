@@ -91,7 +91,7 @@ def figures_of(run: DrillMetrics) -> Iterator[tuple[str, str, float, Interval, b
         for figure, read in FIGURES.items():
             ms = read(result, run.settings)
             if _told(ms):
-                never = figure in {_WORST, _MEDIAN, _FULL} and result.flows_unrecovered > 0
+                never = figure in {_WORST, _MEDIAN, _FULL} and result.never_over
                 yield result.edge.label, figure, ms, _interval(figure, ms, run, result), never
 
 

@@ -6,11 +6,14 @@ Changes when the way a measured figure is held against a limit changes. Exit cod
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from results.repeats.statistic import Statistic
+
+_UPPER, _STRICT = frozenset({"below", "at_most"}), frozenset({"below", "above"})
 
 
 class Outcome(StrEnum):
@@ -28,7 +31,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation, judged. ``margin`` is the room left: positive when kept, negative when broken."""
+    """One expectation, judged.
+
+    ``margin`` is the room left: positive when kept, negative when broken. Of a lower bound on a time it is the most
+    that is left; None where it is below zero and nobody knows how far.
+    """
 
     text: str  # the expectation as written: 'worst outage < 50 ms'
     outcome: Outcome
@@ -37,11 +44,17 @@ class Check:
     margin: float | None = None
     unit: str = ""
     low: float | None = None  # the ends of the interval that ``measured`` stands for; equal when told exactly
-    high: float | None = None
+    high: float | None = None  # None beside ``low``: there is none, ``measured`` is a lower bound
     evidence: str = ""  # which flow, edge or event shows it, or why it could not be judged
     bound: str = ""  # how ``limit`` is meant: below, at_most, above, at_least; '' for a fact
-    open_ended: bool = False  # the true value is larger than ``measured``: something never came back
+    open_ended: bool = False  # ``measured`` is a lower bound: what it is of had not ended
     over: Statistic = Statistic.EVERY  # what the limit holds for when the drill is repeated
+    never: bool = False  # what it is of will never end, or what was expected did not happen at all
+
+    @property
+    def is_upper(self) -> bool:
+        """Whether a larger figure is a worse one."""
+        return self.bound in _UPPER
 
     @property
     def uncertainty(self) -> float:
@@ -95,9 +108,7 @@ def at_most(
     the limit and values that break it, or when there is no figure.
     """
     bound = "below" if strict else "at_most"
-    return _judged(
-        Check(text, Outcome.INCONCLUSIVE, measured, limit, None, unit, low, high, evidence, bound), 1, strict
-    )
+    return held(Check(text, Outcome.INCONCLUSIVE, measured, limit, None, unit, low, high, evidence, bound))
 
 
 def at_least(
@@ -113,23 +124,29 @@ def at_least(
 ) -> Check:
     """Expect ``measured >= limit``, ``>`` when ``strict``: the mirror image of ``at_most``."""
     bound = "above" if strict else "at_least"
-    return _judged(
-        Check(text, Outcome.INCONCLUSIVE, measured, limit, None, unit, low, high, evidence, bound), -1, strict
-    )
+    return held(Check(text, Outcome.INCONCLUSIVE, measured, limit, None, unit, low, high, evidence, bound))
 
 
-def _judged(check: Check, sign: int, strict: bool) -> Check:
-    """Hold a check against its limit; ``sign`` is 1 for an upper and -1 for a lower one, its mirror image."""
+def held(check: Check) -> Check:
+    """Hold what was measured against the limit, as ``bound`` says.
+
+    A lower bound breaks an upper limit when it lies beyond, or when what it is of will never end; else nobody knows.
+    """
+    sign, strict = 1 if check.is_upper else -1, check.bound in _STRICT
     if check.measured is None or check.limit is None:
-        return replace(check, low=None, high=None)
+        outcome = Outcome.FAIL if check.never else Outcome.INCONCLUSIVE
+        return replace(check, outcome=outcome, low=None, high=None)
     low = check.measured if check.low is None else check.low
-    high = check.measured if check.high is None else check.high
+    high = math.inf if check.open_ended else check.measured if check.high is None else check.high
     best, worst = sorted((sign * low, sign * high))
     limit = sign * check.limit
     kept = worst < limit if strict else worst <= limit
     broken = best >= limit if strict else best > limit
+    margin: float | None = limit - sign * check.measured
+    if check.never and sign > 0 and not broken:
+        broken, margin = True, None
     outcome = Outcome.PASS if kept else Outcome.FAIL if broken else Outcome.INCONCLUSIVE
-    return replace(check, outcome=outcome, margin=limit - sign * check.measured, low=low, high=high)
+    return replace(check, outcome=outcome, margin=margin, low=low, high=None if check.open_ended else high)
 
 
 def holds(text: str, true: bool | None, *, evidence: str = "") -> Check:

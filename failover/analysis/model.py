@@ -212,6 +212,11 @@ class EdgeResult:
     impairment: EdgeImpairment = EdgeImpairment()  # noqa: RUF009 - frozen
     congestion: EdgeCongestion | None = None  # None: it took nothing, or nobody knows the offered load
 
+    @property
+    def never_over(self) -> bool:
+        """Whether a flow had not come back when the record ended: its outage is a lower bound."""
+        return self.flows_unrecovered > 0 or self.flows_died > 0
+
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:

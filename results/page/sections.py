@@ -16,8 +16,9 @@ from results.page.axis import Tick, logarithmic_ms, milliseconds_text, number_te
 from results.page.chain import Chain, chain_of
 from results.page.chart import Chart, Line, Moment, thinned
 from results.page.courses import GROUP, X_LABEL
+from results.text.bounds import NEVER, at_least
 from results.text.tables import rate
-from results.text.terminal import describe, interval_text, measured_text, value_text
+from results.text.terminal import describe, interval_text, margin_text, measured_text, value_text
 from results.verdict import Check
 from testbed.events import Event
 
@@ -196,7 +197,7 @@ def _check_row(check: Check) -> CheckRow:
         measured_text(check),
         interval_text(check) or "-",
         "-" if check.limit is None else value_text(check.limit, check.unit),
-        "-" if check.margin is None else value_text(check.margin, check.unit),
+        margin_text(check),
         check.evidence or ("" if check.measured is not None else describe(check)),
     )
 
@@ -205,7 +206,7 @@ def _line(metrics: DrillMetrics, at: int) -> str:
     result, job = metrics.edges[at], metrics.job
     if metrics.has_streams:
         worst = result.worst_outage_interval_ms
-        outage = _outage(result.worst_outage_plbm_ms, worst, bool(result.flows_unrecovered))
+        outage = _outage(result.worst_outage_plbm_ms, worst, result.never_over)
         if metrics.worst_began_before(result):
             outage = "goes on from before"
         return f"{result.flows_hit} flows hit, worst outage {outage}"
@@ -230,7 +231,7 @@ def _iterations(who: str, job: JobMetrics, cost: JobEdge) -> Table:
         ("iterations/s before", number_text(before)),
         ("in the whole window", _of_before(cost.rate_during, before)),
         ("when things had settled", _of_before(cost.rate_after, before)),
-        ("longest iteration", f"{'>= ' if cost.unfinished else ''}{number_text(cost.longest_ms)} ms"),
+        ("longest iteration", at_least(f"{number_text(cost.longest_ms)} ms", open_ended=cost.unfinished)),
         ("mean iteration before", f"{number_text(job.mean_ms)} ms"),
         ("iterations lost", f"{max(cost.lost, 0.0):.2f}"),
     )
@@ -252,7 +253,7 @@ def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
         ("packets lost", f"{result.lost:,}"),
         (
             "the rest of the outage that began before" if metrics.worst_began_before(result) else "worst outage",
-            _outage(result.worst_outage_plbm_ms, result.worst_outage_interval_ms, never > 0),
+            _outage(result.worst_outage_plbm_ms, result.worst_outage_interval_ms, result.never_over),
         ),
         *_congested(result),
         ("median outage", _outage(result.median_outage_plbm_ms, result.median_outage_interval_ms, 2 * never > hit)),
@@ -269,13 +270,11 @@ def _congested(result: EdgeResult) -> Iterator[tuple[str, str]]:
 
 def _outage(value_ms: float, within: Interval, never: bool) -> str:
     """``never``: it was not over when the edge's window was."""
+    if never:
+        return at_least(_time(value_ms)) if value_ms else NEVER
     if not value_ms:
         return f"none seen (less than {_time(within.high)} could not have been)" if within.high else "none"
-    return (
-        f"at least {_time(value_ms)}, not over"
-        if never
-        else f"{_time(value_ms)} ({_time(within.low)} to {_time(within.high)})"
-    )
+    return f"{_time(value_ms)} ({_time(within.low)} to {_time(within.high)})"
 
 
 def _time(value_ms: float) -> str:
@@ -297,8 +296,8 @@ def _harmed(flows: Sequence[FlowEdgeResult]) -> Harmed | None:
             flow.name,
             _bar_text(flow),
             axis.at(flow.budget.low_ms),
-            axis.at(flow.budget.high_ms) if flow.recovered else 100.0,
-            not flow.recovered,
+            axis.at(flow.budget.high_ms) if flow.recovered and not flow.stopped_by_error else 100.0,
+            not flow.recovered or flow.stopped_by_error,
         )
         for flow in shown
     )
@@ -306,9 +305,10 @@ def _harmed(flows: Sequence[FlowEdgeResult]) -> Harmed | None:
 
 
 def _bar_text(flow: FlowEdgeResult) -> str:
+    lasted = at_least(_time(flow.outage_plbm_ms), open_ended=not flow.recovered or flow.stopped_by_error)
     if flow.stopped_by_error:
-        return f"{_time(flow.outage_plbm_ms)}, queue pair died"
-    return f"{'' if flow.recovered else '>= '}{_time(flow.outage_plbm_ms)}, {flow.lost:,} packets"
+        return f"{lasted if flow.outage_plbm_ms else NEVER}, queue pair died"
+    return f"{lasted}, {flow.lost:,} packets"
 
 
 def _goodput(result: EdgeResult) -> Table:

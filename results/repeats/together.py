@@ -19,6 +19,8 @@ from results.compare import nearest_rank
 from results.repeats.binomial import rate_at_least, rate_at_most
 from results.repeats.bootstrap import median_interval
 from results.repeats.statistic import LEAST_RUNS, Statistic
+from results.text.bounds import NEVER
+from results.text.bounds import at_least as at_least_text
 from results.text.terminal import rounded_up, value_text
 from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide
 
@@ -54,6 +56,7 @@ class Estimate:
     worst_high: float | None = None
     unseen: float | None = None  # what a run that measured 0 may have had at most and not seen, the worst of them
     interval: bool = False  # whether there is one: not of few runs
+    open_from: float | None = None  # the least lower bound of a run; a figure as large is no more than one either
     too_few: str = ""  # why a statistic could not be judged on so few runs
 
 
@@ -172,10 +175,9 @@ def _gate(answers: Sequence[Outcome], total: int) -> Outcome:
 
 
 def _value(check: Check) -> float:
-    """What a run measured; beyond every limit when what it waited for never came."""
-    upper = check.bound in _UPPER
-    if check.measured is None or (check.open_ended and upper):
-        return math.inf if upper else -math.inf
+    """What a run measured, which may be a lower bound; beyond every limit when what it waited for never came."""
+    if check.measured is None or (check.never and check.is_upper):
+        return math.inf if check.is_upper else -math.inf
     return check.measured
 
 
@@ -198,17 +200,23 @@ def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Se
         low=_finite(low),
         high=_finite(high),
         interval=len(values) >= LEAST_RUNS[Statistic.MEDIAN],
+        open_from=min((_value(check) for _, check in told if check.open_ended and not check.never), default=None),
     )
 
 
 def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tuple[float, float]:
     """The interval from the low end of the median of the runs' low ends to the high end of that of their high ends."""
     ends = [
-        (value, value) if check.low is None or check.high is None or math.isinf(value) else (check.low, check.high)
+        (value, value) if check.low is None or math.isinf(value) else (check.low, _upper_end(check, value))
         for (_, check), value in zip(told, values[: len(told)], strict=True)
     ]
     ends += [(value, value) for value in values[len(told) :]]
     return median_interval([low for low, _ in ends])[0], median_interval([high for _, high in ends])[1]
+
+
+def _upper_end(check: Check, value: float) -> float:
+    """The largest that a run's figure may be."""
+    return math.inf if check.open_ended else value if check.high is None else check.high
 
 
 def _over_statistic(found: Estimate, limit: float, told: Sequence[tuple[int, Check]], total: int) -> Estimate:
@@ -250,6 +258,7 @@ def _as_check(estimate: Estimate) -> Check:
     """Return a check for reports; what was measured is the worst run, or the median where that is judged."""
     is_median = estimate.over is Statistic.MEDIAN
     measured = estimate.median if is_median else estimate.worst
+    told = estimate.limit is not None and estimate.runs > 0
     margin = None
     if measured is not None and estimate.limit is not None:
         room = estimate.limit - measured
@@ -265,8 +274,15 @@ def _as_check(estimate: Estimate) -> Check:
         high=estimate.high if is_median else estimate.worst_high,
         evidence=_evidence(estimate),
         bound=estimate.bound,
+        open_ended=_is_open(measured, estimate),
         over=estimate.over,
+        never=told and measured is None and estimate.outcome is Outcome.FAIL,
     )
+
+
+def _is_open(value: float | None, of: Estimate) -> bool:
+    """Whether a figure is a lower bound."""
+    return value is not None and of.open_from is not None and value >= of.open_from
 
 
 def _evidence(estimate: Estimate) -> str:
@@ -283,15 +299,15 @@ def _evidence(estimate: Estimate) -> str:
 def shown(value: float | None, of: Estimate) -> str:
     """A figure for people; 'never' for what did not come back, '< 0.84 ms' for what no run could have seen."""
     if value is None:
-        return "never"
+        return NEVER
     if value == 0 and of.unseen:
         return f"< {value_text(rounded_up(of.unseen), of.unit)}"
-    return value_text(value, of.unit)
+    return at_least_text(value_text(value, of.unit), open_ended=_is_open(value, of))
 
 
 def median_ends(of: Estimate) -> tuple[str, str]:
     """The interval of the median for people, '0.00 ms' and 'to 0.83 ms'; its ends are bounds, 0 too."""
-    low, high = ("never" if end is None else value_text(end, of.unit) for end in (of.low, of.high))
+    low, high = (NEVER if end is None else value_text(end, of.unit) for end in (of.low, of.high))
     return low, f"to {high}"
 
 

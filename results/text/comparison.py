@@ -17,6 +17,7 @@ from results.comparison.differences import Difference, Finding
 from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import Across, Group
 from results.run.identity import differences
+from results.text.bounds import NEVER, at_least
 from results.text.printable import printable
 from results.text.tables import table
 from results.text.terminal import value_text
@@ -120,17 +121,19 @@ def causes_sheet(groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
 
 
 def value_of(found: Summary | None, key: Key) -> str:
-    """The median, '>= ' before one that is a lower bound."""
+    """The median, '>= ' before one that is a lower bound; 'never' for one that knows no more."""
     if found is None:
         return "-"
-    return f"{'>= ' if found.open_ended else ''}{value_text(found.median, key.unit)}"
+    if found.open_ended and not found.median:
+        return NEVER
+    return at_least(value_text(found.median, key.unit), open_ended=found.open_ended)
 
 
 def _interval(found: Summary | None, key: Key) -> str:
     if found is None:
         return "-"
     if not math.isfinite(found.high):
-        return f">= {value_text(found.low, key.unit)}"
+        return at_least(value_text(found.low, key.unit))
     if key.unit == "ms" and found.high - found.low < _NARROW * found.high:
         return f"{found.low:.7g} to {found.high:.7g} ms"
     return f"{found.low:.4g} to {value_text(found.high, key.unit)}"

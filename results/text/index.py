@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from results.index.queries import Point, RunLine, Trend
+from results.text.bounds import at_least
 from results.text.printable import printable
 from results.text.tables import table
 from results.text.terminal import value_text
@@ -70,8 +71,7 @@ def _experiment(trend: Trend) -> Iterable[Text]:
 
 
 def _line(point: Point, most: float) -> str:
-    bound = ">=" if point.open_ended else ""
-    value = f"{bound}{value_text(point.measured, point.unit)}"
+    value = at_least(value_text(point.measured, point.unit), open_ended=bool(point.open_ended))
     return f"  {point.started_at[:19]}  {_bar(point, most)}  {value:>14}  {point.said}"
 
 

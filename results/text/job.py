@@ -11,6 +11,7 @@ from failover.analysis.client import ClientFacts, RankEnd
 from failover.analysis.job import Death, JobEdge, JobMetrics, SpanResult
 from failover.analysis.model import DrillMetrics
 from failover.analysis.placement import Placement, TierSpread
+from results.text.bounds import at_least
 from results.text.tables import rate, table
 
 _ON_LINKS = "queue pairs on links, by true paths; imbalance is most / mean, fairness Jain's"
@@ -104,7 +105,7 @@ def _tier(at: Placement, tier: TierSpread) -> tuple[str, ...]:
 
 
 def _edge(label: str, cost: JobEdge) -> tuple[str, ...]:
-    longest = f"{'>=' if cost.unfinished else ''}{cost.longest_ms:.4g}" if cost.longest_ms else "-"
+    longest = at_least(f"{cost.longest_ms:.4g}", open_ended=cost.unfinished) if cost.longest_ms else "-"
     rates = [f"{each:.4g}" for each in (cost.rate_before, cost.rate_during, cost.rate_after)]
     return (label, *rates, f"{cost.lost:.2f}", longest)
 

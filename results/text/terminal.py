@@ -18,6 +18,7 @@ from failover.analysis.intervals import downtime_interval, loop_lag_ms
 from failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from failover.analysis.phases import converged
 from results.run.manifest import Manifest
+from results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
 from results.text.impairment import impairment_table
 from results.text.job import job_parts
 from results.text.ports import balance_lines, course_table, ports_table
@@ -76,12 +77,12 @@ def _on_this_kernel(manifest: Manifest) -> bool:
 def describe(check: Check) -> str:
     """One line: measured, limit, margin, evidence."""
     said = []
-    if check.measured is not None:
-        said.append(f"measured {measured_text(check)}")
+    if (measured := measured_text(check)) != NONE:
+        said.append(f"measured {measured}")
     if check.limit is not None:
         said.append(f"limit {value_text(check.limit, check.unit)}")
-    if check.margin is not None:
-        said.append(f"margin {value_text(check.margin, check.unit)}")
+    if (room := margin_text(check)) != NONE:
+        said.append(f"margin {room}")
     if within := interval_text(check):
         said.append(f"interval {within}")
     if check.evidence:
@@ -114,17 +115,17 @@ def _going_on(metrics: DrillMetrics) -> Iterable[Text]:
 
 
 def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
-    bound = ">=" if result.flows_unrecovered else ""
-    bound = f"{_MARK} {bound}" if metrics.worst_began_before(result) else bound
+    median_open = 0 < result.flows_lossy <= 2 * result.flows_unrecovered
+    mark = f"{_MARK} " if metrics.worst_began_before(result) else ""
     return (
         result.edge.label,
         str(result.flows_hit),
         str(result.flows_lossy),
-        bound + outage_text(result.worst_outage_plbm_ms, result.worst_outage_interval_ms),
-        bound + milliseconds(result.worst_outage_tbm_ms) if result.flows_lossy else NONE,
-        _outage_interval(result, bound),
-        outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms),
-        milliseconds(result.median_outage_tbm_ms) if result.flows_lossy else NONE,
+        mark + _worst(result.worst_outage_plbm_ms, result),
+        mark + _worst(result.worst_outage_tbm_ms, result) if result.flows_lossy else NONE,
+        _outage_interval(metrics, result),
+        at_least(outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms), open_ended=median_open),
+        at_least(milliseconds(result.median_outage_tbm_ms), open_ended=median_open) if result.flows_lossy else NONE,
         milliseconds(metrics.noise.noise_floor_ms),
         str(result.lost),
         rate(result.goodput.before_bps),
@@ -133,9 +134,16 @@ def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
     )
 
 
-def _outage_interval(result: EdgeResult, bound: str) -> str:
+def _worst(ms: float, result: EdgeResult) -> str:
+    """'3.32', '>= 5800', or 'never' of a queue pair that died although all that it had sent arrived."""
+    if result.never_over:
+        return at_least(milliseconds(ms)) if ms else NEVER
+    return outage_text(ms, result.worst_outage_interval_ms)
+
+
+def _outage_interval(metrics: DrillMetrics, result: EdgeResult) -> str:
     """The interval of the worst outage; '-' for one that was not seen, whose figure says it, and one without end."""
-    if bound or not result.worst_outage_plbm_ms:
+    if result.never_over or metrics.worst_began_before(result) or not result.worst_outage_plbm_ms:
         return NONE
     return result.worst_outage_interval_ms.text
 
@@ -159,8 +167,8 @@ def _phases(metrics: DrillMetrics) -> Table:
 
 
 def _phase(name: str, phase: Phase) -> str:
-    bound = ">=" if name == _CONVERGED and phase.ms is not None and phase.reason else ""
-    return bound + milliseconds(phase.ms)
+    open_ended = name == _CONVERGED and phase.ms is not None and bool(phase.reason)
+    return at_least(milliseconds(phase.ms), open_ended=open_ended)
 
 
 def _named(result: EdgeResult, metrics: DrillMetrics) -> Sequence[tuple[str, Phase]]:
@@ -216,7 +224,7 @@ def _checks(checks: Iterable[Check]) -> Table:
             measured_text(check),
             interval_text(check),
             NONE if check.limit is None else value_text(check.limit, check.unit),
-            NONE if check.margin is None else value_text(check.margin, check.unit),
+            margin_text(check),
             check.evidence,
         )
         for check in checks
@@ -279,12 +287,27 @@ def _digits(value: float) -> int:
 
 
 def measured_text(check: Check) -> str:
-    """'20.0 ms', '45', '-'; what was not seen is shorter than anything that would have been: '< 0.83 ms'."""
+    """'20.0 ms', '45', '-'; what was not seen is shorter than anything that would have been: '< 0.83 ms'.
+
+    A lower bound is '>= 4428 ms', and what never came without one 'never'.
+    """
+    if check.never and not check.measured:
+        return NEVER
     if check.measured is None:
         return NONE
+    if check.open_ended:
+        return at_least(value_text(check.measured, check.unit))
     if check.measured == 0 and check.low == 0 and check.high:
         return f"< {value_text(rounded_up(check.high), check.unit)}"
     return value_text(check.measured, check.unit)
+
+
+def margin_text(check: Check) -> str:
+    """'30.0 ms', '-4'; what a lower bound leaves: '<= -4328 ms', or '< 0 ms' where nobody knows how far below."""
+    if check.margin is not None:
+        room = value_text(check.margin, check.unit)
+        return (at_most if check.is_upper else at_least)(room, open_ended=check.open_ended)
+    return f"{BELOW_ZERO} {check.unit}".rstrip() if check.never else NONE
 
 
 def interval_text(check: Check) -> str:

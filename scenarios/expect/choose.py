@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from failover.analysis.budget import Interval
 from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
 from scenarios.expect.asked import Asked, Flows
-from scenarios.expect.figure import Figure, edges_of
+from scenarios.expect.figure import Figure, edges_of, lower_bound
 
 RELATIONS: Mapping[Flows, frozenset[Relation]] = {
     Flows.HIT: frozenset({Relation.SENDER, Relation.RECEIVER, Relation.BOTH}),
@@ -46,17 +45,30 @@ class FlowAt:
         return self.result.stopped_by_error or not self.result.recovered
 
     @property
-    def outage_ms(self) -> float:
-        """Its outage by PLBM; of a flow that never came back, at least from the first loss to the end of the window."""
-        first_ns = self.result.first_loss_at_ns
-        if not self.open_ended or first_ns is None:
-            return self.result.outage_plbm_ms
-        return max(self.result.outage_plbm_ms, (self.edge.edge.window_end_ns - first_ns) / 1e6)
+    def going_on(self) -> bool:
+        """Whether it may lose more after the record: it had not come back, and its queue pair lives."""
+        return self.flow.edges[-1] is self.result and stuck(self.flow)
 
     @property
-    def interval_ms(self) -> Interval:
-        """The interval of ``outage_ms``; one that never ended has no upper end, and lasted that long at least."""
-        return Interval(self.outage_ms, self.outage_ms) if self.open_ended else self.result.budget.interval
+    def open_ms(self) -> float:
+        """How long it had certainly been down at the end of the window, where it never came back.
+
+        From the first loss of the outage that nothing ended; its data may all have arrived before its queue pair died.
+        """
+        started = [outage.first_loss_at_ns for outage in self.flow.longest_outages if outage.open]
+        since_ns = min(started, default=self.flow.stopped_at_ns or self.result.first_loss_at_ns)
+        if since_ns is None:
+            return 0.0
+        edge = self.edge.edge
+        return max(edge.window_end_ns - max(since_ns, edge.inject_before_ns), 0) / 1e6
+
+    @property
+    def outage(self) -> Figure:
+        """Its outage by PLBM; of a flow that never came back a lower bound."""
+        low_ms, high_ms = self.result.budget.interval
+        if self.open_ended:
+            return lower_bound(max(low_ms, self.open_ms), self.label, never=self.result.stopped_by_error)
+        return Figure(self.result.outage_plbm_ms, self.label, low_ms, high_ms)
 
     @property
     def lost(self) -> int:
@@ -85,6 +97,11 @@ def _belongs(result: FlowEdgeResult, flows: Flows) -> bool:
     return result.control if flows is Flows.OTHERS else result.relation in RELATIONS[flows]
 
 
+def stuck(flow: FlowResult) -> bool:
+    """Whether a flow that lives had not come back when the record ended."""
+    return flow.stopped_at_ns is None and bool(flow.edges) and not flow.edges[-1].recovered
+
+
 def whole_record(expectation: Asked, metrics: DrillMetrics) -> list[FlowResult] | None:
     """The flows, when the expectation is about the whole record rather than single edges; None otherwise."""
     if not expectation.over_record:
@@ -105,16 +122,23 @@ def nothing(expectation: Asked) -> Figure:
     return Figure(None, f"the run has no {which}flow{where} at such an edge")
 
 
+NOTHING_SENT = Figure(None, "no such flow sent anything")
+
+
 def flows_by_edge(expectation: Asked, metrics: DrillMetrics) -> dict[str, list[FlowAt]]:
-    """Flows that may have an outage: one whose queue pair had died before has none, neither short nor long."""
+    """Flows that may have an outage: one that sent nothing, or had died before, has none, neither short nor long."""
     found: dict[str, list[FlowAt]] = {}
     for at in chosen_flows(expectation, metrics):
-        if not at.silent:
+        if not at.silent and (at.result.sent or at.open_ended or at.result.outages):
             found.setdefault(at.edge.edge.label, []).append(at)
     return found
 
 
 def no_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Return no figure: there is no such flow, or none that could lose anything."""
-    died = len({at.flow.name for at in chosen_flows(expectation, metrics)})
-    return Figure(None, f"all {died} queue pairs had died before") if died else nothing(expectation)
+    chosen = list(chosen_flows(expectation, metrics))
+    if not chosen:
+        return nothing(expectation)
+    if not all(at.silent for at in chosen):
+        return NOTHING_SENT
+    return Figure(None, f"all {len({at.flow.name for at in chosen})} queue pairs had died before")

@@ -5,15 +5,15 @@ Where the offered load of a run is not known at all times, neither can be told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 
-from failover.analysis.budget import Interval, of_statistic
 from failover.analysis.model import DrillMetrics
 from scenarios.expect.asked import Asked
-from scenarios.expect.choose import FlowAt, chosen_flows, flows_by_edge, no_outage, nothing
+from scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, flows_by_edge, no_outage, nothing
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
+from scenarios.expect.figure import Figure, longest_of, lower_bound, so_far
+from scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
 
 _NOBODY_KNOWS = "nobody knows the offered load: {why}"
 
@@ -45,7 +45,10 @@ def _packets(count: Callable[[FlowAt], int]) -> Callable[[Asked, DrillMetrics], 
             return nothing(expectation)
         lossy = {at.flow.name for at in chosen if count(at)}
         evidence = f"of {len(lossy)} flows" if lossy else f"none of {len({at.flow.name for at in chosen})} flows"
-        return _unknown(metrics) or Figure(sum(map(count, chosen)), evidence)
+        if not any(at.result.sent for at in chosen):
+            return NOTHING_SENT
+        found = _unknown(metrics) or Figure(sum(map(count, chosen)), evidence)
+        return so_far(found) if any(at.going_on for at in chosen) else found
 
     return found
 
@@ -58,25 +61,23 @@ def _failover_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
     unknown = _unknown(metrics)
     if unknown is not None:
         return unknown
-    value, open_ended, label = max(((*_outage(at), at.label) for at in chosen), key=lambda found: (found[1], found[0]))
-    return Figure(
-        value, label if value else "no flow lost anything to it", *of_statistic(_intervals(chosen), max), open_ended
-    )
+    found = longest_of([_outage(at) for at in chosen])
+    return found if found.value else replace(found, evidence="no flow lost anything to it")
 
 
-def _outage(at: FlowAt) -> tuple[float, bool]:
+def _outage(at: FlowAt) -> Figure:
     split = at.result.congestion
-    return (at.outage_ms, at.open_ended) if split is None else (split.failover_ms, not split.over)
-
-
-def _intervals(chosen: list[FlowAt]) -> Iterator[Interval]:
-    for at in chosen:
-        split = at.result.congestion
-        yield at.interval_ms if split is None else Interval(split.low_ms, split.high_ms)
+    if split is None:
+        return at.outage
+    if not split.over:
+        return lower_bound(split.low_ms, at.label)
+    return Figure(split.failover_ms, at.label, split.low_ms, split.high_ms)
 
 
 def _counted(key: str, summary: str, count: Callable[[FlowAt], int]) -> Metric:
-    return Metric(key, Unit.COUNT, Takes.FLOWS, Slowed.PER_PACKET, _FAULT, summary, from_metrics(_packets(count)))
+    return Metric(
+        key, Unit.COUNT, Takes.FLOWS, Slowed.PER_PACKET, _FAULT, summary, from_metrics(_packets(count)), tells=NO_BEFORE
+    )
 
 
 _FAULT = Needs(fault=True)
@@ -95,5 +96,6 @@ METRICS = (
         Needs(fault=True, period=True, pauses=Pauses.BLIND),
         "the longest outage of a flow, without the packets that congestion took",
         from_metrics(_failover_outage),
+        tells=NO_BEFORE,
     ),
 )

@@ -9,10 +9,10 @@ from functools import partial
 from failover.analysis.budget import around
 from failover.analysis.model import DrillMetrics, Relation, settled_window_ns
 from scenarios.expect.asked import Asked
-from scenarios.expect.choose import FlowAt, chosen_flows, nothing
+from scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, nothing
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
+from scenarios.expect.metric import Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
 from scenarios.expect.scope import Scope
 
 
@@ -29,6 +29,8 @@ def _goodput(part: _Part, expectation: Asked, metrics: DrillMetrics) -> Figure:
     for at in chosen_flows(expectation, metrics):
         for nic, direction in _ends(at, expectation.scope):
             groups.setdefault((nic, direction, at.edge.edge.label), []).append(at)
+    if groups and not any(at.result.sent or at.dead for found in groups.values() for at in found):
+        return NOTHING_SENT
     shares = [(share, key) for key, found in groups.items() if (share := _share(part, found)) is not None]
     if not shares:
         return Figure(None, "there was no goodput before the first fault") if groups else nothing(expectation)
@@ -69,7 +71,9 @@ def _share(part: _Part, found: list[FlowAt]) -> float | None:
 
 def _of_before(key: str, summary: str, part: _Part) -> Metric:
     measure = from_metrics(partial(_goodput, part))
-    return Metric(key, Unit.SHARE, Takes.FLOWS, Slowed.NOT, Needs(fault=True, pauses=Pauses.SPANNED), summary, measure)
+    needs = Needs(fault=True, pauses=Pauses.SPANNED)
+    tells = {Lack.CUT_OFF: "it is what arrived in the window, whatever goes on"}
+    return Metric(key, Unit.SHARE, Takes.FLOWS, Slowed.NOT, needs, summary, measure, tells=tells)
 
 
 METRICS = (

@@ -12,9 +12,9 @@ from failover.analysis.marks import Mark, Marked
 from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Relation
 from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
+from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
 from scenarios.expect.job import job_stood_still
-from scenarios.expect.metric import Metric, Needs, Pauses, Shape, Slowed, Takes, Traffic, Unit
+from scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Shape, Slowed, Takes, Traffic, Unit
 from scenarios.expect.scope import Scope
 
 
@@ -33,7 +33,7 @@ def _untouched(expectation: Asked, metrics: DrillMetrics) -> Figure:
         return Figure(hurt, f"{first.name} at {label}: {said}" + (f"; {hurt - 1} more flows" if hurt > 1 else ""))
     unseen = [word for part, found in by_part.items() if not found for word in part.words]
     if unseen:
-        return Figure(None, f"no flow has to do with {', '.join(unseen)}")
+        return Figure(None, f"no flow that sends has to do with {', '.join(unseen)}")
     label, paused = max(watched, key=lambda item: item[1].send_gap_ms)
     if paused.send_gap_ms > claimed_ms:
         gap = f"{paused.name} at {label}: its sender paused {paused.send_gap_ms:.3g} ms"
@@ -42,12 +42,13 @@ def _untouched(expectation: Asked, metrics: DrillMetrics) -> Figure:
 
 
 def _watched(scope: Scope, indexes: Sequence[int], metrics: DrillMetrics) -> list[tuple[str, FlowEdgeResult]]:
-    """The flows that have to do with a part of the fabric, at each edge, by its label."""
+    """The flows that have to do with a part of the fabric and send, at each edge, by its label."""
     return [
         (metrics.edges[at].edge.label, flow.edges[at])
         for at in indexes
         for flow in metrics.flows
         if flow.edges[at].relation is not Relation.ABSENT
+        and (flow.edges[at].sent or flow.edges[at].stopped_by_error)
         and scope.touches(flow.src_nic, flow.dst_nic, flow.edges[at].plane)
     ]
 
@@ -81,7 +82,7 @@ def _stood_still(edge: EdgeResult, downtime: Downtime, metrics: DrillMetrics) ->
         evidence = f"{edge.edge.label}: {downtime.stand_ins} stand-ins, last {downtime.last_flow}"
         return Figure(downtime.ms, evidence, *downtime_interval(downtime.ms, downtime, metrics))
     least_ms = (edge.edge.window_end_ns - downtime.since_ns) / 1e6
-    return Figure(least_ms, f"{edge.edge.label}: {downtime.reason}", open_ended=True)
+    return lower_bound(least_ms, f"{edge.edge.label}: {downtime.reason}")
 
 
 def _ordered(expectation: Asked, metrics: DrillMetrics) -> Figure:
@@ -128,6 +129,7 @@ UNTOUCHED = Metric(
     from_metrics(_untouched),
     Shape.PARTS,
     _untouched_text,
+    tells=NO_BEFORE,
 )
 ORDER = Metric(
     "order",

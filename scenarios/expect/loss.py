@@ -4,64 +4,89 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from failover.analysis.model import DrillMetrics
+from failover.analysis.model import DrillMetrics, FlowResult
 from scenarios.expect.asked import Asked
-from scenarios.expect.choose import FlowAt, chosen_flows, nothing, whole_record
+from scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, nothing, stuck, whole_record
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure
+from scenarios.expect.figure import Figure, so_far
 from scenarios.expect.impaired import packets_impaired
-from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
+from scenarios.expect.metric import NO_BEFORE, Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
 
 
 def _packets_lost(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    flows = whole_record(expectation, metrics)
-    if flows is not None:
-        return _count({flow.name: flow.lost + flow.corrupted for flow in flows}, expectation)
-    return _count(_sums(expectation, metrics, lambda at: at.lost), expectation)
+    return _counting(expectation, metrics, lambda flow: flow.lost + flow.corrupted, lambda at: at.lost)
 
 
 def _packets_impaired(expectation: Asked, metrics: DrillMetrics) -> Figure:
+    counted = _counting(
+        expectation,
+        metrics,
+        lambda flow: flow.lost + flow.corrupted + flow.late,
+        lambda at: at.result.impairment.packets,
+    )
     flows = whole_record(expectation, metrics)
     if flows is not None:
-        counted = _count({flow.name: flow.lost + flow.corrupted + flow.late for flow in flows}, expectation)
         return packets_impaired(counted, [edge for flow in flows for edge in flow.edges])
-    chosen = list(chosen_flows(expectation, metrics))
-    counted = _count(_sums(expectation, metrics, lambda at: at.result.impairment.packets), expectation)
-    return packets_impaired(counted, [at.result for at in chosen])
+    return packets_impaired(counted, [at.result for at in chosen_flows(expectation, metrics)])
 
 
 def _flows_with_loss(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    flows = whole_record(expectation, metrics)
-    if flows is not None:
-        return _count({flow.name: int(flow.lost + flow.corrupted > 0) for flow in flows}, expectation)
-    return _count(_any(expectation, metrics, lambda at: at.lost > 0), expectation)
+    return _counting(
+        expectation,
+        metrics,
+        lambda flow: int(flow.lost + flow.corrupted > 0),
+        lambda at: at.lost > 0,
+        grows=False,
+    )
 
 
 def _flows_unrecovered(expectation: Asked, metrics: DrillMetrics) -> Figure:
-    return _count(_any(expectation, metrics, lambda at: at.dead or not at.result.recovered_in_window), expectation)
+    return _at_edges(expectation, metrics, lambda at: at.dead or not at.result.recovered_in_window, grows=False)
 
 
 def _queue_pair_deaths(expectation: Asked, metrics: DrillMetrics) -> Figure:
+    return _counting(
+        expectation, metrics, lambda flow: int(flow.stopped_at_ns is not None), lambda at: at.result.stopped_by_error
+    )
+
+
+def _counting(
+    expectation: Asked,
+    metrics: DrillMetrics,
+    of_flow: Callable[[FlowResult], int],
+    at_edge: Callable[[FlowAt], int],
+    *,
+    grows: bool = True,
+) -> Figure:
+    """A count over the whole record, or over the edges chosen; of yes and no each flow counts once.
+
+    ``grows``: while a flow has not come back.
+    """
     flows = whole_record(expectation, metrics)
-    if flows is not None:
-        return _count({flow.name: int(flow.stopped_at_ns is not None) for flow in flows}, expectation)
-    return _count(_any(expectation, metrics, lambda at: at.result.stopped_by_error), expectation)
+    if flows is None:
+        return _at_edges(expectation, metrics, at_edge, grows=grows)
+    found = _count({flow.name: of_flow(flow) for flow in flows}, sum(flow.sent for flow in flows), expectation)
+    return so_far(found) if grows and any(map(stuck, flows)) else found
 
 
-def _sums(expectation: Asked, metrics: DrillMetrics, count: Callable[[FlowAt], int]) -> dict[str, int]:
+def _at_edges(
+    expectation: Asked, metrics: DrillMetrics, count: Callable[[FlowAt], int], *, grows: bool = True
+) -> Figure:
     found: dict[str, int] = {}
-    for at in chosen_flows(expectation, metrics):
-        found[at.result.name] = found.get(at.result.name, 0) + count(at)
-    return found
+    chosen = list(chosen_flows(expectation, metrics))
+    for at in chosen:
+        more, before = count(at), found.get(at.result.name, 0)
+        found[at.result.name] = max(before, more) if isinstance(more, bool) else before + more
+    counted = _count(found, sum(at.result.sent for at in chosen), expectation)
+    return so_far(counted) if grows and any(at.going_on for at in chosen) else counted
 
 
-def _any(expectation: Asked, metrics: DrillMetrics, holds: Callable[[FlowAt], bool]) -> dict[str, int]:
-    return {name: int(n > 0) for name, n in _sums(expectation, metrics, lambda at: int(holds(at))).items()}
-
-
-def _count(by_flow: Mapping[str, int], expectation: Asked) -> Figure:
+def _count(by_flow: Mapping[str, int], sent: int, expectation: Asked) -> Figure:
+    """``sent``: packets of these flows; where there are none, nothing could become of any."""
     if not by_flow:
         return nothing(expectation)
+    if not sent and not any(by_flow.values()):
+        return NOTHING_SENT
     worst = max(by_flow, key=lambda name: by_flow[name])
     found = sum(n > 0 for n in by_flow.values())
     evidence = f"{worst} and {found - 1} more" if found > 1 else worst if found else f"none of {len(by_flow)} flows"
@@ -69,6 +94,8 @@ def _count(by_flow: Mapping[str, int], expectation: Asked) -> Figure:
 
 
 _NOTHING = Needs()
+_RECORD = {Lack.AFTER: "without an edge it is of the whole record"}
+_ONCE = {**NO_BEFORE, Lack.CUT_OFF: "a flow that has not come back counts already"}
 
 
 def _counted(
@@ -79,16 +106,18 @@ def _counted(
     needs: Needs = _NOTHING,
     *,
     over_record: bool = True,
+    tells: Mapping[Lack, str] = NO_BEFORE,
 ) -> Metric:
     measured = from_metrics(measure)
-    return Metric(key, Unit.COUNT, Takes.FLOWS, slowed, needs, summary, measured, over_record=over_record)
+    tells = {**tells, **_RECORD} if over_record else tells
+    return Metric(key, Unit.COUNT, Takes.FLOWS, slowed, needs, summary, measured, over_record=over_record, tells=tells)
 
 
 PACKETS_LOST = _counted("packets_lost", "", Slowed.PER_PACKET, _packets_lost)
 METRICS = (
     PACKETS_LOST,
     _counted("packets_impaired", "lost, corrupted or late", Slowed.PER_PACKET, _packets_impaired),
-    _counted("flows_with_loss", "", Slowed.PER_QUEUE_PAIR, _flows_with_loss),
+    _counted("flows_with_loss", "", Slowed.PER_QUEUE_PAIR, _flows_with_loss, tells=_ONCE),
     _counted(
         "flows_unrecovered",
         "not back before the next edge",
@@ -96,6 +125,7 @@ METRICS = (
         _flows_unrecovered,
         Needs(fault=True, pauses=Pauses.SPANNED),
         over_record=False,
+        tells=_ONCE,
     ),
     _counted("queue_pair_deaths", "", Slowed.PER_QUEUE_PAIR, _queue_pair_deaths),
 )

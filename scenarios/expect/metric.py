@@ -5,8 +5,8 @@ Drill files, their checks, the verdict, the terminal and the table in docs/drill
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 
 from scenarios.expect.asked import Asked
@@ -69,6 +69,25 @@ class Traffic(Enum):
     EITHER = auto()
 
 
+class Lack(Enum):
+    """What a run may lack, so that a figure of it says nothing."""
+
+    EMPTY = auto()  # nothing ran
+    IDLE = auto()  # nothing was sent
+    CUT_OFF = auto()  # what went on last had not ended
+    BEFORE = auto()  # nothing was done before the edge
+    AFTER = auto()  # nothing was done after it
+
+
+NOWHERE: Mapping[Lack, str] = {}
+NO_BEFORE: Mapping[Lack, str] = {Lack.BEFORE: "nothing before the edge goes into it"}
+WHOLE_RECORD: Mapping[Lack, str] = {
+    **NO_BEFORE,
+    Lack.CUT_OFF: "it is of what the record holds",
+    Lack.AFTER: "it is of the whole record",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a drill must have for a metric to be judged at all."""
@@ -99,6 +118,10 @@ class Metric:
     shape: Shape = Shape.LIMITS
     sentence: Callable[[Asked], str] | None = None  # None: name, flows, scope, edge, limit
     over_record: bool = False  # without edge and fault it counts the whole record, not the sum of the edges
+    tells: Mapping[Lack, str] = field(default_factory=lambda: NOWHERE)
+    """Where a run lacks that, why the figure is one nevertheless. Else it is none, or a lower bound; a test holds it
+    to that.
+    """
 
     @property
     def words(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.expect import congestion, goodput, job, lab, loss, outage, phases, ports, transfers, whole
+from scenarios.expect import congestion, goodput, iterations, job, lab, loss, outage, phases, ports, transfers, whole
 from scenarios.expect.metric import Metric
 from testbed.entries import Registry
 
@@ -18,6 +18,7 @@ METRICS: Registry[Metric] = Registry(
         *phases.METRICS,
         *lab.METRICS,
         *ports.METRICS,
+        *iterations.METRICS,
         *job.METRICS,
         *whole.METRICS,
     ),

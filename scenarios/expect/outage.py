@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 
-from failover.analysis.budget import of_statistic
 from failover.analysis.model import DrillMetrics
 from scenarios.expect.asked import Asked
-from scenarios.expect.choose import FlowAt, flows_by_edge, no_outage
+from scenarios.expect.choose import NOTHING_SENT, FlowAt, flows_by_edge, no_outage
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure
-from scenarios.expect.impaired import AtEdge, impaired, receive_gap
-from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Unit
+from scenarios.expect.figure import Figure, longest_of, of_figures, rank
+from scenarios.expect.impaired import impaired, receive_gap
+from scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
 from scenarios.expect.scope import Scope
 
 
@@ -21,14 +21,16 @@ def _worst_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
     chosen = [at for found in flows_by_edge(expectation, metrics).values() for at in found]
     if not chosen:
         return no_outage(expectation, metrics)
-    worst = max(chosen, key=lambda at: (at.open_ended, at.outage_ms))
-    within = of_statistic((at.interval_ms for at in chosen), max)
-    return Figure(worst.outage_ms, _outage_evidence(worst), *within, worst.open_ended)
+    found = [at.outage for at in chosen]
+    worst, _ = max(zip(chosen, found, strict=True), key=lambda each: rank(each[1]))
+    return of_figures(found, max, _outage_evidence(worst))
 
 
 def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
     """The longest outage of a run without faults, seen or between two packets."""
-    flows = [flow for flow in metrics.flows if scope.has_flow(flow.src_nic, flow.dst_nic, None)]
+    flows = [flow for flow in metrics.flows if scope.has_flow(flow.src_nic, flow.dst_nic, None) and flow.sent]
+    if not flows:
+        return NOTHING_SENT
     found = [(outage.plbm_ms, flow.name) for flow in flows for outage in flow.longest_outages]
     worst_ms, name = max(found, default=(0.0, ""))
     clock_ms = metrics.settings.clock_ms
@@ -41,7 +43,7 @@ def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
 def _outage_evidence(at: FlowAt) -> str:
     if at.result.stopped_by_error:
         return f"{at.label}: its queue pair died"
-    if at.lost == 0 and at.outage_ms == 0:
+    if at.lost == 0 and not at.open_ended and at.result.outage_plbm_ms == 0:
         return f"no flow lost anything at {at.edge.edge.label}"
     back = "" if at.result.recovered else ", never recovered"
     return f"{at.label}: {at.lost} packets, by timestamps {at.result.outage_tbm_ms:.3g} ms{back}"
@@ -59,36 +61,23 @@ def _median_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:
     by_edge = flows_by_edge(expectation, metrics)
     if not by_edge:
         return no_outage(expectation, metrics)
-    return _of_worst_edge(by_edge, _median)
+    return _of_worst_edge(by_edge, median)
 
 
-_Ranked = tuple[bool, float]
-"""Whether an outage is open-ended, and ms: what never came back is longer than all else, whatever was lost."""
+def _p95(values: Sequence[float]) -> float:
+    return sorted(values)[-(-95 * len(values) // 100) - 1]
 
 
-def _p95(found: Sequence[_Ranked]) -> _Ranked:
-    return sorted(found)[-(-95 * len(found) // 100) - 1]
-
-
-def _median(found: Sequence[_Ranked]) -> _Ranked:
-    ranked = sorted(found)
-    low, high = ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2]
-    return high[0], (low[1] + high[1]) / 2
-
-
-def _of_worst_edge(
-    by_edge: Mapping[str, Sequence[FlowAt]], statistic: Callable[[Sequence[_Ranked]], _Ranked]
-) -> Figure:
+def _of_worst_edge(by_edge: Mapping[str, Sequence[FlowAt]], statistic: Callable[[Sequence[float]], float]) -> Figure:
     """A statistic of the flows of the edge where it is worst."""
-    found = {label: statistic([(at.open_ended, at.outage_ms) for at in ones]) for label, ones in by_edge.items()}
-    worst = max(found, key=lambda label: found[label])
-    open_ended, value_ms = found[worst]
-    low = max(statistic([(at.open_ended, at.interval_ms.low) for at in ones])[1] for ones in by_edge.values())
-    high = max(statistic([(at.open_ended, at.interval_ms.high) for at in ones])[1] for ones in by_edge.values())
-    return Figure(value_ms, f"{len(by_edge[worst])} flows at {worst}", low, high, open_ended)
+    found = {
+        label: of_figures([at.outage for at in flows], statistic, f"{len(flows)} flows at {label}")
+        for label, flows in by_edge.items()
+    }
+    return longest_of(list(found.values()))
 
 
-def _longest(measure: Callable[[Sequence[AtEdge], float], Figure]) -> Callable[[Asked, DrillMetrics], Figure]:
+def _longest(measure: Callable[[Sequence[FlowAt], float], Figure]) -> Callable[[Asked, DrillMetrics], Figure]:
     """A figure of the flow that fares worst, of those that may have an outage."""
 
     def found(expectation: Asked, metrics: DrillMetrics) -> Figure:
@@ -96,7 +85,7 @@ def _longest(measure: Callable[[Sequence[AtEdge], float], Figure]) -> Callable[[
         if not chosen:
             return no_outage(expectation, metrics)
         stamps_ms = metrics.noise.delay_variation_ms + metrics.settings.clock_ms
-        return measure([AtEdge(at.edge, at.result) for at in chosen], stamps_ms)
+        return measure(chosen, stamps_ms)
 
     return found
 
@@ -106,7 +95,7 @@ _LATE = Needs(fault=True, period=True, pauses=Pauses.BLIND)
 
 
 def _outage(key: str, summary: str, measure: Callable[[Asked, DrillMetrics], Figure], needs: Needs = _PERIOD) -> Metric:
-    return Metric(key, Unit.MS, Takes.FLOWS, Slowed.STRETCHED, needs, summary, from_metrics(measure))
+    return Metric(key, Unit.MS, Takes.FLOWS, Slowed.STRETCHED, needs, summary, from_metrics(measure), tells=NO_BEFORE)
 
 
 WORST_OUTAGE = _outage("worst_outage", "the longest outage of a flow: missing packets / rate", _worst_outage)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from failover.analysis import phases
@@ -11,8 +11,8 @@ from failover.analysis.intervals import phase_interval
 from failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of
-from scenarios.expect.metric import Metric, Needs, Pauses, Slowed, Takes, Traffic, Unit
+from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
+from scenarios.expect.metric import NO_BEFORE, NOWHERE, Lack, Metric, Needs, Pauses, Slowed, Takes, Traffic, Unit
 
 
 def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Asked, metrics: DrillMetrics) -> Figure:
@@ -50,19 +50,27 @@ def _recover(expectation: Asked, metrics: DrillMetrics) -> Figure:
     edges = edges_of(expectation, metrics)
     lost = [edge for edge in edges if edge.flows_unrecovered or edge.flows_died]
     if lost:
-        n, label = max(lost[0].flows_unrecovered, lost[0].flows_died), lost[0].edge.label
-        window_ms = (lost[0].edge.window_end_ns - lost[0].edge.inject_before_ns) / 1e6
-        return Figure(window_ms, f"{n} flows did not recover after {label}", open_ended=True)
+        return longest_of([_unrecovered(edge) for edge in lost])
+    hit = [flow for edge in edges for flow in metrics.flows_at(edge) if flow.relation.is_touched]
+    if edges and not any(flow.sent for flow in hit):
+        return Figure(None, "no flow that is hit sent anything")
     if edges and not any(edge.flows_lossy for edge in edges):
         hidden_ms = max(edge.worst_outage_interval_ms.high for edge in edges)
         return Figure(0.0, "no flow lost anything", 0.0, hidden_ms)
     return _phase("recover", _never, expectation, metrics)
 
 
+def _unrecovered(edge: EdgeResult) -> Figure:
+    """The whole window, from when the injection had surely come to pass."""
+    n, at = max(edge.flows_unrecovered, edge.flows_died), edge.edge
+    window_ms = max(at.window_end_ns - at.inject_after_ns, 0) / 1e6
+    return lower_bound(window_ms, f"{n} flows did not recover after {at.label}", never=edge.flows_died > 0)
+
+
 def _lab_converged(expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Injection to the last change of a protocol's state anywhere in the lab, ms, at the edge where it took longest.
 
-    Without the validation time of quiet after it the lab had not converged: it took longer than the window.
+    Without the validation time of quiet after it the lab had not converged: it took at least as long.
     """
     found = [_converged(edge, metrics) for edge in edges_of(expectation, metrics)]
     return longest_of(found) if found else NO_EDGE
@@ -72,9 +80,10 @@ def _converged(edge: EdgeResult, metrics: DrillMetrics) -> Figure:
     phase, label = phases.converged(edge, metrics.settings.validation_s), edge.edge.label
     if phase.ms is None:
         return Figure(None, f"{phase.reason} at {label}")
-    said = f"{phase.by}, {phase.reason}" if phase.reason else phase.by
     within = phase_interval("converged", phase.ms, edge, metrics)
-    return Figure(phase.ms, f"{label}: {said}", *within, open_ended=bool(phase.reason))
+    if phase.reason:
+        return lower_bound(within.low, f"{label}: {phase.by}, {phase.reason}")
+    return Figure(phase.ms, f"{label}: {phase.by}", *within)
 
 
 def _timed(
@@ -85,9 +94,10 @@ def _timed(
     time: str = "",
     pauses: Pauses = Pauses.RIGHT,
     traffic: Traffic = Traffic.EITHER,
+    tells: Mapping[Lack, str] = NOWHERE,
 ) -> Metric:
     needs = Needs(traffic, fault=True, pauses=pauses, time=time)
-    return Metric(key, Unit.MS, Takes.EDGES, Slowed.STRETCHED, needs, summary, from_metrics(measure))
+    return Metric(key, Unit.MS, Takes.EDGES, Slowed.STRETCHED, needs, summary, from_metrics(measure), tells=tells)
 
 
 METRICS = (
@@ -112,6 +122,7 @@ METRICS = (
         time="a flow can be called recovered",
         pauses=Pauses.SPANNED,
         traffic=Traffic.STREAMS,
+        tells=NO_BEFORE,
     ),
     _timed(
         "converged",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from failover.analysis.budget import of_statistic
+from failover.analysis.budget import Interval, of_statistic
 from failover.analysis.model import DrillMetrics
 from failover.analysis.transfers import Fate, Transfer, interval_of
 from scenarios.expect.asked import Asked
 from scenarios.expect.choose import chosen_flows, nothing, whole_record
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure
+from scenarios.expect.figure import Figure, lower_bound
 from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
 
 
@@ -56,12 +56,13 @@ def _transfer_time(expectation: Asked, metrics: DrillMetrics) -> Figure:
         return nothing(expectation)
     complete = [(each.transfer.ms, each) for each in ended if each.transfer.ms is not None]
     longest_ms, longest = max(complete, key=lambda found: found[0], default=(0.0, ended[0]))
+    intervals = [found for each in ended if (found := interval_of(each.transfer)) is not None]
+    within = of_statistic(intervals or [Interval(0.0, 0.0)], max)
     lacking = [each for each in ended if each.transfer.fate is Fate.INCOMPLETE]
     if lacking:
         more = f" and {len(lacking) - 1} more are incomplete" if len(lacking) > 1 else ""
-        return Figure(longest_ms, f"{lacking[0].lacks}{more}", open_ended=True)
-    intervals = (found for each in ended if (found := interval_of(each.transfer)) is not None)
-    return Figure(longest_ms, f"{longest.label}, of {len(ended)}", *of_statistic(intervals, max))
+        return lower_bound(within.low, f"{lacking[0].lacks}{more}", never=True)
+    return Figure(longest_ms, f"{longest.label}, of {len(ended)}", *within)
 
 
 def _incomplete(expectation: Asked, metrics: DrillMetrics) -> Figure:

@@ -8,18 +8,18 @@ healthy lab is what the fabric decides, and path control moves what it must, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from failover.analysis.model import DrillMetrics
-from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide, holds
-from scenarios.expect.asked import Bound, Flows
+from results.verdict import Check, Outcome, Verdict, at_most, decide, held, holds
+from scenarios.expect.asked import Flows
 from scenarios.expect.evidence import Evidence, RunFacts
 from scenarios.expect.expectation import Expectation
 from scenarios.expect.figure import Figure, edges_of
-from scenarios.expect.job import WRONG_RESULTS, job_asked
+from scenarios.expect.job import WRONG_RESULTS
 from scenarios.expect.loss import PACKETS_LOST
 from scenarios.expect.metric import Shape, Unit
+from scenarios.expect.ofjob import job_asked
 from scenarios.expect.whole import first_of
 
 
@@ -51,27 +51,27 @@ def judge_expectation(expectation: Expectation, evidence: Evidence) -> Check:
     if expectation.metric.shape is Shape.YES_NO:
         kept = None if figure.value is None else bool(figure.value) == bool(expectation.limit)
         return holds(expectation.text, kept, evidence=figure.evidence)
-    check = _held_up(_against_limit(expectation, figure), expectation, evidence)
-    if figure.never:
-        return replace(check, outcome=Outcome.FAIL)
-    if figure.value is not None and figure.open_ended:
-        return replace(check, outcome=_judge_open(check, expectation.bound.is_upper))
-    return check
+    return _held_up(_against_limit(expectation, figure), expectation, evidence)
 
 
 def _against_limit(expectation: Expectation, figure: Figure) -> Check:
     """The figure, with its interval, against the limit."""
-    check = (at_most if expectation.bound.is_upper else at_least)(
-        expectation.text,
-        figure.value,
-        _limit(expectation),
-        unit=expectation.metric.unit.value,
-        low=figure.low,
-        high=figure.high,
-        evidence=figure.evidence,
-        strict=expectation.bound in {Bound.BELOW, Bound.ABOVE},
+    return held(
+        Check(
+            expectation.text,
+            Outcome.INCONCLUSIVE,
+            figure.value,
+            _limit(expectation),
+            unit=expectation.metric.unit.value,
+            low=figure.low,
+            high=figure.high,
+            evidence=figure.evidence,
+            bound=expectation.bound.value,
+            open_ended=figure.open_ended,
+            over=expectation.over,
+            never=figure.never,
+        )
     )
-    return replace(check, open_ended=figure.open_ended, over=expectation.over)
 
 
 def _held_up(check: Check, expectation: Expectation, evidence: Evidence) -> Check:
@@ -87,13 +87,6 @@ def _held_up(check: Check, expectation: Expectation, evidence: Evidence) -> Chec
     low = max(check.low - waited_ms, 0.0)
     without = _against_limit(expectation, Figure(check.measured, reason, low, check.high))
     return check if without.outcome is Outcome.FAIL else without
-
-
-def _judge_open(check: Check, upper: bool) -> Outcome:
-    """Judge a figure that is only a lower bound, because something never came back."""
-    if upper:
-        return Outcome.FAIL
-    return Outcome.PASS if check.outcome is Outcome.PASS else Outcome.INCONCLUSIVE
 
 
 def _never_asked(facts: RunFacts) -> Iterator[Check]:

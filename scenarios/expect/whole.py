@@ -8,11 +8,13 @@ from failover.analysis.model import DrillMetrics
 from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import Evidence, from_metrics
 from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
+from scenarios.expect.metric import Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 
 
 def _noise_floor(expectation: Asked, metrics: DrillMetrics) -> Figure:
     noise = metrics.noise
+    if not noise.pseudo_edges:
+        return Figure(None, "no traffic before the first fault")
     return Figure(
         noise.noise_floor_ms, f"{noise.window_s:.3g} s of traffic, sender gaps up to {noise.send_gap_max_ms:.3g} ms"
     )
@@ -56,6 +58,7 @@ METRICS = (
         Needs(),
         "the largest outage the method reports while nothing is wrong",
         from_metrics(_noise_floor),
+        tells=dict.fromkeys((Lack.CUT_OFF, Lack.AFTER), "it is of the time before the first fault"),
     ),
     STATE_RESTORED,
 )

@@ -29,7 +29,7 @@ def outage(measured: float | None, uncertainty: float = 0.0) -> Check:
 
 def never(measured: float) -> Check:
     """It did not come back; what was measured is a lower bound."""
-    return replace(outage(measured), outcome=FAIL, open_ended=True)
+    return replace(outage(measured), outcome=FAIL, open_ended=True, never=True)
 
 
 def runs(*checks: Check | str) -> list[Verdict]:

@@ -97,5 +97,5 @@ def test_a_lab_that_was_not_quiet_before_the_next_edge_took_longer_than_it_shows
     first = calm.edges[0]
     late = replace(first.marks[-1], last_ns=first.edge.window_end_ns - 1_000_000)
     text = as_text(summary(MANIFEST, replace(calm, edges=(replace(first, marks=(late,)),)), verdict(calm)))
-    assert ">=1999" in text
+    assert ">= 1999" in text
     assert "converged: no 1 s of quiet after the last change (link failure 0)" in text

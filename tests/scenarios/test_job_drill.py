@@ -19,7 +19,7 @@ from scenarios.drill.model import Drill
 from scenarios.drill.workload import queue_pairs_of
 from scenarios.expect.evidence import Evidence, RunFacts
 from scenarios.expect.figure import Figure
-from scenarios.expect.job import METRICS
+from scenarios.expect.metrics import METRICS
 from scenarios.run import space
 from scenarios.run.calibrate import Calibration, check
 from scenarios.run.phase import in_phase
@@ -248,7 +248,7 @@ def test_timers_that_a_slower_kernel_outruns_are_told_before_anything_runs() -> 
 
 def _figure(key: str, job: JobMetrics) -> Figure:
     drill = _job("{collective: {kind: all-reduce, size: 1 MB}}", f"{key}: {{below: 300 ms}}")
-    metric = next(each for each in METRICS if each.key == key)
+    metric = METRICS[key]
     assert drill.expectations[0].metric is metric
     return metric.measure(drill.expectations[0], Evidence(replace(metrics((), ()), job=job), RunFacts()))
 
@@ -262,12 +262,14 @@ def test_an_iteration_that_never_ends_is_the_longest_of_the_run() -> None:
     """Nothing failed, and so there is no edge that it could stand at."""
     assert _figure("iteration_time", _measured(50.0)).value == 100
     stuck = _figure("iteration_time", _measured(2000.0))
-    assert (stuck.value, stuck.open_ended) == (2000, True)
+    assert (stuck.value, stuck.open_ended, stuck.never) == (1999.5, True, False)
+    dead = replace(_measured(50.0), deaths=(Death(120 * MS, "a>b#0", 100 * MS, None, 0),))
+    assert _figure("iteration_time", dead).never
 
 
 def _figured(key: str, job: JobMetrics) -> Figure:
     drill = _job("{collective: {kind: all-reduce, size: 1 MB}}", f"{key}: {{below: 30 %}}")
-    metric = next(each for each in METRICS if each.key == key)
+    metric = METRICS[key]
     return metric.measure(drill.expectations[0], Evidence(replace(metrics((), ()), job=job), RunFacts()))
 
 

@@ -1,0 +1,161 @@
+"""Figures about a job's iterations: the longest, their rate against that before, and those lost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from failover.analysis.budget import around
+from failover.analysis.job import Done, JobEdge, JobMetrics
+from failover.analysis.model import DrillMetrics, EdgeResult
+from scenarios.expect.asked import Asked
+from scenarios.expect.figure import NO_EDGE, Figure, longest_of, lower_bound
+from scenarios.expect.metric import NO_BEFORE, Lack, Slowed, Takes, Traffic, Unit
+from scenarios.expect.ofjob import edges_with_costs, job_metric, whole_run
+
+
+def _iteration_time(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """The longest iteration: of the run, or of those under way after the edges chosen."""
+    if whole_run(expectation):
+        return _longest_iteration(job)
+    found = edges_with_costs(expectation, metrics, job)
+    if not found:
+        return NO_EDGE
+    under_way = [_longest_at(edge, cost, job) for edge, cost in found if cost.longest_ms]
+    return longest_of(under_way) if under_way else Figure(None, "no iteration was under way")
+
+
+def _longest_iteration(job: JobMetrics) -> Figure:
+    """Of the run; what it cut off is longer than all others, or none of them, nobody knows."""
+    if not job.iterations:
+        return lower_bound(job.open_ms, "none ended", never=True) if job.dead else Figure(None, "no iteration ended")
+    worst = max(job.iterations, key=lambda each: each.ms)
+    within = around(worst.ms, job.tick_ms)
+    if job.stands:
+        said = f"the last of {len(job.iterations) + 1} iterations has not ended"
+        return lower_bound(max(within.low, job.open_ms - job.tick_ms), said, never=job.dead)
+    return Figure(worst.ms, f"iteration {worst.number} of {len(job.iterations)}", *within)
+
+
+def _longest_at(edge: EdgeResult, cost: JobEdge, job: JobMetrics) -> Figure:
+    said = f"{edge.edge.label}: {job.mean_ms:.4g} ms before" if job.mean_ms else f"{edge.edge.label}: none ended before"
+    within = around(cost.longest_ms, job.tick_ms)
+    if cost.unfinished:
+        return lower_bound(within.low, f"{said}, and has not ended", never=job.dead)
+    return Figure(cost.longest_ms, said, *within)
+
+
+_NONE_BEFORE = Figure(None, "no iteration ended before the edge")
+
+
+def _rate(
+    part: Callable[[JobEdge], tuple[float, Done]], expectation: Asked, metrics: DrillMetrics, job: JobMetrics
+) -> Figure:
+    """A rate of iterations as a share of that before the edge, %, at the edge where it is least."""
+    found = [(edge, cost) for edge, cost in edges_with_costs(expectation, metrics, job) if cost.rate_before > 0]
+    if not found or not job.mean_ms:
+        return _NONE_BEFORE
+    edge, cost = min(found, key=lambda each: part(each[1])[0] / each[1].rate_before)
+    rate, done = part(cost)
+    said = f"{edge.edge.label}: {rate:.4g} iterations/s, {cost.rate_before:.4g} before"
+    share = rate / cost.rate_before * 100
+    if not done.promised:
+        return Figure(share, said)
+    low, high = (100 * count / done.promised for count in (done.low / (1 + done.off), done.high * (1 + done.off)))
+    return Figure(share, said, min(low, share), max(high, share))
+
+
+def _rate_during(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    return _rate(lambda cost: (cost.rate_during, cost.during), expectation, metrics, job)
+
+
+def _rate_after(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    return _rate(lambda cost: (cost.rate_after, cost.after), expectation, metrics, job)
+
+
+def _lost_iterations(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """Iterations that the rate before the edges promised and that were not done; what surely ended counts as done."""
+    return _lost(expectation, metrics, job, 1)
+
+
+def _lost_samples(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:
+    """The same in samples."""
+    if not job.samples:
+        return Figure(None, "job.samples does not say how many an iteration trains on")
+    return _lost(expectation, metrics, job, job.samples)
+
+
+def _lost(expectation: Asked, metrics: DrillMetrics, job: JobMetrics, each: int) -> Figure:
+    """Iterations lost, each of which counts so much."""
+    costs = [cost for _, cost in edges_with_costs(expectation, metrics, job)]
+    if not costs:
+        return NO_EDGE
+    if not costs[0].rate_before or not job.mean_ms:
+        return _NONE_BEFORE
+    lost = sum(max(0.0, cost.lost) for cost in costs)
+    least = sum(max(0.0, min(cost.lost, _least_lost(cost))) for cost in costs)
+    most = sum(max(0.0, cost.lost, _most_lost(cost)) for cost in costs)
+    said = f"{lost:.2f} iterations, {costs[0].rate_before:.4g} iterations/s before"
+    return Figure(lost * each, said, least * each, most * each)
+
+
+def _least_lost(cost: JobEdge) -> float:
+    return cost.during.promised * (1 - cost.during.off) - cost.during.high + cost.undone
+
+
+def _most_lost(cost: JobEdge) -> float:
+    return cost.during.promised * (1 + cost.during.off) - cost.during.low + cost.undone
+
+
+_CUT_OFF = dict.fromkeys((Lack.CUT_OFF, Lack.AFTER), "its interval takes in that what was cut off never ends")
+METRICS = (
+    job_metric(
+        "iteration_time",
+        Unit.MS,
+        Takes.EDGES,
+        Slowed.STRETCHED,
+        "the longest iteration of all ranks that was under way after an edge, else of the run",
+        _iteration_time,
+        tells=NO_BEFORE,
+    ),
+    job_metric(
+        "iterations_during",
+        Unit.SHARE,
+        Takes.EDGES,
+        Slowed.NOT,
+        "iterations per second in the whole window of an edge, against before it",
+        _rate_during,
+        tells=_CUT_OFF,
+        fault=True,
+    ),
+    job_metric(
+        "iterations_after",
+        Unit.SHARE,
+        Takes.EDGES,
+        Slowed.NOT,
+        "iterations per second in the last part of an edge's window, against before it",
+        _rate_after,
+        tells=_CUT_OFF,
+        fault=True,
+    ),
+    job_metric(
+        "lost_iterations",
+        Unit.COUNT,
+        Takes.EDGES,
+        Slowed.NOT,
+        "iterations that the rate before an edge promised for its window and that did not end in it",
+        _lost_iterations,
+        tells=_CUT_OFF,
+        fault=True,
+    ),
+    job_metric(
+        "lost_samples",
+        Unit.COUNT,
+        Takes.EDGES,
+        Slowed.NOT,
+        "lost_iterations times job.samples, fractions of an iteration included",
+        _lost_samples,
+        tells=_CUT_OFF,
+        fault=True,
+        of=Traffic.JOB,
+    ),
+)

@@ -1,0 +1,67 @@
+"""What figures about a job have in common: whose they are, its edges, and how such a metric is made. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from failover.analysis.job import JobEdge, JobMetrics
+from failover.analysis.model import DrillMetrics, EdgeResult
+from scenarios.expect.asked import Asked, At, Whose
+from scenarios.expect.evidence import from_metrics
+from scenarios.expect.figure import Figure, edges_of
+from scenarios.expect.metric import NOWHERE, Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
+
+_NO_JOB = Figure(None, "the run had no job")
+_NO_CLIENT = Figure(None, "no client ran beside a job")
+Measure = Callable[[Asked, DrillMetrics, JobMetrics], Figure]
+
+
+def _of_job(measure: Measure) -> Callable[[Asked, DrillMetrics], Figure]:
+    def measured(expectation: Asked, metrics: DrillMetrics) -> Figure:
+        job = job_asked(expectation, metrics)
+        if job is not None:
+            return measure(expectation, metrics, job)
+        return _NO_CLIENT if metrics.job is not None else _NO_JOB
+
+    return measured
+
+
+def job_asked(expectation: Asked, metrics: DrillMetrics) -> JobMetrics | None:
+    """What an expectation is about: the job, or the client; None when it did not run."""
+    ran = [job for job in (metrics.job, metrics.beside) if job is not None]
+    if expectation.whose is None:
+        return metrics.job
+    of_client = expectation.whose is Whose.CLIENT
+    return next((job for job in ran if (job.client is not None) == of_client), None)
+
+
+def edges_with_costs(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> list[tuple[EdgeResult, JobEdge]]:
+    """The edges that it is about, each with what it cost the job."""
+    chosen = edges_of(expectation, metrics)
+    return [(edge, cost) for edge, cost in zip(metrics.edges, job.edges, strict=True) if edge in chosen]
+
+
+def whole_run(expectation: Asked) -> bool:
+    """Whether it is about the whole run rather than single edges."""
+    return expectation.edge is At.ANY and expectation.fault is None
+
+
+def job_metric(
+    key: str,
+    unit: Unit,
+    takes: Takes,
+    slowed: Slowed,
+    summary: str,
+    measure: Measure,
+    *,
+    fault: bool = False,
+    sentence: Callable[[Asked], str] | None = None,
+    of: Traffic = Traffic.RANKS,
+    tells: Mapping[Lack, str] = NOWHERE,
+) -> Metric:
+    """A metric of a job or a client."""
+    shape = Shape.YES_NO if unit is Unit.YES else Shape.LIMITS
+    needs = Needs(of, fault=fault)
+    return Metric(
+        key, unit, takes, slowed, needs, summary, from_metrics(_of_job(measure)), shape, sentence, tells=tells
+    )

@@ -57,7 +57,7 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     else:
         wanted = space.job_record_bytes(flows, end_ns, order.keep_records)
     space.check(nearest(order.out.absolute()), wanted + client_site.disk_bytes(drill))
-    if named(order.engine).own_kernel:  # whoever started the guest has claimed the folder, clears it up and dates it
+    if named(order.engine).start is not None:  # whoever started it there has claimed the folder, clears it up, dates it
         return _run(order, emptied(order.out.absolute()), lambda: None, on_progress)
     with (
         claimed_run(order.out.absolute()) as claim,

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from commands.drill import drill as drill_command
-from results.run.folder import load
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
 from scenarios.drill.places import Moving, Parts
@@ -25,7 +24,6 @@ from testbed.fabric.load import load_topology
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.spec import FabricSpec
 from testbed.vm.engines import named
-from tests.product.hpn import Hpn, skip_without_virtual_time
 
 _NARROW = {"hosts": 4, "rails": 1, "aggs": 1}
 
@@ -178,18 +176,3 @@ def test_show_and_validate_take_a_topology_file(tmp_path: Path) -> None:
         "core-crash does not fit mine (hpn): the drill needs a Core ('c0.0'), and this fabric has none",
     )
     assert load_topology(mine).name == "mine"
-
-
-@pytest.mark.guest
-@pytest.mark.timeout(300)
-def test_a_shipped_drill_runs_on_ones_own_fabric_in_virtual_time(tmp_path: Path) -> None:
-    skip_without_virtual_time()
-    hpn = Hpn(tmp_path)
-    (tmp_path / "mine.yaml").write_text("{segments: 2, hosts: 2, rails: 1, aggs: 1, scale: 4000, lag: nft}\n")
-    options = ("--topology", "mine.yaml", "--engine", "uml", "--virtual-time", "--out", "out")
-    said = hpn.run("drill", "run", "link-down", *options)
-    assert "link-down on mine (nft datapath" in said
-    assert "run on mine (hpn), not on its own fabric" in said
-    made = load(tmp_path / "out" / "link-down")
-    assert made.fabric().spec.name == "mine"
-    assert any("untouched.rails is 1, but this fabric has only rail 0" in line for line in made.drill().other_fabric)

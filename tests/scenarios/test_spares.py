@@ -215,7 +215,12 @@ STILL = Downtime(None, 1000 * MS, None, 1, "", 1.0, "1 of 1 stand-ins did not ge
         ("queue_pair_deaths: {at_least: 1, at_most: 1}", Outcome.PASS, 1, "old"),
         ("flows_unrecovered: {at_most: 0, edge: repair}", Outcome.PASS, 0, "none of 2 flows"),
         ("packets_lost: {at_most: 0, flows: others}", Outcome.PASS, 0, "none of 1 flows"),
-        ("untouched: {hosts: [p0.s0.h2], edge: failure}", Outcome.INCONCLUSIVE, None, "no flow has to do with"),
+        (
+            "untouched: {hosts: [p0.s0.h2], edge: failure}",
+            Outcome.INCONCLUSIVE,
+            None,
+            "no flow that sends has to do with",
+        ),
         ("untouched: {hosts: [p0.s0.h2], edge: repair}", Outcome.PASS, 0, "none of 1 flows"),
     ],
 )
@@ -227,9 +232,11 @@ def test_expectations_are_about_the_flows_that_are_there(
     assert found.evidence.startswith(evidence)
 
 
-def test_a_job_that_did_not_go_on_is_longer_than_any_limit() -> None:
-    found = judge(drill("job_downtime: {below: 1 min}"), run(STILL), RunFacts()).checks[0]
+def test_a_job_that_did_not_go_on_fails_what_it_is_beyond_and_nobody_knows_the_rest() -> None:
+    found = judge(drill("job_downtime: {below: 4 s}"), run(STILL), RunFacts()).checks[0]
     assert (found.outcome, found.measured, found.open_ended) == (Outcome.FAIL, 5000, True)
+    longer = judge(drill("job_downtime: {below: 1 min}"), run(STILL), RunFacts()).checks[0]
+    assert longer.outcome is Outcome.INCONCLUSIVE
     assert found.evidence == f"power repair 0: {STILL.reason}"
     nothing = judge(drill("job_downtime: {below: 1 min}"), run(None), RunFacts()).checks[0]
     assert (nothing.outcome, nothing.evidence) == (Outcome.INCONCLUSIVE, "no spare took over in the run")

@@ -1,7 +1,7 @@
 """Drills of the library on fabrics that are drawn anew for each commit, in virtual time: no verdict without a cause.
 
-The seed is the commit, or HPN_STRANGERS; it is printed. Ten drills on five fabrics, streams and jobs, both datapaths:
-all of them with HPN_STRANGERS_RUNS=10, as CI runs them, four in ``make test``.
+The seed is the commit, or STRANGERS; it is printed. Ten drills on five fabrics, streams and jobs, both datapaths:
+all of them with STRANGERS_RUNS=10, as CI runs them, four in ``make test``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FABRICS = (
 )  # fmt: skip
 _PORT_BPS = 200_000_000
 """What the jobs of the library are made for."""
-_RUNS = int(os.environ.get("HPN_STRANGERS_RUNS", "4"))
+_RUNS = int(os.environ.get("STRANGERS_RUNS", "4"))
 
 
 class Drawn(NamedTuple):
@@ -52,7 +52,7 @@ class Drawn(NamedTuple):
 
 def seed() -> str:
     """Of this commit."""
-    told = os.environ.get("HPN_STRANGERS")
+    told = os.environ.get("STRANGERS")
     if told is None:
         git = ("git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD")
         told = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
@@ -93,7 +93,7 @@ def test_a_drill_of_the_library_on_a_strangers_fabric_has_a_verdict_with_a_cause
     each = list(drawn(seed()))[number]
     mine = tmp_path / "mine.yaml"
     mine.write_text(draw.text_of(each.topology))
-    told = f"HPN_STRANGERS={seed()}, drill {number}: {each.name} on\n{mine.read_text()}"
+    told = f"STRANGERS={seed()}, drill {number}: {each.name} on\n{mine.read_text()}"
     print(told)
     made = drill_run(str(number), tmp_path / "out" / each.name, (each.name, "--topology", str(mine)), tmp_path)
     assert not made.trouble, f"{told}{made.trouble}"

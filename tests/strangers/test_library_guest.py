@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
 
 STREAMS = (
     "link-down", "link-flap", "nic-down", "tor-crash", "agg-crash", "host-down", "admin-down-host",
-    "admin-down-switch", "plane-down", "two-links-at-once", "link-down-single-tor", "plain-udp-link-down",
+    "admin-down-switch", "plane-down", "two-links-at-once", "plain-udp-link-down",
 )  # fmt: skip
 JOBS = ("link-down-allreduce", "link-flap-training", "port-failover", "port-failover-off", "job-restarts")
 _FABRICS = (

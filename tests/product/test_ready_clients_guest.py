@@ -26,8 +26,8 @@ workload: {{client: {{run: {run}, deadline: 120 s{more}}}}}
 timeline: {{healthy: 2 s}}
 expect:
   - job_survives: yes
-  - wrong_results: {{at_most: 0}}
-"""
+{expect}"""
+SUMS = "  - wrong_results: {at_most: 0}\n"
 RANKS, SIZE_BYTES, PORT_BPS = 4, 4_000_000, 200e6
 MTU, ETHERNET, HEADERS = 4200, 14, 52  # of a fabric link; IP and TCP with its time stamps
 BOUND_MS = 2 * (RANKS - 1) / RANKS * SIZE_BYTES * 8e3 / PORT_BPS * (MTU + ETHERNET) / (MTU - HEADERS)
@@ -38,20 +38,20 @@ RING = (0.995 * BOUND_MS, 1.01 * (1 + ACKS) * BOUND_MS)
 
 
 @pytest.mark.parametrize(
-    ("run", "more", "low_ms", "high_ms"),
+    ("run", "more", "expect", "low_ms", "high_ms"),
     [
-        ("iperf3", ", protocol: udp, rate: 20M", 100.0, 150.0),  # its ranks begin one after the other
-        ("mpi", "", *RING),
+        ("iperf3", ", protocol: udp, rate: 20M", "", 100.0, 150.0),  # sums nothing; its ranks begin one after the other
+        ("mpi", "", SUMS, *RING),
     ],
 )
 def test_a_client_takes_what_the_network_lets_it(
-    run: str, more: str, low_ms: float, high_ms: float, tmp_path: Path
+    run: str, more: str, expect: str, low_ms: float, high_ms: float, tmp_path: Path
 ) -> None:
     skip_without_virtual_time()
     client = CLIENTS[run].model_validate({"run": run})
     if missing := client.missing(Site(tmp_path, sys.executable)):
         pytest.skip(missing)
-    (tmp_path / "small.yaml").write_text(DRILL.format(run=run, more=more))
+    (tmp_path / "small.yaml").write_text(DRILL.format(run=run, more=more, expect=expect))
     Hpn(tmp_path).run("drill", "run", "small.yaml", "--engine", "uml", "--virtual-time", "--out", "run")
     job = load(tmp_path / "run" / "small").metrics().job
     assert job is not None

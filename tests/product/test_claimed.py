@@ -66,7 +66,7 @@ def test_a_folder_that_another_run_takes_the_place_of_is_not_written_into(tmp_pa
     assert [path.name for path in other.iterdir()] == ["sent-0.bin"]
 
 
-def test_a_folder_in_use_is_refused_until_its_run_hasended(tmp_path: Path) -> None:
+def test_a_folder_in_use_is_refused_until_its_run_has_ended(tmp_path: Path) -> None:
     hpn = Hpn(tmp_path)
     first = begun(hpn, "--out", "out")
     before = sorted(path.name for path in (tmp_path / "out" / "quiet").iterdir())

@@ -46,19 +46,21 @@ def with_congestion(
 ) -> tuple[FlowEdgeResult, ...]:
     """The ``results`` of a flow, one for each window, with what congestion took; ``judge`` is what made them."""
     times = crossings.get(trace.spec.id, ())
+    if not times:
+        return tuple(results)
     taken = [_taken(trace, window, times) for window in windows]
-    unsure = [_unsure(trace, window, times) for window in windows]
     every = np.logical_or.reduce([np.zeros(len(trace.sent_ns), np.bool_), *taken])
     if not every.any():
         return tuple(results)
     seen = _without(trace, every)
     table = find_outages(seen, settings.merge_packets)
     found = []
-    for window, result, mine, either in zip(windows, results, taken, unsure, strict=True):
+    for window, result, mine in zip(windows, results, taken, strict=True):
         if mine.any():
             other = judge(seen, table, window)
             at_ns = trace.sent_ns[mine]
             low_ms, high_ms = other.budget.interval
+            either = _unsure(trace, window, times)
             if either.any():
                 certain = _without(trace, every | either)
                 low_ms = judge(certain, find_outages(certain, settings.merge_packets), window).budget.interval.low
@@ -137,9 +139,8 @@ def _earliest_ns(window: Window) -> int:
 
 def _first_arrival_ns(trace: FlowTrace, since_ns: int) -> int:
     """Send time of the first packet from a moment on that arrives; the end of the trace where none does."""
-    after = trace.span(since_ns, _FOREVER_NS)
-    arrived = np.flatnonzero(trace.received[after])
-    return int(trace.sent_ns[after.start + int(arrived[0])]) if len(arrived) else _FOREVER_NS
+    first = int(np.searchsorted(trace.received_sent_ns, since_ns, "left"))
+    return int(trace.received_sent_ns[first]) if first < len(trace.received_sent_ns) else _FOREVER_NS
 
 
 def _mark_lost(flags: Flags, trace: FlowTrace, begin_ns: int, end_ns: int) -> None:

@@ -64,7 +64,7 @@ def run(
 
 def _filed(drill: Drill) -> Drill:
     """What the drill's file says, on the fabric that the drill is on."""
-    return catalogue.load(drill.source, None if drill.other_fabric is None else drill.other_fabric.topology)
+    return catalogue.load(drill.source, drill.put_on)
 
 
 def load_run(path: str | os.PathLike[str]) -> RunFolder:

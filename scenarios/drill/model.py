@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import JsonValue
+from pydantic import JsonValue, PlainSerializer
 
 from failover.analysis.model import QUICK, Settings
 from failover.analysis.readings import Sampling
@@ -90,17 +91,21 @@ class Timeline:
         return max([self.healthy_ns, *(edge.at_ns for fault in self.faults for edge in fault.edges)]) + self.settle_ns
 
 
+def _as_given(topology: FabricSpec | None) -> JsonValue:
+    found: JsonValue = None if topology is None else topology.model_dump(mode="json", exclude_unset=True)
+    return found
+
+
+PutOn = Annotated[FabricSpec | None, PlainSerializer(_as_given)]
+"""The topology that a drill is put on, None for its own, as one process tells another: what was given of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class OtherFabric:
     """The fabric that a drill was put on in the place of its own; ``notes``: what that changed, a line each."""
 
     topology: FabricSpec  # as it was given
     notes: tuple[str, ...] = ()
-
-    def as_json(self) -> JsonValue:
-        """The topology for another process."""
-        found: JsonValue = self.topology.model_dump(mode="json", exclude_unset=True)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,11 @@ class Drill:
     captures: Captures | None = None  # links that are captured around each edge
     delay_threshold_ns: int = DELAY_THRESHOLD_NS  # a packet that takes longer is late, and impaired (RFC 6412)
     other_fabric: OtherFabric | None = None  # None: it is on the fabric of its file
+
+    @property
+    def put_on(self) -> FabricSpec | None:
+        """The topology that it was put on; None: it is on its own."""
+        return None if self.other_fabric is None else self.other_fabric.topology
 
     @property
     def settings(self) -> Settings:

@@ -16,12 +16,12 @@ from pydantic import JsonValue, TypeAdapter
 
 from results.run.folder import RunFolder, create, load
 from scenarios.drill import catalogue
+from scenarios.drill.model import PutOn
 from scenarios.pool.given import files_of
 from scenarios.pool.task import GIVEN, OUTPUT, Done, Pool, Task
 from scenarios.run.job import JUDGED, Job, errors_in
 from scenarios.run.order import Order
 from testbed.errors import HpnError, InputError, NoisyError, error_for
-from testbed.fabric.spec import FabricSpec
 from testbed.vm.engines import EngineSpec
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -54,13 +54,12 @@ class DrillBody:
     slow: int | None
     keep_records: bool
     raise_neighbours: bool = False
-    topology: JsonValue = None  # the fabric that the drill is put on; None: its own
+    topology: PutOn = None  # the fabric that the drill is put on; None: its own
 
     def order(self) -> Order:
         """The order, at the far end. InputError for a file that is gone or has mistakes."""
         below = {Root.HERE: Path(), Root.GIVEN: Path("..", GIVEN), Root.PACKAGE: _ROOT}[self.root]
-        topology = None if self.topology is None else FabricSpec.model_validate(self.topology)
-        drill = catalogue.load(str(below / self.file), topology).seeded(self.seed)
+        drill = catalogue.load(str(below / self.file), self.topology).seeded(self.seed)
         drill = drill.slowed(self.slow) if self.slow else drill
         order = Order(drill, Path(self.folder), self.command, self.repeat, slow=self.slow, phase=self.phase)
         return replace(order, keep_records=self.keep_records, raise_neighbours=self.raise_neighbours)
@@ -99,7 +98,7 @@ def task_for(name: str, order: Order, spec: EngineSpec, tries: int, *, far: bool
         order.slow,
         order.keep_records,
         order.raise_neighbours,
-        None if order.drill.other_fabric is None else order.drill.other_fabric.as_json(),
+        order.drill.put_on,
     )
     return Task(name, Job("drill", spec.name, _BODY.dump_python(body, mode="json")), spec.cores, files=files)
 

@@ -16,7 +16,7 @@ from pydantic import JsonValue, TypeAdapter
 from results.run.folder import RunFolder, claimed_run, load
 from results.run.progress import Progress
 from scenarios.drill import catalogue
-from scenarios.drill.model import Drill
+from scenarios.drill.model import Drill, PutOn
 from scenarios.run import client_site, guest_need, session
 from scenarios.run.job import Job, answered, in_guest, last_words
 from scenarios.run.order import Batch, Order
@@ -24,7 +24,6 @@ from scenarios.run.origin import Origin, origin
 from scenarios.run.tries import tried
 from scenarios.run.walltime import dated
 from testbed.errors import MachineError, NoisyError
-from testbed.fabric.spec import FabricSpec
 from testbed.kernel.survivor import cleared_up
 from testbed.vm.engines import ENGINES, EngineSpec
 
@@ -100,7 +99,7 @@ class RunBody:
     slow: int
     keep_records: bool
     seed: int | None = None
-    topology: JsonValue = None
+    topology: PutOn = None
     origin: Origin = Origin()  # noqa: RUF009 - frozen
 
     def as_json(self) -> JsonValue:
@@ -110,8 +109,7 @@ class RunBody:
 
     def order(self, spec: EngineSpec) -> Order:
         """The order, in the guest. InputError for a file that is gone or has mistakes."""
-        topology = None if self.topology is None else FabricSpec.model_validate(self.topology)
-        drill = catalogue.load(self.file, topology)
+        drill = catalogue.load(self.file, self.topology)
         return Order(
             drill.seeded(drill.topology.seed if self.seed is None else self.seed).slowed(self.slow),
             Path(),
@@ -162,7 +160,7 @@ def _in_guest(order: Order, spec: EngineSpec, slowness: int, folder: Path, on_li
         slow=slowness if order.slow is None else order.slow,
         keep_records=order.keep_records,
         seed=order.drill.topology.seed,
-        topology=None if order.drill.other_fabric is None else order.drill.other_fabric.as_json(),
+        topology=order.drill.put_on,
         origin=order.origin,
     )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS * guest_need.times_as_long(order.drill)

@@ -13,7 +13,7 @@ from scenarios.drill.model import Drill
 from scenarios.drill.places import Moving, Parts
 from scenarios.drill.targets import accepted, target_problem
 from scenarios.pool.drills import body_from, task_for
-from scenarios.run import client_site
+from scenarios.run import client_site, engines
 from scenarios.run.asked import asked_of
 from scenarios.run.engines import RunBody
 from scenarios.run.order import Order
@@ -149,9 +149,9 @@ def test_the_run_folder_says_that_it_is_not_the_drills_own_fabric() -> None:
 def test_a_guest_and_a_pool_are_told_the_fabric() -> None:
     spec = named("host")
     there = catalogue.load("tor-crash", _spec(hosts=5, lag="nft"))
-    assert there.other_fabric is not None
-    body = RunBody(there.source, (), 0, 1, 1, keep_records=False, topology=there.other_fabric.as_json())
-    assert body.order(spec).drill == there
+    assert there.put_on is not None
+    body = RunBody(there.source, (), 0, 1, 1, keep_records=False, topology=there.put_on)
+    assert engines.body_from(body.as_json()).order(spec).drill == there
     task = task_for("it", Order(there, Path("out"), ()), spec, 1, far=False)
     assert body_from(task.job.body).order().drill == there
 

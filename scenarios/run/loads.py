@@ -75,6 +75,7 @@ class _Run:
         fabric = build(drill.topology)
         self._fabric, self._observed, self._known = fabric, observed, drill.workload.path_control
         self._links, self._flows = Links.of(fabric), observed.flows
+        self._forwardings: dict[frozenset[str], Forwarding] = {}
         span_ns = observed.start_ns, observed.end_ns
         steps: list[Step] = [*events, *observed.edges, *observed.looked]
         if observed.paths is None:
@@ -162,7 +163,7 @@ class _Run:
             return ""
         src, dst = self._fabric.nic(flow.src_nic), self._fabric.nic(flow.dst_nic)
         dead = span.stage.down.union(*(_names(fault, self._fabric) for fault in span.stage.unmodelled))
-        forwarding = Forwarding(self._fabric, dead)
+        forwarding = self._forwarding(dead)
         ports = [
             link.upper.node for link in src.links if link.name not in dead and forwarding.reaches(link.upper.node, dst)
         ]
@@ -171,6 +172,12 @@ class _Run:
         moves = self._fabric.spec.path_control.chosen.name != OFF and self._known
         what = "path control has not moved it" if moves else "path control is off"
         return f"another port's path works, and {what} ({path.why})"
+
+    def _forwarding(self, dead: frozenset[str]) -> Forwarding:
+        """While these links are dead; each is made once, and remembers what it was asked."""
+        if dead not in self._forwardings:
+            self._forwardings[dead] = Forwarding(self._fabric, dead)
+        return self._forwardings[dead]
 
     def _was_asked(self, span: _Between) -> bool:
         """Whether somebody asked the switches in a span."""
@@ -192,7 +199,7 @@ class _Run:
         for at in wanted:
             found[at] = _Path((), arrives=False, why="its NIC has no port left")
         ends = [(self._flows[at].src_nic, self._flows[at].dst_nic)[:: 1 if data else -1] for at in going]
-        routed = Forwarding(self._fabric, span.stage.down).walk(
+        routed = self._forwarding(span.stage.down).walk(
             [self._fabric.nic(src) for src, _ in ends],
             [self._fabric.nic(dst) for _, dst in ends],
             [port for at in going if (port := rows[at].port) is not None],

@@ -13,7 +13,7 @@ import pytest
 
 from tests.strangers import oracle
 from tests.strangers.oracle.faults import Span, spans
-from tests.strangers.oracle.judge import CONGESTION, DETECTION, NO_CONTROL, NO_PATH, Finding, judge
+from tests.strangers.oracle.judge import CONGESTION, DETECTION, NO_CONTROL, NO_MOVE, NO_PATH, Finding, judge
 from tests.strangers.oracle.network import Link, Network
 from tests.strangers.oracle.story import AtEdge, Edge, Flow, Story
 
@@ -161,6 +161,25 @@ def test_a_flow_without_a_way_cannot_have_lost_nothing() -> None:
     clean = tuple(replace(edge, flows={0: AtEdge(0, 0.0, False, False, None, None)}) for edge in story.edges)
     found = judge(replace(story, flows={0: unhurt}, verdict=passed, edges=clean, ways={}))
     assert found.impossible == ["a>b had no way for 2000 ms and lost nothing"]
+
+
+@pytest.mark.parametrize(("cut", "explained"), [(set(), True), ({"b.0"}, False)])
+def test_a_move_that_did_not_come_is_explained_where_no_flow_needed_one(cut: set[str], explained: bool) -> None:
+    text = "order carrier, moved at failure"
+    story = _story(spans=(Span(1500 * _MS, 3500 * _MS, frozenset(cut), 0, "link-down"),))
+    found = judge(
+        replace(
+            story,
+            flows={0: replace(story.flows[0], dead_ns=None, lost=1)},
+            drill={**story.drill, "expects": [{"text": text, "metric": "order", "edge": "failure", "limit": 0.0}]},
+            verdict={
+                "checks": [{"text": text, "outcome": "fail", "evidence": "no moved event at cut"}],
+                "outcome": "fail",
+            },
+            words="no moved event at cut",
+        )
+    )
+    assert (NO_MOVE in _causes(found)) is explained
 
 
 def test_a_limit_that_nothing_explains_is_a_defect() -> None:

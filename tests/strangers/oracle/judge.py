@@ -10,7 +10,9 @@ from tests.strangers.oracle.story import AtEdge, Edge, Flow, Story
 
 CONGESTION, NO_PATH, NO_CONTROL = "congestion", "no path left", "no path control"
 DETECTION, CONVERGENCE, FAILOVER = "detection time", "convergence time", "failover"
+NO_MOVE = "nothing to move"
 UNEXPLAINED = "unexplained"
+_NO_MOVE = "no moved event"
 _TOLD = {
     CONGESTION: ("congest", "offered", "overload"),
     NO_PATH: ("no path left", "no way left", "single-homed", "no other port", "only path", "one port"),
@@ -18,6 +20,7 @@ _TOLD = {
     DETECTION: ("detection time", "nobody can know"),
     CONVERGENCE: ("convergence", "bgpd gathers"),
     FAILOVER: ("failover",),
+    NO_MOVE: (_NO_MOVE,),
 }
 """Words of a verdict that name a cause."""
 _MS = 1_000_000
@@ -144,6 +147,10 @@ def _needs_control(story: Story, flow: Flow, dead: frozenset[str]) -> bool:
     return False
 
 
+def _any_needs_control(story: Story) -> bool:
+    return any(_needs_control(story, flow, span.links) for span in story.spans for flow in story.flows.values())
+
+
 def _controlled(story: Story) -> bool:
     control = story.network.spec["path_control"]
     return bool(control["enabled"]) and control["policy"] != "off" and bool(story.drill["workload"]["path_control"])
@@ -176,6 +183,8 @@ def _broken(story: Story, asked: Mapping[str, Any], check: Mapping[str, Any], de
             strange.append(f"{flow.name} at {edge.label}: {seen.lost} lost, outage {seen.outage_ms:.1f} ms")
         else:
             found[cause] = found.get(cause, 0) + 1
+    if _NO_MOVE in check.get("evidence", "") and not _any_needs_control(story):
+        found[NO_MOVE] = len(story.flows)
     if not found and not strange:
         strange.append("no flow that lost anything explains it")
     return Broken(check["text"], found, _told(story, found), strange)

@@ -10,12 +10,14 @@ import ctypes.util
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from testbed.errors import MachineError
 from testbed.kernel import ns, programs, sandbox, soft_roce
+from testbed.kernel.htb import add_fifo, port_queues
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.red import LOOPBACK, ROOT, add_red
 
@@ -107,6 +109,10 @@ def _kernel() -> Iterator[Capability]:
     )  # fmt: skip
     yield _soft_roce()
     yield Capability("tbf shaper", found["tbf"], True, "link rates", "", "" if found["tbf"] else "modprobe sch_tbf")
+    yield Capability(
+        "HTB and u32", found["htb"], True, "control frames before data at each port", "",
+        "" if found["htb"] else "modprobe sch_htb cls_u32",
+    )  # fmt: skip
 
 
 def _soft_roce() -> Capability:
@@ -139,17 +145,18 @@ def _try_everything() -> dict[str, bool]:
             "bonding": works(lambda: route.link("add", ifname="probe0", kind="bond", bond_mode=4)),
             "netem": works(lambda: route.tc("add", "netem", 1, delay=1000)),
             "tbf": works(lambda: route.tc("add", "tbf", 1, rate=10**6, burst=10_000, latency="20ms")),
-            "red": works(_put_red),
+            "red": works(partial(_put, [add_red(LOOPBACK, (10_000, 20_000), 0.5, 40_000, ROOT)])),
+            "htb": works(partial(_put, list(port_queues(LOOPBACK, partial(add_fifo, LOOPBACK, 40_000), parent=ROOT)))),
             "rules": works(lambda: route.rule("add", src="10.0.0.1", table=100, priority=1000)),
             "ecmp_seed": Path("/proc/sys/net/ipv4/fib_multipath_hash_seed").exists(),
         }
 
 
-def _put_red() -> None:
+def _put(requests: Sequence[bytes]) -> None:
     space = ns.current("doctor")
     link = Netlink(space)
     try:
-        link.run([add_red(LOOPBACK, (10_000, 20_000), 0.5, 40_000, ROOT)])
+        link.run(requests)
     finally:
         link.close()
         os.close(space.fd)

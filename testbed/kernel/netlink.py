@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from testbed.events import now_ns
 from testbed.kernel import rtnl, rtnl_events
 from testbed.kernel.buffers import enlarge_receive
+from testbed.kernel.htb import SECOND_CLASS
 from testbed.kernel.ns import NetNs
 from testbed.kernel.qdisc import BucketReading, Queues, parse_bucket, parse_kind
 from testbed.kernel.red import parse_marked
@@ -128,26 +129,29 @@ class Netlink:
             reading = parse_bucket(at, body, ifindexes)
             if reading is not None:
                 found.append(reading)
-            elif parse_kind(body)[1] == "red":
-                ifindex, _ = parse_kind(body)
+                continue
+            ifindex, _, inner = parse_kind(body)
+            if inner == "red":
                 marked[ifindex] = marked.get(ifindex, 0) + parse_marked(body)  # where two queues share it: of both
         if marked:
             return [replace(reading, marked=marked.get(reading.ifindex)) for reading in found]
         return found
 
     def queues(self) -> Queues:
-        """Every token bucket, which interfaces have netem or two queues, and what RED has marked at each."""
+        """Every token bucket, what stands behind it at which interfaces, and what RED has marked at each."""
         answers = self._answers(rtnl.dump_request(rtnl.RTM_GETQDISC))
         found = [(at, body, *parse_kind(body)) for at, kind, body in answers if kind == rtnl.RTM_NEWQDISC]
-        everywhere = {ifindex for _, _, ifindex, _ in found}
-        readings = (parse_bucket(at, body, everywhere) for at, body, _, _ in found)
-        delayed = frozenset(ifindex for _, _, ifindex, kind in found if kind == "netem")
-        divided = frozenset(ifindex for _, _, ifindex, kind in found if kind == "htb")
+        everywhere = {ifindex for _, _, ifindex, _, _ in found}
+        readings = (parse_bucket(at, body, everywhere) for at, body, *_ in found)
+        delayed = frozenset(ifindex for _, _, ifindex, _, kind in found if kind == "netem")
+        controlled = frozenset(ifindex for _, _, ifindex, _, kind in found if kind == "htb")
+        divided = frozenset(ifindex for _, _, ifindex, parent, _ in found if parent == SECOND_CLASS)
         marked: Counter[int] = Counter()
-        for _, body, ifindex, kind in found:
+        for _, body, ifindex, _, kind in found:
             if kind == "red":
                 marked[ifindex] += parse_marked(body)
-        return Queues(tuple(reading for reading in readings if reading is not None), delayed, marked, divided)
+        buckets = tuple(reading for reading in readings if reading is not None)
+        return Queues(buckets, delayed, marked, controlled, divided)
 
     def route_get(
         self, dst: str, *, src: str | None = None, iif: int = 0, sport: int = 0, dport: int = 0, proto: int = 17

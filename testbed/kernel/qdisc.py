@@ -71,13 +71,14 @@ class Queues:
     buckets: tuple[BucketReading, ...]
     delayed: frozenset[int]  # netem
     marked: Mapping[int, int]  # RED: packets marked since it was made
-    divided: frozenset[int]  # HTB: two queues share the port
+    controlled: frozenset[int]  # HTB: control frames have a queue that is served first
+    divided: frozenset[int]  # data has two queues that share the port
 
 
-def parse_kind(body: bytes) -> tuple[int, str]:
-    """The interface a queue is at, and its kind ('tbf', 'netem')."""
-    _, ifindex, _, _, _ = _TCMSG.unpack_from(body)
-    return ifindex, attributes(body[TCMSG_BYTES:])[_KIND].rstrip(b"\0").decode()
+def parse_kind(body: bytes) -> tuple[int, int, str]:
+    """The interface a queue is at, what it is under, and its kind ('tbf', 'netem')."""
+    _, ifindex, _, parent, _ = _TCMSG.unpack_from(body)
+    return ifindex, parent, attributes(body[TCMSG_BYTES:])[_KIND].rstrip(b"\0").decode()
 
 
 def parse_bucket(at_ns: int, body: bytes, ifindexes: Container[int]) -> BucketReading | None:

@@ -35,7 +35,8 @@ def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = Non
 
     Where LAGs steer by destination, nothing is steered.
 
-    Where switches mark by their queues, each of their ports has such a one; where a second class has a queue, two.
+    Each port serves control frames first. Where switches mark by their queues, each of their ports has such a one;
+    where a second class has a queue, two.
     Linux bonding counts its ports and makes its key by itself: of such a host only the system is known.
     """
     found: State = {}
@@ -43,7 +44,7 @@ def expected(fabric: Fabric, datapath: LagKind, marking: MarkerKind | None = Non
         for port in (link.lower, link.upper):
             marks = marking is not None and marking.queue is not None and fabric.node(port.node).is_switch
             divided = fabric.spec.second_class is not None and fabric.node(port.node).is_switch
-            behind = ", two queues" * divided + ", marking" * marks
+            behind = ", control first" + ", two queues" * divided + ", marking" * marks
             found[f"rate of {port.label}"] = f"{link.rate_bps // 8 * 8} bit/s{behind}"
         if link.kind is not LinkKind.ACCESS:
             continue
@@ -115,8 +116,8 @@ def _rates(lab: Lab, node: Node) -> State:
     found = {}
     for number, port in ports.items():
         rate = f"{rates[number]} bit/s" if number in rates else "not shaped"
-        behind = ", with delay" * (number in queues.delayed) + ", two queues" * (number in queues.divided)
-        behind += ", marking" * (number in queues.marked)
+        behind = ", with delay" * (number in queues.delayed) + ", control first" * (number in queues.controlled)
+        behind += ", two queues" * (number in queues.divided) + ", marking" * (number in queues.marked)
         found[f"rate of {port.label}"] = rate + behind
     return found
 

@@ -80,7 +80,7 @@ class Lab:
         nft_slot()  # while there are low descriptors
         kind = choose(fabric.spec.lag)
         marking = choose_marker(fabric.spec.ecn)
-        check_classes(fabric.spec)
+        check_classes()
         if fabric.spec.path_control.chosen.steers:
             check_steering()
         check_soft_roce(fabric.spec)

@@ -22,6 +22,7 @@ from ipaddress import ip_address
 from testbed.background import in_background
 from testbed.events import Event, EventKind, now_ns
 from testbed.fabric.model import Fabric, Link, Stack
+from testbed.kernel.htb import CS6
 from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import PacketSocket
 from testbed.lab.breaking.breakage import Breakage
@@ -170,7 +171,7 @@ class _Sync:
 def sync_packet(address: str) -> bytes:
     """An empty UDP packet to ``address``, from nobody, without a UDP checksum."""
     ends = ip_address(_NOBODY).packed + ip_address(address).packed
-    header = struct.pack("!BBHHHBBH", 0x45, 0, 28, 0, 0, _TTL, _UDP, 0) + ends
+    header = struct.pack("!BBHHHBBH", 0x45, CS6 << 2, 28, 0, 0, _TTL, _UDP, 0) + ends
     total = sum(struct.unpack("!10H", header))
     total = (total & 0xFFFF) + (total >> 16)
     checksum = ~(total + (total >> 16)) & 0xFFFF

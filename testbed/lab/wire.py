@@ -18,11 +18,10 @@ from testbed.fabric.marking import queue_bytes as port_queue_bytes
 from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
 from testbed.kernel import linkwatch, open_files, rtnl
 from testbed.kernel import ns as namespaces
-from testbed.kernel.htb import add_fifo, two_queues
+from testbed.kernel.htb import Second, add_fifo, port_queues
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.nft import Nft
 from testbed.kernel.ns import NetNs
-from testbed.kernel.red import INSIDE_THE_BUCKET
 from testbed.kernel.sandbox import bind_mount
 from testbed.lab.inorder import one_cpu_a_flow
 from testbed.lab.markers import MarkerKind
@@ -179,26 +178,24 @@ def node_requests(fabric: Fabric, node: Node, datapath: LagKind) -> Iterator[byt
 
 
 def inner_queues(fabric: Fabric, node: Node, marking: MarkerKind | None) -> Iterator[bytes]:
-    """What stands inside the token bucket of each port of a switch, where that is not its own queue. Pure."""
-    if node.is_switch:
-        for link in fabric.links_of(node.name):
-            yield from inner_queue(fabric, link, link.end_at(node.name), marking)
+    """What stands inside the token bucket of each port of a node. Pure."""
+    for link in fabric.links_of(node.name):
+        yield from inner_queue(fabric, link, link.end_at(node.name), marking)
 
 
 def inner_queue(fabric: Fabric, link: Link, port: Port, marking: MarkerKind | None) -> Iterator[bytes]:
-    """That of a port of a switch: a queue that marks, or one for each traffic class; nothing for the usual. Pure."""
+    """Control frames before data; a switch's data in a queue that marks, or in one for each traffic class. Pure."""
     marker, second, limit = marker_of(fabric.spec), fabric.spec.second_class, queue_bytes(fabric, link)
-    queue = None if marking is None else marking.queue
+    is_switch = fabric.node(port.node).is_switch
+    queue = marking.queue if marking is not None and is_switch else None
 
     def one(parent: int) -> bytes:
         if queue is not None and marker is not None:
             return queue(port.ifindex, marker, limit, parent)
         return add_fifo(port.ifindex, limit, parent)
 
-    if second is not None:
-        yield from two_queues(port.ifindex, second.dscp, quanta(fabric.spec, second.share), one)
-    elif queue is not None and marker is not None:
-        yield one(INSIDE_THE_BUCKET)
+    divided = None if second is None or not is_switch else Second(second.dscp, quanta(fabric.spec, second.share))
+    yield from port_queues(port.ifindex, one, divided)
 
 
 def _mark_by_rules(fabric: Fabric, node: Node, marking: MarkerKind | None, space: NetNs) -> None:

@@ -20,7 +20,7 @@ from testbed.errors import MachineError
 from testbed.kernel import programs
 from testbed.vm import qemu_initrd
 
-MODULES = ("virtio_console", "overlay", "bonding", "veth", "sch_tbf", "sch_netem")
+MODULES = ("virtio_console", "overlay", "bonding", "veth", "sch_tbf", "sch_htb", "cls_u32", "sch_netem")
 _WHERE_THERE = ("sch_red",)  # what a lab can do without
 """Loaded at boot; the kernel loads the rest when asked for it."""
 

@@ -24,7 +24,7 @@ TIME_TRAVEL = "UML_TIME_TRAVEL_SUPPORT"
 
 _NEEDED = (
     "HOSTFS", "NULL_CHAN", "TMPFS", "PROC_FS", "SYSFS", "DEVTMPFS", "NET_NS", "PID_NS", "PACKET", "VETH",
-    "IP_ROUTE_MULTIPATH", "NET_SCH_TBF",
+    "IP_ROUTE_MULTIPATH", "NET_SCH_TBF", "NET_SCH_HTB", "NET_CLS_U32",
 )  # fmt: skip
 _EITHER = (("BONDING",), ("NF_TABLES_NETDEV", "NFT_FWD_NETDEV", "NFT_DUP_NETDEV", "NFT_HASH"))
 _MODULES = {  # what a lab may need, with parameters: no devices nobody asked for
@@ -35,6 +35,7 @@ _MODULES = {  # what a lab may need, with parameters: no devices nobody asked fo
     "sch_tbf": "",
     "sch_netem": "",
     "sch_red": "",
+    "sch_htb": "",
     "sch_ingress": "",
     "act_mirred": "",
     "cls_u32": "",

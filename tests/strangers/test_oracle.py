@@ -15,7 +15,7 @@ from tests.strangers import oracle
 from tests.strangers.oracle.faults import Span, spans
 from tests.strangers.oracle.judge import CONGESTION, DETECTION, NO_CONTROL, NO_MOVE, NO_PATH, Finding, judge
 from tests.strangers.oracle.network import Link, Network
-from tests.strangers.oracle.story import AtEdge, Edge, Flow, Story
+from tests.strangers.oracle.story import AtEdge, Edge, Flow, Story, Way
 
 _MS = 1_000_000
 _RATE = 100_000_000
@@ -55,7 +55,7 @@ def _story(**changes: Any) -> Story:
     }
     verdict = {"outcome": "fail", "checks": [{"text": _DEATHS, "outcome": "fail"}]}
     cut = Span(1500 * _MS, 3500 * _MS, frozenset({"b.0"}), 0, "link-down")
-    ways = {0: [(0, 0, ("a.0", "a0-x0", "b0-x0", "b.0"))]}
+    ways = {0: [Way(0, 0, ("a.0", "a0-x0", "b0-x0", "b.0"), True)]}
     story = Story(_network(), drill, verdict, {0: flow}, edges, (cut,), ways, 0, 8500 * _MS, "")
     return replace(story, **changes)
 
@@ -140,11 +140,22 @@ def test_a_link_that_is_offered_more_than_it_carries_explains_a_loss() -> None:
             verdict={"outcome": "fail", "checks": [{"text": "worst outage", "outcome": "fail"}]},
             edges=(Edge("cut failure 0", "failure", 1500 * _MS, 3500 * _MS, {0: lossy, 1: clean}),),
             spans=(Span(1500 * _MS, 3500 * _MS, frozenset({"b.0"}), 0, "link-down"),),
-            ways={flow: [(1502 * _MS, 1, ("a.1", "a1-x1", "b1-x1", "b.1"))] for flow in (0, 1)},
+            ways={flow: [Way(1502 * _MS, 1, ("a.1", "a1-x1", "b1-x1", "b.1"), True)] for flow in (0, 1)},
         )
     )
     assert _causes(found) == {CONGESTION}
     assert found.overloads["cut failure 0"]["a1-x1 from a1"] == pytest.approx(1.2)
+
+
+def test_a_way_that_changed_is_known_from_the_next_look_and_a_drop_loads_what_is_before_it() -> None:
+    before, after = ("a.0", "a0-x0", "b0-x0", "b.0"), ("a.1", "a1-x1", "b1-x1", "b.1")
+    moved = [Way(0, 0, before, True), Way(1500 * _MS, None, (), True), Way(3400 * _MS, 1, after, True)]
+    story = _story(ways={0: moved})
+    assert [story.taken_at(0, at * _MS) for at in (1000, 2000, 3450)] == [before, after, after]
+    assert [story.way_at(0, at * _MS) for at in (1000, 2000, 3450)] == [before, (), after]
+    dropped = _story(ways={0: [Way(0, 0, before[:2], False)]})
+    assert set(dropped.load_at(1000 * _MS)) == {("a.0", "a"), ("a0-x0", "a0")}
+    assert dropped.way_at(0, 1000 * _MS) == ()
 
 
 def test_a_cause_that_the_verdict_names_must_be_the_right_one() -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from testbed.fabric.model import Fabric, Link, Port
 from testbed.kernel import rtnl
-from testbed.kernel.htb import add_fifo
 from testbed.kernel.netlink import Netlink
 from testbed.kernel.red import INSIDE_THE_BUCKET
 from testbed.kernel.rtnl import RTM_NEWQDISC
@@ -72,14 +71,7 @@ class EgressShapers:
         for link, port in lifted:
             if port in self._delayed and not self._delays(link, port):
                 self._delayed.remove(port)
-                self._requests(port.node).run(self._usual_queue(link, port))
-
-    def _usual_queue(self, link: Link, port: Port) -> list[bytes]:
-        """What makes the queue, or queues, that wiring made inside the port's bucket."""
-        plain = [add_fifo(port.ifindex, queue_bytes(self._fabric, link))]
-        if not self._fabric.node(port.node).is_switch:
-            return plain
-        return list(inner_queue(self._fabric, link, port, self._marking)) or plain
+                self._requests(port.node).run(list(inner_queue(self._fabric, link, port, self._marking)))
 
     def _delays(self, link: Link, port: Port) -> list[Delay]:
         return [what for what in self._done[link, port].values() if isinstance(what, Delay)]

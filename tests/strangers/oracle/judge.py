@@ -24,7 +24,8 @@ _TOLD = {
 }
 """Words of a verdict that name a cause."""
 _MS = 1_000_000
-_FULL = 1.005
+_FULL = 0.9995
+"""Data for a link's whole rate leave no room for the acknowledgements that share it: its queue overflows."""
 _OTHERS, _OUTSIDE = "of other flows", "outside fault windows"
 _FAILOVER_MS = 100.0
 """A way that is left was found within this: what it cost is failover."""
@@ -161,9 +162,10 @@ def _crowded(story: Story, flow: Flow, begin_ns: int, end_ns: int) -> bool:
     moments = [edge for edge in story.edges if edge.at_ns <= end_ns and edge.end_ns >= begin_ns]
     looks = [_look(edge) for edge in moments] + [edge.at_ns - _LOOKED_NS for edge in moments]
     looks += [_first_look(story)] * (begin_ns < _first_look(story))
+    looks += [begin_ns, *story.changes(begin_ns, end_ns)]
     for at_ns in looks:
-        full = {step for step, share in story.overload_at(at_ns).items() if share > _FULL}
-        if full & set(story.network.directions(flow.src, story.way_at(flow.id, at_ns))):
+        full = {step for step, bps in story.load_at(at_ns).items() if bps >= _FULL * story.capacity(step)}
+        if full & set(story.network.directions(flow.src, story.taken_at(flow.id, at_ns))):
             return True
     return False
 

@@ -54,6 +54,16 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class Way:
+    """Where a flow's packets went when somebody asked; of a way that changed and that nobody asked yet, no links."""
+
+    at_ns: int
+    port: int | None
+    links: tuple[str, ...]  # as far as they came
+    arrives: bool
+
+
+@dataclass(frozen=True)
 class Story:
     """One run."""
 
@@ -63,7 +73,7 @@ class Story:
     flows: Mapping[int, Flow]
     edges: Sequence[Edge]
     spans: Sequence[Span]
-    ways: Mapping[int, Sequence[tuple[int, int | None, tuple[str, ...]]]]  # flow: time, port, links ('': not told)
+    ways: Mapping[int, Sequence[Way]]  # of each flow
     start_ns: int
     end_ns: int
     words: str  # everything that the verdict says in words
@@ -90,9 +100,10 @@ class Story:
             for each in metrics["flows"]
         }
         edges = [_edge(metrics, at, each["edge"]) for at, each in enumerate(metrics["edges"])]
-        ways: dict[int, list[tuple[int, int | None, tuple[str, ...]]]] = {}
+        ways: dict[int, list[Way]] = {}
         for each in _lines(run, "paths.jsonl"):
-            ways.setdefault(each["flow"], []).append((each["at_ns"], each["port"], _way(each)))
+            told = Way(each["at_ns"], each["port"], tuple(each["links"]), not each["dropped"])
+            ways.setdefault(each["flow"], []).append(told)
         taken = spans(network, drill, start_ns)
         end_ns = start_ns + drill["end_ns"]
         return cls(network, drill, verdict, flows, edges, taken, ways, start_ns, end_ns, _words(verdict))
@@ -107,14 +118,31 @@ class Story:
         for flow in self.flows.values():
             if flow.dead_ns is not None and flow.dead_ns <= at_ns:
                 continue
-            for step in self.network.directions(flow.src, self.way_at(flow.id, at_ns)):
+            for step in self.network.directions(flow.src, self.taken_at(flow.id, at_ns)):
                 found[step] = found.get(step, 0.0) + flow.bps
         return found
 
     def way_at(self, flow: int, at_ns: int) -> tuple[str, ...]:
         """The way told last before a time; () where it changed since and nobody asked."""
-        told = [each for each in self.ways.get(flow, ()) if each[0] <= at_ns]
-        return told[-1][2] if told else ()
+        told = [each for each in self.ways.get(flow, ()) if each.at_ns <= at_ns]
+        return told[-1].links if told and told[-1].arrives else ()
+
+    def changes(self, begin_ns: int, end_ns: int) -> Iterator[int]:
+        """Every time between two at which some flow's way changed or was asked."""
+        for ways in self.ways.values():
+            yield from (each.at_ns for each in ways if begin_ns < each.at_ns < end_ns)
+
+    def taken_at(self, flow: int, at_ns: int) -> tuple[str, ...]:
+        """The links that its packets load: of a way that changed and was not asked then, those that the next look told,
+        as every change is told. What is dropped on its way loads the links before that.
+        """
+        ways = self.ways.get(flow, ())
+        last = max((at for at, each in enumerate(ways) if each.at_ns <= at_ns), default=None)
+        if last is None:
+            return ()
+        if ways[last].links or not ways[last].arrives or last + 1 == len(ways):
+            return ways[last].links
+        return ways[last + 1].links
 
     def overload_at(self, at_ns: int) -> dict[tuple[str, str], float]:
         """Directed links that are offered more than they carry, as a share of their rate."""
@@ -136,11 +164,6 @@ def _edge(metrics: Mapping[str, Any], at: int, told: Mapping[str, Any]) -> Edge:
         )
     label = f"{told['fault']} {told['kind']} {told['index']}"
     return Edge(label, told["kind"], told["inject_before_ns"], told["window_end_ns"], flows)
-
-
-def _way(told: Mapping[str, Any]) -> tuple[str, ...]:
-    """Of a packet that arrives."""
-    return () if told["dropped"] else tuple(told["links"])
 
 
 def _json(run: Path, name: str) -> Any:

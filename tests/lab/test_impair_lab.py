@@ -56,11 +56,16 @@ def _queues(port: Port) -> list[dict[str, Any]]:
     return list(json.loads(shown))
 
 
+def _without_handles(queues: list[dict[str, Any]]) -> list[str]:
+    """As the kernel may give another handle to a queue that is made again, and so another place in its list."""
+    return sorted(str({key: value for key, value in queue.items() if key != "handle"}) for queue in queues)
+
+
 async def test_a_slower_link_is_set_back_to_the_very_same_shaper() -> None:
     async with running(tiny(segments=1), converge=False) as lab:
         link, impairments = lab.fabric.links[0], lab.impairments
         before = _queues(link.lower)
-        assert [queue["kind"] for queue in before] == ["tbf"]
+        assert sorted(queue["kind"] for queue in before) == ["bfifo", "bfifo", "htb", "tbf"]
         impairments.on_departure("lanes", link, link.lower, Slow(0.25))
         assert rate_of(link.lower) == link.rate_bps // 4
         impairments.on_departure("pcie", link, link.lower, Slow(0.5))
@@ -90,9 +95,7 @@ async def test_delays_of_one_port_add_up_and_are_set_back() -> None:
         assert 100 * MS <= await _flight_ns(lab, link) < 300 * MS
         await impairments.lift("retimer")
         assert await _flight_ns(lab, link) < 100 * MS
-        after = _queues(link.lower)
-        assert after[0] == before[0]
-        assert [queue["kind"] for queue in after[1:]] in ([], ["bfifo"]), "the bucket's inner queue now has a name"
+        assert _without_handles(_queues(link.lower)) == _without_handles(before)
 
 
 async def _flight_ns(lab: Lab, link: Link) -> int:

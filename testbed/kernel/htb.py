@@ -4,7 +4,8 @@ Layouts: linux/pkt_sched.h (tc_htb_glob, tc_htb_opt, TCA_HTB_*), linux/pkt_cls.h
 net/sched/sch_htb.c. Every kernel that the lab runs on has HTB; ETS, DRR and PRIO few have.
 
 * Control frames have a queue that is always served first: LACP, ARP, path control, and IP with DSCP CS6 (BGP, BFD).
-  Switches send them so; without it a full port loses LACPDUs, and congestion takes links down.
+  Switches send them so; without it a full port loses LACPDUs, and congestion takes links down. The queue is the
+  class's own: as many frames as the device queues.
 * A class below its rate has its turn by deficit round robin with its ``quantum`` (htb_dequeue_tree). No class is ever
   above its rate here, as the bucket outside is far slower; so quanta alone share the port, and a queue that is
   empty leaves its turn to the other.
@@ -34,7 +35,6 @@ _HANDLE = 0x20000
 _CONTROL, _FIRST, _SECOND = 1, 2, 3  # minor numbers
 SECOND_CLASS = _HANDLE | _SECOND
 """What the queue of a second class of data is under."""
-_CONTROL_BYTES = 65536
 _OUT_OF_REACH = 10**11  # bytes/s: 800 Gbit/s, while emulated links are 1:1000
 _BURST_TICKS = 100_000_000 >> 6  # 100 ms at that rate, in the kernel's ticks of 64 ns
 CS6 = 48
@@ -64,7 +64,6 @@ def port_queues(
         RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body + rtnl.attribute(_OPTIONS, rtnl.attribute(_INIT, init))
     )
     yield _class(ifindex, _CONTROL, _ANY_QUANTUM, rank=0)
-    yield add_fifo(ifindex, _CONTROL_BYTES, _HANDLE | _CONTROL)
     for minor, quantum in zip((_FIRST, _SECOND), second.quanta if second else (_ANY_QUANTUM,), strict=False):
         yield _class(ifindex, minor, quantum, rank=1)
         yield inner(_HANDLE | minor)

@@ -56,7 +56,7 @@ def test_every_port_has_a_queue_for_control_and_one_for_each_class_of_data(
         kinds = [next(kind for kind in (b"red", b"bfifo", b"htb", b"u32") if kind + b"\0" in queue) for queue in queues]
         inner = b"red" if ecn and node.is_switch else b"bfifo"
         classes = 2 if second and node.is_switch else 1
-        one = [b"htb", b"htb", b"bfifo", *[b"htb", inner] * classes, *[b"u32"] * (classes + 3)]
+        one = [b"htb", b"htb", *[b"htb", inner] * classes, *[b"u32"] * (classes + 3)]
         assert kinds == one * len(list(fabric.links_of(node.name)))
 
 

@@ -65,7 +65,7 @@ async def test_a_slower_link_is_set_back_to_the_very_same_shaper() -> None:
     async with running(tiny(segments=1), converge=False) as lab:
         link, impairments = lab.fabric.links[0], lab.impairments
         before = _queues(link.lower)
-        assert sorted(queue["kind"] for queue in before) == ["bfifo", "bfifo", "htb", "tbf"]
+        assert sorted(queue["kind"] for queue in before) == ["bfifo", "htb", "tbf"]
         impairments.on_departure("lanes", link, link.lower, Slow(0.25))
         assert rate_of(link.lower) == link.rate_bps // 4
         impairments.on_departure("pcie", link, link.lower, Slow(0.5))

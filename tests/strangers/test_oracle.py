@@ -13,7 +13,16 @@ import pytest
 
 from tests.strangers import oracle
 from tests.strangers.oracle.faults import Span, spans
-from tests.strangers.oracle.judge import CONGESTION, DETECTION, NO_CONTROL, NO_MOVE, NO_PATH, Finding, judge
+from tests.strangers.oracle.judge import (
+    CONGESTION,
+    CONVERGENCE,
+    DETECTION,
+    NO_CONTROL,
+    NO_MOVE,
+    NO_PATH,
+    Finding,
+    judge,
+)
 from tests.strangers.oracle.network import Link, Network
 from tests.strangers.oracle.story import AtEdge, Edge, Flow, Story, Way
 
@@ -156,6 +165,25 @@ def test_a_way_that_changed_is_known_from_the_next_look_and_a_drop_loads_what_is
     dropped = _story(ways={0: [Way(0, 0, before[:2], False)]})
     assert set(dropped.load_at(1000 * _MS)) == {("a.0", "a"), ("a0-x0", "a0")}
     assert dropped.way_at(0, 1000 * _MS) == ()
+
+
+@pytest.mark.parametrize(("last_ms", "defects"), [(5150, 0), (5300, 1)])
+def test_losses_after_a_repair_are_convergence_until_the_last_route_changed(last_ms: int, defects: int) -> None:
+    story = _story()
+    lossy = AtEdge(400, 300.0, control=False, never=False, first_loss_ns=5000 * _MS, last_loss_ns=last_ms * _MS)
+    edge = Edge("cut repair 0", "repair", 3500 * _MS, 8500 * _MS, {0: lossy}, settled_ns=5100 * _MS)
+    asked = {"text": "worst outage", "metric": "worst_outage", "edge": "repair", "limit": 100e6}
+    found = judge(
+        replace(
+            story,
+            flows={0: replace(story.flows[0], dead_ns=None)},
+            drill={**story.drill, "expects": [asked]},
+            verdict={"outcome": "fail", "checks": [{"text": "worst outage", "outcome": "fail"}]},
+            edges=(edge,),
+        )
+    )
+    assert len(found.defects) == defects
+    assert _causes(found) == (set() if defects else {CONVERGENCE})
 
 
 def test_a_cause_that_the_verdict_names_must_be_the_right_one() -> None:

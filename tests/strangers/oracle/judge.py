@@ -228,7 +228,9 @@ def _loss(story: Story, flow: Flow, edge: Edge, seen: AtEdge) -> str:
     cause = _cause(story, flow, first, last)
     if cause == UNEXPLAINED and seen.outage_ms <= _convergence_ms(story) and not seen.never:
         return CONVERGENCE
-    return cause
+    # Sessions come back one after the other; until then the ways that are there carry what many will.
+    late = edge.kind == "repair" and last <= edge.settled_ns + _FAILOVER_MS * _MS
+    return CONVERGENCE if late and cause == UNEXPLAINED and not seen.never else cause
 
 
 def _convergence_ms(story: Story) -> float:

@@ -51,6 +51,7 @@ class Edge:
     at_ns: int
     end_ns: int
     flows: Mapping[int, AtEdge]
+    settled_ns: int = 0  # when the last route changed
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class Story:
             )
             for each in metrics["flows"]
         }
-        edges = [_edge(metrics, at, each["edge"]) for at, each in enumerate(metrics["edges"])]
+        routes = [each["at_ns"] for each in _lines(run, "events.jsonl") if each["kind"] == "route"]
+        edges = [_edge(metrics, at, each["edge"], routes) for at, each in enumerate(metrics["edges"])]
         ways: dict[int, list[Way]] = {}
         for each in _lines(run, "paths.jsonl"):
             told = Way(each["at_ns"], each["port"], tuple(each["links"]), not each["dropped"])
@@ -154,7 +156,7 @@ class Story:
         return self.network.links[step[0]].bps
 
 
-def _edge(metrics: Mapping[str, Any], at: int, told: Mapping[str, Any]) -> Edge:
+def _edge(metrics: Mapping[str, Any], at: int, told: Mapping[str, Any], routes: Sequence[int]) -> Edge:
     flows = {}
     for each in metrics["flows"]:
         of = each["edges"][at]
@@ -163,7 +165,8 @@ def _edge(metrics: Mapping[str, Any], at: int, told: Mapping[str, Any]) -> Edge:
             of["lost"], of["outage_plbm_ms"], of["control"], not of["recovered"] or of["stopped_by_error"], first, last
         )
     label = f"{told['fault']} {told['kind']} {told['index']}"
-    return Edge(label, told["kind"], told["inject_before_ns"], told["window_end_ns"], flows)
+    begin, end = told["inject_before_ns"], told["window_end_ns"]
+    return Edge(label, told["kind"], begin, end, flows, max((at for at in routes if begin <= at < end), default=begin))
 
 
 def _json(run: Path, name: str) -> Any:

@@ -176,7 +176,7 @@ class _Run:
             devices.write(self._folder.path)
             await injector.heal()
             await traffic.engine.close()
-        changed, host = await restored(lab, before, self._events), sampler.load(self._start_ns, end_ns)
+        changed, host = await restored(lab, before), sampler.load(self._start_ns, end_ns)
         guard.last_look()
         job, of_client = _facts(traffic, report, client, devices, host)
         return Observed(

@@ -1,4 +1,9 @@
-"""When a lab is converged: LACP carries every port, every BGP session is up, every host route is everywhere."""
+"""When a lab is converged: LACP carries every port, every BGP session is up, every host route is everywhere, and no
+LAG steers around a port.
+
+The last comes later than the routes: a ToR gathers what it has to tell its hosts, and path control holds for a while
+what keeps flapping. In a lab whose planes all reach every NIC, nothing is left steered.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +14,33 @@ from functools import partial
 from typing import Protocol
 
 from testbed.errors import MachineError
+from testbed.events import now_ns
 from testbed.fabric.core_ports import preset_tables
 from testbed.fabric.model import Fabric, Port
 from testbed.lab.grips import Grips
 from testbed.lab.host_nic import HostNic
 from testbed.lab.lacp_why import why_idle
 from testbed.lab.watch import Watcher
+from testbed.lag.steering import Steering
 
 CONVERGE_S = 60.0
 PROGRESS_S = 20.0
 """A lab that is not converged after CONVERGE_S goes on while it has got closer within so long: the machine is slow."""
+RELEASED_S = 1.0
+"""After a hold has ended, until what it kept from home is there: path control's own refresh."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One thing that does not stand yet. ``kind`` is 'lacp', 'bgp' or 'route'."""
+    """One thing that does not stand yet. ``kind`` is 'lacp', 'bgp', 'route' or 'path'.
+
+    ``held_until_ns``: it is kept from standing until then, on purpose; 0 when it is not.
+    """
 
     kind: str
     where: str
     text: str
+    held_until_ns: int = 0
 
 
 class Converging(Protocol):
@@ -48,8 +61,9 @@ async def until_converged(lab: Converging, timeout_s: float | None = None) -> No
     """Wait until it stands. MachineError saying what did not, and why, otherwise.
 
     Without ``timeout_s`` a lab has CONVERGE_S, and longer while every PROGRESS_S fewer parts are missing than ever.
+    Either way it has, once, until the holds that are in force have ended.
     """
-    waited_s, fewest = 0.0, math.inf
+    waited_s, fewest, holds_waited = 0.0, math.inf, False
     window_s = CONVERGE_S - PROGRESS_S if timeout_s is None else timeout_s
     while True:
         try:
@@ -59,6 +73,10 @@ async def until_converged(lab: Converging, timeout_s: float | None = None) -> No
         else:
             return
         missing = lab.missing()
+        held_s = max((gap.held_until_ns - now_ns() for gap in missing), default=0) / 1e9
+        if held_s > 0 and not holds_waited:
+            holds_waited, window_s = True, held_s + RELEASED_S
+            continue
         stuck = len(missing) >= fewest and waited_s >= CONVERGE_S
         if stuck or timeout_s is not None:
             raise MachineError(_not_converged(missing, waited_s))
@@ -116,7 +134,8 @@ class Convergence:
         heard = [*_links(grips), *_sessions(grips)]
         routes = dict(zip(expected, _all_routes(grips, expected), strict=True))
         above = [check for name, check in routes.items() if name not in grips.tors]
-        return cls(Checks([*heard, *routes.values(), *_presets(grips)]), Checks(heard), Checks([*heard, *above]))
+        whole = [*heard, *routes.values(), *_presets(grips), *steering_checks(grips)]
+        return cls(Checks(whole), Checks(heard), Checks([*heard, *above]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +296,20 @@ def _preset(watcher: Watcher, core: str, by_table: Mapping[tuple[int, str], int]
     if not wrong:
         return None
     return Gap("route", core, f"{core}: {wrong} of {len(by_table)} routes by preset ports missing")
+
+
+def steering_checks(lab: Grips) -> Iterator[_Check]:
+    """That no NIC's LAG steers, of those that can."""
+    for nic in lab.nics.values():
+        if nic.steering is not None:
+            yield partial(_steered, nic, nic.steering)
+
+
+def _steered(nic: HostNic, steering: Steering) -> Gap | None:
+    """Where every switch has every route nothing needs to be steered: a ToR has yet to say so, or a hold to end."""
+    if not steering.steered:
+        return None
+    (start, ip), end = min(steering.steered.items())
+    more = f" and {len(steering.steered) - 1} more" if len(steering.steered) > 1 else ""
+    text = f"{nic.nic.name}: path control steers {ip} from {start} to {end}{more}"
+    return Gap("path", nic.nic.name, text, nic.held_until_ns)

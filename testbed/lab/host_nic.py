@@ -106,6 +106,11 @@ class HostNic:
         if any(isinstance(message, LinkEvent) and message.ifindex in self._ifindexes for message in messages):
             self._lag.look()
 
+    @property
+    def held_until_ns(self) -> int:
+        """Until when path control holds a destination that flapped away from its port; 0 when it never did."""
+        return 0 if self._control is None else self._control.io.held_until_ns
+
     def look(self) -> None:
         """Have the LAG asked now which ports it uses: the monitor lost messages, or a decision is due."""
         self._lag.look()

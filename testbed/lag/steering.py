@@ -59,6 +59,11 @@ class Steering:
         """The port by which a packet leaves that the LAG sends to ``port``."""
         return self._steered.get((port, dst_ip), port)
 
+    @property
+    def steered(self) -> Mapping[tuple[str, str], str]:
+        """What was asked of the kernel, as ``standing``, which asks the kernel itself and takes longer."""
+        return self._steered
+
     def standing(self) -> Mapping[tuple[str, str], str]:
         """What the kernel steers: port and address to the port used instead. NftError when the table is gone."""
         if not self._stands:

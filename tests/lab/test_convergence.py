@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
 
 from testbed.fabric.build import build
-from testbed.lab.convergence import Checks, Gap, expected_routes
+from testbed.kernel.nft import Nft
+from testbed.lab.convergence import Checks, Gap, expected_routes, steering_checks
+from testbed.lab.grips import Grips
+from testbed.lag.steering import Steering
+from testbed.routing.pathcontrol.actions import Steer
 from tests.lab.running import tiny
 
 
@@ -49,3 +55,21 @@ def test_what_is_expected_has_each_host_and_subnet_that_a_switch_leads_to() -> N
     assert wanted["p0.a0.0"][f"{fabric.nics[0].ip}/32"] == 1
     far = wanted["p0.s1.t0.0"]
     assert far[f"{fabric.nics[0].ip}/32"] == far[fabric.nics[0].subnet] == 2
+
+
+def test_a_lab_whose_lags_steer_does_not_stand_however_whole_its_routes_are() -> None:
+    nft = cast(Nft, cast(Any, SimpleNamespace(run=lambda _script: "")))
+    steering = Steering(nft, "bond0", ("r0p0", "r0p1"))
+    nic = SimpleNamespace(nic=SimpleNamespace(name="h.r0"), steering=steering, held_until_ns=7)
+    without = SimpleNamespace(nic=SimpleNamespace(name="h.r1"), steering=None, held_until_ns=0)
+    lab = cast(Grips, cast(Any, SimpleNamespace(nics={"h.r0": nic, "h.r1": without})))
+    checks = Checks(steering_checks(lab))
+    assert checks.stand
+    steering.apply([Steer("10.0.1.2", "r0p0", "r0p1"), Steer("10.0.1.1", "r0p0", "r0p1")])
+    assert not checks.stand
+    text = "h.r0: path control steers 10.0.1.1 from r0p0 to r0p1 and 1 more"
+    assert list(checks.gaps()) == [Gap("path", "h.r0", text, held_until_ns=7)]
+    steering.apply([Steer("10.0.1.1", "r0p0", None)])
+    assert [gap.text for gap in checks.gaps()] == ["h.r0: path control steers 10.0.1.2 from r0p0 to r0p1"]
+    steering.apply([Steer("10.0.1.2", "r0p0", None)])
+    assert checks.stand

@@ -113,6 +113,29 @@ async def test_plain_udp_to_a_nic_without_its_plane_0_link_is_answered_from_ever
         assert what[-2:] == ["reachable", "released"]
 
 
+@pytest.mark.parametrize("policy", ["steer-destinations", "both"])
+async def test_a_lab_is_not_converged_while_path_control_still_steers_what_every_switch_can_reach(policy: str) -> None:
+    events = Recorder()
+    spec = tiny(path_control={"policy": policy, "hold_ms": 3000})
+    async with running(spec, events) as lab:
+        source, target = lab.fabric.nic("p0.s0.h0.r0"), lab.fabric.nic("p0.s1.h0.r0")
+        ports = [link.lower.name for link in source.links]
+        await _until(lab, lambda: _known(events, source, target) == set(ports))
+        for flap in range(2):
+            cut(lab, target.links[0])
+            await _until(lab, lambda: bool(_steered(lab, source)))
+            mend(lab, target.links[0])
+            if not flap:
+                await _until(lab, lambda: not _steered(lab, source))
+        held = "p0.s0.h0.r0: path control steers"
+        await _until(lab, lambda: any(e.what == "held" for e in events.after(0, EventKind.PATH, source.host)))
+        assert not lab.stands
+        assert any(gap.kind == "path" and gap.text.startswith(held) for gap in lab.missing())
+        await lab.converged(1)  # however short: the hold has its time
+        assert deviations(lab) == ()
+        assert all(_steered(lab, nic) == {} for nic in lab.fabric.nics)
+
+
 async def test_steering_follows_a_tor_that_dies_and_gives_way_when_both_planes_lost_a_nic() -> None:
     events = Recorder()
     async with running(tiny(path_control={"policy": "steer-destinations"}), events) as lab:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.events import Event, EventKind
+from testbed.events import Event, EventKind, now_ns
 from testbed.kernel.ns import NetNs
 from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability
 from testbed.routing.pathcontrol.agent_io import AgentIo
@@ -66,3 +66,13 @@ def test_moves_are_made_before_anything_is_reported() -> None:
     assert {event.kind for event in events} == {EventKind.PATH}
     assert [(e.subject, e.what) for e in events] == [("10.0.1.1", "unreachable"), ("10.0.1.1", "held"), ("7", "moved")]
     assert events[1].detail == {"port": "p0", "ms": 2000.0}
+
+
+def test_it_is_known_until_when_the_longest_hold_is() -> None:
+    wanted = [Hold("10.0.1.1", "p0", 2_000_000_000), Hold("10.0.1.2", "p0", 1_000_000_000)]
+    at = io(Listener(), [], None)
+    assert at.held_until_ns == 0
+    before_ns = now_ns()
+    for each in wanted:
+        at.perform([each])
+    assert before_ns + 2_000_000_000 <= at.held_until_ns <= now_ns() + 2_000_000_000

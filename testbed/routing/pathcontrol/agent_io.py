@@ -75,6 +75,8 @@ class AgentIo:
         self._sockets: dict[str, PacketSocket] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due_ns = 0
+        self.held_until_ns = 0
+        """When the last of the holds that the agent told of ends; 0 before it told of any."""
 
     def start(self) -> None:
         """Open a socket per port. OSError when an interface is missing."""
@@ -105,6 +107,8 @@ class AgentIo:
                 if action.port in self._sockets:  # a frame that cannot leave now is made good by the next refresh
                     self._sockets[action.port].send(action.payload, GROUP_MAC)
             else:
+                if isinstance(action, Hold):
+                    self.held_until_ns = max(self.held_until_ns, at_ns + action.hold_ns)
                 self._emit(_event(at_ns, self._node, action))
         self._arm()
 

@@ -13,6 +13,8 @@ from itertools import groupby
 
 FULL = 1.0
 """The share of its rate up to which a link carries what it is offered."""
+NO_PATH = "no path left"
+"""What ``Lost.why`` begins with where no port of the NIC leads to the other end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Why packets were lost and queue pairs died, edge by edge, in sentences; congestion first. Pure.
 
-Changes when a run can lose packets for another reason.
+Changes when a run can lose packets for another reason. Why a queue pair died is judged by what was known at its death,
+other loss by the paths at the end of an edge's window.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from failover.analysis.congestion import EdgeCongestion
-from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Phases
-from failover.analysis.offered import Offered, Span, overloads
+from failover.analysis.deaths import TooLate, before_it_was_over, began_at, steps, too_late, unnoticed
+from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Phases
+from failover.analysis.offered import NO_PATH, Offered, Span, overloads
 from failover.analysis.words import flows, in_ms, packets, queue_pairs
 
 _MOST_LINKS = 3
@@ -47,26 +49,64 @@ def _of_edge(metrics: DrillMetrics, result: EdgeResult, told: dict[_Where, str])
             f"{words}: {where}: loss {_from_to(congestion)} is congestion"
             f" ({packets(congestion.packets)} of {flows(congestion.flows)})"
         )
+    yield from (f"{words}: {cause}" for cause in _not_congestion(metrics, result))
+
+
+def _not_congestion(metrics: DrillMetrics, result: EdgeResult) -> Iterator[str]:
+    """Why packets were lost on paths that did not work, and queue pairs died of it."""
     spans = _spans(metrics.offered, result.edge.label)
     last = spans[-1] if spans else Span(0, 0, "", (), 0)
     pathless = {each.flow: each.why for each in last.pathless}
     marred = {flow for span in spans for flow in span.marred}
-    every = metrics.flows_at(result)
+    at = metrics.edges.index(result)
+    every = [flow.edges[at] for flow in metrics.flows if not _told_before(flow, at)]
     rest = [flow for flow in every if flow.lost + flow.corrupted > (flow.congestion.lost if flow.congestion else 0)]
     by_marred = [flow for flow in rest if flow.flow in marred]
     if by_marred:
-        yield f"{words}: {flows(len(by_marred))} lost packets on a link that the fault makes lose them"
-    stranded = Counter(pathless[flow.flow] for flow in rest if flow.flow in pathless and flow.flow not in marred)
+        yield f"{flows(len(by_marred))} lost packets on a link that the fault makes lose them"
+    late = {each.flow: each for each in too_late(metrics, result)}
+    unanswered = {each.flow for each in last.unanswered}
+    hurt = unanswered.union(flow.flow for flow in rest)
+    blind = {number for number in hurt & late.keys() if _nobody_knew(late[number], last, number in marred)}
+    yield from unnoticed([late[number] for number in sorted(blind)])
+    every = [flow for flow in every if flow.flow not in blind]
+    rest = [flow for flow in rest if flow.flow not in blind and flow.flow not in marred]
+    stranded = Counter(pathless[flow.flow] for flow in rest if flow.flow in pathless)
     for why, count in stranded.most_common():
-        yield f"{words}: {why or 'no path left'}: {flows(count)} lost packets to the end"
+        yield f"{why or NO_PATH}: {flows(count)} lost packets to the end"
     for why, count in _unanswered(every, last, pathless).most_common():
-        yield f"{words}: {why or 'no path left'}: {queue_pairs(count)} died without acknowledgements"
-    other = [flow for flow in rest if flow.flow not in marred and flow.flow not in pathless]
-    moved = [flow for flow in other if _came_back(flow)]
+        yield f"{why or NO_PATH}: {queue_pairs(count)} died without acknowledgements"
+    yield from _with_a_path([flow for flow in rest if flow.flow not in pathless], late, result)
+
+
+def _with_a_path(lossy: list[FlowEdgeResult], late: dict[int, TooLate], result: EdgeResult) -> Iterator[str]:
+    """Of flows whose paths work at the end."""
+    moved = [flow for flow in lossy if _came_back(flow)]
     if moved:
-        yield f"{words}: {flows(len(moved))} lost packets until failover was over: {_last_step(result.phases)}"
-    if len(moved) < len(other):
-        yield f"{words}: {flows(len(other) - len(moved))} did not come back, and no path tells why"
+        yield f"{flows(len(moved))} lost packets until failover was over: {_last_step(result.phases)}"
+    gone = [flow for flow in lossy if not _came_back(flow)]
+    unfinished = {flow.flow: late[flow.flow] for flow in gone if flow.flow in late and late[flow.flow].last is not None}
+    yield from before_it_was_over(list(unfinished.values()))
+    strange = [flow for flow in gone if flow.flow not in unfinished]
+    if strange:
+        yield f"{flows(len(strange))} did not come back, and no path tells why"
+
+
+def _told_before(flow: FlowResult, at: int) -> bool:
+    """Whether a queue pair died after an edge of an outage that is told at an edge before."""
+    began = began_at(flow)
+    return began is not None and began < at
+
+
+def _nobody_knew(death: TooLate, last: Span, is_marred: bool) -> bool:
+    """Whether a queue pair died because nobody had noticed yet.
+
+    Where no path is left, knowing would not have helped. Where nobody ever noticed, it takes a link that loses packets.
+    """
+    if death.detect_ms is None:
+        return is_marred
+    reasons = [each.why or NO_PATH for each in (*last.pathless, *last.unanswered) if each.flow == death.flow]
+    return death.unnoticed and not any(why.startswith(NO_PATH) for why in reasons)
 
 
 def _came_back(flow: FlowEdgeResult) -> bool:
@@ -75,7 +115,7 @@ def _came_back(flow: FlowEdgeResult) -> bool:
     return back and not flow.stopped_by_error
 
 
-def _unanswered(every: tuple[FlowEdgeResult, ...], span: Span, pathless: dict[int, str]) -> Counter[str]:
+def _unanswered(every: list[FlowEdgeResult], span: Span, pathless: dict[int, str]) -> Counter[str]:
     """Why acknowledgements of queue pairs that died did not arrive, where their data did."""
     unanswered = {each.flow: each.why for each in span.unanswered}
     return Counter(
@@ -116,22 +156,10 @@ def _overloaded(offered: Offered | None, label: str, when: str, told: dict[_Wher
 
 def _last_step(phases: Phases) -> str:
     """What ended it: the last thing that hosts and switches did."""
-    steps = (
-        (phases.path_last.ms, "path control moved the last queue pair"),
-        (phases.converge.ms, "the last route changed (convergence)"),
-        (_switched_ms(phases), "the last LAG changed its ports"),
-        (phases.detect.ms, "an end of the link noticed (detection)"),
-    )
-    known = [(ms, what) for ms, what in steps if ms is not None]
+    known = steps(phases)
     if not known:
         return "no LAG, route or path control reacted"
     ms, what = max(known)
     detect = phases.detect.ms
     late = f", of which {in_ms(detect)} are detection time" if detect is not None and detect > ms / 2 else ""
     return f"{what} {in_ms(ms)} after it{late}"
-
-
-def _switched_ms(phases: Phases) -> float | None:
-    """Since the injection."""
-    detect, switch = phases.detect.ms, phases.switch.ms
-    return None if detect is None or switch is None else detect + switch

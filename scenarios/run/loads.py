@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failover.analysis.model import EdgeKind
-from failover.analysis.offered import Offered
+from failover.analysis.offered import NO_PATH, Offered
 from failover.analysis.paths import PathAt, Paths, Step, answering
 from failover.faults import Fault
 from scenarios.drill.model import Drill
@@ -168,7 +168,7 @@ class _Run:
             link.upper.node for link in src.links if link.name not in dead and forwarding.reaches(link.upper.node, dst)
         ]
         if not ports:
-            return f"no path left ({path.why})" if path.why else "no path left"
+            return f"{NO_PATH} ({path.why})" if path.why else NO_PATH
         moves = self._fabric.spec.path_control.chosen.name != OFF and self._known
         what = "path control has not moved it" if moves else "path control is off"
         return f"another port's path works, and {what} ({path.why})"

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from failover.analysis.words import plain
+
 _EARLY_NS = 1_000_000_000
 """A client that has done its work may end this long before the run: its last step would not have fitted."""
 
@@ -72,6 +74,6 @@ def client_doubts(client: ClientFacts, end_ns: int, *, measured: bool) -> Iterat
         first = min(early, key=lambda rank: rank.ended_at_ns or 0)
         left_s = (end_ns - (first.ended_at_ns or 0)) / 1e9
         yield (
-            f"rank {first.rank} of the client had done its work {left_s:.3g} s before the run's end, and what came"
+            f"rank {first.rank} of the client had done its work {plain(left_s)} s before the run's end, and what came"
             " later says nothing; give it more to do, or shorten timeline.settle"
         )

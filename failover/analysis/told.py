@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from failover.analysis.job import JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
-from failover.analysis.words import in_ms, packets, queue_pairs
+from failover.analysis.words import in_ms, packets, plain, queue_pairs
 
 _MOST_SENTENCES = 3
 _SAME = 0.05
@@ -45,7 +45,7 @@ def _without_fault(metrics: DrillMetrics) -> str:
     ended = len(job.iterations)
     if not job.period_ms:
         return f"No fault: {ended} iteration{'s' * (ended != 1)}."
-    return f"No fault: {ended} iterations, one every {job.period_ms:.4g} ms."
+    return f"No fault: {ended} iterations, one every {plain(job.period_ms, 4)} ms."
 
 
 def _sentence(metrics: DrillMetrics, ids: Sequence[str], edges: Sequence[EdgeResult], faults: Mapping[str, str]) -> str:

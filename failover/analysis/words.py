@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 
 def queue_pairs(count: int) -> str:
@@ -18,6 +19,18 @@ def flows(count: int) -> str:
 def packets(count: int) -> str:
     """'1,294 packets'."""
     return f"{count:,} packet{'s' * (count != 1)}"
+
+
+def number(value: float) -> str:
+    """A count or a share: '11,740', '45', '99.96'; four digits, all before the point, never an exponent."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else plain(value, 4)
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """A time: '0.65', '2.5', '1943'; so many digits, all before the point, and unlike '%g' never an exponent."""
+    if 10 ** (digits - 1) <= abs(value) < math.inf:
+        return f"{value:.0f}"
+    return f"{Decimal(f'{value:.{digits}g}'):f}" if math.isfinite(value) else f"{value:g}"
 
 
 def in_ms(value: float | None) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
+from failover.analysis.words import number, plain
 from results.comparison.baseline import Held
 from results.comparison.differences import Difference, Finding
 from results.comparison.figures import Key, Summary, summaries
@@ -135,8 +136,8 @@ def _interval(found: Summary | None, key: Key) -> str:
     if not math.isfinite(found.high):
         return at_least(value_text(found.low, key.unit))
     if key.unit == "ms" and found.high - found.low < _NARROW * found.high:
-        return f"{found.low:.7g} to {found.high:.7g} ms"
-    return f"{found.low:.4g} to {value_text(found.high, key.unit)}"
+        return f"{plain(found.low, 7)} to {plain(found.high, 7)} ms"
+    return f"{number(found.low)} to {value_text(found.high, key.unit)}"
 
 
 def _finding(each: Difference) -> str:

@@ -11,6 +11,7 @@ from failover.analysis.client import ClientFacts, RankEnd
 from failover.analysis.job import Death, JobEdge, JobMetrics, SpanResult
 from failover.analysis.model import DrillMetrics
 from failover.analysis.placement import Placement, TierSpread
+from failover.analysis.words import number, plain
 from results.text.bounds import at_least
 from results.text.tables import rate, table
 
@@ -76,8 +77,9 @@ def _how_often(job: JobMetrics) -> str:
     """How often an iteration ended before the first edge; of a single one, how long it took."""
     when = " before the first edge" if job.edges else ""
     if job.period_ms:
-        return f", one every {job.period_ms:.5g} ms{when}"
-    return f", {job.mean_ms:.5g} ms from the first rank's begin to the last one's end{when}" if job.mean_ms else ""
+        return f", one every {plain(job.period_ms, 5)} ms{when}"
+    mean = plain(job.mean_ms, 5)
+    return f", {mean} ms from the first rank's begin to the last one's end{when}" if job.mean_ms else ""
 
 
 def _changed(placements: Sequence[Placement]) -> Iterator[Placement]:
@@ -105,14 +107,14 @@ def _tier(at: Placement, tier: TierSpread) -> tuple[str, ...]:
 
 
 def _edge(label: str, cost: JobEdge) -> tuple[str, ...]:
-    longest = at_least(f"{cost.longest_ms:.4g}", open_ended=cost.unfinished) if cost.longest_ms else "-"
-    rates = [f"{each:.4g}" for each in (cost.rate_before, cost.rate_during, cost.rate_after)]
+    longest = at_least(plain(cost.longest_ms, 4), open_ended=cost.unfinished) if cost.longest_ms else "-"
+    rates = [number(each) for each in (cost.rate_before, cost.rate_during, cost.rate_after)]
     return (label, *rates, f"{cost.lost:.2f}", longest)
 
 
 def _span(span: SpanResult) -> tuple[str, ...]:
     bandwidths = [rate(float(f"{bps:.4g}")) if bps else "-" for bps in (span.algbw_bps, span.busbw_bps)]
-    times = [f"{ms:.5g}" for ms in (span.mean_ms, span.least_ms, span.most_ms)]
+    times = [plain(ms, 5) for ms in (span.mean_ms, span.least_ms, span.most_ms)]
     sizes = (str(span.size_bytes or "-"), str(span.ranks or "-"), str(span.count))
     return (span.label, *sizes, *times, *bandwidths, str(span.wrong))
 
@@ -127,7 +129,7 @@ def _death(death: Death) -> str:
     if death.restarted_at_ns is None:
         return said
     still_ms = (death.restarted_at_ns - death.since_ns) / 1e6
-    return f"{said}; started again, having done nothing for {still_ms:.5g} ms"
+    return f"{said}; started again, having done nothing for {plain(still_ms, 5)} ms"
 
 
 def _lines(job: JobMetrics) -> Iterator[str]:
@@ -137,10 +139,11 @@ def _lines(job: JobMetrics) -> Iterator[str]:
     found = job.messages
     if found.count:
         yield (
-            f"messages: {found.count}, {found.size_bytes} bytes in all, each counted once; post to acknowledgement"
-            f" {found.p50_ms:.4g} ms (median), {found.p99_ms:.4g} (p99), {found.most_ms:.4g} (longest)"
+            f"messages: {found.count:,}, {found.size_bytes:,} bytes in all, each counted once; post to acknowledgement"
+            f" {plain(found.p50_ms, 4)} ms (median), {plain(found.p99_ms, 4)} (p99), {plain(found.most_ms, 4)}"
+            " (longest)"
         )
-    yield f"packets: {job.packets} sent, {job.packets_again} of them again"
+    yield f"packets: {job.packets:,} sent, {job.packets_again:,} of them again"
     yield from map(_death, job.deaths)
     summed: dict[str, int] = {}
     for counters in job.counters.values():

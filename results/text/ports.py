@@ -8,6 +8,7 @@ from statistics import fmean, median
 from rich.table import Table
 
 from failover.analysis.ports import PortMetrics, PortResult
+from failover.analysis.words import plain
 from results.text.tables import table
 
 _COLUMNS = ("ports", ">count", ">load", ">most", ">queue", ">p99", ">worst", ">bytes", "of port", ">marked", ">dropped")
@@ -22,7 +23,7 @@ def ports_table(found: PortMetrics) -> Table:
         tiers.setdefault(port.tier, []).append(port)
     title = (
         f"ports (load of the port's rate; queue in ms at that rate, read every {found.period_ms:g} ms, pauses up to "
-        f"{found.longest_pause_ms:.3g} ms)"
+        f"{plain(found.longest_pause_ms)} ms)"
     )
     return table(title, _COLUMNS, (_row(tier, ports) for tier, ports in tiers.items()))
 
@@ -81,4 +82,4 @@ def balance_lines(found: PortMetrics) -> Iterable[str]:
         middle = median(ratio for ratio, _ in ratios)
         yield f"ports towards one NIC before the first fault: {ratio:.3f} x at most ({nic}), median {middle:.3f} x"
     if found.cpu_ms_per_sample:
-        yield f"sampling: {found.cpu_ms_per_sample:.3g} ms of CPU for one reading of {len(found.ports)} ports"
+        yield f"sampling: {plain(found.cpu_ms_per_sample)} ms of CPU for one reading of {len(found.ports)} ports"

@@ -17,6 +17,7 @@ from failover.analysis.budget import Interval
 from failover.analysis.intervals import downtime_interval, loop_lag_ms
 from failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from failover.analysis.phases import converged
+from failover.analysis.words import number, packets
 from results.run.manifest import Manifest
 from results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
 from results.text.impairment import impairment_table
@@ -119,15 +120,15 @@ def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
     mark = f"{_MARK} " if metrics.worst_began_before(result) else ""
     return (
         result.edge.label,
-        str(result.flows_hit),
-        str(result.flows_lossy),
+        number(result.flows_hit),
+        number(result.flows_lossy),
         mark + _worst(result.worst_outage_plbm_ms, result),
         mark + _worst(result.worst_outage_tbm_ms, result) if result.flows_lossy else NONE,
         _outage_interval(metrics, result),
         at_least(outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms), open_ended=median_open),
         at_least(milliseconds(result.median_outage_tbm_ms), open_ended=median_open) if result.flows_lossy else NONE,
         milliseconds(metrics.noise.noise_floor_ms),
-        str(result.lost),
+        number(result.lost),
         rate(result.goodput.before_bps),
         rate(result.goodput.during_bps),
         rate(result.goodput.after_bps),
@@ -248,7 +249,7 @@ def _of_streams(metrics: DrillMetrics) -> Iterable[str]:
     settings, noise = metrics.settings, metrics.noise
     yield (
         f"noise floor {milliseconds(noise.noise_floor_ms)} ms ({noise.pseudo_edges} pseudo-edges in "
-        f"{noise.window_s:g} s without a fault, {noise.lost} packets lost), resolution "
+        f"{noise.window_s:g} s without a fault, {packets(noise.lost)} lost), resolution "
         f"{milliseconds(metrics.resolution_ms)} ms, largest sender pause {milliseconds(noise.send_gap_max_ms)} ms then,"
         f" {milliseconds(max((edge.send_gap_ms for edge in metrics.edges), default=0.0))} ms at an edge"
     )
@@ -319,9 +320,9 @@ def interval_text(check: Check) -> str:
 
 
 def value_text(value: float, unit: str) -> str:
-    """A figure with its unit: '20.0 ms', '96 %', '45'."""
+    """A figure with its unit: '20.0 ms', '96 %', '45', '11,740'."""
     if unit == "ms":
         return f"{milliseconds(value)} ms"
     if unit in ("bps", "bit/s"):
         return f"{rate(value)}bit/s"
-    return f"{value:.4g} {unit}".rstrip()
+    return f"{number(value)} {unit}".rstrip()

@@ -12,6 +12,7 @@ from itertools import chain
 
 from failover.analysis.model import EdgeKind
 from failover.analysis.readings import Sampling
+from failover.analysis.words import plain
 from failover.faults import FAULTS, PlannedFault
 from failover.faults.compose import clash
 from scenarios.drill.capture import Captures
@@ -316,7 +317,7 @@ def _resolution(parts: Parts) -> Found:
         if not expectation.metric.needs.period:
             continue
         if expectation.bound.is_upper and expectation.limit < period_ns:
-            text = f"a queue pair sends one packet every {period_ns / 1e6:.3g} ms and nothing shorter can be seen"
+            text = f"a queue pair sends one packet every {plain(period_ns / 1e6)} ms and nothing shorter can be seen"
             way_out = f"write at least {-(-period_ns // 10**6)} ms, raise workload.load, or expect packets_lost"
             yield where, f"{dotted(where)} is {expectation.limit_text}, but {text}; {way_out}"
 

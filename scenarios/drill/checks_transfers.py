@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from failover.analysis.words import plain
 from failover.faults import PlannedFault
 from failover.faults.moments import moments
 from scenarios.drill.model import Timeline, Workload
@@ -49,13 +50,14 @@ def _plan_problems(timed: Sequence[FlowSpec], timeline: Timeline | None) -> Foun
     if tight.pause_ns < LEAST_PAUSE_NS:
         size = format_size(round(tight.sending_ns * tight.goodput_bps / 8e9))
         text = f"workload.every is {format_duration(_every_ns(tight))}, but {size} at that load take"
-        text = f"{text} {tight.sending_ns / _MS:.4g} ms and a pause of 25 ms has to follow"
+        text = f"{text} {plain(tight.sending_ns / _MS, 4)} ms and a pause of 25 ms has to follow"
         needed = _up(tight.sending_ns + LEAST_PAUSE_NS)
         yield ("workload", "every"), f"{text}; write every: {needed} or more, a smaller size, or more load"
     patience = RetryPolicy(idle.ib_timeout, idle.retry_count)
     if not _lives(patience, idle.pause_ns):
-        text = f"a queue pair pauses for {idle.pause_ns / _MS:.4g} ms between transfers, but dies after"
-        text = f"{text} {patience.patience_ns / _MS:.4g} ms without an acknowledgement: one lost packet would kill it"
+        text = f"a queue pair pauses for {plain(idle.pause_ns / _MS, 4)} ms between transfers, but dies after"
+        text = f"{text} {plain(patience.patience_ns / _MS, 4)} ms without an acknowledgement:"
+        text = f"{text} one lost packet would kill it"
         yield ("workload", "ib_timeout"), f"{text} in a pause; {_patient(idle)}"
     if timeline is not None and timeline.healthy_ns < 2 * every_ns:
         text = f"timeline.healthy is {format_duration(timeline.healthy_ns)}, less than two transfers take"
@@ -96,7 +98,7 @@ def expectation_problems(
             yield where[:3], f"{name} can never be judged: {problem}"
         elif needs.sending and expectation.bound.is_upper and expectation.limit < sending_ns:
             text = f"{dotted(where)} is {expectation.limit_text}, but sending alone takes"
-            yield where, f"{text} {sending_ns / _MS:.4g} ms; write at least {_up(sending_ns)}"
+            yield where, f"{text} {plain(sending_ns / _MS, 4)} ms; write at least {_up(sending_ns)}"
 
 
 def _problem(expectation: Expectation, every_ns: int, faults: Sequence[PlannedFault], end_ns: int) -> str:

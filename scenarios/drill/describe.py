@@ -8,6 +8,7 @@ from dataclasses import fields
 
 from failover.analysis.model import EdgeKind
 from failover.analysis.readings import Ports, Sampling
+from failover.analysis.words import plain
 from failover.faults import Fault, Parameter, PlannedFault, Told, Unit, parameters
 from scenarios.drill.job import Job, Work, plan_of
 from scenarios.drill.model import Drill
@@ -79,7 +80,7 @@ def _streams(drill: Drill, fabric: Fabric) -> list[str]:
         f"{workload.pattern}: {len(flows)} queue pairs, {load} of every NIC, {total:.0f} Mbit/s,"
         f" source ports {workload.source_ports}{'' if workload.path_control else ', unknown to path control'}",
         *_transfers(flows),
-        f"one packet every {period_ms:.3g} ms per queue pair: no shorter outage can be seen",
+        f"one packet every {plain(period_ms)} ms per queue pair: no shorter outage can be seen",
         f"a queue pair dies after {deadly_ns / 1e9:.3g} s without an acknowledgement (timeout {workload.ib_timeout},"
         f" {workload.retry_count} retries)",
     ]
@@ -144,7 +145,7 @@ def _transfers(flows: Sequence[FlowSpec]) -> Iterator[str]:
     for plan, sending_ns, path_mtu in sorted(plans, key=lambda found: found[1]):
         if plan is not None:
             size, every = format_size(plan.packets * path_mtu), format_duration(plan.every_ns)
-            text = f"{size} ({plan.packets} packets) on each queue pair in {sending_ns / 1e6:.3g} ms, every {every}"
+            text = f"{size} ({plan.packets} packets) on each queue pair in {plain(sending_ns / 1e6)} ms, every {every}"
             yield f"{text}, all together; rates are those while they send"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from failover.analysis.model import FlowEdgeResult
+from failover.analysis.words import packets, plain
 from scenarios.expect.choose import FlowAt
 from scenarios.expect.figure import Figure, lower_bound, of_figures, rank
 
@@ -21,7 +22,7 @@ def impaired(chosen: Sequence[FlowAt], _stamps_ms: float) -> Figure:
     if not seen.packets and not figure.open_ended:
         return of_figures(found, max, f"every packet came in time at {worst.edge.edge.label}")
     over = "" if seen.over else ", never in time again"
-    said = f"{worst.lost} packets lost, {worst.result.late} late, by timestamps {seen.tbm_ms:.5g} ms{over}"
+    said = f"{packets(worst.lost)} lost, {worst.result.late:,} late, by timestamps {plain(seen.tbm_ms, 5)} ms{over}"
     return of_figures(found, max, f"{worst.label}: {said}")
 
 
@@ -44,7 +45,7 @@ def receive_gap(chosen: Sequence[FlowAt], stamps_ms: float) -> Figure:
     found = [_gap(at, at.result.resolution_ms + stamps_ms) for at in chosen]
     worst, _ = max(zip(chosen, found, strict=True), key=lambda each: rank(each[1]))
     pause = worst.result.impairment.sender_pause_ms
-    said = worst.label + (f", its sender paused for {pause:.3g} ms of it" if pause else "")
+    said = worst.label + (f", its sender paused for {plain(pause)} ms of it" if pause else "")
     return of_figures(found, max, f"{said}: it never came back" if worst.open_ended else said)
 
 
@@ -61,7 +62,7 @@ def packets_impaired(counted: Figure, results: Sequence[FlowEdgeResult]) -> Figu
     doubtful = sum(result.impairment.doubtful for result in results)
     if counted.value is None or not doubtful:
         return counted
-    evidence = f"{counted.evidence}; {doubtful} may have been late at their senders"
+    evidence = f"{counted.evidence}; {doubtful:,} may have been late at their senders"
     low = max(counted.value - doubtful, 0.0)
     if counted.open_ended:
         return lower_bound(low, evidence)

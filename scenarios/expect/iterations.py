@@ -7,6 +7,7 @@ from collections.abc import Callable
 from failover.analysis.budget import around
 from failover.analysis.job import Done, JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeResult
+from failover.analysis.words import number, plain
 from scenarios.expect.asked import Asked
 from scenarios.expect.figure import NO_EDGE, Figure, longest_of, lower_bound
 from scenarios.expect.metric import NO_BEFORE, Lack, Slowed, Takes, Traffic, Unit
@@ -37,7 +38,8 @@ def _longest_iteration(job: JobMetrics) -> Figure:
 
 
 def _longest_at(edge: EdgeResult, cost: JobEdge, job: JobMetrics) -> Figure:
-    said = f"{edge.edge.label}: {job.mean_ms:.4g} ms before" if job.mean_ms else f"{edge.edge.label}: none ended before"
+    before = f"{plain(job.mean_ms, 4)} ms before" if job.mean_ms else "none ended before"
+    said = f"{edge.edge.label}: {before}"
     within = around(cost.longest_ms, job.tick_ms)
     if cost.unfinished:
         return lower_bound(within.low, f"{said}, and has not ended", never=job.dead)
@@ -56,7 +58,7 @@ def _rate(
         return _NONE_BEFORE
     edge, cost = min(found, key=lambda each: part(each[1])[0] / each[1].rate_before)
     rate, done = part(cost)
-    said = f"{edge.edge.label}: {rate:.4g} iterations/s, {cost.rate_before:.4g} before"
+    said = f"{edge.edge.label}: {number(rate)} iterations/s, {number(cost.rate_before)} before"
     share = rate / cost.rate_before * 100
     if not done.promised:
         return Figure(share, said)
@@ -94,7 +96,7 @@ def _lost(expectation: Asked, metrics: DrillMetrics, job: JobMetrics, each: int)
     lost = sum(max(0.0, cost.lost) for cost in costs)
     least = sum(max(0.0, min(cost.lost, _least_lost(cost))) for cost in costs)
     most = sum(max(0.0, cost.lost, _most_lost(cost)) for cost in costs)
-    said = f"{lost:.2f} iterations, {costs[0].rate_before:.4g} iterations/s before"
+    said = f"{lost:,.2f} iterations, {number(costs[0].rate_before)} iterations/s before"
     return Figure(lost * each, said, least * each, most * each)
 
 

@@ -6,6 +6,7 @@ from failover.analysis.budget import around
 from failover.analysis.job import Death, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeResult
 from failover.analysis.placement import Placement
+from failover.analysis.words import packets, plain
 from scenarios.expect.asked import Asked
 from scenarios.expect.figure import Figure, edges_of, longest_of, lower_bound, so_far
 from scenarios.expect.metric import (
@@ -29,7 +30,7 @@ def _survives(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> F
     if not job.did_anything:
         return _IDLE
     if job.stands:
-        return Figure(None, f"nothing was given up, and the last iteration has not ended in {job.open_ms:.4g} ms")
+        return Figure(None, f"nothing was given up, and the last iteration has not ended in {plain(job.open_ms, 4)} ms")
     what = f"{job.queue_pairs} queue pairs" if job.client is None else f"{len(job.client.facts.ranks)} ranks"
     return Figure(1.0, f"{what}, {len(job.iterations)} iterations")
 
@@ -88,8 +89,8 @@ def _fct_p99(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Fi
         return Figure(None, "no message was completed")
     within = around(job.messages.p99_ms, job.tick_ms)
     if job.stands:
-        return lower_bound(within.low, f"{job.messages.count} messages; the last iteration has not ended")
-    return Figure(job.messages.p99_ms, f"{job.messages.count} messages", *within)
+        return lower_bound(within.low, f"{job.messages.count:,} messages; the last iteration has not ended")
+    return Figure(job.messages.p99_ms, f"{job.messages.count:,} messages", *within)
 
 
 def _busbw(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
@@ -100,21 +101,21 @@ def _busbw(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figu
     worst = min(counted, key=lambda span: span.busbw_bps)
     bits = worst.busbw_bps * worst.mean_ms
     low, high = bits / (worst.mean_ms + job.tick_ms), bits / max(worst.mean_ms - job.tick_ms, 1e-6)
-    said = f"{worst.label}: {worst.mean_ms:.5g} ms, {worst.count} times"
+    said = f"{worst.label}: {plain(worst.mean_ms, 5)} ms, {worst.count} times"
     if job.stands:
         return Figure(worst.busbw_bps, f"{said}; the last iteration has not ended", 0.0, high)
     return Figure(worst.busbw_bps, said, low, high)
 
 
 def _retransmitted(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
-    return _counted(job.packets_again, f"of {job.packets} packets", job) if job.packets else _IDLE
+    return _counted(job.packets_again, f"of {packets(job.packets)}", job) if job.packets else _IDLE
 
 
 def _shares_apart(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
     """How far the queue pair farthest from the mean is from it, % of it, by the messages that it completed."""
     if not job.messages.count:
         return Figure(None, "no message was completed")
-    return Figure(100 * job.messages.apart, f"{job.messages.count} messages over {job.queue_pairs} queue pairs")
+    return Figure(100 * job.messages.apart, f"{job.messages.count:,} messages over {job.queue_pairs} queue pairs")
 
 
 def _cnps_lost(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> Figure:
@@ -123,7 +124,7 @@ def _cnps_lost(_expectation: Asked, _metrics: DrillMetrics, job: JobMetrics) -> 
     handled = sum(of.get("rp_cnp_handled", 0) for of in job.counters.values())
     if not sent:
         return Figure(None, "no congestion notification was sent")
-    return Figure(100 * (sent - handled) / sent, f"{sent} sent, {handled} handled")
+    return Figure(100 * (sent - handled) / sent, f"{sent:,} sent, {handled:,} handled")
 
 
 def _placements(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> list[Placement]:

@@ -10,6 +10,7 @@ from failover.analysis.downtime import Downtime
 from failover.analysis.intervals import between_events, downtime_interval
 from failover.analysis.marks import Mark, Marked
 from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Relation
+from failover.analysis.words import packets, plain
 from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
@@ -36,7 +37,7 @@ def _untouched(expectation: Asked, metrics: DrillMetrics) -> Figure:
         return Figure(None, f"no flow that sends has to do with {', '.join(unseen)}")
     label, paused = max(watched, key=lambda item: item[1].send_gap_ms)
     if paused.send_gap_ms > claimed_ms:
-        gap = f"{paused.name} at {label}: its sender paused {paused.send_gap_ms:.3g} ms"
+        gap = f"{paused.name} at {label}: its sender paused {plain(paused.send_gap_ms)} ms"
         return Figure(None, f"{gap}, longer than {claimed_ms:g} ms: a stall of its own or the machine's")
     return Figure(0, f"none of {len({flow.name for _, flow in watched})} flows")
 
@@ -56,10 +57,10 @@ def _watched(scope: Scope, indexes: Sequence[int], metrics: DrillMetrics) -> lis
 def _felt(flow: FlowEdgeResult, claimed_ms: float) -> str:
     """What a flow that should feel nothing felt; '' for nothing. A sender that pauses makes packets late by itself."""
     if flow.lost + flow.corrupted:
-        return f"{flow.lost + flow.corrupted} packets lost"
+        return f"{packets(flow.lost + flow.corrupted)} lost"
     if flow.stopped_by_error:
         return "its queue pair died"
-    return f"{flow.late} packets late" if flow.late and flow.send_gap_ms <= claimed_ms else ""
+    return f"{packets(flow.late)} late" if flow.late and flow.send_gap_ms <= claimed_ms else ""
 
 
 def _job_downtime(expectation: Asked, metrics: DrillMetrics) -> Figure:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from failover.analysis.model import DrillMetrics
+from failover.analysis.words import packets, plain
 from scenarios.expect.asked import Asked
 from scenarios.expect.choose import NOTHING_SENT, FlowAt, flows_by_edge, no_outage
 from scenarios.expect.evidence import from_metrics
@@ -46,7 +47,7 @@ def _outage_evidence(at: FlowAt) -> str:
     if at.lost == 0 and not at.open_ended and at.result.outage_plbm_ms == 0:
         return f"no flow lost anything at {at.edge.edge.label}"
     back = "" if at.result.recovered else ", never recovered"
-    return f"{at.label}: {at.lost} packets, by timestamps {at.result.outage_tbm_ms:.3g} ms{back}"
+    return f"{at.label}: {packets(at.lost)}, by timestamps {plain(at.result.outage_tbm_ms)} ms{back}"
 
 
 def _outage_p95(expectation: Asked, metrics: DrillMetrics) -> Figure:

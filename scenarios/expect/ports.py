@@ -7,6 +7,7 @@ from collections.abc import Callable
 from failover.analysis.budget import around
 from failover.analysis.model import DrillMetrics
 from failover.analysis.ports import NicBalance, PortMetrics
+from failover.analysis.words import packets
 from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.figure import Figure, longest_of, lower_bound
@@ -33,7 +34,7 @@ def _queue_p99(found: PortMetrics) -> Figure:
     """The 99th percentile of the readings of a port's queue, ms at its rate, at the port where it is longest."""
     worst = max(found.ports, key=lambda port: port.queue_p99_ms)
     within = around(worst.queue_p99_ms, worst.p99_uncertainty_ms)
-    return Figure(worst.queue_p99_ms, f"{worst.port}: {worst.readings} readings", *within)
+    return Figure(worst.queue_p99_ms, f"{worst.port}: {worst.readings:,} readings", *within)
 
 
 def _queue_worst(found: PortMetrics) -> Figure:
@@ -42,8 +43,8 @@ def _queue_worst(found: PortMetrics) -> Figure:
     A queue drains by 1 ms in 1 ms: what it was before a reading is less than the reading and the time up to it.
     """
     worst = max(found.ports, key=lambda port: port.queue_max_ms)
-    dropped = f", {worst.drops} packets dropped" if worst.drops else ""
-    evidence = f"{worst.port}: {worst.queue_max_bytes} bytes{dropped}"
+    dropped = f", {packets(worst.drops)} dropped" if worst.drops else ""
+    evidence = f"{worst.port}: {worst.queue_max_bytes:,} bytes{dropped}"
     return Figure(worst.queue_max_ms, evidence, worst.queue_max_ms, worst.queue_max_ms + found.longest_pause_ms)
 
 
@@ -66,13 +67,13 @@ def _imbalance(nic: NicBalance) -> Figure:
 def _port_load(found: PortMetrics) -> Figure:
     """What the busiest sampled port carried, % of its rate, from the first reading to the last."""
     busiest = max(found.ports, key=lambda port: port.load)
-    return Figure(100 * busiest.load, f"{busiest.port}: {busiest.sent_packets} packets")
+    return Figure(100 * busiest.load, f"{busiest.port}: {packets(busiest.sent_packets)}")
 
 
 def _tail_drops(found: PortMetrics) -> Figure:
     """Packets for which the queue of a sampled port had no room."""
     worst = max(found.ports, key=lambda port: port.drops)
-    return Figure(sum(port.drops for port in found.ports), f"{worst.port}: {worst.drops}")
+    return Figure(sum(port.drops for port in found.ports), f"{worst.port}: {worst.drops:,}")
 
 
 def _packets_marked(found: PortMetrics) -> Figure:
@@ -81,7 +82,7 @@ def _packets_marked(found: PortMetrics) -> Figure:
     if not counting:
         return Figure(None, "nothing marks at the sampled ports; write ecn in the topology")
     worst = max(counting, key=lambda port: port.marked or 0)
-    return Figure(sum(port.marked or 0 for port in counting), f"{worst.port}: {worst.marked}")
+    return Figure(sum(port.marked or 0 for port in counting), f"{worst.port}: {worst.marked:,}")
 
 
 METRICS = (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from failover.analysis.budget import Interval, of_statistic
 from failover.analysis.model import DrillMetrics
 from failover.analysis.transfers import Fate, Transfer, interval_of
+from failover.analysis.words import packets
 from scenarios.expect.asked import Asked
 from scenarios.expect.choose import chosen_flows, nothing, whole_record
 from scenarios.expect.evidence import from_metrics
@@ -31,7 +32,7 @@ class _Chosen:
     def lacks(self) -> str:
         """'transfer 3 of FLOW lacks 12 of 25 packets'."""
         found = self.transfer
-        return f"{self.label} lacks {found.packets - found.received} of {found.packets} packets"
+        return f"{self.label} lacks {found.packets - found.received:,} of {packets(found.packets)}"
 
 
 def _chosen(expectation: Asked, metrics: DrillMetrics) -> Iterator[_Chosen]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from failover.analysis.model import DrillMetrics
+from failover.analysis.words import packets, plain
 from results.verdict import Check, Outcome, Verdict, at_most, decide, held, holds
 from scenarios.expect.asked import Flows
 from scenarios.expect.evidence import Evidence, RunFacts
@@ -83,7 +84,7 @@ def _held_up(check: Check, expectation: Expectation, evidence: Evidence) -> Chec
     since = [result.edge.inject_before_ns for result in edges_of(expectation, evidence.metrics)]
     lasted_ns = round(check.measured * 1e6)
     waited_ms = max((evidence.facts.waits.most_ms(at_ns, at_ns + lasted_ns) for at_ns in since), default=0.0)
-    reason = f"{check.evidence}; meanwhile the lab's own processes waited for a CPU, {waited_ms:.3g} ms in all"
+    reason = f"{check.evidence}; meanwhile the lab's own processes waited for a CPU, {plain(waited_ms)} ms in all"
     low = max(check.low - waited_ms, 0.0)
     without = _against_limit(expectation, Figure(check.measured, reason, low, check.high))
     return check if without.outcome is Outcome.FAIL else without
@@ -127,6 +128,6 @@ def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Che
 def _doubts(metrics: DrillMetrics, facts: RunFacts) -> Iterator[str]:
     """Why nothing can be said. Loss that no fault explains is the fabric's (a check) unless the machine dropped any."""
     if facts.machine_drops:
-        yield f"the machine itself dropped {facts.machine_drops} packets: loss figures are not the fabric's"
+        yield f"the machine itself dropped {packets(facts.machine_drops)}: loss figures are not the fabric's"
         yield from metrics.unexplained
     yield from metrics.inconclusive

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failover.analysis.model import DrillMetrics
+from failover.analysis.words import plain
 from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import Evidence, from_metrics
 from scenarios.expect.figure import Figure
@@ -16,7 +17,8 @@ def _noise_floor(expectation: Asked, metrics: DrillMetrics) -> Figure:
     if not noise.pseudo_edges:
         return Figure(None, "no traffic before the first fault")
     return Figure(
-        noise.noise_floor_ms, f"{noise.window_s:.3g} s of traffic, sender gaps up to {noise.send_gap_max_ms:.3g} ms"
+        noise.noise_floor_ms,
+        f"{plain(noise.window_s)} s of traffic, sender gaps up to {plain(noise.send_gap_max_ms)} ms",
     )
 
 

@@ -137,7 +137,7 @@ def test_the_port_with_the_longest_queue_counts() -> None:
     assert _judged("queue_p99: {at_most: 5 ms}").outcome is Outcome.FAIL
     worst = _judged("queue_worst: {at_least: 1 ms}")
     assert (worst.measured, worst.low, worst.high) == (9.0, 9.0, 25.0)
-    assert worst.evidence == "a:x: 4200 bytes, 3 packets dropped"
+    assert worst.evidence == "a:x: 4,200 bytes, 3 packets dropped"
 
 
 def test_a_peak_between_two_readings_is_not_denied() -> None:

@@ -35,10 +35,17 @@ _DONE = frozenset({"moved", *STEERING})
 """What path control does, and says of it: a queue pair moved, a destination steered or released."""
 
 
-def phases_of(edge: Edge, events: Iterable[Event], flows: Sequence[FlowEdgeResult], pause_ms: float = 0.0) -> Phases:
+def phases_of(
+    edge: Edge,
+    events: Iterable[Event],
+    flows: Sequence[FlowEdgeResult],
+    pause_ms: float = 0.0,
+    *,
+    path_control: bool = True,
+) -> Phases:
     """The phases of one edge. ``events`` may be the whole timeline; ``flows`` are all results of this edge.
 
-    A recovery is told up to ``pause_ms`` late, the longest planned pause of a flow.
+    A recovery is told up to ``pause_ms`` late, the longest planned pause of a flow. ``path_control``: it is on.
     """
     inside = sorted(
         (event for event in events if edge.inject_before_ns <= event.at_ns < edge.window_end_ns),
@@ -46,7 +53,7 @@ def phases_of(edge: Edge, events: Iterable[Event], flows: Sequence[FlowEdgeResul
     )
     detect = _detect(edge, inside)
     moved = [event for event in inside if event.kind is EventKind.PATH and event.what in _DONE]
-    nothing_moved = "path control moved no queue pair"
+    nothing_moved = "path control moved no queue pair" if path_control else "path control is off"
     return Phases(
         detect=detect,
         switch=_switch(edge, inside, detect),

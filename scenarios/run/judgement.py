@@ -45,6 +45,7 @@ def judge_measured(measured: Measured, traces: Traces | None = None) -> tuple[Dr
         facts.settings,
         facts.host,
         facts.offered,
+        path_control=facts.path_control,
     )
     metrics = replace(metrics, ports=_ports(measured))
     job, beside = _job(facts, facts.job, measured.job), _job(facts, facts.beside, measured.beside)

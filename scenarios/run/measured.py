@@ -27,6 +27,7 @@ from scenarios.run.loads import offered_in
 from scenarios.run.observed import Observed
 from testbed.events import Event
 from testbed.fabric.build import build
+from testbed.routing.pathcontrol.policies import OFF
 from traffic.columns import InFiles, Records, Table, whole
 from traffic.flow import FlowSpec
 from traffic.messages import TrafficReport
@@ -52,6 +53,7 @@ class Facts:
     deviations: tuple[str, ...] = ()  # of the lab before any fault from its fabric
     lags: tuple[tuple[str, str, str], ...] = ()  # host, LAG interface and NIC
     refresh_ms: int = 0  # of path control
+    path_control: bool = True  # it is on, and knows the queue pairs
     job: JobFacts | None = None  # a job, whose queue pairs ``flows`` are, or a client
     beside: JobFacts | None = None  # a client beside a job
     waits: Waits = NO_WAITS  # of the lab's own processes for a CPU
@@ -88,6 +90,12 @@ class Measured:
     beside: JobRecords | None = None
 
 
+def _is_controlled(drill: Drill) -> bool:
+    """Whether path control is on and told of the drill's queue pairs; a job's it always is."""
+    told = drill.workload.path_control or not drill.streams
+    return drill.topology.path_control.chosen.name != OFF and told
+
+
 def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Measured:
     """What a run of ``drill`` brought in; the files of its packets must be there while it is used."""
     facts = Facts(
@@ -104,6 +112,7 @@ def measured_of(drill: Drill, observed: Observed, events: Sequence[Event]) -> Me
         deviations=observed.deviations,
         lags=tuple((nic.host, nic.lag, nic.name) for nic in build(drill.topology).nics),
         refresh_ms=drill.topology.path_control.refresh_ms,
+        path_control=_is_controlled(drill),
         job=observed.job,
         beside=observed.beside,
         waits=observed.waits,

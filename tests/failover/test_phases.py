@@ -178,6 +178,11 @@ def test_what_did_not_happen_is_none_with_its_reason_never_zero() -> None:
     assert phases(outage_ms=9000).recover.reason == f"1 of 1 flows did not recover, first {flow().name}"
 
 
+def test_path_control_that_is_off_is_not_told_to_have_moved_nothing() -> None:
+    found = phases_of(edge(AT, AT + 5 * S), [], [], path_control=False)
+    assert found.path_first.reason == found.path_last.reason == "path control is off"
+
+
 def test_the_switch_of_many_hosts_is_the_last_and_says_who_is_missing() -> None:
     links = tuple(
         HitLink(f"l{n}", f"h{n}:e0", f"{TOR}:d{n}", f"h{n}.r0", f"h{n}", "bond0", f"10.0.0.{n}") for n in range(3)

@@ -89,6 +89,13 @@ def test_what_the_run_saw_beside_its_packets_is_judged() -> None:
     assert judged(replace(facts, differences=("route x: was y, now absent",))).outcome is Outcome.FAIL
 
 
+def test_path_control_that_was_off_is_told_so() -> None:
+    measured = measured_streams()
+    off = replace(measured, facts=replace(measured.facts, path_control=False), events=())
+    phases = judge_measured(off)[0].edges[0].phases
+    assert phases.path_first.reason == "path control is off"
+
+
 def test_equal_measurements_leave_equal_bytes(tmp_path: Path) -> None:
     runs = [judged_run(tmp_path / name, measured_streams(_sampled())) for name in ("one", "other")]
     files = [{p.name: p.read_bytes() for p in (run.path / FOLDER).iterdir()} for run in runs]

@@ -62,6 +62,8 @@ def analyse_traces(
     settings: Settings,
     host: HostLoad | None = None,
     offered: Offered | None = None,
+    *,
+    path_control: bool = True,
 ) -> DrillMetrics:
     """The same for traces already built (the caller also plots them). ``edges`` in order of time."""
     ordered = tuple(sorted(edges, key=lambda edge: edge.inject_before_ns))
@@ -75,7 +77,7 @@ def analyse_traces(
     results = _flow_results(traces, ordered, settings, stopped, noise.noise_floor_ms, crossings_of(offered))
     edge_results = tuple(
         replace(
-            _edge_result(edge, [flow.edges[at] for flow in results], traces.flows, events),
+            _edge_result(edge, [flow.edges[at] for flow in results], traces.flows, events, path_control),
             downtime=downtime(traces, ordered[: at + 1], settings.recovery_packets),
         )
         for at, edge in enumerate(ordered)
@@ -196,8 +198,9 @@ def _unexplained(table: OutageTable, windows: Sequence[Window]) -> int:
 
 
 def _edge_result(
-    edge: Edge, flows: Sequence[FlowEdgeResult], specs: Sequence[FlowSpec], events: Sequence[Event]
+    edge: Edge, flows: Sequence[FlowEdgeResult], specs: Sequence[FlowSpec], events: Sequence[Event], path_control: bool
 ) -> EdgeResult:
+    pause_ms = max((spec.pause_ns for spec in specs), default=0) / 1e6
     hit = [flow for flow in flows if flow.relation.is_touched]
     lossy = [flow for flow in hit if flow.outages]
     stuck = [flow for flow in lossy if not flow.recovered]
@@ -225,7 +228,7 @@ def _edge_result(
         methods_disagree=sum(flow.methods_disagree for flow in hit),
         goodput=add([flow.goodput for flow in flows if flow.relation is not Relation.ABSENT]),
         nics=per_nic(specs, flows),
-        phases=phases_of(edge, events, flows, max((spec.pause_ns for spec in specs), default=0) / 1e6),
+        phases=phases_of(edge, events, flows, pause_ms, path_control=path_control),
         marks=marks_between(events, edge.inject_before_ns, edge.window_end_ns),
         impairment=of_edge(flows),
         congestion=congestion_of(edge, flows),

@@ -273,7 +273,7 @@ def _outage(value_ms: float, within: Interval, never: bool) -> str:
     if never:
         return at_least(_time(value_ms)) if value_ms else NEVER
     if not value_ms:
-        return f"none seen (less than {_time(within.high)} could not have been)" if within.high else "none"
+        return f"none; shorter than {_time(within.high)} would not be seen" if within.high else "none"
     return f"{_time(value_ms)} ({_time(within.low)} to {_time(within.high)})"
 
 

@@ -23,6 +23,10 @@ class _Part(Enum):
     AFTER = auto()  # the last part
 
 
+_SAID = {"up": "sent by", "down": "received by"}
+"""What a NIC did with the goodput of a direction."""
+
+
 def _goodput(part: _Part, expectation: Asked, metrics: DrillMetrics) -> Figure:
     """Goodput in percent of that before the first fault, of the NIC and direction that fares worst by the limit."""
     groups: dict[tuple[str, str, str], list[FlowAt]] = {}
@@ -37,7 +41,8 @@ def _goodput(part: _Part, expectation: Asked, metrics: DrillMetrics) -> Figure:
     share, key = max(shares, key=lambda found: found[0]) if expectation.bound.is_upper else min(shares)
     nic, direction, label = key
     reach = _goodput_reach(part, share, groups[key], metrics)
-    return Figure(100 * share, f"{nic} {direction} at {label}", *around(100 * share, 100 * reach))
+    said = f"{_SAID[direction]} {nic} at {label}"
+    return Figure(100 * share, said, *around(100 * share, 100 * reach))
 
 
 def _goodput_reach(part: _Part, share: float, found: Sequence[FlowAt], metrics: DrillMetrics) -> float:

@@ -135,7 +135,7 @@ def put_back() -> None:
 
     Does nothing where the limits are not this process's to write.
     """
-    if not _MACHINE.record.exists():
+    if not os.path.exists(_MACHINE.record):  # pathlib raises where the folder is another user's
         return
     with suppress(OSError, MachineError), ExitStack() as opened:
         files = _open(opened)

@@ -197,6 +197,32 @@ def test_what_died_together_with_its_warden_is_put_back_and_the_rest_stays(limit
     assert now(limits) == (512, 1024)
 
 
+def test_another_users_record_stops_nobody(limits: Limits, record: Path) -> None:
+    held = raise_to(1000, LABS)
+    record.parent.chmod(0)
+    try:
+        assert _as_another_user(neighbour_table.put_back) == 0
+    finally:
+        record.parent.chmod(0o700)
+    held.release()
+    assert now(limits) == (512, 1024)
+
+
+def _as_another_user(action: Callable[[], None]) -> int:
+    """The exit code of a process that does it; of root's own, one that is not root."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            action()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 def test_what_nobody_raised_is_not_written(limits: Limits, record: Path) -> None:
     neighbour_table.put_back()
     assert not record.parent.exists()

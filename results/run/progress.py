@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One piece of news. ``kind``: 'phase' (text: its name), 'traffic' (goodput now), 'fault', 'note'."""
+    """One piece of news. ``kind``: 'phase' (text: its name), 'traffic' (goodput now), 'fault', 'stuck', 'note'."""
 
     kind: str
     text: str

@@ -18,6 +18,7 @@ from results.text.tables import rate
 from testbed.events import EventKind
 from testbed.fabric.model import Fabric
 
+_KEPT = ("fault", "stuck")
 _SHOWN_FAULTS = 8
 _BAR = 50
 
@@ -50,9 +51,9 @@ class LiveView:
         self._elapsed, self._total = news.elapsed_s, news.total_s
         if news.kind == "phase":
             self._phase = news.text
-        elif news.kind == "fault":
+        elif news.kind in _KEPT:
             self._faults.append(f"{news.elapsed_s:6.2f} s  {news.text}")
-        else:
+        elif news.kind == "traffic":
             self._goodput = news.goodput_bps
         if self._live is not None:
             self._live.update(self._render())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from results.text.printable import printable
+from testbed.events import Event, EventKind
 from testbed.routing.pathcontrol.actions import STUCK
 
 _TOGETHER_NS = 250_000_000
@@ -81,6 +82,17 @@ class News:
         times = f"x{len(group.where)}" if len(group.where) > 1 else ""
         what = f"{group.first.kind} {group.first.what} {times}".rstrip()
         return f"{self.clock(group.first.at_ns)}  {what:26}  {', '.join(group.where)}"
+
+
+def stuck_line(events: Iterable[Event]) -> str:
+    """The queue pairs that path control could not move, of these events, in one line; '' for none."""
+    found = [event for event in events if event.kind is EventKind.PATH and event.what == STUCK]
+    if not found:
+        return ""
+    first = found[0]
+    detail = " ".join(f"{key}={value}" for key, value in first.detail.items())
+    times = f"x{len(found)}, first " if len(found) > 1 else ""
+    return f"{EventKind.PATH} {STUCK} {times}{first.node}:{first.subject} {detail}".rstrip()
 
 
 def _weight(event: Heard) -> int:

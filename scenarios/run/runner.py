@@ -23,6 +23,7 @@ from failover.sampling.ports import PortSampler
 from results.run.folder import RunFolder
 from results.run.manifest import Manifest
 from results.run.progress import Progress
+from results.watch.news import stuck_line
 from scenarios.drill.blast import transit_flows
 from scenarios.drill.job import plan_of
 from scenarios.drill.model import Drill
@@ -92,6 +93,7 @@ class _Run:
         self._check = check
         self._tell = tell
         self._events: list[Event] = []
+        self._told = 0  # events that were looked at for news
         self._start_ns = 0
 
     async def go(self) -> None:
@@ -157,6 +159,7 @@ class _Run:
             captures.begin(self._start_ns)
             news = in_background(self._relay(traffic, guard))
             await self._timeline(lab, traffic, injector, guard)
+            self._tell_stuck()
             ports.stop()
             end_ns = now_ns()
             devices.after()
@@ -249,7 +252,15 @@ class _Run:
         while True:
             await asyncio.sleep(_TELL_S)
             guard.look()
+            self._tell_stuck()
             self._news("traffic", "", traffic)
+
+    def _tell_stuck(self) -> None:
+        """The queue pairs that path control could not move since this was told last."""
+        line = stuck_line(self._events[self._told :])
+        self._told = len(self._events)
+        if line:
+            self._news("stuck", line)
 
     def _write_driver_evidence(self, lab: Lab) -> None:
         """What /proc/net/bonding says of each NIC, where the kernel's driver is the LAG."""

@@ -45,6 +45,12 @@ class FlowAt:
         return self.result.stopped_by_error or not self.result.recovered
 
     @property
+    def never(self) -> bool:
+        """Whether it will not come back, however long one waits: its queue pair died, here or in a later window."""
+        died = self.result.stopped_by_error or self.flow.stopped_at_ns is not None
+        return died and self.open_ended
+
+    @property
     def going_on(self) -> bool:
         """Whether it may lose more after the record: it had not come back, and its queue pair lives."""
         return self.flow.edges[-1] is self.result and stuck(self.flow)
@@ -67,7 +73,7 @@ class FlowAt:
         """Its outage by PLBM; of a flow that never came back a lower bound."""
         low_ms, high_ms = self.result.budget.interval
         if self.open_ended:
-            return lower_bound(max(low_ms, self.open_ms), self.label, never=self.result.stopped_by_error)
+            return lower_bound(max(low_ms, self.open_ms), self.label, never=self.never)
         return Figure(self.result.outage_plbm_ms, self.label, low_ms, high_ms)
 
     @property

@@ -70,7 +70,7 @@ def _outage(at: FlowAt) -> Figure:
     if split is None:
         return at.outage
     if not split.over:
-        return lower_bound(split.low_ms, at.label)
+        return lower_bound(split.low_ms, at.label, never=at.never)
     return Figure(split.failover_ms, at.label, split.low_ms, split.high_ms)
 
 

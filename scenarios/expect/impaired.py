@@ -33,7 +33,7 @@ def _impairment(at: FlowAt) -> Figure:
         return Figure(found.plbm_ms, at.label, found.low_ms, found.high_ms)
     first_ns, end_ns = found.first_at_ns, at.edge.edge.window_end_ns
     lasted_ms = at.open_ms if first_ns is None or found.over else (end_ns - first_ns) / 1e6
-    return lower_bound(max(found.low_ms, lasted_ms), at.label, never=at.result.stopped_by_error)
+    return lower_bound(max(found.low_ms, lasted_ms), at.label, never=at.never)
 
 
 def receive_gap(chosen: Sequence[FlowAt], stamps_ms: float) -> Figure:
@@ -53,7 +53,7 @@ def _gap(at: FlowAt, off_ms: float) -> Figure:
     found = at.result.impairment
     low_ms = max(found.receive_gap_ms - found.sender_pause_ms - off_ms, 0.0)
     if at.open_ended:
-        return lower_bound(max(low_ms, at.open_ms - off_ms), at.label, never=at.result.stopped_by_error)
+        return lower_bound(max(low_ms, at.open_ms - off_ms), at.label, never=at.never)
     return Figure(found.receive_gap_ms, at.label, low_ms, found.receive_gap_ms + off_ms)
 
 

@@ -10,7 +10,7 @@ from failover.analysis.words import packets, plain
 from scenarios.expect.asked import Asked
 from scenarios.expect.choose import NOTHING_SENT, FlowAt, flows_by_edge, no_outage
 from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure, longest_of, of_figures, rank
+from scenarios.expect.figure import Figure, longest_of, lower_bound, of_figures, rank
 from scenarios.expect.impaired import impaired, receive_gap
 from scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
 from scenarios.expect.scope import Scope
@@ -38,6 +38,9 @@ def _healthy_outage(scope: Scope, metrics: DrillMetrics) -> Figure:
     low = max((outage.certain_ms for flow in flows for outage in flow.longest_outages), default=0.0)
     possible = [max(outage.possible_ms, outage.tbm_ms) for flow in flows for outage in flow.longest_outages]
     high = max([worst_ms, *possible, *(flow.largest_send_gap_ms for flow in flows)])
+    dead = [flow for flow in flows if flow.stopped_at_ns is not None]
+    if dead:
+        return lower_bound(max(low - clock_ms, 0.0), f"{dead[0].name}: its queue pair died", never=True)
     return Figure(worst_ms, name or "no flow lost anything", max(min(low, worst_ms) - clock_ms, 0.0), high + clock_ms)
 
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from failover.analysis.congestion import Congestion
 from failover.analysis.model import DrillMetrics, Relation
+from failover.analysis.offered import Offered
 from results.junit import Judged, junit_xml
 from results.markdown import drills_summary
 from results.page.sections import check_rows
@@ -20,7 +22,7 @@ from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
 from tests.results.sample import MANIFEST
 from tests.results.shown import as_text
-from tests.scenarios.measured import FAILURE, at_edge, drill, edge_result, flow, metrics
+from tests.scenarios.measured import FAILURE, REPAIR, at_edge, drill, edge_result, flow, metrics
 
 FAIL, OPEN = Outcome.FAIL, Outcome.INCONCLUSIVE
 
@@ -105,3 +107,27 @@ def test_the_table_of_edges_shows_no_short_outage_of_a_queue_pair_that_died() ->
     alone = replace(measured, edges=(edge_result(FAILURE, [each.edges[0] for each in dead]),), flows=dead)
     assert ">= 90.0" in as_text(summary(MANIFEST, measured, judged("worst_outage: {below: 5 s}", measured)), 200)
     assert " never " in as_text(summary(MANIFEST, alone, judged("worst_outage: {below: 5 s}", alone)), 200)
+
+
+def test_a_queue_pair_that_died_in_a_later_window_never_comes_back_to_the_one_before() -> None:
+    """Congestion began with the failure, and its retries were used up after the repair."""
+    failure = at_edge("dead", Relation.RECEIVER, 400, recovered=False)
+    dead = flow("dead", failure, at_edge("dead", Relation.RECEIVER, 300, died=True, at_ms=3000), dst="n")
+    check = judged("worst_outage: {below: 60 s, edge: failure}", metrics((FAILURE, REPAIR), (dead,))).checks[0]
+    assert (check.outcome, check.never) == (FAIL, True)
+
+
+def test_a_queue_pair_that_died_without_any_fault_keeps_no_limit() -> None:
+    """Of congestion alone: there is no edge that it could have died after."""
+    healthy = metrics((), (replace(flow("dead"), stopped_at_ns=3 * 10**9),))
+    check = judged("worst_outage: {below: 60 s}", healthy).checks[0]
+    assert (check.outcome, check.never, check.evidence) == (FAIL, True, "dead: its queue pair died")
+
+
+@pytest.mark.parametrize(("dead", "outcome"), [(True, FAIL), (False, OPEN)])
+def test_failover_of_a_queue_pair_that_died_keeps_no_limit_either(dead: bool, outcome: Outcome) -> None:
+    split = Congestion(300, 1, 2, failover_ms=100.0, low_ms=99.0, high_ms=101.0, over=False)
+    result = replace(at_edge("x", Relation.RECEIVER, 400, recovered=False, died=dead), congestion=split)
+    measured = replace(metrics((FAILURE,), (flow("x", result, dst="n"),)), offered=Offered((), ()))
+    check = judged("failover_outage: {below: 5 s, edge: failure}", measured).checks[0]
+    assert (check.outcome, check.never) == (outcome, dead)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from failover.analysis.budget import Interval
 from failover.analysis.job import JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Goodput
+from failover.analysis.unended import worst_ms
 from results.page.axis import Tick, logarithmic_ms, milliseconds_text, number_text
 from results.page.chain import Chain, chain_of
 from results.page.chart import Chart, Line, Moment, thinned
@@ -206,7 +207,7 @@ def _line(metrics: DrillMetrics, at: int) -> str:
     result, job = metrics.edges[at], metrics.job
     if metrics.has_streams:
         worst = result.worst_outage_interval_ms
-        outage = _outage(result.worst_outage_plbm_ms, worst, result.never_over)
+        outage = _outage(_worst_ms(metrics, result), worst, result.never_over)
         if metrics.worst_began_before(result):
             outage = "goes on from before"
         return f"{result.flows_hit} flows hit, worst outage {outage}"
@@ -253,7 +254,7 @@ def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
         ("packets lost", f"{result.lost:,}"),
         (
             "the rest of the outage that began before" if metrics.worst_began_before(result) else "worst outage",
-            _outage(result.worst_outage_plbm_ms, result.worst_outage_interval_ms, result.never_over),
+            _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over),
         ),
         *_congested(result),
         ("median outage", _outage(result.median_outage_plbm_ms, result.median_outage_interval_ms, 2 * never > hit)),
@@ -266,6 +267,11 @@ def _congested(result: EdgeResult) -> Iterator[tuple[str, str]]:
     if found is not None:
         yield "packets that congestion took", f"{found.packets:,} of {found.flows} flows"
         yield "worst outage without them", _outage(found.failover_ms, Interval(found.low_ms, found.high_ms), False)
+
+
+def _worst_ms(metrics: DrillMetrics, result: EdgeResult) -> float:
+    """Of what never came back the lower bound that an expectation has."""
+    return max(result.worst_outage_plbm_ms, worst_ms(metrics, result) if result.never_over else 0.0)
 
 
 def _outage(value_ms: float, within: Interval, never: bool) -> str:

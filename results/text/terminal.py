@@ -17,6 +17,7 @@ from failover.analysis.budget import Interval
 from failover.analysis.intervals import downtime_interval, loop_lag_ms
 from failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from failover.analysis.phases import converged
+from failover.analysis.unended import worst_ms
 from failover.analysis.words import number, packets
 from results.run.manifest import Manifest
 from results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
@@ -122,8 +123,8 @@ def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
         result.edge.label,
         number(result.flows_hit),
         number(result.flows_lossy),
-        mark + _worst(result.worst_outage_plbm_ms, result),
-        mark + _worst(result.worst_outage_tbm_ms, result) if result.flows_lossy else NONE,
+        mark + _worst(result.worst_outage_plbm_ms, metrics, result),
+        mark + _worst(result.worst_outage_tbm_ms, metrics, result) if result.flows_lossy else NONE,
         _outage_interval(metrics, result),
         at_least(outage_text(result.median_outage_plbm_ms, result.median_outage_interval_ms), open_ended=median_open),
         at_least(milliseconds(result.median_outage_tbm_ms), open_ended=median_open) if result.flows_lossy else NONE,
@@ -135,10 +136,11 @@ def _outage_row(metrics: DrillMetrics, result: EdgeResult) -> Sequence[str]:
     )
 
 
-def _worst(ms: float, result: EdgeResult) -> str:
-    """'3.32', '>= 5800', or 'never' of a queue pair that died although all that it had sent arrived."""
+def _worst(ms: float, metrics: DrillMetrics, result: EdgeResult) -> str:
+    """'3.32', '>= 5800' as the expectation has it, or 'never' of one that died when the window was over."""
     if result.never_over:
-        return at_least(milliseconds(ms)) if ms else NEVER
+        least_ms = max(ms, worst_ms(metrics, result))
+        return at_least(milliseconds(least_ms)) if least_ms else NEVER
     return outage_text(ms, result.worst_outage_interval_ms)
 
 

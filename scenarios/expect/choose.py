@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
+from failover.analysis.unended import is_open, open_ms
 from scenarios.expect.asked import Asked, Flows
 from scenarios.expect.figure import Figure, edges_of, lower_bound
 
@@ -42,7 +43,7 @@ class FlowAt:
     @property
     def open_ended(self) -> bool:
         """Whether it lost packets here and never came back."""
-        return self.result.stopped_by_error or not self.result.recovered
+        return is_open(self.result)
 
     @property
     def never(self) -> bool:
@@ -57,16 +58,8 @@ class FlowAt:
 
     @property
     def open_ms(self) -> float:
-        """How long it had certainly been down at the end of the window, where it never came back.
-
-        From the first loss of the outage that nothing ended; its data may all have arrived before its queue pair died.
-        """
-        started = [outage.first_loss_at_ns for outage in self.flow.longest_outages if outage.open]
-        since_ns = min(started, default=self.flow.stopped_at_ns or self.result.first_loss_at_ns)
-        if since_ns is None:
-            return 0.0
-        edge = self.edge.edge
-        return max(edge.window_end_ns - max(since_ns, edge.inject_before_ns), 0) / 1e6
+        """How long it had certainly been down at the end of the window, where it never came back."""
+        return open_ms(self.flow, self.result, self.edge)
 
     @property
     def outage(self) -> Figure:

@@ -63,10 +63,13 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     hit = max(edge.flows_hit for edge in failures)
     died = sum(edge.flows_died for edge in edges)
     lost = sum(edge.lost for edge in edges)
+    gone = max(_dead_before(metrics, edge) for edge in failures)
     yield f"{hit} of {queue_pairs(metrics.flow_count)} hit"
-    if died >= hit > 0:
-        yield "all of them died"
-    else:
+    if gone:
+        yield f"{'all' if gone == hit else gone} of which had died before"
+    if hit > gone and died >= hit - gone:
+        yield "all others died" if gone else "all of them died"
+    elif hit > gone or not hit:
         yield _stood_still(metrics, edges, died, lost)
         yield f"{died} died" if died else "none died"
     congested = [edge.congestion for edge in edges if edge.congestion is not None]
@@ -77,6 +80,13 @@ def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[
     if before:
         change = 100 * (during / before - 1)
         yield f"goodput {change:+.1f} %" if abs(change) >= _SAME else "goodput as before"
+
+
+def _dead_before(metrics: DrillMetrics, edge: EdgeResult) -> int:
+    """Queue pairs that a fault hits and that had died when it came."""
+    at = metrics.edges.index(edge)
+    stopped = [flow.stopped_at_ns for flow in metrics.flows if flow.edges[at].relation.is_touched]
+    return sum(each is not None and each < edge.edge.inject_before_ns for each in stopped)
 
 
 def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, lost: int) -> str:

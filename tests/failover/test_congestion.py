@@ -94,6 +94,12 @@ def test_how_long_queue_pairs_stood_still_is_told_of_those_that_live() -> None:
     assert ": 2 of 2 queue pairs hit, all of them died, " in cost(two([0, 1]), {})
 
 
+def test_queue_pairs_that_were_dead_before_a_fault_are_no_cost_of_it() -> None:
+    early = FAULT - S
+    assert ": 2 of 2 queue pairs hit, 1 of which had died before, none stood" in cost(two([0], stop=early), {})
+    assert ": 2 of 2 queue pairs hit, all of which had died before, goodput" in cost(two([0, 1], stop=early), {})
+
+
 def test_goodput_is_that_of_the_step_of_a_fault_that_costs_most() -> None:
     """A drain is announced first, which costs nothing; what dies then dies by its second step."""
     assert "goodput -50.0 %" in cost(two([0], EdgeKind.FAILURE, REPAIR), {})

@@ -100,7 +100,11 @@ def _failed(out: Path) -> Iterator[Check]:
     [
         (_port_id_without_offset, "the lab as the fabric decides", "port 1, should be system 00:00:5e:00:01:01"),
         (_one_seed_everywhere, "the lab as the fabric decides", "ECMP seed of p0.s0.t0.0: is 4711, should be "),
-        (_shaper_left_behind, "state restored", "rate of p0.s1.h1:r0p1: is 10000000 bit/s, should be 20000000 bit/s"),
+        (
+            _shaper_left_behind,
+            "state restored",
+            "rate of p0.s1.h1:r0p1: is 10000000 bit/s, control first, should be 20000000 bit/s",
+        ),
         (_all_reshuffled_on_return, "queue pairs leave for a reason", "though its destination was not lost"),
     ],
 )

@@ -13,7 +13,10 @@ from testbed.vm import qemu_initrd
 from testbed.vm.qemu_command import Kernel, adapt, kernel_at, missing_modules, missing_tools, newest_kernel
 
 RELEASE = "6.12.9-amd64"
-ALL = "virtio_pci virtio_console overlay bonding veth sch_tbf sch_netem 9p 9pnet_virtio nf_tables nft_dup_netdev"
+ALL = (
+    "virtio_pci virtio_console overlay bonding veth sch_tbf "
+    "sch_htb cls_u32 sch_netem 9p 9pnet_virtio nf_tables nft_dup_netdev"
+)
 
 
 def _machine(folder: Path, modules: str) -> Kernel:

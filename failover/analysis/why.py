@@ -66,7 +66,8 @@ def _not_congestion(metrics: DrillMetrics, result: EdgeResult) -> Iterator[str]:
         yield f"{flows(len(by_marred))} lost packets on a link that the fault makes lose them"
     late = {each.flow: each for each in too_late(metrics, result)}
     unanswered = {each.flow for each in last.unanswered}
-    hurt = unanswered.union(flow.flow for flow in rest)
+    deaf = {flow.flow for flow in every if flow.flow in late and not flow.lost + flow.corrupted}  # answers were lost
+    hurt = unanswered.union(deaf, (flow.flow for flow in rest))
     blind = {number for number in hurt & late.keys() if _nobody_knew(late[number], last, number in marred)}
     yield from unnoticed([late[number] for number in sorted(blind)])
     every = [flow for flow in every if flow.flow not in blind]
@@ -76,6 +77,7 @@ def _not_congestion(metrics: DrillMetrics, result: EdgeResult) -> Iterator[str]:
         yield f"{why or NO_PATH}: {flows(count)} lost packets to the end"
     for why, count in _unanswered(every, last, pathless).most_common():
         yield f"{why or NO_PATH}: {queue_pairs(count)} died without acknowledgements"
+    rest += [flow for flow in every if flow.flow in deaf - unanswered]
     yield from _with_a_path([flow for flow in rest if flow.flow not in pathless], late, result)
 
 

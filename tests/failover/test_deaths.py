@@ -35,16 +35,17 @@ def died(
     *,
     at_ms: Sequence[float] = (547,),
     repaired_ms: float | None = None,
+    arrives: bool = False,
 ) -> DrillMetrics:
     """Flows whose packets are lost from the fault to their death, and one that loses none.
 
-    ``after``: what is so at the end of the window.
+    ``after``: what is so at the end of the window. ``arrives``: only their acknowledgements are lost.
     """
     flows = [flow(at) for at, _ in enumerate(at_ms)]
     ends = [FAULT + int(ms * MS) for ms in at_ms]
     whole = record(flow(len(flows)), END - S)
     for each, end in zip(flows, ends, strict=True):
-        whole += record(each, end - S, (Dead(FAULT, end),))
+        whole += record(each, end - S, () if arrives else (Dead(FAULT, end),))
     deaths = [Event(end, EventKind.QP, "p0.s0.h0", each.name, "error") for each, end in zip(flows, ends, strict=True)]
     broke_until = END if repaired_ms is None else FAULT + int(repaired_ms * MS)
     edges = [edge(FAULT, broke_until, fault="cut")]
@@ -71,6 +72,14 @@ def test_a_queue_pair_that_died_before_anybody_noticed_died_of_the_detection_tim
 ) -> None:
     """Whatever became of its path afterwards."""
     assert causes(died([lacp(2180), route(2200)], after)) == (BEFORE,)
+
+
+def test_one_whose_acknowledgements_alone_were_lost_is_told_too() -> None:
+    assert causes(died([lacp(2180), route(2200)], arrives=True)) == (BEFORE,)
+    assert causes(died([lacp(300), route(900)], arrives=True)) == (
+        "failure of cut: 1 queue pair died 547 ms after it, before failover was over:"
+        " the last route changed (convergence) 900 ms after it",
+    )
 
 
 def test_one_that_died_after_the_detection_is_told_by_its_path() -> None:

@@ -6,6 +6,7 @@ asked for, so that ``hpn --help`` waits for none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from testbed.entries import Registry
@@ -20,34 +21,45 @@ class Command:
 
     name: str
     module: str
+    section: str = "More"
+    """Below which title ``hpn --help`` lists it."""
 
+
+_SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "Drills": {
+        "drill": ("drill", "analyse"),
+        "campaign": ("campaign",),
+        "ci": ("ci",),
+        "model": ("model",),
+        "month": ("month",),
+    },
+    "Labs": {
+        "lab": ("plan", "presets", "up", "down", "ls", "exec", "shell", "trace", "capture", "break", "mend", "events"),
+        "inspect": ("inspect",),
+        "graph": ("graph",),
+        "watch": ("watch",),
+    },
+    "Results": {
+        "report": ("report",),
+        "compare": ("compare",),
+        "results": ("results",),
+        "export": ("export",),
+        "paper": ("reproduce",),
+    },
+    "This machine": {
+        "machine": ("doctor", "selftest", "bench", "vm"),
+        "config": ("config",),
+    },
+}
+"""Title to module to the commands in it, in the order in which ``hpn --help`` shows the titles."""
 
 COMMANDS: Registry[Command] = Registry(
     "command",
     lambda command: command.name,
     (
-        Command(name, f"commands.{module}")
-        for module, names in {
-            "lab": (
-                *("plan", "presets", "up", "down", "ls", "exec", "shell", "trace", "capture"),
-                *("break", "mend", "events"),
-            ),
-            "inspect": ("inspect",),
-            "graph": ("graph",),
-            "watch": ("watch",),
-            "drill": ("drill", "analyse"),
-            "model": ("model",),
-            "compare": ("compare",),
-            "report": ("report",),
-            "export": ("export",),
-            "results": ("results",),
-            "ci": ("ci",),
-            "campaign": ("campaign",),
-            "paper": ("reproduce",),
-            "month": ("month",),
-            "config": ("config",),
-            "machine": ("doctor", "selftest", "vm", "bench"),
-        }.items()
+        Command(name, f"commands.{module}", section)
+        for section, modules in _SECTIONS.items()
+        for module, names in modules.items()
         for name in names
     ),
     of=Command,

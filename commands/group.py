@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Container, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,12 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """With what files of settings say of the command. InputError when one says what is not."""
+        """With what files of settings say of the command. InputError when one says what is not.
+
+        UsageError with what may have been meant.
+        """
+        if args and args[0] not in self._known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise self._no_such(args[0], ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and command is not None and not ctx.resilient_parsing:
             if isinstance(ctx.obj, InputError):
@@ -80,12 +86,29 @@ class LazyGroup(click.Group):
             importlib.import_module(self._known[arguments[0]].module)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by what their docstrings say, which is read without importing them."""
+        """List the commands by section and what their docstrings say, which is read without importing them."""
         names = self.list_commands(context)
-        width = formatter.width - _INDENT - max(map(len, names))
-        rows = [(name, click.Command(name, help=said).get_short_help_str(width)) for name, said in self._said(names)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        longest = max(map(len, names))
+        width = formatter.width - _INDENT - longest
+        said = dict(self._said(names))
+        for section in dict.fromkeys(command.section for command in self._known.values()):
+            shown = [name for name, command in self._known.items() if command.section == section]
+            rows = [
+                (name.ljust(longest), click.Command(name, help=said[name]).get_short_help_str(width)) for name in shown
+            ]
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+    def _no_such(self, name: str, context: click.Context) -> click.UsageError:
+        """Tells names that are like it, and the commands of a group that are called so: 'drill run' for 'run'."""
+        below = [
+            f"{group} {name}"
+            for group in self._known
+            if isinstance(found := self.get_command(context, group), click.Group) and name in found.commands
+        ]
+        close = get_close_matches(name, self._known)
+        meant = " or ".join(f"hpn {each}" for each in (*close, *below))
+        return click.UsageError(f"No such command {name!r}." + (f" Did you mean {meant}?" if meant else ""), context)
 
     def _said(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         """The docstring of each command."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import cli
 import commands.drill
+from commands import COMMANDS
 from commands.page import terminal
 from scenarios.drill import catalogue
 from scenarios.run.order import Batch
@@ -23,6 +25,14 @@ from traffic.client.clients.torch import Torch
 @pytest.fixture
 def hpn(tmp_path: Path) -> Hpn:
     return Hpn(tmp_path)
+
+
+def test_help_lists_every_command_once_below_its_section(hpn: Hpn) -> None:
+    _, *sections = re.split(r"(?m)^(Drills|Labs|Results|This machine):$", hpn.run("--help"))
+    listed = {title: re.findall(r"(?m)^  (\S+) ", text) for title, text in zip(*[iter(sections)] * 2, strict=True)}
+    assert listed["Drills"][0] == "drill"
+    assert "up" in listed["Labs"]
+    assert sorted(name for names in listed.values() for name in names) == sorted(COMMANDS)
 
 
 def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:
@@ -44,6 +54,9 @@ def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:
         (("graph", "tiny", "--load", "1 s"), "leave the topology or run folder out"),
         (("graph", "tiny", "--out", "/nowhere/x.svg"), "cannot write /nowhere/x.svg"),
         (("drill", "run", "link-dwn"), "did you mean link-down"),
+        (("drlil",), "Did you mean hpn drill?"),
+        (("run", "link-down"), "Did you mean hpn drill run or hpn campaign run or hpn ci run?"),
+        (("list",), "Did you mean hpn ls or hpn results list?"),
         (("drill", "show", "/nowhere.yaml"), "no such file"),
         (("down", "Bad Name"), "is no lab name"),
         (("campaign", "run", "--seed", "9" * 30), "is not in the range 0<=x<="),

@@ -60,7 +60,7 @@ def graph(
     """
     if what is not None and (lab_name or flow or load_ns):
         raise InputError("--lab, --flow and --load are of a running lab; leave the topology or run folder out")
-    drawn = _FORMATS[form or (out.suffix[1:] if out is not None and out.suffix[1:] in _FORMATS else "svg")]
+    drawn = _FORMATS[form or _format_of(out)]
     marks = tuple(Mark(part, text or "marked") for part, _, text in (each.partition("=") for each in mark))
     if what is None:
         fabric, seen = _running(lab_name, flow, load_ns)
@@ -71,6 +71,17 @@ def graph(
         click.echo(text, nl=False)
         return
     write(out, text)
+
+
+def _format_of(out: Path | None) -> str:
+    """What the file's name ends in; SVG without an ending. InputError for a format that is not drawn."""
+    ending = out.suffix[1:].lower() if out is not None else ""
+    if ending and ending not in _FORMATS:
+        raise InputError(
+            f"{out} ends in .{ending}, which is not drawn; end it in .svg or .dot, or say --format"
+            " (for PNG: rsvg-convert x.svg > x.png)"
+        )
+    return ending or "svg"
 
 
 def _of_run(path: Path) -> tuple[Fabric, Overlay]:

@@ -29,6 +29,7 @@ from testbed.fabric.build import build
 from testbed.fabric.load import topology_from
 from testbed.fabric.model import Fabric
 from testbed.fabric.spec import FabricSpec
+from testbed.files import kinds
 from testbed.files.check import Mistakes
 from testbed.files.document import Document, Plain, Where, read
 from traffic.flow import FlowSpec
@@ -38,7 +39,9 @@ SECOND = 10**9
 
 def load_drill(path: str | Path) -> Drill:
     """The drill in that file. InputError with every mistake as 'file:line: what was wrong; what to write instead'."""
-    return drill_from(read(path), Path(path).parent)
+    document = read(path)
+    kinds.expect(document, "drill")
+    return drill_from(document, Path(path).parent)
 
 
 def drill_from(document: Document, base: Path) -> Drill:

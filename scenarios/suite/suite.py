@@ -22,6 +22,7 @@ from scenarios.run.repeats import too_few
 from testbed.errors import InputError
 from testbed.fabric.load import load_topology
 from testbed.fabric.spec import FabricSpec, Strict
+from testbed.files import kinds
 from testbed.files.check import Mistakes, did_you_mean
 from testbed.files.document import Document, Where, read, shorten
 from testbed.vm.engines import HOST
@@ -87,7 +88,9 @@ class Suite:
 
 def load_suite(path: str | Path, engines: Iterable[str], topology: str = "") -> Suite:
     """The suite in that file; it may name these ``engines``. InputError with every mistake, those of its drills too."""
-    return suite_from(read(path), Path(path).parent, tuple(engines), topology)
+    document = read(path)
+    kinds.expect(document, "suite")
+    return suite_from(document, Path(path).parent, tuple(engines), topology)
 
 
 def suite_from(document: Document, base: Path, engines: tuple[str, ...], topology: str = "") -> Suite:

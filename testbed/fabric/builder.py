@@ -209,6 +209,8 @@ def lacp_key(nic: int) -> int:
 def scaled(rate_bps: int, spec: FabricSpec) -> int:
     """The emulated rate. InputError when the scale leaves less than 1 Mbit/s, which tbf cannot shape honestly."""
     rate = rate_bps // spec.scale
+    if rate_bps < 10**6:
+        raise InputError(f"a port of {rate_bps} bit/s is below 1 Mbit/s; write a rate with its unit, such as 400G")
     if rate < 10**6:
         raise InputError(
             f"scale {spec.scale} leaves {rate} bit/s of a {rate_bps / 1e9:g}G port; lower scale to {rate_bps // 10**6}"

@@ -18,6 +18,7 @@ from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
 from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
+from testbed.files import kinds
 from testbed.files.check import Mistakes, did_you_mean, dotted
 from testbed.files.document import Plain, Where, read, shorten
 from testbed.files.words import OneOf
@@ -37,6 +38,7 @@ def load_topology(name_or_path: str) -> FabricSpec:
     if not _is_path(name_or_path):
         return _preset(name_or_path)
     document = read(name_or_path)
+    kinds.expect(document, "topology")
     mistakes = Mistakes(document)
     spec = _spec(mistakes, (), document.data, Path(name_or_path).stem)
     if mistakes or spec is None:

@@ -43,6 +43,28 @@ def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "command", "words"),
+    [
+        ("preset: tiny", "drill validate", "is a topology file, a drill file is needed; this one is for: hpn plan"),
+        ("drill: mine", "plan", "is a drill file, a topology file is needed; this one is for: hpn drill run"),
+        ("drill: mine", "ci run", "is a drill file, a suite file is needed; this one is for: hpn drill run"),
+        ("suite: mine", "drill show", "is a suite file, a drill file is needed; this one is for: hpn ci run"),
+        (
+            "{preset: tiny, nic_port_rate: 400}",
+            "plan",
+            "400 bit/s is below 1 Mbit/s; write a rate with its unit, such as",
+        ),
+    ],
+)
+def test_a_file_of_another_kind_and_a_rate_without_unit_are_one_line(
+    hpn: Hpn, tmp_path: Path, text: str, command: str, words: str
+) -> None:
+    (file := tmp_path / "mine.yaml").write_text(text)
+    (said,) = hpn.run(*command.split(), str(file), code=2).splitlines()
+    assert words in said
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("plan", "nope"), "no preset 'nope'"),
@@ -54,6 +76,7 @@ def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:
         (("graph", "tiny", "--load", "1 s"), "leave the topology or run folder out"),
         (("graph", "tiny", "--out", "/nowhere/x.svg"), "cannot write /nowhere/x.svg"),
         (("drill", "run", "link-dwn"), "did you mean link-down"),
+        (("graph", "tiny", "--out", "x.png"), "x.png ends in .png, which is not drawn; end it in .svg or .dot"),
         (("drlil",), "Did you mean hpn drill?"),
         (("run", "link-down"), "Did you mean hpn drill run or hpn campaign run or hpn ci run?"),
         (("list",), "Did you mean hpn ls or hpn results list?"),

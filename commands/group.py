@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,6 +17,17 @@ from commands import Command, settings
 from testbed.errors import InputError
 
 _INDENT = 6  # what click leaves free beside the names
+
+
+class _Alone(click.exceptions.NoArgsIsHelpError):
+    """The command without arguments."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        from commands.next_step import hints  # reads runs and labs, which no other command waits for
+
+        super().show(file)
+        for line in ("", *hints()):
+            click.echo(line, err=True)
 
 
 class LazyGroup(click.Group):
@@ -41,6 +52,12 @@ class LazyGroup(click.Group):
             raise InputError(f"{module.__file__} has no click command for 'hpn {name}', which it says it brings")
         settings.name_variables(found, (name,))
         return found
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without any argument: the help, what to do next, and exit code 2, as nothing was run."""
+        if not args and not ctx.resilient_parsing:
+            raise _Alone(ctx)
+        return super().parse_args(ctx, args)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any

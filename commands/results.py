@@ -68,7 +68,7 @@ def list_(
 ) -> None:
     """List runs, the newest first."""
     wanted = Wanted(drill, outcome or "", fabric, engine, since)
-    with _index(root) as index:
+    with index_of(root) as index:
         if counted:
             found = counts(index, wanted)
             answer: object = [{"drill": name, "outcome": of, "runs": count} for name, of, count in found]
@@ -95,7 +95,7 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
     Runs on another fabric, with other faults or settings, are another series. '*' is the figure, '-' its interval, '|'
     the limit.
     """
-    with _index(root) as index:
+    with index_of(root) as index:
         found = set_apart(trends(index, Wanted(drill=drill, engine=engine), expectation, most))
     if as_json:
         click.echo(_json([asdict(each) for each in found]))
@@ -118,7 +118,7 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
     \b
     hpn results sql "select drill, outcome, count(*) from runs group by 1, 2"
     """
-    with _index(root) as index:
+    with index_of(root) as index:
         columns, rows = index.ask(query, most)
     if as_json:
         click.echo(_json([dict(zip(columns, row, strict=True)) for row in rows]))
@@ -137,7 +137,7 @@ def prune(root: Path, drill: str, keep: int, yes: bool) -> None:
 
     A run that is under way has no verdict yet, and stays.
     """
-    with _index(root) as index:
+    with index_of(root) as index:
         old = old_runs(index, drill, keep)
     deleted = 0
     for run in old:
@@ -149,7 +149,7 @@ def prune(root: Path, drill: str, keep: int, yes: bool) -> None:
 
 
 @contextmanager
-def _index(root: Path) -> Iterator[Index]:
+def index_of(root: Path) -> Iterator[Index]:
     """The index of these runs, brought up to date."""
     if not root.is_dir():
         raise InputError(f"{root} is no folder; name the one that run folders are below with --runs")

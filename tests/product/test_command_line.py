@@ -15,7 +15,9 @@ import pytest
 import cli
 import commands.drill
 from commands import COMMANDS
+from commands.next_step import told
 from commands.page import terminal
+from results.index.queries import RunLine
 from scenarios.drill import catalogue
 from scenarios.run.order import Batch
 from tests.product.hpn import ROOT, Hpn
@@ -33,6 +35,23 @@ def test_help_lists_every_command_once_below_its_section(hpn: Hpn) -> None:
     assert listed["Drills"][0] == "drill"
     assert "up" in listed["Labs"]
     assert sorted(name for names in listed.values() for name in names) == sorted(COMMANDS)
+
+
+def test_alone_it_says_what_to_do_next_and_ran_nothing(hpn: Hpn) -> None:
+    assert "Begin here: hpn doctor" in hpn.run(code=2)
+    run = hpn.state / "runs" / "my run"
+    run.mkdir(parents=True)
+    (run / "manifest.json").write_text("{}")
+    assert "came to no verdict: hpn report" in hpn.run(code=2)
+
+
+def test_next_steps_name_each_lab_and_the_newest_run() -> None:
+    newest = RunLine("runs/my run", "tor-crash", "fail", "tiny", "uml", "6.12", "", 1.0, "")
+    assert list(told(["a", "b"], newest)) == [
+        "Lab a is up: hpn watch --lab a, hpn inspect --lab a, hpn down a",
+        "Lab b is up: hpn watch --lab b, hpn inspect --lab b, hpn down b",
+        "The newest run, tor-crash, failed: hpn report 'runs/my run'",
+    ]
 
 
 def test_plan_of_a_pod_gives_the_papers_numbers(hpn: Hpn) -> None:

@@ -67,12 +67,15 @@ class Table:
     def rows_of(self, run: RunFacts) -> Iterator[tuple[Cell, ...]]:
         """The rows of a run, cells in order of ``columns``. KeyError for a row that lacks a column."""
         for row in self.rows(run):
-            yield tuple(_encodable(cell) for cell in (run.folder, *(row[column.name] for column in self.of)))
+            cells = {RUN.name: run.folder, **row}
+            yield tuple(_cell(cells[column.name], column.kind) for column in self.columns)
 
 
 RUN = Column("run", Kind.TEXT, "the run folder, as it was found; joins the tables")
 
 
-def _encodable(cell: Cell) -> Cell:
-    """Bytes of a folder's name that are no UTF-8 become '\\xff': no file format takes them."""
-    return escaped_name(cell) if isinstance(cell, str) else cell
+def _cell(cell: Cell, kind: Kind) -> Cell:
+    """Numbers are floats; bytes of a folder's name that are no UTF-8 become '\\xff', as no file format takes them."""
+    if isinstance(cell, str):
+        return escaped_name(cell)
+    return float(cell) if kind is Kind.NUMBER and cell is not None else cell

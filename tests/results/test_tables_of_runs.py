@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import cli
+import hpn
 from results.run.folder import create
 from results.tables.registry import TABLES
-from testbed.errors import HpnError, InputError
+from testbed.errors import HpnError, InputError, MachineError
 from tests.results.hostile import NASTY, Place, poisoned, put
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.whole import whole_run
@@ -165,7 +167,7 @@ def test_nothing_to_export_is_a_mistake_of_who_asks(tmp_path: Path) -> None:
     cases: list[tuple[list[str | Path], str]] = [
         ([tmp_path / "empty", "--csv", tmp_path / "t"], "no run folder is at or below"),
         ([tmp_path / "gone", "--csv", tmp_path / "t"], "is no folder"),
-        ([tmp_path / "empty"], "give --csv"),
+        ([tmp_path / "empty"], "give --csv DIR, --parquet DIR"),
     ]
     for arguments, said in cases:
         ended = export(*arguments)
@@ -178,3 +180,47 @@ def test_a_place_that_cannot_be_written_is_told(root: Path, tmp_path: Path) -> N
     ended = export(root, "--csv", tmp_path / "file" / "tables")
     assert isinstance(ended.exception, HpnError)
     assert "--csv" in str(ended.exception)
+
+
+def test_what_is_not_installed_is_told_before_anything_is_written(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    ended = export(root, "--csv", tmp_path / "tables", "--parquet", tmp_path / "parquet")
+    assert isinstance(ended.exception, MachineError)
+    assert "python -m pip install pyarrow" in str(ended.exception)
+    assert not (tmp_path / "tables").exists()
+    with pytest.raises(MachineError, match="python -m pip install pandas"):
+        hpn.frames(root)
+
+
+def test_parquet_holds_the_same_rows_with_types_and_units(root: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: pip install hpn[tables]")
+    found = exported(tmp_path, root)
+    assert export(root, "--parquet", tmp_path / "parquet").exit_code == 0
+    for name, table in TABLES.items():
+        made = parquet.read_table(tmp_path / "parquet" / f"{name}.parquet")
+        assert made.num_rows == len(found[name])
+        assert [field.name for field in made.schema] == [column.name for column in table.columns]
+    (first, *_) = parquet.read_table(tmp_path / "parquet" / "figures.parquet").to_pylist()
+    assert (first["measured_ms"], first["open_ended"]) == (20.0, False)
+    told = parquet.read_schema(tmp_path / "parquet" / "figures.parquet").field("low_ms").metadata
+    assert told[b"unit"] == b"ms"
+
+
+def test_frames_hold_the_same_rows_and_the_damaged_run_is_told(root: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="no pandas: pip install hpn[tables]")
+    made = hpn.frames([root])
+    for name, rows in exported(tmp_path, root).items():
+        assert len(made[name]) == len(rows)
+    figures = made["figures"].merge(made["runs"], on="run")
+    assert set(figures["drill"]) == {"link-down"}
+    assert figures["high_ms"].dtype == "float64"
+    assert pandas.isna(made["runs"]["workload_seed"]).all()
+    (root / "two" / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match=r"manifest\.json"):
+        hpn.frames(root)
+    told: list[HpnError] = []
+    assert len(hpn.frames(root, on_problem=told.append)["runs"]) == 1
+    assert len(told) == 1

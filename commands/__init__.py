@@ -44,6 +44,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "compare": ("compare",),
         "results": ("results",),
         "export": ("export",),
+        "cite": ("cite",),
         "paper": ("reproduce",),
     },
     "This machine": {

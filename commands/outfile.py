@@ -20,6 +20,7 @@ _NO_PLACE = {
     errno.EROFS,
     errno.ELOOP,
     errno.ENAMETOOLONG,
+    errno.EEXIST,
 }
 
 
@@ -33,6 +34,14 @@ def write(path: Path, content: str | bytes, option: str = "--out") -> None:
             replace(path, content)
         else:
             replace_text(path, content)
+    except OSError as error:
+        raise _told(path, error, option) from error
+
+
+def make_folder(path: Path, option: str) -> None:
+    """Make the folder that ``option`` names, where it is not there. Errors as ``write``."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _told(path, error, option) from error
 

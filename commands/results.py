@@ -14,6 +14,7 @@ import click
 from rich.text import Text
 
 from commands.page import as_json_option, show, terminal
+from commands.tables import export
 from results.index.experiments import set_apart
 from results.index.prune import delete, old_runs
 from results.index.queries import Wanted, counts, runs, trends
@@ -38,11 +39,14 @@ _MOST = click.option(
 
 @click.group()
 def results() -> None:
-    """List run folders, show trends of a figure, ask in SQL, delete old runs.
+    """List run folders, show trends of a figure, ask in SQL, export tables, delete old runs.
 
     An index of all run folders below --runs is kept in the cache and brought up to date each time; deleting it loses
     nothing. Tables for sql: runs, and figures (one row for each expectation of a run).
     """
+
+
+results.add_command(export)
 
 
 @results.command("list")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from results.graph.overlay import Overlay as Overlay
     from results.graph.svg import fabric_svg as fabric_svg
     from results.run.folder import RunFolder as RunFolder
+    from results.tables.frames import frames as frames
     from results.verdict import Outcome as Outcome
     from results.verdict import Verdict as Verdict
     from scenarios.drill.catalogue import load as load_drill
@@ -88,6 +89,7 @@ _PLACES = {
     "drills": "scenarios.drill.catalogue:names",
     "fabric_dot": "results.graph.dot",
     "fabric_svg": "results.graph.svg",
+    "frames": "results.tables.frames",
     "inventory": "testbed.fabric.inventory",
     "load_drill": "scenarios.drill.catalogue:load",
     "load_fabric": "testbed.fabric.load",
@@ -131,6 +133,7 @@ __all__ = [
     "drills",
     "fabric_dot",
     "fabric_svg",
+    "frames",
     "inventory",
     "load_drill",
     "load_fabric",

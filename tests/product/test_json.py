@@ -31,6 +31,7 @@ NO_TABLE |= {
     "drill schema",
     "report",
     "export",
+    "results export",
     "results prune",
     "vm build-kernel",
     "vm shell",

@@ -35,6 +35,7 @@ def test_its_papers_tell_version_and_licences(installed: Installed) -> None:
     texts = ("LICENSE", "LICENSES/Apache-2.0.txt", "LICENSES/GPL-2.0-only.txt", "LICENSES/MIT.txt", "REUSE.toml")
     assert held == {f"{information}/licenses/{name}" for name in texts}
     assert installed.hpn("--version").stdout == f"hpn, version {version()}\n"
+    assert f"  version = {{{version()}}},\n  license = {{{told['License-Expression']}}}" in installed.hpn("cite").stdout
 
 
 def test_it_plans_a_network_and_knows_its_drills_and_those_of_its_user(installed: Installed) -> None:

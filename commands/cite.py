@@ -1,0 +1,30 @@
+"""How hpn, and runs of it, are cited."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import metadata
+from pathlib import Path
+
+import click
+
+from commands.page import as_json_option
+from results.citation import bibtex, citation, csl, made_by
+from results.run.folder import load
+
+
+@click.command()
+@click.argument("runs", metavar="[RUN]...", nargs=-1, type=click.Path(file_okay=False, path_type=Path))
+@as_json_option
+def cite(runs: tuple[Path, ...], as_json: bool) -> None:
+    """Print a BibTeX entry for hpn; with RUN folders it notes what made them.
+
+    The note has the version and commit of hpn, engine, kernel and the digest of the drill. --json prints CSL-JSON, for
+    Zotero, pandoc and others.
+    """
+    package = metadata("hpn")  # an installed wheel has no CITATION.cff
+    told = "License-Expression" in package  # not by a setuptools before 77
+    licence = package["License-Expression"] if told else ""
+    made = [made_by(load(run)) for run in runs]
+    cited = citation(package["Summary"], package["Version"], licence, made)
+    click.echo(json.dumps([csl(cited)], indent=2) if as_json else bibtex(cited))

@@ -1,0 +1,112 @@
+"""hpn as a reference in a paper: BibTeX and CSL-JSON, with what made the runs that are told of. Pure.
+
+Changes when a reference has to say something more. CITATION.cff says the same of hpn, and a test holds it against this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from results.run.folder import RunFolder
+from results.run.identity import DRILL, identity_in
+from results.text.printable import printable
+
+AUTHORS = "The hpn authors"
+"""As REUSE.toml has them."""
+_LONGEST = 80
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\textbraceleft{}",  # BibTeX counts braces behind a backslash too
+    "}": r"\textbraceright{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{each: f"\\{each}" for each in "#$%&_"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """What a reference says; ``note`` and ``license`` may be ''."""
+
+    title: str
+    version: str
+    license: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What made a run: '' where its folder does not say."""
+
+    drill: str
+    fabric: str
+    version: str
+    commit: str
+    engine: str
+    kernel: str
+    drill_digest: str
+
+    @property
+    def text(self) -> str:
+        """In one sentence without a full stop, on one line."""
+        version, commit, engine, kernel, digest = (
+            _name(each) or "unknown"
+            for each in (self.version, self.commit, self.engine, self.kernel, self.drill_digest)
+        )
+        made = f"hpn {version} (commit {commit}), engine {engine}, kernel {kernel}, drill digest {digest}"
+        return f"run of {_name(self.drill)} on {_name(self.fabric)} by {made}"
+
+
+def made_by(run: RunFolder) -> Made:
+    """What made a run. InputError where its manifest is damaged."""
+    manifest = run.manifest()
+    return Made(
+        drill=manifest.drill,
+        fabric=manifest.fabric,
+        version=manifest.versions.get("hpn", ""),
+        commit=manifest.commit,
+        engine=manifest.engine,
+        kernel=manifest.kernel,
+        drill_digest=identity_in(run, manifest).digests.get(DRILL, ""),
+    )
+
+
+def citation(summary: str, version: str, licence: str, runs: Sequence[Made] = ()) -> Citation:
+    """Of hpn by what its package says; with ``runs`` of the versions that made them, and what each was made by."""
+    versions = sorted({_name(run.version) for run in runs if run.version}) or [version]
+    note = "; ".join(dict.fromkeys(run.text for run in runs))
+    return Citation(f"hpn: {summary}", ", ".join(versions), licence, note)
+
+
+def bibtex(cited: Citation) -> str:
+    """As an entry of BibTeX; names are escaped for TeX."""
+    fields = {"author": AUTHORS, "title": cited.title, "version": cited.version, "license": cited.license}
+    whole = {"author", "title"}  # in braces of their own: one name, and capitals as they are
+    lines = [
+        f"  {name} = {{{{{_tex(value)}}}}}," if name in whole else f"  {name} = {{{_tex(value)}}},"
+        for name, value in {**fields, "note": cited.note}.items()
+        if value
+    ]
+    return "\n".join(["@software{hpn,", *lines, "}"])
+
+
+def csl(cited: Citation) -> dict[str, object]:
+    """As an item of CSL-JSON, which has no field for a licence."""
+    found: dict[str, object] = {
+        "id": "hpn",
+        "type": "software",
+        "title": cited.title,
+        "author": [{"literal": AUTHORS}],
+        "version": cited.version,
+    }
+    return {**found, "note": cited.note} if cited.note else found
+
+
+def _name(text: str) -> str:
+    shown = printable(text)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(each, each) for each in text)

@@ -1,0 +1,98 @@
+"""Run folders read into rows: every table of every run, or nothing of a run that is damaged.
+
+Changes when runs are found or read in another way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from failover.analysis.model import DrillMetrics
+from results.index.scan import run_folders
+from results.run.files import damaged
+from results.run.folder import RunFolder
+from results.run.identity import identity_in
+from results.tables.registry import TABLES
+from results.tables.table import Cell, RunFacts
+from testbed.errors import HpnError, InputError, MachineError
+
+_MOST = 2**63
+Rows = Sequence[tuple[Cell, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """``rows`` by the table's name, from ``runs`` run folders; ``problems``: of each folder that was left out, why."""
+
+    rows: Mapping[str, Rows]
+    runs: int
+    problems: tuple[HpnError, ...]
+
+
+def found(roots: Iterable[Path]) -> list[Path]:
+    """Every run folder that is or lies below one of these, each once. InputError where one leads to none."""
+    folders: dict[str, Path] = {}
+    for root in roots:
+        if not root.is_dir():
+            raise InputError(f"{root} is no folder; name a run folder, or one that run folders are below")
+        below = [Path(each.path) for each in run_folders(root)]
+        if not below:
+            raise InputError(f"no run folder is at or below {root}; name the folder that a drill got by --out")
+        for folder in below:
+            folders.setdefault(os.path.realpath(folder), folder)
+    return list(folders.values())
+
+
+def collected(folders: Iterable[Path]) -> Collected:
+    """The rows of these run folders, in their order."""
+    rows: dict[str, list[tuple[Cell, ...]]] = {name: [] for name in TABLES}
+    runs, problems = 0, list[HpnError]()
+    for folder in folders:
+        try:
+            facts = facts_of(folder)
+            made = {name: list(table.rows_of(facts)) for name, table in TABLES.items()}
+            for name, rows_of_it in made.items():
+                _check_whole_numbers(folder, name, rows_of_it)
+        except (InputError, MachineError) as error:
+            problems.append(error)
+            continue
+        runs += 1
+        for name in TABLES:
+            rows[name] += made[name]
+    return Collected(rows, runs, tuple(problems))
+
+
+def facts_of(folder: Path) -> RunFacts:
+    """What tables take from a run. InputError, which names the file, where one is damaged or should be there."""
+    run = RunFolder(folder)
+    manifest = run.manifest()
+    verdict = run.verdict() if run.has_verdict else None
+    ended = verdict is not None or _is_there(folder / "metrics.json")
+    metrics = run.metrics() if ended else None
+    if metrics is not None:
+        _check_flows(folder / "metrics.json", metrics)
+    drill = run.drill() if _is_there(folder / "drill.json") else None
+    return RunFacts(str(folder), manifest, identity_in(run, manifest).digests, verdict, metrics, drill)
+
+
+def _check_flows(path: Path, metrics: DrillMetrics) -> None:
+    """Every flow has a result for every edge; rows are made of both."""
+    for flow in metrics.flows:
+        if len(flow.edges) != len(metrics.edges):
+            raise damaged(
+                path, f"flow {flow.flow} has {len(flow.edges)} results, and there are {len(metrics.edges)} edges"
+            )
+
+
+def _check_whole_numbers(folder: Path, name: str, rows: Rows) -> None:
+    """Statistics programs hold them in 64 bits."""
+    if any(isinstance(cell, int) and not -_MOST <= cell < _MOST for row in rows for cell in row):
+        raise damaged(folder, f"a whole number of table {name} needs more than 64 bits")
+
+
+def _is_there(path: Path) -> bool:
+    """A link that leads nowhere is there: it is damage, and reading it says so."""
+    return os.path.lexists(path)

@@ -1,0 +1,42 @@
+"""A table as CSV (RFC 4180, UTF-8, lines end in LF), which no spreadsheet takes for formulas. Pure.
+
+Changes when another program reads a cell as a command. Names in run folders are anybody's: CWE-1236.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from results.tables.collect import Rows
+from results.tables.table import Cell, Table
+from results.text.printable import printable
+
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # full width too: some spreadsheets take them alike
+_AS_TEXT = "'"
+
+
+def csv_of(table: Table, rows: Rows) -> str:
+    """A line of column names, then one for each row; what is unknown is empty, flags are true or false."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(column.name for column in table.columns)
+    writer.writerows([_shown(cell) for cell in row] for row in rows)
+    return file.getvalue()
+
+
+def _shown(cell: Cell) -> str | int | float:
+    match cell:
+        case None:
+            return ""
+        case bool():
+            return "true" if cell else "false"
+        case str():
+            return _text(cell)
+    return cell
+
+
+def _text(cell: str) -> str:
+    """Without control characters, and behind an apostrophe where it begins like a formula."""
+    shown = printable(cell)
+    return _AS_TEXT + shown if shown.lstrip().startswith(_FORMULA) else shown

@@ -1,0 +1,28 @@
+"""The registry of tables: a new table is an entry here, or one that a plug-in adds.
+
+Changes when runs get another table. docs/results.md lists every column; a test holds it against these entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from results.tables.edges import FIGURES, FLOWS
+from results.tables.expectations import EXPECTATIONS
+from results.tables.runs import RUNS
+from results.tables.table import Table
+from testbed.entries import Registry
+
+
+def _lacks(table: Table) -> Iterator[str]:
+    names = [column.name for column in table.columns]
+    if not table.name.isidentifier():
+        yield "name, which is one of a file too"
+    if len({*names}) < len(names):
+        yield "columns, each with a name of its own"
+
+
+TABLES: Registry[Table] = Registry(
+    "table", lambda table: table.name, (RUNS, FIGURES, EXPECTATIONS, FLOWS), _lacks, of=Table
+)
+"""Every table by name."""

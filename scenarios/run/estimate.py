@@ -21,17 +21,17 @@ WORTH_TELLING_S = 60.0
 
 def line_of(batch: Batch, spec: EngineSpec, jobs: int = 1) -> str:
     """The line for all runs of a batch, ``jobs`` side by side as far as there are cores; '' when it is not worth it."""
-    counted = [found for drill in batch.drills if (found := _counted(drill)) is not None]
-    return told(counted, batch.repeat, spec, wall_cost.load(), at_once(spec, jobs))
+    efforts = [found for drill in batch.drills if (found := counted(drill)) is not None]
+    return told(efforts, batch.repeat, spec, wall_cost.load(), at_once(spec, jobs))
 
 
 def virtual_time_line(drill: Drill) -> str:
     """The line for one run of a drill in virtual time, as a note on its file; '' when it is not worth it."""
     spec = next((each for each in ENGINES.values() if each.virtual_time), None)
-    counted = _counted(drill)
-    if spec is None or counted is None:
+    effort = counted(drill)
+    if spec is None or effort is None:
         return ""
-    line = told([counted], 1, spec, wall_cost.load())
+    line = told([effort], 1, spec, wall_cost.load())
     return f"in virtual time it {line}" if line else ""
 
 
@@ -72,8 +72,8 @@ def _total_s(found: Sequence[Expected], repeat: int, side_by_side: int) -> float
     return max(sum(totals) * repeat / side_by_side, *totals) if totals else 0.0
 
 
-def _counted(drill: Drill) -> Effort | None:
-    """None for a drill that does not fit: its run says so."""
+def counted(drill: Drill) -> Effort | None:
+    """What one run has to do; None for a drill that does not fit: its run says so."""
     try:
         return effort_of(drill)
     except HpnError:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from commands.completing import drill_names
-from commands.drill_runs import make, one_by_one, pooled
+from commands.drill_runs import make, one_by_one, pooled, tell_estimate
 from commands.page import (
     Page,
     as_json_option,
@@ -37,7 +37,7 @@ from results.verdict import worst_exit_code
 from scenarios.drill import catalogue
 from scenarios.drill.describe import describe, put_elsewhere
 from scenarios.pool.where import pool_for
-from scenarios.run import client_site, engines, repeats
+from scenarios.run import client_site, engines, estimate, repeats
 from scenarios.run.order import Batch
 from testbed.errors import InputError, MachineError, NoisyError
 from testbed.fabric.spec import FabricSpec
@@ -91,6 +91,8 @@ def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
             found = catalogue.load(name, topology)
             click.echo("\n  ".join((f"{name}: good", *put_elsewhere(found))))
             for line in congestion_lines(found):
+                click.echo(f"{name}: note: {line}")
+            if line := estimate.virtual_time_line(found):
                 click.echo(f"{name}: note: {line}")
         except InputError as error:
             problems.extend(error.problems)
@@ -175,6 +177,8 @@ def drill_run(
     page = Page(as_json)
     with place_for(out) as place:
         batch = Batch(drills, repeat, place, as_run(), slow, tries, keep_records, phase, raise_neighbour_limit)
+        if scheduler is None:
+            tell_estimate(batch, spec, jobs)
         if scheduler is None and jobs == 1:
             with claimed(place) as claim:
                 return make(batch, one_by_one(batch, spec, claim, page), page, junit, summary)

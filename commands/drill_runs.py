@@ -23,12 +23,18 @@ from scenarios.drill.model import Drill
 from scenarios.pool import drills as pool_drills
 from scenarios.pool.drills import Wanted, run_all
 from scenarios.pool.task import Pool
-from scenarios.run import calibrate, engines, repeats, session
+from scenarios.run import calibrate, engines, estimate, repeats, session
 from scenarios.run.order import Batch, Order
 from testbed.errors import HpnError, MachineError, NoisyError
 from testbed.vm.engines import EngineSpec
 
 Ran = tuple[Order, RunFolder | HpnError]
+
+
+def tell_estimate(batch: Batch, spec: EngineSpec, jobs: int = 1) -> None:
+    """How long all runs will take here, on stderr, when that is above a minute."""
+    if line := estimate.line_of(batch, spec, jobs):
+        click.echo(line, err=True)
 
 
 def one_by_one(batch: Batch, spec: EngineSpec, claim: Claim, page: Page) -> Iterator[Ran]:

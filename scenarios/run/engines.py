@@ -17,7 +17,7 @@ from results.run.folder import RunFolder, claimed_run, load
 from results.run.progress import Progress
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill, PutOn
-from scenarios.run import client_site, guest_need, session
+from scenarios.run import client_site, guest_need, remaining, session
 from scenarios.run.job import Job, answered, in_guest, last_words
 from scenarios.run.order import Batch, Order
 from scenarios.run.origin import Origin, origin
@@ -26,6 +26,7 @@ from scenarios.run.walltime import dated
 from testbed.errors import MachineError, NoisyError
 from testbed.kernel.survivor import cleared_up
 from testbed.vm.engines import ENGINES, EngineSpec
+from testbed.vm.guest import unattended
 
 _BOOT_S = 120.0
 _SLOWNESS = 60.0  # wall seconds allowed per second of the drill: emulation is slow, a hang is slower
@@ -76,12 +77,16 @@ def run_orders(
 
 
 def run_on(spec: EngineSpec, order: Order, watch: Watch, on_line: Callable[[str], None]) -> RunFolder:
-    """Make one run: here, its news told to ``watch``, or where the engine takes it. Errors as ``run_in_guest``."""
+    """Make one run: here, its news told to ``watch``, or where the engine takes it. Errors as ``run_in_guest``.
+
+    ``on_line`` is told too how long a long one in a guest still takes; what it took is kept for the next estimate.
+    """
     known = replace(order, origin=origin())
-    if spec.start is not None:
-        return run_in_guest(known, spec, on_line)
-    with watch(order.title) as listen:
-        return session.run(replace(known, engine=spec.name), listen)
+    with remaining.following(order, spec, on_line) as followed:
+        if spec.start is not None:
+            return run_in_guest(known, spec, followed.line, followed.look)
+        with watch(order.title) as listen:
+            return session.run(replace(known, engine=spec.name), followed.hearing(listen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +136,10 @@ def body_from(body: JsonValue) -> RunBody:
     return _BODY.validate_python(body)
 
 
-def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None]) -> RunFolder:
-    """Run one drill inside a guest; its run folder is written by the guest itself.
+def run_in_guest(
+    order: Order, spec: EngineSpec, on_line: Callable[[str], None], look: Callable[[], None] = unattended
+) -> RunFolder:
+    """Run one drill inside a guest; its run folder is written by the guest itself. ``look`` as in ``GuestJob``.
 
     MachineError when the engine cannot boot here, or the guest hangs, panics or is killed; NoisyError when the run
     could say nothing from the start.
@@ -147,10 +154,17 @@ def run_in_guest(order: Order, spec: EngineSpec, on_line: Callable[[str], None])
         cleared_up(lambda: session.clear_up(claim), {claim.descriptor}),
         dated(claim),
     ):
-        return _in_guest(order, spec, engine.slowness, claim.path, on_line)
+        return _in_guest(order, spec, engine.slowness, claim.path, on_line, look)
 
 
-def _in_guest(order: Order, spec: EngineSpec, slowness: int, folder: Path, on_line: Callable[[str], None]) -> RunFolder:
+def _in_guest(
+    order: Order,
+    spec: EngineSpec,
+    slowness: int,
+    folder: Path,
+    on_line: Callable[[str], None],
+    look: Callable[[], None],
+) -> RunFolder:
     """The same into a folder that is claimed."""
     body = RunBody(
         file=str(Path(order.drill.source).absolute()),
@@ -165,9 +179,9 @@ def _in_guest(order: Order, spec: EngineSpec, slowness: int, folder: Path, on_li
     )
     timeout_s = _BOOT_S + order.phased.timeline.end_ns / 1e9 * _SLOWNESS * guest_need.times_as_long(order.drill)
     job = Job("run", spec.name, body.as_json())
+    more_mb = guest_need.more_mb(order.drill)
     result = answered(
-        spec,
-        in_guest(job, spec, folder, timeout_s, on_line, seed=order.phase, more_mb=guest_need.more_mb(order.drill)),
+        spec, in_guest(job, spec, folder, timeout_s, on_line, seed=order.phase, more_mb=more_mb, look=look)
     )
     run = load(folder)
     if result.exit_code == NoisyError.exit_code and not run.has_verdict:

@@ -19,7 +19,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from testbed.errors import InputError, MachineError, NoisyError, error_for
 from testbed.vm.engines import EngineSpec
-from testbed.vm.guest import GuestJob, GuestResult, environment
+from testbed.vm.guest import GuestJob, GuestResult, environment, unattended
 
 PROGRAM = "commands.job"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -68,9 +68,10 @@ def in_guest(
     seed: int = 1,
     cpus: int | None = None,
     more_mb: int = 0,
+    look: Callable[[], None] = unattended,
 ) -> GuestResult:
     """Do a job in a guest, from inside ``folder``, the only one it may write; with all cores when ``cpus`` is None,
-    and with ``more_mb`` of memory beyond what hpn itself takes.
+    and with ``more_mb`` of memory beyond what hpn itself takes. ``look`` as in ``GuestJob``.
 
     The folder's name is nowhere in the guest, so that runs in virtual time repeat to the last digit. MachineError when
     the guest cannot boot, hangs, panics or is killed.
@@ -84,6 +85,7 @@ def in_guest(
         cpus=cpus or os.cpu_count() or 1,
         timeout_s=timeout_s,
         seed=seed,
+        look=look,
     )
     return spec.engine().run(wanted, on_line)
 

@@ -33,6 +33,10 @@ class Terminal:
     columns: int
 
 
+def unattended() -> None:
+    """Nobody wants to be called while a guest runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class GuestJob:
     """One command to run inside a guest that sees the host's files.
@@ -40,6 +44,7 @@ class GuestJob:
     Everything is read-only there but ``writable``: folders that exist on the host and appear at the same path.
     ``environment`` is added to a small fixed one. An engine that has one CPU only ignores ``cpus``. With ``terminal``
     the command leads a session on it, and no lines are reported. Not in virtual time: nobody types there.
+    ``look`` is called now and then, several times a second, by an engine that has somebody up meanwhile.
     """
 
     command: tuple[str, ...]
@@ -51,6 +56,7 @@ class GuestJob:
     timeout_s: float  # wall time for everything, boot included; math.inf: as long as the command takes
     terminal: Terminal | None = None
     seed: int = 1  # of all random numbers in the guest, where its time is virtual
+    look: Callable[[], None] = unattended
 
 
 @dataclass(frozen=True, slots=True)

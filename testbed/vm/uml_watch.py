@@ -61,6 +61,7 @@ class Watch:
         """Relay until the guest is gone. MachineError when it went wrong or has to be ended."""
         while not group.ended(min(self._patience(group), _LOOK_S)):
             self._writable.check()
+            self._job.look()
             for stream in self._streams:
                 stream.relay()
         for stream in self._streams:

@@ -1,0 +1,166 @@
+"""How far a run is and how long it still takes, from what it says of itself; and what it took, once it has ended.
+
+Changes when a run tells its progress in other words. A guest tells it in lines (``results.text.live``), a run on this
+kernel as news. Nothing here waits: whoever looks after a guest calls ``look`` meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+
+from results.run.progress import Progress
+from scenarios.run import wall_cost
+from scenarios.run.effort import Effort
+from scenarios.run.estimate import WORTH_TELLING_S, counted, in_words
+from scenarios.run.order import Order
+from scenarios.run.wall_cost import Expected, Stages
+from testbed.vm.engines import EngineSpec
+
+EVERY_S = 30.0
+"""Of wall time, between two lines."""
+_TRUSTED = 0.25
+"""Of the timeline, after which its pace is known."""
+_SAID = re.compile(r"(?: *(\d{1,7}\.\d) of \d{1,7}\.\d s  )?(.*)", re.DOTALL)
+
+
+class Stage(IntEnum):
+    """Where a run is."""
+
+    UP = 0
+    TRAFFIC = 1
+    JUDGE = 2
+
+
+_BEGINS = {"healthy": Stage.TRAFFIC, "analysing": Stage.JUDGE}
+"""What a run says when a stage begins."""
+
+
+class Remaining:
+    """Follows one run from now on. ``title`` is how its lines begin, ``tell`` is given a line now and then."""
+
+    def __init__(
+        self,
+        title: str,
+        effort: Effort,
+        expected: Expected,
+        tell: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._prefix = f"{title}: "
+        self._effort, self._expected = effort, expected.stages
+        self._tell, self._clock = tell, clock
+        self._began = [clock()]  # of each stage so far
+        self._told_at = self._began[0]
+        self._elapsed_s, self._elapsed_at = 0.0, self._began[0]  # of the drill's own clock, and when that was said
+
+    def line(self, text: str) -> None:
+        """A line that the run printed."""
+        if text.startswith(self._prefix) and (said := _SAID.fullmatch(text[len(self._prefix) :])) is not None:
+            self._heard(said[2], float(said[1] or 0.0))
+        self.look()
+
+    def news(self, news: Progress) -> None:
+        """A piece of news of a run on this kernel; its time left is told by who shows it."""
+        self._heard(news.text if news.kind == "phase" else "", news.elapsed_s)
+
+    def look(self) -> None:
+        """Tell how long it still takes, when that is due."""
+        now = self._clock()
+        if now - self._told_at < EVERY_S:
+            return
+        self._told_at = now
+        stage_s, left_s = self._left(now)
+        if max(self._expected.total_s, now - self._began[0] + left_s) > WORTH_TELLING_S:
+            where = ("lab comes up", f"at {self._elapsed_s:.1f} of {self._effort.drill_s:.1f} s", "analysing")
+            about = "about" if stage_s > 0 else "at least"
+            self._tell(f"{self._prefix}{where[self._stage]}, {about} {in_words(left_s)} left")
+
+    @property
+    def took(self) -> Stages | None:
+        """What the stages took, of a run that ends now; None when it did not go through all of them."""
+        if self._stage is not Stage.JUDGE:
+            return None
+        up, traffic, judge = self._began
+        return Stages(traffic - up, judge - traffic, self._clock() - judge)
+
+    @property
+    def _stage(self) -> Stage:
+        return Stage(len(self._began) - 1)
+
+    def _heard(self, text: str, elapsed_s: float) -> None:
+        now = self._clock()
+        if _BEGINS.get(text) == len(self._began):
+            self._began.append(now)
+            self._elapsed_at = now
+        elapsed_s = min(elapsed_s, self._effort.drill_s)  # faults of a later phase come a little later
+        if self._stage is Stage.TRAFFIC and self._elapsed_s < elapsed_s:
+            self._elapsed_s, self._elapsed_at = elapsed_s, now
+
+    def _left(self, now: float) -> tuple[float, float]:
+        """What this stage still takes, below 0 when it has taken longer than expected, and the whole run."""
+        begun, expected = self._began[-1], self._expected
+        match self._stage:
+            case Stage.UP:
+                stage_s, later_s = expected.up_s - (now - begun), expected.traffic_s + expected.judge_s
+            case Stage.TRAFFIC:
+                stage_s, later_s = self._traffic_left(now), expected.judge_s
+            case Stage.JUDGE:
+                stage_s, later_s = expected.judge_s - (now - begun), 0.0
+        return stage_s, max(stage_s, 0.0) + later_s
+
+    def _traffic_left(self, now: float) -> float:
+        """By the pace that was seen since traffic began; before a quarter is done, what was expected counts too."""
+        done = self._elapsed_s / self._effort.drill_s if self._effort.drill_s else 1.0
+        seen_s = self._elapsed_at - self._began[Stage.TRAFFIC]
+        trust = min(done / _TRUSTED, 1.0)
+        whole_s = (trust * seen_s / done if done else 0.0) + (1 - trust) * self._expected.traffic_s
+        return (1 - done) * whole_s - (now - self._elapsed_at)
+
+
+class Followed:
+    """A run that may be followed: it cannot when its traffic could not be counted, and then lines just pass."""
+
+    def __init__(self, remaining: Remaining | None, on_line: Callable[[str], None]) -> None:
+        self.remaining = remaining
+        self._on_line = on_line
+
+    def line(self, text: str) -> None:
+        """Pass a line on, and look."""
+        self._on_line(text)
+        if self.remaining is not None:
+            self.remaining.line(text)
+
+    def look(self) -> None:
+        """See ``Remaining``."""
+        if self.remaining is not None:
+            self.remaining.look()
+
+    def hearing(self, listen: Callable[[Progress], None]) -> Callable[[Progress], None]:
+        """What passes news on to ``listen``, and hears them."""
+        remaining = self.remaining
+        if remaining is None:
+            return listen
+
+        def both(news: Progress) -> None:
+            listen(news)
+            remaining.news(news)
+
+        return both
+
+
+@contextmanager
+def following(order: Order, spec: EngineSpec, on_line: Callable[[str], None]) -> Iterator[Followed]:
+    """Follow the run that is made within; when it ends without an error, what it took is kept."""
+    effort = counted(order.drill)
+    if effort is None:
+        yield Followed(None, on_line)
+        return
+    expected = wall_cost.expected(effort, spec, wall_cost.load())
+    remaining = Remaining(order.title, effort, expected, on_line)
+    yield Followed(remaining, on_line)
+    if (took := remaining.took) is not None:
+        wall_cost.learn(wall_cost.cost_of(effort, spec, took))

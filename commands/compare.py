@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from commands.page import as_json_option, show
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.differences import differences
 from results.comparison.figures import Key, Summary, summaries
+from results.comparison.gather import gathered
 from results.comparison.groups import Across, Compared, Group, check_trusted, grouped
 from results.run.folder import load
 from results.run.identity import identity_in
@@ -25,7 +25,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("compare")
-@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--across",
     multiple=True,
@@ -46,6 +46,9 @@ def compare_(
 ) -> int:
     """Hold run folders against each other: what differs, by how much, and what could have been seen.
 
+    RUN is a run folder, a folder that holds some (all that came to a verdict are taken), or a repeats.json (the runs of
+    its folder). Other files that runs leave beside their folders are passed over.
+
     Runs of one drill, fabric, engine, settings and version of hpn (with its commit) are one group, whose figures are
     medians; digests decide, not names. Groups differ in a figure when no value that one may have had is one that the
     other may have had. Of a lone group its figures are shown, and how far its runs are apart.
@@ -57,7 +60,7 @@ def compare_(
     """
     if html is not None and (save is not None or baseline is not None):
         raise InputError("--html is of groups held against each other; leave --save and --baseline out")
-    groups = grouped([_run(folder) for folder in _each_once(folders)], [Across(what) for what in across])
+    groups = grouped([_run(folder) for folder in gathered(folders)], [Across(what) for what in across])
     if save is not None or baseline is not None:
         group = _only(groups)
         if save is not None:
@@ -87,14 +90,6 @@ def compare_(
 
 def _own(key: Key, summary: Summary) -> dict[str, object]:
     return {"key": asdict(key), "summary": asdict(summary)}
-
-
-def _each_once(folders: Iterable[Path]) -> Iterable[Path]:
-    """A folder that is named twice, by another spelling or a link too, is one run."""
-    found: dict[str, Path] = {}
-    for folder in folders:
-        found.setdefault(os.path.realpath(folder), folder)
-    return found.values()
 
 
 def _run(folder: Path) -> Compared:

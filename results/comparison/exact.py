@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from statistics import NormalDist, variance
 
 import numpy as np
@@ -27,8 +28,7 @@ _DIGITS = 9
 """Behind the point of a difference: what is less is of binary fractions."""
 _EFFICIENCY = 3 / math.pi
 """Of rank tests beside the t-test, where values are normal (Pitman)."""
-_LEAST_OF_GROUPS, _LEAST_PAIRS = 4, 6
-"""Fewer cannot come below 5 %: 2 of 70 orders, 2 of 64."""
+_MOST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ def cliffs_delta(first: Sequence[Span], other: Sequence[Span]) -> Span:
     """How much more often a value of the other group is larger than smaller: -1 to 1 (Cliff 1993)."""
     low = sum(_sign(two.low, one.high) for one in first for two in other)
     high = sum(_sign(two.high, one.low) for one in first for two in other)
-    count = len(first) * len(other)
-    return Span(low / count, high / count)
+    of = len(first) * len(other)
+    return Span(low / of, high / of)
 
 
 def mann_whitney(first: Sequence[Span], other: Sequence[Span]) -> Tested:
@@ -104,21 +104,33 @@ def holm(chances: Sequence[float]) -> list[float]:
     return found
 
 
-def runs_of_groups(first: Sequence[float], other: Sequence[float], difference: float) -> int:
-    """About how many runs of each of two groups tell a difference, 4 times in 5, at 5 %."""
-    spread = (variance(first) + variance(other)) / 2
-    return max(_runs(2 * spread, difference, 4), _LEAST_OF_GROUPS)
+def runs_of_groups(first: Sequence[float], other: Sequence[float], difference: float, figures: int = 1) -> int:
+    """About how many runs of each of two groups tell a difference, 4 times in 5, at 5 % among so many figures."""
+    spread = (_variance(first) + _variance(other)) / 2
+    level = SIGNIFICANT / figures
+    least = next(runs for runs in count(1) if 2 / math.comb(2 * runs, runs) < level)
+    return max(_runs(2 * spread, difference, 4, level), least)
 
 
-def pairs_needed(pairs: Sequence[float], difference: float) -> int:
-    """About how many pairs tell a difference, 4 times in 5, at 5 %."""
-    return max(_runs(variance(pairs), difference, 2), _LEAST_PAIRS)
+def pairs_needed(pairs: Sequence[float], difference: float, figures: int = 1) -> int:
+    """About how many pairs tell a difference, 4 times in 5, at 5 % among so many figures."""
+    level = SIGNIFICANT / figures
+    least = next(runs for runs in count(1) if 2 / 2**runs < level)
+    return max(_runs(_variance(pairs), difference, 2, level), least)
 
 
-def _runs(spread: float, difference: float, of: int) -> int:
+def _runs(spread: float, difference: float, of: int, level: float) -> int:
     """By the normal distribution with Guenther's (1981) correction for the t-test's, then for ranks."""
-    far, power = NormalDist().inv_cdf(1 - SIGNIFICANT / 2), NormalDist().inv_cdf(POWER)
-    return math.ceil(((far + power) ** 2 * spread / difference**2 + far**2 / of) / _EFFICIENCY)
+    far, power = NormalDist().inv_cdf(1 - level / 2), NormalDist().inv_cdf(POWER)
+    needed = ((far + power) ** 2 * spread / difference / difference + far**2 / of) / _EFFICIENCY
+    return math.ceil(min(needed, _MOST))
+
+
+def _variance(values: Sequence[float]) -> float:
+    try:
+        return variance(values)
+    except OverflowError:  # a damaged file
+        return math.inf
 
 
 def _sign(one: float, other: float) -> int:

@@ -118,19 +118,31 @@ def _differ(of: Sequence[Numbers]) -> Numbers:
 
 def _acceleration(samples: Sequence[Numbers], over: Over) -> float:
     """From leaving each value out once; 0, which leaves the bias corrected, where that tells nothing."""
-    cubes = squares = 0.0
-    for at, sample in enumerate(samples):
+    moves = [_moves(each) * (1 if at or len(samples) == 1 else -1) for at, each in enumerate(map(_left(over), samples))]
+    most = max(float(np.abs(each).max()) for each in moves)
+    if not most or not math.isfinite(most):
+        return 0.0
+    cubes = sum(float(((each / most) ** 3).sum()) / len(each) ** 3 for each in moves)
+    squares = sum(float(((each / most) ** 2).sum()) / len(each) ** 2 for each in moves)
+    return float(cubes / (6 * squares**1.5))
+
+
+def _left(over: Over) -> Callable[[Numbers], Numbers]:
+    """The statistic of a sample without each of its values."""
+
+    def left(sample: Numbers) -> Numbers:
         size = len(sample)
-        if size < 2:
-            return 0.0
-        left = sample[np.nonzero(~np.eye(size, dtype=bool))[1].reshape(size, size - 1)]
-        found = over(left) if at or len(samples) == 1 else -over(left)
-        if not np.isfinite(found).all():
-            return 0.0
-        moved = (size - 1) * (found.mean() - found)
-        cubes += float((moved**3).sum()) / size**3
-        squares += float((moved**2).sum()) / size**2
-    return cubes / (6 * squares**1.5) if squares else 0.0
+        return over(sample[np.nonzero(~np.eye(size, dtype=bool))[1].reshape(size, size - 1)])
+
+    return left
+
+
+def _moves(found: Numbers) -> Numbers:
+    """How far each value moves the statistic; infinite where that is not known."""
+    if not np.isfinite(found).all():
+        return np.full(len(found), math.inf)
+    moved: Numbers = (len(found) - 1) * (found.mean() - found)
+    return moved
 
 
 @dataclass(frozen=True, slots=True)

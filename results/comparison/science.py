@@ -3,7 +3,7 @@ Imports numpy.
 
 Changes when a difference is told by another statistic. Runs are pairs where phase and seeds of each are unique in its
 group and all runs of the smaller group have a partner; else the groups are held against each other. Values that are
-lower bounds stay such: what then follows is a bound too, or not determined.
+bounds stay such: what then follows is a bound too, or not determined.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from results.comparison.exact import cliffs_delta, holm, mann_whitney, pairs_needed, runs_of_groups, signed
 from results.comparison.figures import Key, Value, values_of
-from results.comparison.groups import Compared, Group
+from results.comparison.groups import LEAST, Compared, Group, why_not
 from results.comparison.intervals import (
     Span,
     difference_of,
@@ -27,8 +27,6 @@ from results.comparison.intervals import (
 )
 from results.repeats.statistic import LEAST_RUNS, Statistic
 
-LEAST = 2
-"""Runs of each group; one has no spread."""
 LEAST_FOR_INTERVAL = LEAST_RUNS[Statistic.MEDIAN]
 Runs = Sequence[tuple[Compared, Value]]
 
@@ -39,7 +37,7 @@ class Evidence:
 
     ``median``: of the differences where ``pairs`` is not 0, else the difference of the medians; ``mean`` alike. The
     95 % intervals are None of fewer than LEAST_FOR_INTERVAL runs. ``p``: two-sided, None where not determined; ``holm``
-    is it among all figures of the group. ``more_runs`` of each group would tell a difference of ``to_tell``.
+    is it among all figures that vary. ``more_runs`` of each group would tell a difference of ``to_tell`` among them.
     """
 
     key: Key
@@ -59,14 +57,6 @@ class Evidence:
     more_runs: int | None = None
 
 
-def why_not(groups: Sequence[Group]) -> str:
-    """Why nothing can be said of a difference between groups; '' where something can."""
-    few = [f"{group.label} has {len(group.runs)}" for group in groups if len(group.runs) < LEAST]
-    if len(groups) < LEAST:
-        return "there is one group"
-    return f"it takes {LEAST} trusted runs of each group (--repeat), and {', '.join(few)}" if few else ""
-
-
 def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evidence, ...]:
     """Of every figure that two runs of the first group and two of another have; nothing where ``why_not`` says why.
 
@@ -79,18 +69,17 @@ def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evid
     found: list[Evidence] = []
     for group in others:
         held = _by_key(group)
-        of = [
-            evidence(key, group.label, runs, held[key], to_tell)
-            for key, runs in base.items()
-            if key in held and min(len(runs), len(held[key])) >= LEAST
-        ]
-        found += _among(of)
+        both = {key: (runs, held[key]) for key, runs in base.items() if key in held}
+        told = {key: of for key, of in both.items() if min(map(len, of)) >= LEAST}
+        of_group = _among([evidence(key, group.label, *of) for key, of in told.items()], [*told.values()])
+        figures = sum(each.p is not None and _varies(*told[each.key]) for each in of_group)
+        found += [_with_more(each, *told[each.key], to_tell, figures) for each in of_group]
     return tuple(found)
 
 
-def evidence(key: Key, label: str, first: Runs, other: Runs, to_tell: float | None = None) -> Evidence:
-    """What the runs say of one figure."""
-    one, two = ([_span(value) for _, value in of] for of in (first, other))
+def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:
+    """What the runs say of one figure by itself."""
+    one, two = _spans(first), _spans(other)
     pairs = _pairs(first, other)
     tested = signed(pairs) if pairs else mann_whitney(one, two)
     enough = (len(pairs) or min(len(one), len(two))) >= LEAST_FOR_INTERVAL
@@ -99,32 +88,41 @@ def evidence(key: Key, label: str, first: Runs, other: Runs, to_tell: float | No
         for over in (median, mean)
     }
     at = {over: statistic_of(pairs, over) if pairs else difference_of(one, two, over) for over in (median, mean)}
-    found = Evidence(
+    return Evidence(
         key, label, (len(first), len(other)), len(pairs), at[median], ends[median], at[mean], ends[mean],
         cliffs_delta(one, two), tested.name, tested.exact, tested.p,
     )  # fmt: skip
-    return _with_more(found, one, two, pairs, to_tell)
 
 
-def _with_more(
-    found: Evidence, one: Sequence[Span], two: Sequence[Span], pairs: Sequence[Span], to_tell: float | None
-) -> Evidence:
+def _with_more(found: Evidence, first: Runs, other: Runs, to_tell: float | None, figures: int) -> Evidence:
     """Nothing of bounds, whose spread is not known, nor of no difference."""
+    one, two, pairs = _spans(first), _spans(other), _pairs(first, other)
     seen = found.median.low if to_tell is None and found.median.known else to_tell
     if not seen or not all(each.known for each in (*one, *two)):
         return found
+    among = max(figures, 1)
     if pairs:
-        needed, made = pairs_needed([each.low for each in pairs], seen), len(pairs)
+        needed, made = pairs_needed([each.low for each in pairs], seen, among), len(pairs)
     else:
-        needed = runs_of_groups([each.low for each in one], [each.low for each in two], seen)
+        needed = runs_of_groups([each.low for each in one], [each.low for each in two], seen, among)
         made = min(found.runs)
     return replace(found, to_tell=abs(seen), more_runs=max(needed - made, 0))
 
 
-def _among(found: Sequence[Evidence]) -> list[Evidence]:
-    told = [each.p for each in found if each.p is not None]
-    corrected = iter(holm(told))
-    return [each if each.p is None else replace(each, holm=next(corrected)) for each in found]
+def _among(found: Sequence[Evidence], runs: Sequence[tuple[Runs, Runs]]) -> list[Evidence]:
+    """With Holm's correction. A figure that is the same in all runs could not have differed: it is none of them."""
+    tested = [each.p is not None and _varies(*of) for each, of in zip(found, runs, strict=True)]
+    chances = [each.p for each, is_one in zip(found, tested, strict=True) if is_one and each.p is not None]
+    corrected = iter(holm(chances))
+    return [replace(each, holm=next(corrected) if of else each.p) for each, of in zip(found, tested, strict=True)]
+
+
+def _varies(first: Runs, other: Runs) -> bool:
+    return len({*_spans(first), *_spans(other)}) > 1
+
+
+def _spans(of: Runs) -> list[Span]:
+    return [_span(value) for _, value in of]
 
 
 def _by_key(group: Group) -> Mapping[Key, Runs]:
@@ -136,7 +134,10 @@ def _by_key(group: Group) -> Mapping[Key, Runs]:
 
 
 def _span(value: Value) -> Span:
-    return Span(value.measured, math.inf if value.open_ended else value.measured)
+    """What was measured; at least that, of what never came back, and of 0 at most what would not have been seen."""
+    if value.open_ended:
+        return Span(value.measured, math.inf)
+    return Span(value.measured, value.measured or value.high)
 
 
 def _pairs(first: Runs, other: Runs) -> list[Span]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from pydantic_core import to_json
@@ -13,19 +14,24 @@ from pydantic_core import to_json
 from commands.outfile import write
 from commands.page import as_json_option, show
 from results.comparison.baseline import baseline_of, held_against, read, written
-from results.comparison.differences import differences
+from results.comparison.differences import Difference, differences
 from results.comparison.figures import Key, Summary, summaries
-from results.comparison.groups import Across, Compared, Group, check_trusted, grouped
+from results.comparison.gather import gathered
+from results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
 from results.run.folder import load
 from results.run.identity import identity_in
 from results.text.comparison import comparison_parts, held_lines
+from results.text.evidence import evidence_parts
 from testbed.errors import InputError
+
+if TYPE_CHECKING:
+    from results.comparison.science import Evidence
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("compare")
-@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--across",
     multiple=True,
@@ -35,6 +41,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--save", type=_FILE, help="Keep the figures of these runs as a baseline.")
 @click.option("--baseline", type=_FILE, help="Hold the runs against this file: exit code 1 where any figure is worse.")
 @click.option("--html", type=_FILE, help="Write the comparison as a page too: one file that needs nothing else.")
+@click.option(
+    "--tell",
+    type=click.FloatRange(min=1e-9, max=1e12),
+    help="The difference, in a figure's unit, that is asked how many more runs would tell; else the one seen.",
+)
 @as_json_option
 def compare_(
     folders: tuple[Path, ...],
@@ -42,13 +53,21 @@ def compare_(
     save: Path | None,
     baseline: Path | None,
     html: Path | None,
+    tell: float | None,
     as_json: bool,
 ) -> int:
     """Hold run folders against each other: what differs, by how much, and what could have been seen.
 
+    RUN is a run folder, a folder that holds some (all that came to a verdict are taken), or a repeats.json (the runs of
+    its folder). Other files that runs leave beside their folders are passed over.
+
     Runs of one drill, fabric, engine, settings and version of hpn (with its commit) are one group, whose figures are
     medians; digests decide, not names. Groups differ in a figure when no value that one may have had is one that the
     other may have had. Of a lone group its figures are shown, and how far its runs are apart.
+
+    Of groups of two runs or more it shows too what the runs say of the difference: its 95 % interval (BCa bootstrap,
+    of five runs or more), Cliff's delta, an exact test, and about how many more runs of each would tell it. Runs with
+    a phase and seeds of their own are pairs. What follows from a bound is a bound, or not determined.
 
     \b
     hpn compare runs/A/link-down runs/B/link-down --across fabric
@@ -57,44 +76,60 @@ def compare_(
     """
     if html is not None and (save is not None or baseline is not None):
         raise InputError("--html is of groups held against each other; leave --save and --baseline out")
-    groups = grouped([_run(folder) for folder in _each_once(folders)], [Across(what) for what in across])
+    if tell is not None and math.isnan(tell):
+        raise InputError("--tell takes a number")
+    groups = grouped([_run(folder) for folder in gathered(folders)], [Across(what) for what in across])
     if save is not None or baseline is not None:
-        group = _only(groups)
-        if save is not None:
-            write(save, written(baseline_of(group)), "--save")
-        if baseline is not None:
-            held = held_against(read(baseline), group)
-            if as_json:
-                click.echo(to_json(asdict(held), indent=2, inf_nan_mode="null"))
-            else:
-                show(*held_lines(held))
-            return 1 if held.worse else 0
-        return 0
+        return _held(_only(groups), save, baseline, as_json=as_json)
     check_trusted(groups)
     found = differences(groups)
+    why_no_evidence = why_not(groups)
+    evidence = () if why_no_evidence else _science(groups, tell)
     if html is not None:
         from results.page.comparing import comparison_page  # Jinja, which no other command waits for
 
-        write(html, comparison_page(groups, found), "--html")
+        write(html, comparison_page(groups, found, evidence), "--html")
+    if len(groups) == 1:
+        told = [_own(*each) for each in summaries(groups[0]).items()]
+    else:
+        told = [_with_evidence(each, evidence, why_no_evidence) for each in found]
     if as_json:
-        alone = len(groups) == 1
-        told = [_own(*each) for each in summaries(groups[0]).items()] if alone else [asdict(each) for each in found]
         click.echo(to_json(told, indent=2, inf_nan_mode="null"))
     else:
-        show(*comparison_parts(groups, found))
+        parts = evidence_parts(evidence, why_no_evidence) if len(groups) > 1 else []
+        show(*comparison_parts(groups, found), *parts)
     return 0
+
+
+def _held(group: Group, save: Path | None, baseline: Path | None, *, as_json: bool) -> int:
+    """Keep its figures, or hold them against those that were kept."""
+    if save is not None:
+        write(save, written(baseline_of(group)), "--save")
+    if baseline is None:
+        return 0
+    held = held_against(read(baseline), group)
+    if as_json:
+        click.echo(to_json(asdict(held), indent=2, inf_nan_mode="null"))
+    else:
+        show(*held_lines(held))
+    return 1 if held.worse else 0
+
+
+def _science(groups: Sequence[Group], tell: float | None) -> Sequence[Evidence]:
+    from results.comparison.science import science  # numpy, which baselines do not wait for
+
+    return science(groups, tell)
+
+
+def _with_evidence(of: Difference, evidence: Sequence[Evidence], why_none: str) -> dict[str, object]:
+    """Infinite ends of what is a bound are null."""
+    found = next((each for each in evidence if (each.key, each.group) == (of.key, of.group)), None)
+    told = None if found is None else asdict(found)
+    return asdict(of) | {"evidence": told, "no_evidence": why_none or ("" if found else "fewer than 2 runs have it")}
 
 
 def _own(key: Key, summary: Summary) -> dict[str, object]:
     return {"key": asdict(key), "summary": asdict(summary)}
-
-
-def _each_once(folders: Iterable[Path]) -> Iterable[Path]:
-    """A folder that is named twice, by another spelling or a link too, is one run."""
-    found: dict[str, Path] = {}
-    for folder in folders:
-        found.setdefault(os.path.realpath(folder), folder)
-    return found.values()
 
 
 def _run(folder: Path) -> Compared:

@@ -7,12 +7,14 @@ Changes when the way a measured figure is held against a limit changes. Exit cod
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from results.repeats.statistic import Statistic
 
+_LIMIT = re.compile(r"(.+) (?:below|at most|above|at least) -?[0-9.].*", re.DOTALL)
 _UPPER, _STRICT = frozenset({"below", "at_most"}), frozenset({"below", "above"})
 
 
@@ -57,6 +59,11 @@ class Check:
         return self.bound in _UPPER
 
     @property
+    def subject(self) -> str:
+        """The figure that the limit is on: metric, flows, part of the fabric, fault and edge, in words."""
+        return without_limit(self.text)
+
+    @property
     def uncertainty(self) -> float:
         """From ``measured`` to the farther end of its interval."""
         if self.measured is None or self.low is None or self.high is None:
@@ -89,6 +96,12 @@ class Verdict:
             return ()
         unmeasured = (c for c in self.checks if c.outcome is Outcome.INCONCLUSIVE and c.measured is None)
         return (*self.reasons, *(f"{check.text}: {check.evidence}" for check in unmeasured))
+
+
+def without_limit(text: str) -> str:
+    """'worst outage of hit flows' of 'worst outage of hit flows below 50 ms'; a text without a limit as it is."""
+    found = _LIMIT.fullmatch(text)
+    return found[1] if found else text
 
 
 def at_most(

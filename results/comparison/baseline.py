@@ -20,6 +20,7 @@ from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
 from results.run.files import first_mistake
 from results.run.identity import differences
+from results.verdict import without_limit
 from testbed.errors import InputError
 from testbed.files.bounded import read_bounded
 from testbed.files.document import shorten
@@ -111,7 +112,8 @@ def held_against(baseline: Baseline, group: Group) -> Held:
     by_name = tuple(_same_by_name(baseline, group))
     found, held, missing = summaries(group), [], []
     for kept in baseline.figures:
-        key = Key(kept.where, kept.name, kept.unit, kept.more_is_worse)
+        name = kept.name if kept.where else without_limit(kept.name)  # an older hpn kept the limit in the name
+        key = Key(kept.where, name, kept.unit, kept.more_is_worse)
         high = math.inf if kept.high is None else kept.high
         base = Summary(kept.count, kept.median, kept.low, high, kept.open_ended)
         if (now := found.get(key)) is None:

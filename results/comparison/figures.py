@@ -19,7 +19,7 @@ _MS = "ms"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which figure: of an edge by its label, or of an expectation by its text."""
+    """Which figure: of an edge by its label, or of an expectation by metric, flows and edge, whatever its limit."""
 
     where: str  # '' for an expectation
     name: str
@@ -52,20 +52,27 @@ def summaries(group: Group) -> Mapping[Key, Summary]:
     """Of every figure that any of its runs has."""
     found: dict[Key, list[Value]] = {}
     for run in group.runs:
-        for key, value in values_of(run):
+        for key, value in values_of(run).items():
             found.setdefault(key, []).append(value)
     return {key: _summary(values) for key, values in found.items()}
 
 
-def values_of(run: Compared) -> Iterator[tuple[Key, Value]]:
-    """Every figure of a run."""
+def values_of(run: Compared) -> Mapping[Key, Value]:
+    """Every figure of a run, once: two limits on one figure are one figure."""
+    found: dict[Key, Value] = {}
+    for key, value in _values(run):
+        found.setdefault(key, value)
+    return found
+
+
+def _values(run: Compared) -> Iterator[tuple[Key, Value]]:
     for edge, name, measured, interval, open_ended in figures_of(run.metrics):
         yield Key(edge, name, _MS), Value(measured, interval.low, interval.high, open_ended)
     for check in run.verdict.checks:
         if check.measured is not None and math.isfinite(check.measured):
             low = check.measured if check.low is None else min(check.low, check.measured)
             high = check.measured if check.high is None else max(check.high, check.measured)
-            key = Key("", check.text, check.unit, check.bound not in _LOWER_IS_WORSE)
+            key = Key("", check.subject, check.unit, check.bound not in _LOWER_IS_WORSE)
             yield key, Value(check.measured, low, high, check.open_ended)
 
 

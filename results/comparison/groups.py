@@ -37,6 +37,8 @@ _BRINGS: Mapping[Across, Collection[Across]] = {
 }
 """What differs with something else: another drill has other settings, another engine its own kernel."""
 WITH_DIGEST = (Across.DRILL, Across.FABRIC, Across.SETTINGS)
+LEAST = 2
+"""Runs of each group that tell a difference; one has no spread."""
 _PARTS = ", "
 _LONGEST = 400
 _COMMIT = 12
@@ -94,6 +96,14 @@ def check_trusted(groups: Iterable[Group]) -> None:
             raise InputError(
                 f"none of the {group.left_out} runs of {group.label} can be trusted: they are inconclusive"
             )
+
+
+def why_not(groups: Sequence[Group]) -> str:
+    """Why nothing can be said of a difference between groups; '' where something can."""
+    few = [f"{group.label} has {len(group.runs)}" for group in groups if len(group.runs) < LEAST]
+    if len(groups) < LEAST:
+        return "there is one group"
+    return f"it takes {LEAST} trusted runs of each group (--repeat), and {', '.join(few)}" if few else ""
 
 
 def _check(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from results.comparison.differences import Difference, Finding
 from results.comparison.figures import Summary
@@ -16,6 +17,10 @@ from results.page.axis import Logarithmic, Tick, logarithmic_ms
 from results.page.render import rendered
 from results.page.sections import Table
 from results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
+from results.text.evidence import evidence_sheet
+
+if TYPE_CHECKING:
+    from results.comparison.science import Evidence
 
 _MOST_PAIRS = 60
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
@@ -54,12 +59,14 @@ class ComparisonView:
     tables: Sequence[Table]
 
 
-def comparison_page(groups: Sequence[Group], found: Sequence[Difference]) -> str:
+def comparison_page(groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[Evidence] = ()) -> str:
     """The page as text, UTF-8 when written. MachineError when this installation is not whole."""
-    return rendered("comparison.html", comparison_view(groups, found), has_charts=False)
+    return rendered("comparison.html", comparison_view(groups, found, evidence), has_charts=False)
 
 
-def comparison_view(groups: Sequence[Group], found: Sequence[Difference]) -> ComparisonView:
+def comparison_view(
+    groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[Evidence] = ()
+) -> ComparisonView:
     """Everything that the page says; ``found``: what ``results.comparison.differences`` says of the groups."""
     apart = [each for each in found if each.finding in {Finding.MORE, Finding.LESS}]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN]
@@ -71,6 +78,7 @@ def comparison_view(groups: Sequence[Group], found: Sequence[Difference]) -> Com
         *([own_sheet(groups[0])] if len(groups) == 1 else []),
         figures_sheet("What differs; medians, intervals over all runs", groups, apart),
         causes_sheet(groups, apart),
+        evidence_sheet(evidence),
         figures_sheet("No difference seen, and what would have been", groups, alike),
         figures_sheet(f"Not measured by all, but by {groups[0].label}", groups, lacking),
     )

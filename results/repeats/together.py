@@ -49,7 +49,7 @@ class Estimate:
     worst: float | None = None
     worst_run: int | None = None  # number of the run that fares worst
     median: float | None = None
-    p95: float | None = None
+    p95: float | None = None  # 95 % of the runs fare no worse: of what should be high the low tail
     low: float | None = None
     high: float | None = None
     worst_low: float | None = None  # ends of the interval that the worst run's own figure has
@@ -196,7 +196,7 @@ def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Se
         worst_high=worst_check.high if worst_check else None,
         unseen=max((check.high for _, check in told if check.measured == 0 and check.high), default=None),
         median=_finite(median(values)),
-        p95=_finite(nearest_rank(values, 95)),
+        p95=_finite(sign * nearest_rank([sign * value for value in values], 95)),
         low=_finite(low),
         high=_finite(high),
         interval=len(values) >= LEAST_RUNS[Statistic.MEDIAN],

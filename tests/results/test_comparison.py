@@ -19,7 +19,7 @@ from results.comparison import baseline as baselines
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.causes import CPU_COST, UNEXPLAINED
 from results.comparison.differences import Difference, Finding, differences, told_apart
-from results.comparison.figures import Summary, summaries
+from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import Across, Compared, check_trusted, grouped
 from results.page.comparing import comparison_page, comparison_view
 from results.run.folder import RunFolder
@@ -260,7 +260,45 @@ def test_where_less_is_worse_a_fall_fails() -> None:
         for check in found.verdict.checks
     ]
     (group,) = grouped([replace(found, verdict=Verdict(found.verdict.outcome, tuple(checks)))], ())
-    assert [each.key.name for each in held_against(kept, group).worse] == ["goodput during at least 45 % of before"]
+    assert [each.key.name for each in held_against(kept, group).worse] == ["goodput during"]
+
+
+def _with_limits(found: Compared, texts: tuple[str, str]) -> Compared:
+    """The same run, whose expectation has another limit."""
+    checks = tuple(replace(check, text=check.text.replace(*texts)) for check in found.verdict.checks)
+    return replace(found, verdict=replace(found.verdict, checks=checks))
+
+
+def test_a_figure_is_the_same_whatever_its_limit() -> None:
+    """'not measured' was said of a figure that both drills hold a limit against."""
+    other = _with_limits(run(replace(MANIFEST, versions={"hpn": "0.2.0"}), 90.0), ("below 50 ms", "at most 120 ms"))
+    groups = grouped([run(), other], ())
+    found = {each.key.name: each for each in differences(groups) if not each.key.where}
+    assert {each.finding for each in found.values()} == {Finding.NONE_SEEN}
+    assert list(found) == ["worst outage at failure", "goodput during", "queue pair deaths"]
+
+
+def test_two_limits_on_one_figure_are_one_figure() -> None:
+    found = run()
+    first, *rest = found.verdict.checks
+    twice = (first, replace(first, text="worst outage at failure below 1 s, median over repeats"), *rest)
+    (group,) = grouped([replace(found, verdict=replace(found.verdict, checks=twice))], ())
+    assert {key: each.count for key, each in summaries(group).items() if "failure" in key.name} == {
+        Key("", "worst outage at failure", "ms"): 1
+    }
+
+
+def test_a_baseline_that_names_limits_is_held_by_figure() -> None:
+    (group,) = grouped([run()], ())
+    kept = baseline_of(group)
+    named = [replace_name(each) for each in kept.figures]
+    held = held_against(kept.model_copy(update={"figures": tuple(named)}), group)
+    assert held.missing == ()
+
+
+def replace_name(kept: baselines.Kept) -> baselines.Kept:
+    """The name that an older hpn gave it."""
+    return kept if kept.where else kept.model_copy(update={"name": f"{kept.name} at most 7.5 %"})
 
 
 def test_a_baseline_of_another_experiment_is_refused_and_a_lacking_figure_is_named() -> None:

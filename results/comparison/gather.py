@@ -1,0 +1,56 @@
+"""The run folders that the words of a command line mean: run folders, folders that hold some, what lies beside them.
+
+Changes when runs are named in another way. A shell makes all names of a folder from ``runs/A/*``, so the files that
+drills and suites leave beside run folders are no mistake there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from results.index.scan import run_folders
+from results.run.place import SCRATCH
+from testbed.errors import InputError
+
+_MANIFEST = "manifest.json"
+REPEATS = "repeats.json"
+"""Judges all runs of the folder that it lies in."""
+_BESIDE = frozenset({"junit.xml", "summary.md"})
+
+
+def gathered(named: Sequence[Path]) -> list[Path]:
+    """Every run that is meant, once, in the order of names. InputError for what neither is a run nor holds any."""
+    found = list(_each_once(folder for each in named for folder in _meant(each)))
+    if not found:
+        raise InputError(f"{', '.join(map(str, named[:4]))}: no run folder; name one, or a folder that holds some")
+    return found
+
+
+def _meant(named: Path) -> Iterator[Path]:
+    """The runs behind one name; of a folder those that came to a verdict, as ``hpn results`` finds them."""
+    if named.is_file():
+        if named.name == REPEATS:
+            yield from _below(named.parent)
+        elif named.name not in _BESIDE:
+            raise InputError(f"{named} is a file; name run folders, or folders that hold some")
+    elif (named / _MANIFEST).exists() or not named.is_dir():
+        yield named  # whoever loads it says what is wrong with it
+    elif not named.name.startswith(SCRATCH):
+        yield from _below(named)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    runs = [Path(found.path) for found in run_folders(folder) if found.stamp.verdict_bytes >= 0]
+    if not runs:
+        raise InputError(f"{folder} holds no run with a verdict; hpn drill run --out {folder} makes some")
+    yield from runs
+
+
+def _each_once(folders: Iterable[Path]) -> Iterable[Path]:
+    """A folder that is named twice, by another spelling or a link too, is one run."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        found.setdefault(os.path.realpath(folder), folder)
+    return found.values()

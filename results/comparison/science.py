@@ -1,0 +1,153 @@
+"""What runs say of a difference between two groups: intervals, effect size, test, how many more would tell. Pure.
+Imports numpy.
+
+Changes when a difference is told by another statistic. Runs are pairs where phase and seeds of each are unique in its
+group and all runs of the smaller group have a partner; else the groups are held against each other. Values that are
+bounds stay such: what then follows is a bound too, or not determined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from results.comparison.exact import cliffs_delta, holm, mann_whitney, pairs_needed, runs_of_groups, signed
+from results.comparison.figures import Key, Value, values_of
+from results.comparison.groups import LEAST, Compared, Group, why_not
+from results.comparison.intervals import (
+    Span,
+    difference_of,
+    interval_of_groups,
+    interval_of_pairs,
+    mean,
+    median,
+    paired,
+    statistic_of,
+)
+from results.repeats.statistic import LEAST_RUNS, Statistic
+
+LEAST_FOR_INTERVAL = LEAST_RUNS[Statistic.MEDIAN]
+Runs = Sequence[tuple[Compared, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the runs say of one figure of a group; a difference is the group's less the first group's.
+
+    ``median``: of the differences where ``pairs`` is not 0, else the difference of the medians; ``mean`` alike. The
+    95 % intervals are None of fewer than LEAST_FOR_INTERVAL runs. ``p``: two-sided, None where not determined; ``holm``
+    is it among all figures that vary. ``more_runs`` of each group would tell a difference of ``to_tell`` among them.
+    """
+
+    key: Key
+    group: str
+    runs: tuple[int, int]
+    pairs: int
+    median: Span
+    median_interval: Span | None
+    mean: Span
+    mean_interval: Span | None
+    delta: Span
+    test: str
+    exact: bool
+    p: float | None
+    holm: float | None = None
+    to_tell: float | None = None
+    more_runs: int | None = None
+
+
+def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evidence, ...]:
+    """Of every figure that two runs of the first group and two of another have; nothing where ``why_not`` says why.
+
+    ``to_tell``: the difference whose number of runs is asked for, in the figure's unit; None: the one that was seen.
+    """
+    if why_not(groups):
+        return ()
+    first, *others = groups
+    base = _by_key(first)
+    found: list[Evidence] = []
+    for group in others:
+        held = _by_key(group)
+        both = {key: (runs, held[key]) for key, runs in base.items() if key in held}
+        told = {key: of for key, of in both.items() if min(map(len, of)) >= LEAST}
+        of_group = _among([evidence(key, group.label, *of) for key, of in told.items()], [*told.values()])
+        figures = sum(each.p is not None and _varies(*told[each.key]) for each in of_group)
+        found += [_with_more(each, *told[each.key], to_tell, figures) for each in of_group]
+    return tuple(found)
+
+
+def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:
+    """What the runs say of one figure by itself."""
+    one, two = _spans(first), _spans(other)
+    pairs = _pairs(first, other)
+    tested = signed(pairs) if pairs else mann_whitney(one, two)
+    enough = (len(pairs) or min(len(one), len(two))) >= LEAST_FOR_INTERVAL
+    ends = {
+        over: (interval_of_pairs(pairs, over) if pairs else interval_of_groups(one, two, over)) if enough else None
+        for over in (median, mean)
+    }
+    at = {over: statistic_of(pairs, over) if pairs else difference_of(one, two, over) for over in (median, mean)}
+    return Evidence(
+        key, label, (len(first), len(other)), len(pairs), at[median], ends[median], at[mean], ends[mean],
+        cliffs_delta(one, two), tested.name, tested.exact, tested.p,
+    )  # fmt: skip
+
+
+def _with_more(found: Evidence, first: Runs, other: Runs, to_tell: float | None, figures: int) -> Evidence:
+    """Nothing of bounds, whose spread is not known, nor of no difference."""
+    one, two, pairs = _spans(first), _spans(other), _pairs(first, other)
+    seen = found.median.low if to_tell is None and found.median.known else to_tell
+    if not seen or not all(each.known for each in (*one, *two)):
+        return found
+    among = max(figures, 1)
+    if pairs:
+        needed, made = pairs_needed([each.low for each in pairs], seen, among), len(pairs)
+    else:
+        needed = runs_of_groups([each.low for each in one], [each.low for each in two], seen, among)
+        made = min(found.runs)
+    return replace(found, to_tell=abs(seen), more_runs=max(needed - made, 0))
+
+
+def _among(found: Sequence[Evidence], runs: Sequence[tuple[Runs, Runs]]) -> list[Evidence]:
+    """With Holm's correction. A figure that is the same in all runs could not have differed: it is none of them."""
+    tested = [each.p is not None and _varies(*of) for each, of in zip(found, runs, strict=True)]
+    chances = [each.p for each, is_one in zip(found, tested, strict=True) if is_one and each.p is not None]
+    corrected = iter(holm(chances))
+    return [replace(each, holm=next(corrected) if of else each.p) for each, of in zip(found, tested, strict=True)]
+
+
+def _varies(first: Runs, other: Runs) -> bool:
+    return len({*_spans(first), *_spans(other)}) > 1
+
+
+def _spans(of: Runs) -> list[Span]:
+    return [_span(value) for _, value in of]
+
+
+def _by_key(group: Group) -> Mapping[Key, Runs]:
+    found: dict[Key, list[tuple[Compared, Value]]] = {}
+    for run in group.runs:
+        for key, value in values_of(run).items():
+            found.setdefault(key, []).append((run, value))
+    return found
+
+
+def _span(value: Value) -> Span:
+    """What was measured; at least that, of what never came back, and of 0 at most what would not have been seen."""
+    if value.open_ended:
+        return Span(value.measured, math.inf)
+    return Span(value.measured, value.measured or value.high)
+
+
+def _pairs(first: Runs, other: Runs) -> list[Span]:
+    """The differences of pairs; empty where runs are none."""
+    one, two = ({_partner(run): _span(value) for run, value in of} for of in (first, other))
+    common = [partner for partner in one if partner in two]
+    if len(one) < len(first) or len(two) < len(other) or len(common) < min(len(one), len(two)):
+        return []
+    return paired([one[each] for each in common], [two[each] for each in common])
+
+
+def _partner(run: Compared) -> tuple[object, ...]:
+    return (run.manifest.phase, run.manifest.phase_ms, *sorted(run.manifest.seeds.items()))

@@ -1,0 +1,89 @@
+"""What runs say of differences, for terminal and page: interval, effect size, test, runs that would tell. Pure.
+
+Changes when evidence has another column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from failover.analysis.words import plain
+from results.text.bounds import at_least, at_most
+from results.text.comparison import Sheet, name_of
+from results.text.printable import printable
+from results.text.tables import table
+from results.text.terminal import value_text
+
+if TYPE_CHECKING:  # imports numpy
+    from results.comparison.intervals import Span
+    from results.comparison.science import Evidence
+
+UNKNOWN = "not determined"
+_LEAST_P = 0.001
+
+
+def evidence_parts(found: Sequence[Evidence], why_not: str) -> list[RenderableType]:
+    """The table, or why there is none."""
+    if why_not:
+        return [Text(printable(f"no interval, effect size or test of a difference: {why_not}"))]
+    sheet = evidence_sheet(found)
+    return [table(*sheet)] if sheet.rows else []
+
+
+def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
+    """A row for every figure; the group is told where there are several."""
+    several = len({each.group for each in found}) > 1
+    rows = tuple(
+        (
+            *([each.group] if several else []),
+            name_of(each.key),
+            f"{each.pairs} pairs" if each.pairs else f"{each.runs[0]}, {each.runs[1]}",
+            _span(each.median, each.key.unit),
+            "too few" if each.median_interval is None else _span(each.median_interval, each.key.unit),
+            _span(each.delta, ""),
+            _p(each.p),
+            _p(each.holm),
+            each.test if each.exact else f"{each.test}, approximate",
+            _more(each),
+        )
+        for each in found
+    )
+    columns = (
+        *(["group"] if several else []),
+        *("figure", ">runs", ">median difference", ">95 % interval", ">Cliff's delta"),
+        *(">p", ">p (Holm)", "test", ">more runs to tell"),
+    )
+    caption = "differences of the medians, of pairs by phase and seed where runs have them; BCa bootstrap, exact tests"
+    return Sheet(caption, columns, rows)
+
+
+def _span(of: Span, unit: str) -> str:
+    if of.low == of.high:
+        return _signed(of.low, unit)
+    if math.isinf(of.low):
+        return UNKNOWN if math.isinf(of.high) else at_most(_signed(of.high, unit))
+    if math.isinf(of.high):
+        return at_least(_signed(of.low, unit))
+    return f"{_signed(of.low, unit)} to {_signed(of.high, unit)}"
+
+
+def _signed(value: float, unit: str) -> str:
+    sign = "+" if value > 0 else "-" if value < 0 else ""
+    return sign + value_text(abs(value), unit)
+
+
+def _p(chance: float | None) -> str:
+    if chance is None:
+        return UNKNOWN
+    return f"< {_LEAST_P}" if chance < _LEAST_P else plain(chance, 2)
+
+
+def _more(of: Evidence) -> str:
+    if of.more_runs is None or of.to_tell is None:
+        return ""
+    return f"about {of.more_runs} for {value_text(of.to_tell, of.key.unit)}" if of.more_runs else "enough"

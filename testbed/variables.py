@@ -39,7 +39,7 @@ VARIABLES: Registry[Variable] = Registry(
             Side.USER,
             "where labs are kept; else /run/hpn for root, `$XDG_RUNTIME_DIR/hpn` or /tmp/hpn-UID for others",
         ),
-        Variable("HPN_CACHE_DIR", Side.USER, "kernels and the index of results; else `$XDG_CACHE_HOME/hpn`"),
+        Variable("HPN_CACHE_DIR", Side.USER, "kernels, times of runs, index of results; else `$XDG_CACHE_HOME/hpn`"),
         Variable("XDG_RUNTIME_DIR", Side.USER, "in whose folder hpn labs are kept, where HPN_STATE_DIR is not set"),
         Variable(
             "XDG_CACHE_HOME",

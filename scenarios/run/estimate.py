@@ -37,7 +37,7 @@ def virtual_time_line(drill: Drill) -> str:
 
 def at_once(spec: EngineSpec, jobs: int, cores: int | None = None) -> int:
     """How many of so many runs side by side this machine has the cores for."""
-    cores = cores or os.cpu_count() or 1
+    cores = cores or len(os.sched_getaffinity(0))
     return max(1, min(jobs, cores // (spec.cores or cores)))
 
 

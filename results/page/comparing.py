@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from results.comparison.differences import Difference, Finding
 from results.comparison.figures import Summary
 from results.comparison.groups import Group
-from results.page.axis import Logarithmic, Tick, logarithmic_ms
+from results.page.axis import Linear, Logarithmic, Tick, linear, logarithmic_ms
 from results.page.render import rendered
 from results.page.sections import Table
 from results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
@@ -22,7 +22,9 @@ from results.text.evidence import evidence_sheet
 if TYPE_CHECKING:
     from results.comparison.science import Evidence
 
-_MOST_PAIRS = 60
+_MOST_PAIRS, _TICKS = 60, 6
+_MS = "ms"
+Axis = Linear | Logarithmic
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
 
 
@@ -39,23 +41,31 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A figure in ms that differs: of the first group and of another."""
+    """A figure that differs: of the first group and of another."""
 
     name: str
     spans: tuple[Span, Span]
 
 
 @dataclass(frozen=True, slots=True)
+class Chart:
+    """Figures of one unit that differ, on one axis; ``of`` says which."""
+
+    of: str
+    pairs: Sequence[Pair]
+    left_out: int
+    ticks: Sequence[Tick]
+
+
+@dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """What the template prints, all of it text. ``left_out``: figures that differ and have no bars."""
+    """What the template prints, all of it text."""
 
     title: str
     answer: str
     groups: Table
-    pairs: Sequence[Pair]
-    left_out: int
+    charts: Sequence[Chart]
     labels: Sequence[str]
-    ticks: Sequence[Tick]
     tables: Sequence[Table]
 
 
@@ -71,9 +81,7 @@ def comparison_view(
     apart = [each for each in found if each.finding in {Finding.MORE, Finding.LESS}]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN]
     lacking = [each for each in found if each.finding is Finding.MISSING]
-    timed = [(each, each.other) for each in apart if each.key.unit == "ms" and each.other is not None]
-    shown = timed[:_MOST_PAIRS]
-    axis = logarithmic_ms([end for each, other in shown for end in (*_ends(each.reference), *_ends(other))])
+    units = sorted({each.key.unit for each in apart}, key=lambda unit: (unit != _MS, unit))
     sheets = (
         *([own_sheet(groups[0])] if len(groups) == 1 else []),
         figures_sheet("What differs; medians, intervals over all runs", groups, apart),
@@ -86,10 +94,8 @@ def comparison_view(
         title=" against ".join(group.label for group in groups),
         answer=_LONE if len(groups) == 1 else _answer(apart, alike, lacking),
         groups=Table(*groups_sheet(groups)),
-        pairs=[_pair(each, other, axis, several=len(groups) > 2) for each, other in shown],
-        left_out=len(timed) - len(shown),
+        charts=[_chart(unit, apart, several=len(groups) > 2) for unit in units],
         labels=(groups[0].label, " or ".join(group.label for group in groups[1:])),
-        ticks=axis.ticks() if shown else (),
         tables=[Table(*sheet) for sheet in sheets if sheet.rows],
     )
 
@@ -105,11 +111,23 @@ def _answer(apart: Sequence[Difference], alike: Sequence[Difference], lacking: S
     return f"{len(apart)} of {told} figures differ: {worse} worse, {len(apart) - worse} better than the first.{lacks}"
 
 
+def _chart(unit: str, apart: Sequence[Difference], *, several: bool) -> Chart:
+    """Times on a logarithmic axis, as they may be a thousand times apart; all else on a linear one."""
+    of_unit = [(each, each.other) for each in apart if each.key.unit == unit and each.other is not None]
+    shown = of_unit[:_MOST_PAIRS]
+    ends = [end for each, other in shown for end in (*_ends(each.reference), *_ends(other))]
+    axis = logarithmic_ms(ends) if unit == _MS else linear(min(ends), max(ends))
+    pairs = [_pair(each, other, axis, several=several) for each, other in shown]
+    ticks = axis.ticks() if isinstance(axis, Logarithmic) else axis.ticks(_TICKS)
+    of = "times" if unit == _MS else f"figures in {unit}" if unit else "counts"
+    return Chart(of, pairs, len(of_unit) - len(shown), ticks)
+
+
 def _ends(found: Summary) -> tuple[float, ...]:
     return tuple(end for end in (found.low, found.median, found.high) if math.isfinite(end))
 
 
-def _pair(each: Difference, other: Summary, axis: Logarithmic, several: bool) -> Pair:
+def _pair(each: Difference, other: Summary, axis: Axis, several: bool) -> Pair:
     name = name_of(each.key) + (f" ({each.group})" if several else "")
     return Pair(
         name,
@@ -120,6 +138,6 @@ def _pair(each: Difference, other: Summary, axis: Logarithmic, several: bool) ->
     )
 
 
-def _span(side: str, found: Summary, text: str, axis: Logarithmic) -> Span:
+def _span(side: str, found: Summary, text: str, axis: Axis) -> Span:
     high_pct = axis.at(found.high) if math.isfinite(found.high) else 100.0
     return Span(side, text, axis.at(found.low), high_pct, not math.isfinite(found.high))

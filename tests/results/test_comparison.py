@@ -370,7 +370,8 @@ def test_the_page_of_a_comparison_answers_first_and_keeps_lower_bounds() -> None
     view = comparison_view(groups, differences(groups))
     assert view.title == "tiny (hpn) against single-tor (single-tor)"
     assert re.match(r"\d+ of \d+ figures differ: 1 worse, 0 better than the first\.", view.answer)
-    (pair,) = view.pairs
+    (chart,) = view.charts
+    (pair,) = chart.pairs
     assert pair.name == f"{first.edge.label}: worst outage"
     assert [(span.text, span.open_ended, span.high_pct == 100.0) for span in pair.spans] == [
         ("20.0 ms", False, False),
@@ -389,8 +390,34 @@ def test_a_page_of_runs_that_are_alike_says_so_and_one_without_figures_too() -> 
     groups = grouped([run(), run(replace(MANIFEST, versions={"hpn": "0.2.0"}))], ())
     view = comparison_view(groups, differences(groups))
     assert view.answer.startswith("No difference was seen in any of ")
-    assert (view.pairs, view.ticks) == ([], ())
+    assert view.charts == []
     assert comparison_view(groups, ()).answer == "They have no figure in common."
+
+
+def test_the_page_has_a_chart_for_every_unit() -> None:
+    """Only times had bars."""
+    other = run(replace(MANIFEST, versions={"hpn": "0.2.0"}), 549.0)
+    values = {"%": 40.0, "": 12.0}
+    checks = tuple(
+        replace(check, measured=values[check.unit], low=values[check.unit], high=values[check.unit])
+        if check.measured is not None and check.unit in values
+        else check
+        for check in other.verdict.checks
+    )
+    groups = grouped([run(), replace(other, verdict=replace(other.verdict, checks=checks))], ())
+    found = differences(groups)
+    view = comparison_view(groups, found)
+    assert [(chart.of, [pair.name for pair in chart.pairs]) for chart in view.charts] == [
+        ("times", ["link failure 0: worst outage"]),
+        ("counts", ["queue pair deaths"]),
+        ("figures in %", ["goodput during"]),
+    ]
+    first, counted = view.charts[1].pairs[0].spans
+    assert (first.low_pct, first.high_pct) == (0.0, 0.0)
+    assert 50 < counted.low_pct == counted.high_pct <= 100
+    assert all(len(chart.ticks) >= 2 for chart in view.charts)
+    text = comparison_page(groups, found)
+    assert text.count("How far apart: ") == 3
 
 
 def test_what_names_of_compared_runs_hold_is_text() -> None:

@@ -67,16 +67,20 @@ def name_of(key: Key) -> str:
 
 
 def groups_sheet(groups: Sequence[Group]) -> Sheet:
-    """What each group is of."""
+    """What each group is of; of several groups only what sets them apart, and in the caption what all have."""
     told = (Across.DRILL, Across.FABRIC, Across.ENGINE, Across.KERNEL, Across.SETTINGS, Across.VERSION)
+    common = [what for what in told if len(groups) > 1 and len({group.setting[what] for group in groups}) == 1]
+    apart = [what for what in told if what not in common]
     rows = tuple(
-        (group.label, str(len(group.runs)), str(group.left_out), *(group.setting[what] for what in told))
+        (group.label, str(len(group.runs)), str(group.left_out), *(group.setting[what] for what in apart))
         for group in groups
     )
-    columns = ("group", ">runs", ">left out", *map(str, told))
+    columns = ("group", ">runs", ">left out", *map(str, apart))
     named = dict.fromkeys(str(what) for group in groups for what in group.by_name)
     by_name = f"; {' and '.join(named)} by name: not all folders tell what was asked" if named else ""
-    return Sheet(f"groups; runs that cannot be trusted are left out{by_name}", columns, rows)
+    shared = [groups[0].setting[what] for what in common if groups[0].setting[what]]
+    of = f" of {', '.join(shared)}" if shared else ""
+    return Sheet(f"groups{of}; runs that cannot be trusted are left out{by_name}", columns, rows)
 
 
 def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:

@@ -133,6 +133,13 @@ def test_what_a_folder_does_not_tell_is_grouped_by_name_and_that_is_said() -> No
         grouped([replace(run(), identity=HERE), run()], ())
 
 
+def test_groups_are_told_by_what_differs_and_what_all_have_is_told_once() -> None:
+    sheet = groups_sheet(grouped([run(), run(replace(MANIFEST, versions={"hpn": "0.2.0"}))], ()))
+    assert sheet.columns == ("group", ">runs", ">left out", "version")
+    assert sheet.caption.startswith("groups of link-down, tiny (hpn), host/nft, 6.18.0, quick; runs that cannot")
+    assert len(groups_sheet(grouped([run()], ())).columns) == 9
+
+
 def test_settings_are_told_by_what_not_all_have() -> None:
     job = {"queue_pairs": 1, "window": 256}
     two = [run(replace(MANIFEST, job=job)), run(replace(MANIFEST, job=job | {"queue_pairs": 8}))]

@@ -39,6 +39,8 @@ def ci_run(suite: Path, out: Path, topology: str, jobs: int | None, scheduler: s
     prepare(out)
     runs = []
     side_by_side = jobs if jobs is not None or scheduler is not None else wanted.parallel
+    if scheduler is None and (line := schedule.estimate_of(wanted, side_by_side)):
+        click.echo(line, err=True)
     with pool_for(out, side_by_side, scheduler) as pool:
         try:
             for run in schedule.run_suite(wanted, pool, out, lambda run, where: page.tell(starting(run.title, where))):

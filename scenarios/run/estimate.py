@@ -6,32 +6,44 @@ Changes when the line should tell something more.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from scenarios.drill.model import Drill
 from scenarios.run import wall_cost
 from scenarios.run.effort import Effort, effort_of
 from scenarios.run.order import Batch
-from scenarios.run.wall_cost import Cost, Expected
+from scenarios.run.wall_cost import Cost
 from testbed.errors import HpnError
 from testbed.vm.engines import ENGINES, EngineSpec
 
 WORTH_TELLING_S = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """So many runs of one kind that are asked for."""
+
+    effort: Effort
+    spec: EngineSpec
+    runs: int = 1
+
+
 def line_of(batch: Batch, spec: EngineSpec, jobs: int = 1) -> str:
     """The line for all runs of a batch, ``jobs`` side by side as far as there are cores; '' when it is not worth it."""
-    efforts = [found for drill in batch.drills if (found := counted(drill)) is not None]
-    return told(efforts, batch.repeat, spec, wall_cost.load(), at_once(spec, jobs))
+    return line_of_runs(((drill, spec, batch.repeat) for drill in batch.drills), jobs)
+
+
+def line_of_runs(runs: Iterable[tuple[Drill, EngineSpec, int]], jobs: int = 1) -> str:
+    """The same of drills, each so many times on its engine."""
+    asked = [Asked(found, spec, many) for drill, spec, many in runs if (found := counted(drill)) is not None]
+    return told(asked, wall_cost.load(), jobs)
 
 
 def virtual_time_line(drill: Drill) -> str:
     """The line for one run of a drill in virtual time, as a note on its file; '' when it is not worth it."""
     spec = next((each for each in ENGINES.values() if each.virtual_time), None)
-    effort = counted(drill)
-    if spec is None or effort is None:
-        return ""
-    line = told([effort], 1, spec, wall_cost.load())
+    line = "" if spec is None else line_of_runs([(drill, spec, 1)])
     return f"in virtual time it {line}" if line else ""
 
 
@@ -41,20 +53,28 @@ def at_once(spec: EngineSpec, jobs: int, cores: int | None = None) -> int:
     return max(1, min(jobs, cores // (spec.cores or cores)))
 
 
-def told(efforts: Sequence[Effort], repeat: int, spec: EngineSpec, costs: Sequence[Cost], side_by_side: int = 1) -> str:
-    """The same of efforts that were counted, each made ``repeat`` times."""
-    found = [wall_cost.expected(each, spec, costs) for each in efforts]
-    total_s = _total_s(found, repeat, side_by_side)
+def told(asked: Sequence[Asked], costs: Sequence[Cost], jobs: int = 1, cores: int | None = None) -> str:
+    """The same of efforts that were counted."""
+    found = [wall_cost.expected(each.effort, each.spec, costs) for each in asked]
+    alone_s = [each.stages.total_s for each in found]
+    shared_s = (s * each.runs / at_once(each.spec, jobs, cores) for s, each in zip(alone_s, asked, strict=True))
+    total_s = max([sum(shared_s), *alone_s])  # side by side it is never faster than the longest run
     if total_s <= WORTH_TELLING_S:
         return ""
-    runs = len(efforts) * repeat
-    packets = sum(each.packets for each in efforts) * repeat
-    nodes = max(each.nodes for each in efforts)
-    counts = [f"{packets:,} packets"] if packets and not (spec.own_kernel and not spec.virtual_time) else []
-    counts.append(f"{nodes:,} nodes" if len(efforts) == 1 else f"up to {nodes:,} nodes")
-    basis = "measured on this machine" if all(each.measured for each in found) else "first guess, not measured here yet"
+    runs = sum(each.runs for each in asked)
     head = f"takes about {in_words(total_s)}" if runs == 1 else f"{runs:,} runs take about {in_words(total_s)}"
-    return f"{head} ({', '.join(counts)}; {basis})"
+    basis = "measured on this machine" if all(each.measured for each in found) else "first guess, not measured here yet"
+    return f"{head} ({_counts(asked)}; {basis})"
+
+
+def _counts(asked: Sequence[Asked]) -> str:
+    """Packets, where all runs have those of their drill's file: a guest in real time gets fewer."""
+    packets = sum(each.effort.packets * each.runs for each in asked)
+    fewer = any(each.spec.own_kernel and not each.spec.virtual_time for each in asked)
+    nodes = f"{max(each.effort.nodes for each in asked):,} nodes"
+    return ", ".join(
+        (*([f"{packets:,} packets"] if packets and not fewer else ()), nodes if len(asked) == 1 else f"up to {nodes}")
+    )
 
 
 def in_words(seconds: float) -> str:
@@ -64,12 +84,6 @@ def in_words(seconds: float) -> str:
     if seconds < 95:
         return f"{round(seconds, -1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5700 else f"{seconds / 3600:.1f} h"
-
-
-def _total_s(found: Sequence[Expected], repeat: int, side_by_side: int) -> float:
-    """Side by side it is never faster than the longest run."""
-    totals = [each.stages.total_s for each in found]
-    return max(sum(totals) * repeat / side_by_side, *totals) if totals else 0.0
 
 
 def counted(drill: Drill) -> Effort | None:

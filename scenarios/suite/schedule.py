@@ -5,6 +5,8 @@ Changes when a suite tells its runs something more. Where they run, and how many
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -16,7 +18,7 @@ from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
 from scenarios.pool.drills import Made, Wanted, run_all
 from scenarios.pool.task import OUTPUT, Pool
-from scenarios.run import repeats
+from scenarios.run import estimate, repeats
 from scenarios.run.order import Order
 from scenarios.suite.suite import Run, Suite
 from testbed.errors import exit_code_of
@@ -39,6 +41,14 @@ def run_suite(
     wanted = {title: wanted_of(run, load(str(run.file), topology), out, suite.topology) for title, run in runs.items()}
     for made in run_all(pool, wanted, lambda title, where: on_start(runs[title], where)):
         yield _judged(runs[made.name], made, out)
+
+
+def estimate_of(suite: Suite, jobs: int | None) -> str:
+    """How long all runs will take here, ``jobs`` (None: one per core) side by side; '' when not above a minute."""
+    topology = load_topology(suite.topology) if suite.topology else None
+    runs = Counter((str(run.file), run.engine) for run in suite.runs)
+    asked = ((catalogue.load(file, topology), named(engine), many) for (file, engine), many in runs.items())
+    return estimate.line_of_runs(asked, jobs or len(os.sched_getaffinity(0)))
 
 
 def in_order(suite: Suite, runs: Iterable[CiRun]) -> list[CiRun]:

@@ -18,7 +18,10 @@ from scenarios.drill.load import drill_from
 from scenarios.drill.model import Drill
 from scenarios.run import estimate, wall_cost
 from scenarios.run.effort import CLIENT, Effort, effort_of
+from scenarios.run.estimate import Asked
 from scenarios.run.wall_cost import Cost, Stages
+from scenarios.suite import schedule
+from scenarios.suite.suite import suite_from
 from testbed.files.document import parse
 from testbed.vm.engines import ENGINES, HOST
 
@@ -90,22 +93,27 @@ def test_a_client_counts_as_one_and_what_it_sends_is_unknown() -> None:
 
 
 def test_nothing_is_told_of_what_is_over_within_a_minute() -> None:
-    assert estimate.told([SMALL], 1, VIRTUAL, ()) == ""
-    assert estimate.told([SMALL], 1, HOST, ()) == ""
-    assert estimate.told([], 5, VIRTUAL, ()) == ""
+    assert estimate.told([Asked(SMALL, VIRTUAL)], ()) == ""
+    assert estimate.told([Asked(SMALL, HOST)], ()) == ""
+    assert estimate.told([], ()) == ""
 
 
 def test_the_line_says_time_counts_and_where_the_figure_is_from() -> None:
-    guess = estimate.told([LARGE], 1, VIRTUAL, ())
+    guess = estimate.told([Asked(LARGE, VIRTUAL)], ())
     assert guess == "takes about 7 min (5,000,000 packets, 80 nodes; first guess, not measured here yet)"
-    measured = estimate.told([LARGE], 1, VIRTUAL, [Cost(VIRTUAL.name, "job", 1.0, 2.0, 1.0)])
+    measured = estimate.told([Asked(LARGE, VIRTUAL)], [Cost(VIRTUAL.name, "job", 1.0, 2.0, 1.0)])
     assert measured == "takes about 13 min (5,000,000 packets, 80 nodes; measured on this machine)"
 
 
 def test_many_short_runs_take_long_and_side_by_side_less() -> None:
-    assert estimate.told([SMALL], 30, VIRTUAL, ()).startswith("30 runs take about ")
-    alone, pair = (estimate._total_s([wall_cost.expected(SMALL, VIRTUAL, ())] * 8, 1, n) for n in (1, 2))
-    assert pair == alone / 2
+    asked = [Asked(SMALL, VIRTUAL, 60)]
+    assert estimate.told(asked, (), 1, 2).startswith("60 runs take about 15 min (15,000,000 packets, 16 nodes;")
+    assert estimate.told(asked, (), 2, 2).startswith("60 runs take about 7 min ")
+
+
+def test_a_suite_has_runs_of_several_engines() -> None:
+    asked = [Asked(SMALL, VIRTUAL, 4), Asked(SMALL, ENGINES["uml"], 4), Asked(SMALL, HOST, 2)]
+    assert estimate.told(asked, (), 1, 2).startswith("10 runs take about 3 min (up to 16 nodes; ")
 
 
 @pytest.mark.parametrize(("jobs", "cores", "found"), [(1, 8, 1), (4, 8, 4), (16, 8, 8)])
@@ -195,6 +203,14 @@ def test_the_command_tells_a_long_run_on_stderr_and_says_nothing_of_a_short_one(
     long, short = (CliRunner().invoke(commands.drill, [*asked, name]) for name in ("segment-tor-crash", "link-down"))
     assert long.stderr == "takes about 2 min (209,533 packets, 272 nodes; first guess, not measured here yet)\n"
     assert (short.stderr, "takes" in long.stdout) == ("", False)
+
+
+@pytest.mark.usefixtures("said_nothing_yet")
+def test_a_suite_is_told_as_a_whole() -> None:
+    text = "suite: mine\nsummary: two\nruns:\n- {drills: [segment-tor-crash, link-down], engines: [uml-virtual-time]}\n"
+    suite = suite_from(parse(text, "suite.yaml"), Path(), tuple(ENGINES))
+    line = schedule.estimate_of(suite, 1)
+    assert line.startswith("2 runs take about 2 min (459,894 packets, up to 272 nodes; first guess")
 
 
 @pytest.mark.usefixtures("said_nothing_yet")

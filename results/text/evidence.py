@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # imports numpy
 
 UNKNOWN = "not determined"
 _LEAST_P = 0.001
+_MOST_RUNS = 1000
+"""Nobody makes more, and a number of them would look exact."""
 
 
 def evidence_parts(found: Sequence[Evidence], why_not: str) -> list[RenderableType]:
@@ -86,4 +88,7 @@ def _p(chance: float | None) -> str:
 def _more(of: Evidence) -> str:
     if of.more_runs is None or of.to_tell is None:
         return ""
-    return f"about {of.more_runs} for {value_text(of.to_tell, of.key.unit)}" if of.more_runs else "enough"
+    if not of.more_runs:
+        return "enough"
+    runs = f"about {of.more_runs}" if of.more_runs <= _MOST_RUNS else f"more than {_MOST_RUNS:,}"
+    return f"{runs} for {value_text(of.to_tell, of.key.unit)}"

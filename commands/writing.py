@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import click
 
 from commands.outfile import write
+from commands.schemas import schema_command
 from failover.faults import FAULTS
 from scenarios.drill.json_schema import drill_schema
 from scenarios.drill.writing import TEMPLATES, Wish, completed
@@ -70,12 +70,4 @@ def _asked(name: str | None) -> Wish:
     return wish if name else Wish(template, wish.fault, topology, target, click.prompt("Name", default=wish.name))
 
 
-@click.command("schema")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: print it.")
-def drill_schema_(out: Path | None) -> None:
-    """Print the JSON Schema of drill files, for editors (docs/writing-drills.md)."""
-    text = json.dumps(drill_schema(), indent=1) + "\n"
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    write(out, text)
+drill_schema_ = schema_command("drill", "docs/writing-drills.md", drill_schema)

@@ -113,16 +113,11 @@ class BgpSpec(Strict):
     bfd: BfdSpec | None = Field(default=None, description="left out: no BFD; {}: every 100 ms, three missing")
 
 
-def _unread(value: object) -> object:
-    """The word ``off``, which YAML reads as no."""
-    return OFF if value is False else value
-
-
 class PathControlSpec(Strict):
     """Host-switch path control (see docs/path-control.md): the answer to the dual-plane gap."""
 
     enabled: bool = Field(default=True, description="no: the policy off")
-    policy: Annotated[str, OneOf(PATH_POLICIES), BeforeValidator(_unread)] = Field(
+    policy: Annotated[str, OneOf(PATH_POLICIES)] = Field(
         default=DEFAULT, description="what a host does when a destination is gone behind one of its ports"
     )
     refresh_ms: int = Field(

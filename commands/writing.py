@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
-from commands.outfile import write
+from commands.outfile import check_free, write
 from commands.schemas import schema_command
 from failover.faults import FAULTS
 from scenarios.drill.json_schema import drill_schema
 from scenarios.drill.writing import TEMPLATES, Wish, completed
-from testbed.errors import InputError
 from testbed.fabric.presets import PRESETS
 
 
@@ -46,8 +44,7 @@ def drill_new(
         wish = _asked(name)
     text, wish = fitted(wish), completed(wish)
     out = out or Path(f"{wish.name}.yaml")
-    if not force and os.path.lexists(out):
-        raise InputError(f"{out} is there already; choose another --out, or say --force")
+    check_free(out, force)
     write(out, text)
     click.echo(out)
 

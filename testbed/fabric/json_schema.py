@@ -23,7 +23,7 @@ def topology_mapping(parts: Parts) -> Schema:
     mapping = parts.of(TopologyFile)
     mapping["description"] = "a preset and what differs from it, or all keys"
     mapping["properties"] |= {
-        "preset": {"enum": list(PRESETS), "description": "what the other keys are laid over"},
-        "architecture": {"enum": list(ARCHITECTURES)},
+        key: {"enum": list(words), "description": mapping["properties"][key]["description"]}
+        for key, words in (("preset", PRESETS), ("architecture", ARCHITECTURES))
     }
     return mapping

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+from pydantic import Field
+
 from testbed.errors import InputError
 from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.architectures.architecture import Problem
@@ -29,8 +31,10 @@ from testbed.routing.pathcontrol.policies import OFF
 class TopologyFile(FabricSpec):
     """A ``FabricSpec`` and the preset it builds on (taken out before the check; here it is a key like the others)."""
 
-    preset: str = ""
-    lag: Annotated[str, OneOf(DATAPATHS, AUTO)] = AUTO
+    preset: str = Field(default="", description="what the other keys are laid over; hpn presets lists them")
+    lag: Annotated[str, OneOf(DATAPATHS, AUTO)] = Field(
+        default=AUTO, description="what bundles a NIC's ports: kernel is Linux bonding, nft a datapath of hpn"
+    )
 
 
 def load_topology(name_or_path: str) -> FabricSpec:

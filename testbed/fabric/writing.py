@@ -5,8 +5,7 @@ Changes when such a file is to say more of its keys. What a key means is its des
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import get_args
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel
 
@@ -14,6 +13,7 @@ from testbed.errors import InputError
 from testbed.fabric.build import build
 from testbed.fabric.load import TopologyFile, topology_in
 from testbed.fabric.presets import PRESETS
+from testbed.files.check import models_in
 from testbed.files.document import DEPTH_LIMIT, Document, Plain, parse, shorten
 from testbed.files.one_line import one_line
 
@@ -91,16 +91,9 @@ def _lines(data: Mapping[str, Plain], model: type[BaseModel], indent: str = "") 
     for key, value in data.items():
         field = model.model_fields[key]
         about = f"  # {' '.join(field.description.split())}" if field.description else ""
-        section = next(_models(field.annotation), None)
+        section = next(iter(models_in(field.annotation)), None)
         if isinstance(value, dict) and value and section is not None:
             yield f"{indent}{key}:{about}"
             yield from _lines(value, section, f"{indent}  ")
         else:
             yield f"{indent}{key}: {one_line(value)}{about}"
-
-
-def _models(annotation: object) -> Iterable[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models(argument)

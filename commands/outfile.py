@@ -39,10 +39,10 @@ def write(path: Path, content: str | bytes, option: str = "--out") -> None:
         raise _told(path, error, option) from error
 
 
-def check_free(path: Path, force: bool) -> None:
+def check_free(path: Path, force: bool, option: str = "--out") -> None:
     """InputError when something is at the place of a new file, unless ``force`` lets it be overwritten."""
     if not force and os.path.lexists(path):
-        raise InputError(f"{path} is there already; choose another --out, or say --force")
+        raise InputError(f"{path} is there already; choose another {option}, or say --force")
 
 
 def make_folder(path: Path, option: str) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from commands.outfile import check_free, write
-from commands.schemas import schema_command
+from commands.schemas import Begun, schema_command, schema_option
 from results.text.printable import printable
 from testbed.errors import InputError
 from testbed.fabric.json_schema import topology_schema
@@ -42,8 +41,9 @@ topology.add_command(schema_command("topology", "docs/architectures.md", topolog
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), default=Path("topology.yaml"), show_default=True
 )
-@click.option("--force", is_flag=True, help="Overwrite the file.")
-def topology_new(preset: str, settings: tuple[str, ...], out: Path, force: bool) -> None:
+@schema_option
+@click.option("--force", is_flag=True, help="Overwrite files.")
+def topology_new(preset: str, settings: tuple[str, ...], out: Path, schema_file: Path | None, force: bool) -> None:
     """Write a topology file to begin with: a preset and the keys that differ, each with its meaning.
 
     \b
@@ -52,8 +52,7 @@ def topology_new(preset: str, settings: tuple[str, ...], out: Path, force: bool)
     if preset not in PRESETS:
         raise InputError(f"no preset {shorten(preset)}; {did_you_mean(preset, PRESETS, 'presets are')}")
     text = written(preset, settings)
-    check_free(out, force)
-    write(out, text)
+    Begun(out, text, schema_file).write(topology_schema, force)
     place = str(out) if is_path(str(out)) else f"./{out}"
     click.echo(printable(str(out)))
     click.echo(printable(f"next: hpn plan {shlex.quote(place)}"))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from commands.outfile import check_free, write
-from commands.schemas import schema_command
+from commands.schemas import Begun, schema_command, schema_option
 from failover.faults import FAULTS
 from scenarios.drill.json_schema import drill_schema
 from scenarios.drill.writing import TEMPLATES, Wish, completed
@@ -21,7 +20,8 @@ from testbed.fabric.presets import PRESETS
 @click.option("--topology", help="Where: a preset, a topology file or '{preset: tiny, rails: 4}'.")
 @click.option("--target", help="Which part of it: a link, NIC, node or plane.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: NAME.yaml")
-@click.option("--force", is_flag=True, help="Overwrite the file.")
+@schema_option
+@click.option("--force", is_flag=True, help="Overwrite files.")
 def drill_new(
     name: str | None,
     template: str | None,
@@ -29,6 +29,7 @@ def drill_new(
     topology: str | None,
     target: str | None,
     out: Path | None,
+    schema_file: Path | None,
     force: bool,
 ) -> None:
     """Write a drill file to begin with; it runs as it is. Asks what runs, what breaks and where, unless told.
@@ -44,8 +45,7 @@ def drill_new(
         wish = _asked(name)
     text, wish = fitted(wish), completed(wish)
     out = out or Path(f"{wish.name}.yaml")
-    check_free(out, force)
-    write(out, text)
+    Begun(out, text, schema_file).write(drill_schema, force)
     click.echo(out)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from cli import command_line
 from scenarios.suite.json_schema import suite_schema
@@ -149,3 +149,51 @@ def test_each_kind_has_its_schema_printed_or_written(tmp_path: Path, group: str)
     file = tmp_path / "file.schema.json"
     assert CliRunner().invoke(command_line, [group, "schema", "--out", str(file)]).output == ""
     assert json.loads(file.read_text()) == json.loads(printed.output)
+
+
+_NEW = {"drill": ("new", "mine", "--fault", "link-down", "--template", "job"), "topology": ("new",)}
+
+
+def _new(group: str, *arguments: str) -> Result:
+    return CliRunner().invoke(command_line, [group, *_NEW[group], *arguments])
+
+
+@pytest.mark.parametrize("group", _NEW)
+def test_a_new_file_names_the_schema_that_was_written_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("files").mkdir()
+    for out in ("files/one.yaml", "files/two.yaml"):  # the second finds the schema there
+        assert _new(group, "--out", out, "--schema", "hpn.schema.json").exit_code == 0
+        first = Path(out).read_text().splitlines()[0]
+        assert first == "# yaml-language-server: $schema=../hpn.schema.json"
+        schema = json.loads((Path(out).parent / first.partition("$schema=")[2]).read_text())
+        assert list(jsonschema.Draft202012Validator(schema).iter_errors(read(out).data)) == []
+
+
+@pytest.mark.parametrize("group", _NEW)
+def test_a_new_file_names_no_schema_unless_one_is_written(tmp_path: Path, group: str) -> None:
+    file = tmp_path / "one.yaml"
+    assert _new(group, "--out", str(file)).exit_code == 0
+    assert "yaml-language-server" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ("notes.txt", "choose another --schema, or say --force"),
+        ("one.yaml", "is the file to be written itself"),
+        ("my schema.json", "no blanks"),
+        ("a\n#b.json", "no blanks"),
+        ("no/such.json", "choose another --schema"),
+    ],
+)
+def test_a_schema_that_cannot_be_there_is_refused_and_nothing_is_written(
+    tmp_path: Path, schema: str, told: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    done = _new("topology", "--out", str(tmp_path / "one.yaml"), "--schema", str(tmp_path / schema))
+    assert told in str(done.exception)
+    assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]
+    assert (tmp_path / "notes.txt").read_text() == "mine"

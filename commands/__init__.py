@@ -36,6 +36,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "Labs": {
         "lab": ("plan", "presets", "up", "down", "ls", "exec", "shell", "trace", "capture", "break", "mend", "events"),
         "inspect": ("inspect",),
+        "topology": ("topology",),
         "graph": ("graph",),
         "watch": ("watch",),
     },

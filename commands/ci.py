@@ -7,12 +7,14 @@ from pathlib import Path
 import click
 
 from commands.page import Page, json_option, starting, tell_left_out
+from commands.schemas import schema_command
 from commands.where import scheduler_option
 from results.ci import ci_document, ci_table, grouped
 from results.ci import exit_code as ci_exit_code
 from results.run.folder import prepare
 from scenarios.pool.where import pool_for
 from scenarios.suite import schedule
+from scenarios.suite.json_schema import suite_schema
 from scenarios.suite.suite import load_suite
 from testbed.vm.engines import ENGINES
 
@@ -20,6 +22,9 @@ from testbed.vm.engines import ENGINES
 @click.group()
 def ci() -> None:
     """Suites of drills for continuous integration: one report, one exit code."""
+
+
+ci.add_command(schema_command("suite", "docs/ci.md", lambda: suite_schema(ENGINES)))
 
 
 @ci.command("run")

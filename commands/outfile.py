@@ -6,6 +6,7 @@ Changes when a place that cannot be written has to be told in another way.
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 from testbed.errors import HpnError, InputError, MachineError
@@ -36,6 +37,12 @@ def write(path: Path, content: str | bytes, option: str = "--out") -> None:
             replace_text(path, content)
     except OSError as error:
         raise _told(path, error, option) from error
+
+
+def check_free(path: Path, force: bool, option: str = "--out") -> None:
+    """InputError when something is at the place of a new file, unless ``force`` lets it be overwritten."""
+    if not force and os.path.lexists(path):
+        raise InputError(f"{path} is there already; choose another {option}, or say --force")
 
 
 def make_folder(path: Path, option: str) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
 import click
 
-from commands.outfile import write
+from commands.schemas import Begun, schema_command, schema_option
 from failover.faults import FAULTS
 from scenarios.drill.json_schema import drill_schema
 from scenarios.drill.writing import TEMPLATES, Wish, completed
-from testbed.errors import InputError
 from testbed.fabric.presets import PRESETS
 
 
@@ -23,7 +20,8 @@ from testbed.fabric.presets import PRESETS
 @click.option("--topology", help="Where: a preset, a topology file or '{preset: tiny, rails: 4}'.")
 @click.option("--target", help="Which part of it: a link, NIC, node or plane.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: NAME.yaml")
-@click.option("--force", is_flag=True, help="Overwrite the file.")
+@schema_option
+@click.option("--force", is_flag=True, help="Overwrite files.")
 def drill_new(
     name: str | None,
     template: str | None,
@@ -31,6 +29,7 @@ def drill_new(
     topology: str | None,
     target: str | None,
     out: Path | None,
+    schema_file: Path | None,
     force: bool,
 ) -> None:
     """Write a drill file to begin with; it runs as it is. Asks what runs, what breaks and where, unless told.
@@ -46,9 +45,7 @@ def drill_new(
         wish = _asked(name)
     text, wish = fitted(wish), completed(wish)
     out = out or Path(f"{wish.name}.yaml")
-    if not force and os.path.lexists(out):
-        raise InputError(f"{out} is there already; choose another --out, or say --force")
-    write(out, text)
+    Begun(out, text, schema_file).write(drill_schema, force)
     click.echo(out)
 
 
@@ -70,12 +67,4 @@ def _asked(name: str | None) -> Wish:
     return wish if name else Wish(template, wish.fault, topology, target, click.prompt("Name", default=wish.name))
 
 
-@click.command("schema")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: print it.")
-def drill_schema_(out: Path | None) -> None:
-    """Print the JSON Schema of drill files, for editors (docs/writing-drills.md)."""
-    text = json.dumps(drill_schema(), indent=1) + "\n"
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    write(out, text)
+drill_schema_ = schema_command("drill", "docs/writing-drills.md", drill_schema)

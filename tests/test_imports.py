@@ -49,6 +49,8 @@ ROOMS = {
     "testbed.routing.pathcontrol.tor_agent": 30,
     "testbed.routing.pathcontrol.fib": 25,
     "testbed.lag": 30,
+    "testbed.fabric.json_schema": 38,
+    "testbed.fabric.writing": 38,
     "testbed.fabric.load": 37,
     "testbed.fabric.build": 36,
     "testbed.fabric.rules": 35,  # asks what a topology file may name: architectures, LAG datapaths, BGP daemons

@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from docs.site.markdown import code, page, plain, prose, table
 from testbed.fabric.spec import Rate
-from testbed.files.check import describe, within_of
+from testbed.files.check import describe, models_in, within_of
 
 _HEAD = ("key", "takes", "default", "")
 _RATE = get_args(Rate)[1]
@@ -20,12 +20,25 @@ _RATE = get_args(Rate)[1]
 
 def keys(model: type[BaseModel], *, left_out: Mapping[str, FieldInfo] | None = None) -> str:
     """The table of a model's keys; ``left_out`` those of another that it shares."""
-    rows = (
-        (code(field.alias or name), plain(takes(field)), default(field), plain(field.description or ""))
-        for name, field in model.model_fields.items()
-        if name not in (left_out or {})
-    )
-    return table(_HEAD, rows)
+    fields = model.model_fields.items()
+    return table(_HEAD, (_row(field.alias or name, field) for name, field in fields if name not in (left_out or {})))
+
+
+def every_key(model: type[BaseModel]) -> str:
+    """One table of a model's keys and of those within them, with dots between."""
+    return table(_HEAD, _rows(model, ""))
+
+
+def _rows(model: type[BaseModel], above: str) -> Iterator[tuple[str, ...]]:
+    for name, field in model.model_fields.items():
+        key = f"{above}{field.alias or name}"
+        yield _row(key, field)
+        for inside in models_in(field.annotation):
+            yield from _rows(inside, f"{key}.")
+
+
+def _row(key: str, field: FieldInfo) -> tuple[str, ...]:
+    return code(key), plain(takes(field)), default(field), plain(field.description or "")
 
 
 def section(model: type[BaseModel], path: str, level: int = 2) -> str:
@@ -68,11 +81,4 @@ def _rate(bps: int) -> str:
 
 def _inside(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
     for name, field in model.model_fields.items():
-        yield from ((field.alias or name, found) for found in _models(field.annotation))
-
-
-def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models(argument)
+        yield from ((field.alias or name, found) for found in models_in(field.annotation))

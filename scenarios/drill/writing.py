@@ -24,6 +24,7 @@ from testbed.fabric.load import topology_from
 from testbed.fabric.model import Fabric
 from testbed.files.check import Mistakes, did_you_mean
 from testbed.files.document import Document, Plain, parse, read, shorten
+from testbed.files.one_line import one_line
 
 _LASTS = "2 s"
 _AT_ONCE = ("worst_outage", "queue_pair_deaths")
@@ -209,16 +210,7 @@ def _faults(wish: Wish, template: Template) -> Iterator[str]:
     entry = {**_of_library(wish.fault).entry, "fault": wish.fault, "target": wish.target, "at": template.healthy}
     keys = sorted(entry, key=lambda key: _KEYS_FIRST.index(key) if key in _KEYS_FIRST else len(_KEYS_FIRST))
     yield "  faults:"
-    yield f"    - {{{', '.join(f'{key}: {_value(entry[key])}' for key in keys)}}}"
-
-
-def _value(value: Plain) -> str:
-    """A value as YAML; plain where that cannot be mistaken."""
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 .%-]*", value) and not value[0].isdigit():
-        return value
-    if isinstance(value, str) and re.fullmatch(r"[0-9.]+ ?[a-zA-Z%]+", value):
-        return value
-    return json.dumps(value)
+    yield f"    - {{{', '.join(f'{key}: {one_line(entry[key])}' for key in keys)}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +233,7 @@ def _of_library(fault: str) -> _Model:
         faults = (document.section("timeline") or {}).get("faults")
         for entry in faults if isinstance(faults, list) else []:
             if isinstance(entry, dict) and entry.get("fault") == fault:
-                return _Model(entry, _one_line(document.data["topology"]))
+                return _Model(entry, one_line(document.data["topology"]))
     return _Model(_by_examples(fault), "tiny")
 
 
@@ -257,13 +249,6 @@ def _by_examples(fault: str) -> Mapping[str, Plain]:
 
 def _plain(example: object) -> Plain:
     return example if isinstance(example, str | int | float) else str(example)
-
-
-def _one_line(value: Plain) -> str:
-    """A topology on one line: a name, or a mapping."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_one_line(each)}' for key, each in value.items())}}}"
-    return _value(value)
 
 
 def _target(fault: str, topology: str, preferred: str) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+from pydantic import Field
+
 from testbed.errors import InputError
 from testbed.fabric.architectures import ARCHITECTURES
 from testbed.fabric.architectures.architecture import Problem
@@ -20,7 +22,7 @@ from testbed.fabric.rules import contradictions
 from testbed.fabric.spec import FabricSpec
 from testbed.files import kinds
 from testbed.files.check import Mistakes, did_you_mean, dotted
-from testbed.files.document import Plain, Where, read, shorten
+from testbed.files.document import Document, Plain, Where, read, shorten
 from testbed.files.words import OneOf
 from testbed.lag.datapaths import AUTO, DATAPATHS
 from testbed.routing.pathcontrol.policies import OFF
@@ -29,18 +31,24 @@ from testbed.routing.pathcontrol.policies import OFF
 class TopologyFile(FabricSpec):
     """A ``FabricSpec`` and the preset it builds on (taken out before the check; here it is a key like the others)."""
 
-    preset: str = ""
-    lag: Annotated[str, OneOf(DATAPATHS, AUTO)] = AUTO
+    preset: str = Field(default="", description="what the other keys are laid over; hpn presets lists them")
+    lag: Annotated[str, OneOf(DATAPATHS, AUTO)] = Field(
+        default=AUTO, description="what bundles a NIC's ports: kernel is Linux bonding, nft a datapath of hpn"
+    )
 
 
 def load_topology(name_or_path: str) -> FabricSpec:
     """The preset of that name, or the specification in that YAML file. InputError lists every mistake."""
-    if not _is_path(name_or_path):
+    if not is_path(name_or_path):
         return _preset(name_or_path)
-    document = read(name_or_path)
+    return topology_in(read(name_or_path), Path(name_or_path).stem)
+
+
+def topology_in(document: Document, name: str) -> FabricSpec:
+    """The specification in a document, called ``name`` where that does not say. InputError lists every mistake."""
     kinds.expect(document, "topology")
     mistakes = Mistakes(document)
-    spec = _spec(mistakes, (), document.data, Path(name_or_path).stem)
+    spec = _spec(mistakes, (), document.data, name)
     if mistakes or spec is None:
         raise mistakes.error()
     return spec
@@ -52,7 +60,7 @@ def load_fabric(name_or_path: str) -> Fabric:
     try:
         return build(spec)
     except InputError as error:
-        if not _is_path(name_or_path):
+        if not is_path(name_or_path):
             raise
         raise InputError([f"{name_or_path}:1: {problem}" for problem in error.problems]) from None
 
@@ -70,13 +78,14 @@ def topology_from(mistakes: Mistakes, at: Where, base: Path) -> FabricSpec | Non
         mistakes.add(at, f"{dotted(at)} is {shorten(given)}; {hint}")
         return None
     try:
-        return load_topology(str(base / given) if _is_path(given) else given)
+        return load_topology(str(base / given) if is_path(given) else given)
     except InputError as error:
         mistakes.add_all(at, error, f"{dotted(at)}: ")
         return None
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
+    """Whether that names a file; else it is a preset."""
     return "/" in text or text.endswith((".yaml", ".yml"))
 
 

@@ -113,16 +113,11 @@ class BgpSpec(Strict):
     bfd: BfdSpec | None = Field(default=None, description="left out: no BFD; {}: every 100 ms, three missing")
 
 
-def _unread(value: object) -> object:
-    """The word ``off``, which YAML reads as no."""
-    return OFF if value is False else value
-
-
 class PathControlSpec(Strict):
     """Host-switch path control (see docs/path-control.md): the answer to the dual-plane gap."""
 
     enabled: bool = Field(default=True, description="no: the policy off")
-    policy: Annotated[str, OneOf(PATH_POLICIES), BeforeValidator(_unread)] = Field(
+    policy: Annotated[str, OneOf(PATH_POLICIES)] = Field(
         default=DEFAULT, description="what a host does when a destination is gone behind one of its ports"
     )
     refresh_ms: int = Field(
@@ -191,7 +186,7 @@ class FabricSpec(Strict):
     """One topology file. Counts are per the unit named; see the README for a commented example."""
 
     name: str = Field(default="custom", pattern=r"^[a-z][a-z0-9-]{0,30}$", examples=["my-fabric"])
-    architecture: str = "hpn"
+    architecture: str = Field(default="hpn", description="how hosts, ToRs and the tiers above are wired")
     pods: int = Field(default=1, ge=1, le=64)
     segments: int = Field(default=2, ge=1, le=256, description="per pod")
     hosts: int = Field(default=2, ge=1, le=4096, description="active hosts per segment")
@@ -205,10 +200,10 @@ class FabricSpec(Strict):
         default="auto",
         description="how a Core picks a next hop; auto: preset per ingress port, in dcn-plus and fat-tree hash",
     )
-    nic_port_rate: Rate = 200 * 10**9
-    uplink_rate: Rate = 400 * 10**9
-    core_rate: Rate = 400 * 10**9
-    switch_capacity: Rate = 51_200 * 10**9
+    nic_port_rate: Rate = Field(default=200 * 10**9, description="each port of a NIC")
+    uplink_rate: Rate = Field(default=400 * 10**9, description="each link between a ToR and an Agg")
+    core_rate: Rate = Field(default=400 * 10**9, description="each link between an Agg and a Core")
+    switch_capacity: Rate = Field(default=51_200 * 10**9, description="most that all ports of a switch add up to")
     scale: int = Field(default=1000, ge=1, le=10**6, description="emulated rate = real rate / scale")
     mtu: int = Field(default=4200, ge=1280, le=9216, description="bytes; path MTU 4096 needs 4200")
     queue_ms: float = Field(default=20.0, gt=0, le=1000, description="depth of a port's queue at its own rate")

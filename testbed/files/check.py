@@ -227,11 +227,12 @@ def _follow(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[FieldIn
         hit = [f for m in models for name, f in m.model_fields.items() if _key(name, f) == step]
         field = hit[0] if hit else None
         if hit:
-            models = [m for f in hit for m in _models_in(f.annotation)]
+            models = [m for f in hit for m in models_in(f.annotation)]
     return field, models
 
 
-def _models_in(annotation: object) -> list[type[BaseModel]]:
+def models_in(annotation: object) -> list[type[BaseModel]]:
+    """The models that an annotation names."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for arg in get_args(annotation) for model in _models_in(arg)]
+    return [model for arg in get_args(annotation) for model in models_in(arg)]

@@ -9,11 +9,15 @@ from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticKnownError, core_schema
 
+_READ: Mapping[str, bool] = {"off": False, "no": False, "on": True, "yes": True}
+"""Words that YAML 1.1 reads as yes or no."""
+
 
 class OneOf:
     """What makes ``str`` such a key, as ``Annotated[str, OneOf(PATTERNS)]``: asked when a file is read.
 
     ``first`` are words that may be written beside those of the registry.
+    A word that YAML reads as yes or no, such as ``off``, is known as what was read, too.
     """
 
     def __init__(self, registry: Mapping[str, object], *first: str) -> None:
@@ -33,9 +37,12 @@ class OneOf:
         self, _schema: core_schema.CoreSchema, _handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         """What ``Literal`` of the words would be."""
-        return {"enum": list(self.words)}
+        return {"enum": [*self.words, *dict.fromkeys(_READ[word] for word in self.words if word in _READ)]}
 
     def _checked(self, value: object) -> str:
-        if isinstance(value, str) and value in self.words:
-            return value
+        word = value
+        if isinstance(value, bool):
+            word = next((each for each in self.words if _READ.get(each) is value), "")
+        if isinstance(word, str) and word in self.words:
+            return word
         raise PydanticKnownError("literal_error", {"expected": " or ".join(map(repr, self.words))})

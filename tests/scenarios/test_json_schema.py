@@ -15,11 +15,12 @@ from pydantic import BaseModel
 
 from failover.faults import FAULTS
 from scenarios.drill import catalogue
-from scenarios.drill.json_schema import DIALECT, drill_schema
+from scenarios.drill.json_schema import drill_schema
 from scenarios.drill.load import drill_from
 from scenarios.expect.metrics import METRICS
 from testbed.errors import InputError
 from testbed.files.document import parse, read
+from testbed.files.json_schema import DIALECT
 from tests.product.hpn import ROOT
 
 Data = dict[str, Any]

@@ -1,0 +1,94 @@
+"""What editors must know of files that users write: the schema of each kind, and the line of a file that names it.
+
+Changes when a schema is printed or written in another way, or editors look for it elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from commands.outfile import check_free, write
+from testbed.errors import InputError
+from testbed.files.document import shorten
+from testbed.files.json_schema import Schema
+
+
+def schema_text(schema: Schema) -> str:
+    """The schema as a file has it."""
+    return json.dumps(schema, indent=1) + "\n"
+
+
+def schema_command(kind: str, page: str, schema: Callable[[], Schema]) -> click.Command:
+    """``schema`` of a group: the JSON Schema of files of that kind; ``page`` says how an editor takes it."""
+
+    @click.command("schema", help=f"Print the JSON Schema of {kind} files, for editors ({page}).")
+    @click.option(
+        "--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: print it."
+    )
+    def command(out: Path | None) -> None:
+        text = schema_text(schema())
+        if out is None:
+            click.echo(text, nl=False)
+            return
+        write(out, text)
+
+    return command
+
+
+schema_option = click.option(
+    "--schema",
+    "schema_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the JSON Schema here, and a first line that names it for editors.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A new file of a user: its place, its text, and the place of its kind's schema where one is asked for."""
+
+    out: Path
+    text: str
+    schema_file: Path | None = None
+
+    def write(self, schema: Callable[[], Schema], force: bool) -> None:
+        """Write the schema, then the file. InputError, and nothing is written, where something else is there.
+
+        A schema file that has the same text already is left as it is.
+        """
+        check_free(self.out, force)
+        text = self.text
+        if self.schema_file is not None:
+            text = modeline(self.out, self.schema_file) + text
+            _write_schema(self.schema_file, schema_text(schema()), force)
+        write(self.out, text)
+
+
+def modeline(file: Path, schema: Path) -> str:
+    """The line by which a YAML language server finds the schema, told from the folder of the file.
+
+    InputError for a name that such a line cannot have.
+    """
+    place = os.path.relpath(os.path.realpath(schema), os.path.realpath(file.parent))
+    if os.path.realpath(file) == os.path.realpath(schema):
+        raise InputError(f"--schema {shorten(str(schema))} is the file to be written itself; choose another")
+    if any(each.isspace() or not each.isprintable() for each in place):
+        raise InputError(f"--schema {shorten(place)}: editors take no blanks in this name; choose another")
+    return f"# yaml-language-server: $schema={place}\n"
+
+
+def _write_schema(path: Path, text: str, force: bool) -> None:
+    try:
+        if path.read_text() == text:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass  # none there, or something else
+    check_free(path, force, "--schema")
+    write(path, text, "--schema")

@@ -1,0 +1,58 @@
+"""Topology files: a new one to begin with, and what editors must know of all.
+
+Changes when something else can be done with a topology file than with a preset, as ``commands.lab`` does.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from commands.schemas import Begun, schema_command, schema_option
+from results.text.printable import printable
+from testbed.errors import InputError
+from testbed.fabric.json_schema import topology_schema
+from testbed.fabric.load import is_path
+from testbed.fabric.presets import PRESETS
+from testbed.fabric.writing import written
+from testbed.files.check import did_you_mean
+from testbed.files.document import shorten
+
+
+@click.group()
+def topology() -> None:
+    """Topology files, for your own fabric; hpn plan FILE checks one."""
+
+
+topology.add_command(schema_command("topology", "docs/architectures.md", topology_schema))
+
+
+@topology.command("new")
+@click.option("--preset", default="tiny", show_default=True, help="What the file builds on; hpn presets lists them.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A key that differs, such as hosts=4 or lacp.rate=slow.",
+)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), default=Path("topology.yaml"), show_default=True
+)
+@schema_option
+@click.option("--force", is_flag=True, help="Overwrite files.")
+def topology_new(preset: str, settings: tuple[str, ...], out: Path, schema_file: Path | None, force: bool) -> None:
+    """Write a topology file to begin with: a preset and the keys that differ, each with its meaning.
+
+    \b
+    hpn topology new --preset small --set hosts=6 --set bgp.bfd.interval_ms=100 --out mine.yaml
+    """
+    if preset not in PRESETS:
+        raise InputError(f"no preset {shorten(preset)}; {did_you_mean(preset, PRESETS, 'presets are')}")
+    text = written(preset, settings)
+    Begun(out, text, schema_file).write(topology_schema, force)
+    place = str(out) if is_path(str(out)) else f"./{out}"
+    click.echo(printable(str(out)))
+    click.echo(printable(f"next: hpn plan {shlex.quote(place)}"))

@@ -1,0 +1,99 @@
+"""A topology file for somebody to begin with: a preset and the keys that differ become text that loads. Pure.
+
+Changes when such a file is to say more of its keys. What a key means is its description in ``testbed.fabric.spec``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import BaseModel
+
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from testbed.fabric.load import TopologyFile, topology_in
+from testbed.fabric.presets import PRESETS
+from testbed.files.check import models_in
+from testbed.files.document import DEPTH_LIMIT, Document, Plain, parse, shorten
+from testbed.files.one_line import one_line
+
+_HINT = "write KEY=VALUE, such as hosts=4 or lacp.rate=slow"
+
+
+def written(preset: str, settings: Sequence[str]) -> str:
+    """The text of a topology file that loads and can be built.
+
+    ``settings`` are 'KEY=VALUE', with dots between a key and those above it. InputError with every mistake of the
+    loader, or that no switch has the ports.
+    """
+    data: dict[str, Plain] = {}
+    for setting in settings:
+        _lay(data, setting)
+    top: dict[str, Plain] = {"preset": preset, **data}
+    _check(parse(f"{{{', '.join(f'{one_line(key)}: {one_line(value)}' for key, value in top.items())}}}", "--set"))
+    text = "\n".join((*_head(preset), *_lines(data, TopologyFile), ""))
+    _check(parse(text, "--set"))
+    return text
+
+
+def _lay(data: dict[str, Plain], setting: str) -> None:
+    """One setting, laid into ``data``."""
+    path, equals, value = setting.partition("=")
+    if not equals or not path or "\n" in setting:
+        raise InputError(f"--set {shorten(setting)}: {_HINT}")
+    *above, last = path.split(".")
+    if len(above) > DEPTH_LIMIT:
+        raise InputError(f"--set {shorten(path)}: no key lies so deep; {_HINT}")
+    if path == "preset":
+        raise InputError(f"--set preset: the preset has an option of its own; write --preset {value}")
+    place = data
+    for key in above:
+        inside = place.setdefault(key, {})
+        if not isinstance(inside, dict):
+            raise InputError(f"--set {shorten(path)}: {shorten(key)} is set to a value already; leave one of them out")
+        place = inside
+    if last in place:
+        raise InputError(f"--set {shorten(path)}: it is set twice; leave one of them out")
+    place[last] = _value(path, value)
+
+
+def _value(path: str, text: str) -> Plain:
+    try:
+        return parse(f"value: {text}\n", "--set").data["value"]
+    except InputError as error:
+        raise _without_place(error, f"--set {shorten(path)}: ") from None
+
+
+def _check(document: Document) -> None:
+    """InputError where the loader or the builder would refuse the file."""
+    try:
+        spec = topology_in(document, "custom")
+    except InputError as error:
+        raise _without_place(error) from None
+    build(spec)
+
+
+def _without_place(error: InputError, prefix: str = "") -> InputError:
+    """The lines are those of a text that nobody sees."""
+    places = (each.partition(": ") for each in error.problems)
+    return InputError(
+        [prefix + (text if place.startswith("--set:") else place + colon + text) for place, colon, text in places]
+    )
+
+
+def _head(preset: str) -> Iterator[str]:
+    yield "# A preset and what differs from it. hpn plan FILE shows the fabric; all keys: docs/architectures.md"
+    yield f"preset: {preset}  # {PRESETS[preset].summary}"
+
+
+def _lines(data: Mapping[str, Plain], model: type[BaseModel], indent: str = "") -> Iterator[str]:
+    """A line for each key, with what the key means; sections are mappings below their key."""
+    for key, value in data.items():
+        field = model.model_fields[key]
+        about = f"  # {' '.join(field.description.split())}" if field.description else ""
+        section = next(iter(models_in(field.annotation)), None)
+        if isinstance(value, dict) and value and section is not None:
+            yield f"{indent}{key}:{about}"
+            yield from _lines(value, section, f"{indent}  ")
+        else:
+            yield f"{indent}{key}: {one_line(value)}{about}"

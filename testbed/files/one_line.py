@@ -1,0 +1,25 @@
+"""Plain data as YAML on one line, for files that hpn writes for its users. Pure.
+
+Changes when such files are to have another form. ``testbed.files.document`` reads back what was given.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from testbed.files.document import Plain
+
+_BARE = re.compile(r"[A-Za-z][A-Za-z0-9 .%-]*|[0-9][0-9.]* ?[a-zA-Z%]+")
+_READ_OTHERWISE = re.compile(r"true|false|yes|no|on|off|null", re.IGNORECASE)
+
+
+def one_line(value: Plain) -> str:
+    """The value as YAML; text in quotes where it could be mistaken for something else."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{one_line(key)}: {one_line(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(one_line, value))}]"
+    if isinstance(value, str) and _BARE.fullmatch(value) and not _READ_OTHERWISE.fullmatch(value) and value[-1] != " ":
+        return value
+    return json.dumps(value)

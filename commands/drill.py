@@ -177,12 +177,13 @@ def drill_run(
     page = Page(as_json)
     with place_for(out) as place:
         batch = Batch(drills, repeat, place, as_run(), slow, tries, keep_records, phase, raise_neighbour_limit)
-        if scheduler is None:
-            tell_estimate(batch, spec, jobs)
         if scheduler is None and jobs == 1:
             with claimed(place) as claim:
+                tell_estimate(batch, spec)
                 return make(batch, one_by_one(batch, spec, claim, page), page, junit, summary)
         with pool_for(place, jobs if scheduler is None else None, scheduler) as pool:
+            if scheduler is None:
+                tell_estimate(batch, spec, jobs)
             return make(batch, pooled(batch, spec, pool, page), page, junit, summary)
 
 

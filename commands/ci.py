@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commands.overall import leave_page
 from commands.page import Page, json_option, starting, tell_left_out
 from commands.schemas import schema_command
 from commands.where import scheduler_option
@@ -55,5 +56,6 @@ def ci_run(suite: Path, out: Path, topology: str, jobs: int | None, scheduler: s
             groups = grouped(schedule.in_order(wanted, runs))
             schedule.write_reports(out, wanted, groups)
     page.show(ci_table(groups))
+    leave_page(out, page)
     page.end(lambda: ci_document(groups))
     return ci_exit_code(groups)

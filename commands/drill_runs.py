@@ -9,6 +9,7 @@ import click
 from pydantic import JsonValue
 
 from commands.outfile import write
+from commands.overall import leave_page
 from commands.page import Page, starting, terminal
 from results.compare import compare, spread_table
 from results.junit import Unmade, judged, junit_xml
@@ -83,6 +84,8 @@ def make(
     if batch.repeat > 1:
         page.show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
         page.show(*repeats.summaries(repeated))
+    if len(runs) > 1:
+        leave_page(batch.out, page)
     page.end(lambda: {"runs": [run_document(run) for run in runs], "repeats": repeated})
     code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
     return refused.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code

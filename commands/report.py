@@ -1,4 +1,4 @@
-"""A run folder as something that people read."""
+"""A folder that hpn has written as something that people read."""
 
 from __future__ import annotations
 
@@ -11,20 +11,32 @@ from testbed.errors import InputError
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Where to, of one run.")
-def report(runs: tuple[Path, ...], out: Path | None) -> None:
-    """Write a run folder's page: one HTML file, report.html in the folder, that needs nothing else.
+@click.argument(
+    "folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path)
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Where to, of one folder.")
+@click.option("--each", is_flag=True, help="Write the pages of the runs below it too, where they have none.")
+def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
+    """Write a folder's page: one HTML file, report.html in the folder, that needs nothing else.
 
-    What the drill shows, whether it did, every expectation with its limit and interval, and for each fault what
-    happened when. To be attached to a design review or a paper, and opened anywhere.
+    Of a run: what the drill shows, whether it did, every expectation with its limit and interval, and for each fault
+    what happened when. Of repeats, a suite or a campaign: what they come to and what failed, a line for each run, and
+    each figure over all runs with its limit. Of any folder above runs: a list of them, the newest first.
+
+    \b
+    hpn report runs/20261122-180000/link-down
+    hpn report ci-out
+    hpn report runs --each
     """
-    from results.page.folder import NAME, report_of  # Jinja and numpy, which no other command waits for
+    from results.page.folder import NAME, report_of, write_missing  # Jinja and numpy, which no other command waits for
 
-    if out is not None and len(runs) > 1:
-        raise InputError(f"--out names one file and there are {len(runs)} runs; leave it out")
-    for path in runs:
+    if out is not None and len(folders) > 1:
+        raise InputError(f"--out names one file and there are {len(folders)} folders; leave it out")
+    for path in folders:
         place = path / NAME if out is None else out
-        text = report_of(path)
+        if each:
+            for made in write_missing(path):
+                click.echo(made, err=True)
+        text = report_of(path, place)
         write(place, text)
         click.echo(place)

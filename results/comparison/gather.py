@@ -17,7 +17,7 @@ from testbed.errors import InputError
 _MANIFEST = "manifest.json"
 REPEATS = "repeats.json"
 """Judges all runs of the folder that it lies in."""
-_BESIDE = frozenset({"junit.xml", "summary.md"})
+_BESIDE = frozenset({"junit.xml", "summary.md", "suite.json", "report.html"})
 
 
 def gathered(named: Sequence[Path]) -> list[Path]:

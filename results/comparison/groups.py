@@ -172,7 +172,7 @@ def _setting(manifest: Manifest) -> Mapping[Across, str]:
         Across.ENGINE: "/".join(filter(None, engine)),
         Across.KERNEL: manifest.kernel,
         Across.SETTINGS: _PARTS.join(filter(None, given)),
-        Across.VERSION: _version(manifest),
+        Across.VERSION: version_of(manifest),
     }
 
 
@@ -184,7 +184,7 @@ def _digests(run: Compared) -> Mapping[Across, str]:
     return found
 
 
-def _version(manifest: Manifest) -> str:
+def version_of(manifest: Manifest) -> str:
     """'0.1.0 796fe22c1d2a-dirty': every commit is another version; files that differed from it are one more."""
     commit, dash, changed = manifest.commit.partition("-")
     return " ".join(filter(None, (manifest.versions.get("hpn", ""), f"{commit[:_COMMIT]}{dash}{changed}")))

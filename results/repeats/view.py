@@ -6,11 +6,11 @@ Changes when its presentation changes. The rule of judging is ``results.repeats.
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from results.compare import PUBLISHABLE_REPEATS
 from results.repeats.together import Estimate, Repeated, median_ends, shown
+from results.text.comparison import Sheet
 from results.text.tables import table
 from results.text.terminal import value_text
 from results.verdict import Outcome
@@ -18,14 +18,15 @@ from results.verdict import Outcome
 
 def repeats_summary(found: Repeated) -> Group:
     """Headline, reasons, what so many runs can prove, and the table."""
-    parts: list[RenderableType] = [Text(_headline(found), style="bold")]
+    parts: list[RenderableType] = [Text(headline(found), style="bold")]
     parts += [Text(f"  because {reason}") for reason in found.reasons]
     parts += [Text(f"  because {each.text}: {each.too_few}") for each in found.estimates if each.too_few]
     parts += [Text(f"  {found.proof} (one-sided exact binomial)")] if found.proof else []
-    return Group(*parts, *([_table(found)] if found.estimates else []))
+    return Group(*parts, *([table(*estimates_sheet(found))] if found.estimates else []))
 
 
-def _table(found: Repeated) -> Table:
+def estimates_sheet(found: Repeated) -> Sheet:
+    """Every expectation with its figures over the runs, for a terminal or a page."""
     columns = (
         "",
         "expectation",
@@ -39,7 +40,7 @@ def _table(found: Repeated) -> Table:
         ">kept",
         ">left out",
     )
-    rows = [
+    rows = tuple(
         (
             each.outcome.value,
             each.text,
@@ -49,8 +50,8 @@ def _table(found: Repeated) -> Table:
             str(each.left_out) if each.left_out else "",
         )
         for each in found.estimates
-    ]
-    return table("expectations over all runs", columns, rows)
+    )
+    return Sheet("expectations over all runs", columns, rows)
 
 
 def _figures(each: Estimate) -> tuple[str, ...]:
@@ -59,7 +60,8 @@ def _figures(each: Estimate) -> tuple[str, ...]:
     return worst, "" if each.worst_run is None else f"#{each.worst_run}", middle, *ends, p95
 
 
-def _headline(found: Repeated) -> str:
+def headline(found: Repeated) -> str:
+    """'FAIL  link-down over 5 repeats: 4 pass, 1 fail; UNSTABLE: runs pass and fail'."""
     counts = [f"{found.answers.count(answer)} {answer}" for answer in Outcome if answer in found.answers]
     said = [f"{found.outcome.value.upper()}  {found.name}: {', '.join(counts)}"]
     said += [f"{found.left_out} left out"] if found.left_out else []

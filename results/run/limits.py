@@ -11,6 +11,7 @@ _MIB = 1 << 20
 _OF_NAME = {
     "manifest.json": 4 * _MIB,  # facts, and a command line, of which Linux allows 2 MiB
     "verdict.json": 16 * _MIB,  # a line for each expectation
+    "suite.json": 64 * _MIB,  # a line for each run of a suite
     "drill.json": 16 * _MIB,  # a drill's file has 256 KiB, and describes ranks and faults in few words
     "workers.json": 4 * _MIB,  # a line for each process
     "hw_counters.json": 16 * _MIB,  # 2 KiB for each NIC

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from results.ci import CiRun, Repeats, ci_junit, ci_summary
 from results.junit import judged
+from results.page.suite import write_suite
 from results.run.folder import RunFolder
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
@@ -86,8 +87,9 @@ def _options(wanted: Run, folder: Path) -> tuple[str, ...]:
 
 
 def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:
-    """OUT/junit.xml, OUT/summary.md and, of drills with repeats, OUT/repeats.json."""
+    """OUT/junit.xml, OUT/summary.md, OUT/suite.json and, of drills with repeats, OUT/repeats.json."""
     out.mkdir(parents=True, exist_ok=True)
+    write_suite(out, suite.name, [run for group in groups for run in group.runs])
     replace_text(out / JUNIT, ci_junit(suite.name, groups))
     replace_text(out / SUMMARY, ci_summary(suite.name, groups))
     repeats.write(out, [group.together for group in groups if group.together is not None])

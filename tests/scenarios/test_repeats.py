@@ -97,6 +97,11 @@ def test_the_exit_code_is_that_of_all_runs_together(
     said = capsys.readouterr().out
     assert said.count("run folder: ") == len(receiver_ms)
     assert f"cut over {len(receiver_ms)} repeats" in said
+    page = tmp_path / "out" / "report.html"
+    assert f"page over all runs: {page}" in said
+    assert (
+        f"<title>{found.outcome.value.upper()}: cut on host over {len(receiver_ms)} repeats</title>" in page.read_text()
+    )
     summary = (tmp_path / "summary.md").read_text()
     assert summary.startswith(f"# hpn drill run: {found.outcome.value}, {len(receiver_ms)} runs\n")
     assert f"`{tmp_path / 'out'}" in summary or found.answers.count(Outcome.PASS) == len(found.answers)

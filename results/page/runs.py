@@ -1,0 +1,121 @@
+"""The runs below a folder as pages over many runs know them: what each was and said, and where its own page is.
+
+Changes when a page over many runs has to know more of each. Figures come from ``verdict.json``: ``metrics.json`` is a
+hundred times as large, and two hundred runs are read in a second.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from results.index.scan import Indexed, read, run_folders
+from results.page.listing import href
+from results.page.story import NO_VERDICT
+from results.page.suite import Listed, Suite
+from results.run.manifest import Manifest
+from results.verdict import Outcome, Verdict
+from testbed.errors import InputError
+
+PAGE = "report.html"
+_EARLIER = ".doubtful-"
+"""In the name of a run that a later try has taken the place of."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneRun:
+    """A run of several. ``manifest``: None of one that could not be made or read; ``problem`` says why.
+
+    ``href`` leads to its page, or to its folder where it has none (``has_page``).
+    """
+
+    title: str
+    outcome: str
+    href: str
+    has_page: bool
+    manifest: Manifest | None
+    verdict: Verdict | None
+    problem: str
+    experiment: str
+    path: Path
+
+    @property
+    def is_earlier_try(self) -> bool:
+        """Whether it was made again, as it could not be trusted."""
+        return _EARLIER in self.path.name
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether its figures can be: one too near to its limit can."""
+        return self.verdict is not None and not self.verdict.doubts
+
+    @property
+    def date(self) -> str:
+        """When it began, to the second; '' where nobody knows."""
+        return "" if self.manifest is None else self.manifest.date[:19].replace("T", " ")
+
+
+def runs_below(folder: Path, page: Path) -> tuple[OneRun, ...]:
+    """Every run below a folder, the newest first, with its address for ``page``. InputError where there is none."""
+    found = [_one(read(each), page) for each in run_folders(folder)]
+    if not found:
+        raise InputError(f"{folder} holds no run; name a folder that hpn drill run, ci run or campaign run made")
+    return tuple(sorted(found, key=_began, reverse=True))
+
+
+def of_suite(suite: Suite, found: Sequence[OneRun], folder: Path, page: Path) -> tuple[OneRun, ...]:
+    """The runs of a suite in its order, those that were not made among them; then what else lies in its folder."""
+    there = {os.path.realpath(run.path): run for run in found}
+    listed = []
+    for each in suite.runs:
+        place = os.path.realpath(folder / each.folder)
+        listed.append(there.pop(place) if place in there else _unmade(each, folder, page))
+    return (*listed, *sorted(there.values(), key=lambda run: str(run.path)))
+
+
+def in_order(found: Sequence[OneRun]) -> tuple[OneRun, ...]:
+    """By drill and number of the repeat, what could not be read last."""
+    return tuple(sorted(found, key=lambda run: (run.manifest is None, *_place(run))))
+
+
+def _place(run: OneRun) -> tuple[str, int, str]:
+    made = run.manifest
+    return ("", 0, str(run.path)) if made is None else (made.drill, made.repeat or made.phase, str(run.path))
+
+
+def _one(found: Indexed, page: Path) -> OneRun:
+    path, manifest, verdict = Path(found.found.path), found.manifest, found.verdict
+    has_page = (path / PAGE).is_file()
+    return OneRun(
+        title=path.name if manifest is None else manifest.drill + (f" #{manifest.repeat}" if manifest.repeat else ""),
+        outcome=NO_VERDICT if verdict is None else verdict.outcome.value,
+        href=href(path / PAGE if has_page else path, page),
+        has_page=has_page,
+        manifest=manifest,
+        verdict=verdict,
+        problem=found.problem,
+        experiment=found.experiment,
+        path=path,
+    )
+
+
+def _unmade(listed: Listed, folder: Path, page: Path) -> OneRun:
+    """A run that there is no folder of: what it printed lies in the suite's."""
+    place = folder / listed.folder
+    known = {outcome.value for outcome in Outcome} | {"error"}
+    inside = os.path.realpath(place).startswith(os.path.join(os.path.realpath(folder), ""))
+    outcome = listed.answer if listed.answer in known else NO_VERDICT
+    why = listed.reason or "its folder is gone"
+    address = href(place, page) if inside and place.is_dir() else ""
+    return OneRun(listed.title, outcome, address, True, None, None, why, "", place)
+
+
+def _began(run: OneRun) -> tuple[datetime, str]:
+    try:
+        began = datetime.fromisoformat("" if run.manifest is None else run.manifest.date)
+    except ValueError:
+        began = datetime.min
+    return began if began.tzinfo else began.replace(tzinfo=UTC), str(run.path)

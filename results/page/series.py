@@ -1,0 +1,173 @@
+"""Runs of one experiment on one engine as a section of a page over many runs: figures, limits, and what they come to.
+
+Changes when a section tells more of its runs. Repeats are judged by ``results.repeats.together``, which imports numpy.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from results.markdown import why
+from results.page.listing import Listing, Mark
+from results.page.runs import OneRun
+from results.page.strip import Figure, Reading, Strips, Track, charts, reading_of
+from results.repeats.together import Repeated, judge_repeats
+from results.repeats.view import estimates_sheet
+from results.run.folder import RunFolder
+from results.run.identity import identity_in, sets_apart
+from results.text.terminal import value_text
+from results.verdict import Check, Outcome
+from testbed.errors import InputError
+
+_MOST_FIGURES = 40
+_WORST_FIRST = ("fail", "error", "inconclusive", "no verdict", "pass")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Runs of one experiment on one engine, earlier tries among them. ``apart``: from others of the same drill."""
+
+    drill: str
+    engine: str
+    runs: Sequence[OneRun]
+    apart: str = ""
+
+    @property
+    def title(self) -> str:
+        """'link-down on uml: path_control.enabled false'."""
+        where = f"{self.drill} on {self.engine}" if self.engine else self.drill
+        return f"{where}: {self.apart}" if self.apart else where
+
+    @property
+    def last(self) -> Sequence[OneRun]:
+        """Without those that a later try has taken the place of."""
+        return [run for run in self.runs if not run.is_earlier_try]
+
+    @property
+    def counts(self) -> str:
+        """'4 pass, 1 fail'."""
+        return counted(run.outcome for run in self.last)
+
+    @property
+    def worst(self) -> str:
+        """The worst of their outcomes, as the exit codes of suites have it."""
+        return worst(run.outcome for run in self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A series as the page shows it."""
+
+    title: str
+    line: str
+    open: bool
+    strips: Sequence[Strips]
+    tables: Sequence[Listing]
+    steps: None = None
+
+
+def counted(outcomes: Iterable[str]) -> str:
+    """'4 pass, 1 fail', the worst last."""
+    found = Counter(outcomes)
+    return ", ".join(f"{found[each]} {each}" for each in reversed(_WORST_FIRST) if found[each])
+
+
+def worst(outcomes: Iterable[str]) -> str:
+    """The worst; 'no verdict' of none."""
+    found = set(outcomes)
+    return next((each for each in _WORST_FIRST if each in found), "no verdict")
+
+
+def series_of(runs: Sequence[OneRun]) -> tuple[Series, ...]:
+    """All series, in the order of their first runs. A run that nobody can read is in none."""
+    found: dict[tuple[str, str, str], list[OneRun]] = {}
+    for run in runs:
+        if run.manifest is not None:
+            known = run.experiment or run.manifest.fabric
+            found.setdefault((run.manifest.drill, run.manifest.engine, known), []).append(run)
+    made = [Series(drill, engine, of) for (drill, engine, _), of in found.items()]
+    names = Counter(each.title for each in made)
+    alike = [at for at, each in enumerate(made) if names[each.title] > 1]
+    told = sets_apart([_told(made[at].runs[0]) for at in alike])
+    for at, apart in zip(alike, told, strict=True):
+        made[at] = Series(made[at].drill, made[at].engine, made[at].runs, apart or f"experiment {at + 1}")
+    return tuple(made)
+
+
+def judged(series: Series) -> Repeated | None:
+    """What its runs come to as repeats; None of one, or none that has a verdict."""
+    last = [
+        (run.verdict, run.manifest.repeat or at)
+        for at, run in enumerate(series.last, 1)
+        if run.verdict and run.manifest
+    ]
+    if len(last) < 2:
+        return None
+    return judge_repeats(series.title, [verdict for verdict, _ in last], [number for _, number in last])
+
+
+def section_of(series: Series, together: Repeated | None, *, opened: bool) -> Section:
+    """Its figures over its runs; with the judgement over them, where they are repeats."""
+    shown = series.runs if together is None else series.last
+    tables = [] if together is None or not together.estimates else [_estimates(together)]
+    said = [series.counts, "" if together is None else together.proof or why(together.verdict)]
+    strips = charts(_figures(shown))
+    return Section(series.title, "; ".join(filter(None, said)), opened, strips, tables)
+
+
+def _estimates(together: Repeated) -> Listing:
+    sheet = estimates_sheet(together)
+    columns = (sheet.columns[1], "outcome", *sheet.columns[2:])
+    return Listing(sheet.caption, columns, [(row[1], Mark(row[0]), *row[2:]) for row in sheet.rows])
+
+
+def _figures(runs: Sequence[OneRun]) -> list[Figure]:
+    """Each figure with a limit; one that has two limits is two."""
+    found: dict[tuple[str, str, float | None], list[tuple[OneRun, Check]]] = {}
+    for run in runs:
+        for check in run.verdict.checks if run.verdict else ():
+            if check.limit is not None:
+                found.setdefault((check.subject, check.bound, check.limit), []).append((run, check))
+    return [_figure(name, of) for (name, *_), of in list(found.items())[:_MOST_FIGURES]]
+
+
+def _figure(name: str, of: Sequence[tuple[OneRun, Check]]) -> Figure:
+    first = of[0][1]
+    readings = [reading for run, check in of if (reading := _reading(run, check)) is not None]
+    return Figure(name, first.unit, (Track("", _told_of(first, of, readings), readings),), first.limit, first.is_upper)
+
+
+def _reading(run: OneRun, check: Check) -> Reading | None:
+    name = run.title if not run.is_earlier_try else run.path.name
+    return reading_of(check, name, run.href, trusted=run.is_trusted)
+
+
+def _told_of(first: Check, of: Sequence[tuple[OneRun, Check]], readings: Sequence[Reading]) -> str:
+    """'median 12.0 ms, limit 50.0 ms, 1 of 3 break it'."""
+    limit = f"limit {value_text(first.limit, first.unit)}" if first.limit is not None else ""
+    broken = sum(check.outcome is Outcome.FAIL for _, check in of)
+    many = f"{broken} of {len(of)} break it" if broken and len(of) > 1 else ""
+    return ", ".join(filter(None, (_middle(readings, first.unit), limit, many)))
+
+
+def _middle(readings: Sequence[Reading], unit: str) -> str:
+    """The median; of bounds the widest one, as a bound."""
+    told = [each for each in readings if each.look != "inconclusive"] or readings
+    values = [each.measured for each in told if each.measured is not None]
+    if not told:
+        return "no figure"
+    if len(values) == len(told):
+        return (f"median {value_text(median(values), unit)}") if len(values) > 1 else told[0].text
+    widest = max((each for each in told if each.measured is None), key=lambda each: each.high)
+    return widest.text if not values else f"{len(told) - len(values)} of {len(told)} are bounds"
+
+
+def _told(run: OneRun) -> Mapping[str, str]:
+    try:
+        folder = RunFolder(run.path)
+        return identity_in(folder, folder.manifest()).told
+    except InputError:  # it went meanwhile
+        return {}

@@ -1,0 +1,196 @@
+"""Pages over many runs: what they come to, a line for each run that leads to its page, figures and their limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from click.testing import CliRunner
+
+from commands.report import report
+from results.ci import CiRun
+from results.page.listing import href
+from results.page.many import many_view
+from results.page.strip import Figure, Track, charts, reading_of
+from results.page.suite import write_suite
+from results.run.folder import create
+from results.verdict import Check, Outcome, at_most, held
+from tests.results.hostile import NASTY
+from tests.results.sample import MANIFEST, metrics, verdict
+from tests.results.test_page import HOSTILE, seen
+
+PASS, FAIL = verdict(metrics()), verdict(metrics(80))
+UNTRUSTED = verdict(metrics(), "the machine was full")
+
+
+def made(folder: Path, judged: object = PASS, **changes: object) -> Path:
+    run = create(folder)
+    run.write_manifest(replace(MANIFEST, **changes))  # type: ignore[arg-type]  # a test names fields
+    run.write_verdict(judged)  # type: ignore[arg-type]  # likewise
+    return folder
+
+
+def repeats(out: Path, *judged: object) -> Path:
+    """A folder as ``hpn drill run --repeat`` leaves it."""
+    for number, each in enumerate(judged, 1):
+        made(out / f"link-down-{number}", each, repeat=number, phase=number)
+    (out / "repeats.json").write_text("[]")
+    return out
+
+
+def written(*arguments: object) -> str:
+    """The page that ``hpn report`` writes."""
+    shown = CliRunner().invoke(report, [*map(str, arguments)])
+    assert shown.exit_code == 0, (shown.output, shown.exception)
+    return Path(shown.output.splitlines()[-1]).read_text()
+
+
+def test_repeats_are_judged_as_one_and_lead_to_their_runs(tmp_path: Path) -> None:
+    out = repeats(tmp_path / "out", PASS, FAIL, PASS)
+    (out / "link-down-1" / "report.html").write_text("")
+    text = written(out)
+    assert "<title>FAIL: link-down on host over 3 repeats</title>" in text
+    assert "No: 1 of 4 expectations were broken. 3 repeats: 2 pass, 1 fail." in text
+    assert "Unstable: some runs pass and some fail." in text
+    links = [of["href"] for tag, of in seen(text).tags if tag == "a" and "tabindex" not in of]
+    assert links == ["./link-down-1/report.html", "./link-down-2", "./link-down-3"]
+    assert f"2 of these runs have no page of their own and lead to their folders: hpn report {out} --each" in text
+
+
+def test_each_writes_the_pages_that_runs_lack_and_no_other(tmp_path: Path) -> None:
+    out = repeats(tmp_path / "out", PASS, FAIL)
+    (out / "link-down-1" / "report.html").write_text("kept")
+    text = written(out, "--each")
+    assert (out / "link-down-1" / "report.html").read_text() == "kept"
+    assert "FAIL" in (out / "link-down-2" / "report.html").read_text()
+    assert "./link-down-2/report.html" in text
+    assert "--each" not in text
+
+
+def test_a_page_elsewhere_leads_to_the_runs_from_there(tmp_path: Path) -> None:
+    out = repeats(tmp_path / "out", PASS, FAIL)
+    (tmp_path / "deep").mkdir()
+    assert 'href="./../out/link-down-1"' in written(out, "--out", tmp_path / "deep" / "page.html")
+
+
+def test_an_earlier_try_is_listed_and_not_judged(tmp_path: Path) -> None:
+    out = repeats(tmp_path / "out", PASS, PASS)
+    made(out / "link-down-1.doubtful-1", UNTRUSTED, repeat=1)
+    view = many_view(out, out / "report.html")
+    assert (view.outcome, len(view.runs.rows)) == ("pass", 3)
+    assert view.answer.endswith("2 repeats: 2 pass.")
+
+
+def test_a_bound_is_a_bar_and_never_a_dot() -> None:
+    """What was not seen, what had not ended and what never came back: of none a value is known."""
+    unseen = at_most("outage below 50 ms", 0.0, 50, unit="ms", low=0.0, high=1.2)
+    lasting = held(replace(unseen, measured=4000.0, low=4000.0, high=None, open_ended=True))
+    never = held(replace(unseen, measured=None, low=None, high=None, never=True))
+    seen_ = at_most("outage below 50 ms", 20.0, 50, unit="ms", low=19.0, high=21.0)
+    none = Check("outage below 50 ms", Outcome.INCONCLUSIVE, limit=50.0, unit="ms", bound="below")
+    found = [reading_of(check, "#1", "") for check in (unseen, lasting, never, seen_, none)]
+    assert found[-1] is None
+    readings = [each for each in found if each is not None]
+    assert [(each.measured, each.low, each.high) for each in readings] == [
+        (None, 0.0, 1.2),
+        (None, 4000.0, math.inf),
+        (None, 0.0, math.inf),
+        (20.0, 19.0, 21.0),
+    ]
+    (chart,) = charts([Figure("outage", "ms", [Track("", "", readings)], 50.0)])
+    (track,) = chart.strips[0].tracks
+    assert [each.at_pct is None for each in track.placed] == [True, True, True, False]
+    assert [each.is_open for each in track.placed] == [False, True, True, False]
+    assert track.placed[1].low_pct + track.placed[1].width_pct == 100
+    assert chart.strips[0].beyond[0] == chart.strips[0].limit_pct
+
+
+def test_the_side_that_breaks_a_limit_is_the_shaded_one() -> None:
+    share = reading_of(Check("a", Outcome.PASS, 97.0, 95.0, unit="%", bound="at_least"), "", "")
+    assert share is not None
+    (chart,) = charts([Figure("goodput", "%", [Track("", "", [share])], 95.0, is_upper=False)])
+    assert chart.strips[0].beyond == (0.0, chart.strips[0].limit_pct)
+
+
+def test_other_runs_are_listed_the_newest_first_and_can_be_narrowed_without_a_script(tmp_path: Path) -> None:
+    made(tmp_path / "a", PASS, wall_begin="2025-01-02T03:04:05+00:00")
+    made(tmp_path / "b", FAIL, wall_begin="2025-01-03T02:04:05+00:00")
+    made(tmp_path / "c", PASS, drill="tor-crash", wall_begin="2025-01-03T03:04:05+02:00")
+    text = written(tmp_path)
+    assert "3 runs of 2 drills: 2 pass, 1 fail. The newest run passes of 1 of 2 drills and settings." in text
+    assert "<li>link-down on host, the newest: worst outage at failure below 50 ms: measured" in text
+    assert text.index("./b") < text.index("./c") < text.index("./a")
+    rows = [of.get("class") for tag, of in seen(text).tags if tag == "tr" and of.get("class")]
+    assert rows == ["fail d0", "pass d1", "pass d0"]
+    assert ".runs:has(#f1-fail:checked) tbody tr:not(.fail){display:none}" in text
+    assert "<script" not in text
+
+
+def test_what_all_runs_share_is_told_once(tmp_path: Path) -> None:
+    view = many_view(repeats(tmp_path / "out", PASS, FAIL), tmp_path / "out" / "report.html")
+    assert view.runs.columns == ("run", "outcome", "what it says", "phase")
+    assert dict(view.common)["engine"] == "host"
+
+
+def _suite_run(drill: str, folder: str, error: str = "") -> CiRun:
+    return CiRun(drill, "host", 1, 1, folder, 1.0, None, error, 3 if error else 0)
+
+
+def test_a_suite_tells_what_could_not_be_made(tmp_path: Path) -> None:
+    made(tmp_path / "link-down.host" / "link-down", PASS)
+    runs = [_suite_run("tor-crash", "tor-crash.host", "no bird"), _suite_run("link-down", "link-down.host/link-down")]
+    write_suite(tmp_path, "nightly", runs)
+    view = many_view(tmp_path, tmp_path / "report.html")
+    assert (view.title, view.outcome) == ("nightly", "error")
+    assert view.answer == "1 drills: 1 pass. 1 runs could not be made or read."
+    assert view.broken == ["tor-crash on host: no bird"]
+
+
+def test_a_suite_s_file_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    made(out / "run", PASS)
+    (tmp_path / "secret").mkdir()
+    write_suite(out, "nightly", [_suite_run("a", "../secret", "x"), _suite_run("b", str(tmp_path / "secret"), "x")])
+    assert "secret" not in written(out)
+
+
+@pytest.mark.parametrize("kind", ["repeats.json", "suite.json", ""])
+def test_texts_and_names_are_text_and_no_address_is_a_scheme(tmp_path: Path, kind: str) -> None:
+    names = ["javascript:alert(1)", 'a"><img src=x onerror=alert(1)>', "%2e%2e", "#x?y", "\udcff\n"]
+    hostile = replace(FAIL, checks=tuple(replace(check, text=NASTY, evidence=NASTY) for check in FAIL.checks))
+    for at, name in enumerate(names):
+        made(tmp_path / name, hostile, drill=HOSTILE, fabric=NASTY, repeat=at, seeds={NASTY: at}, engine=HOSTILE)
+    if kind == "suite.json":
+        write_suite(tmp_path, NASTY, [_suite_run(NASTY, names[0]), _suite_run(NASTY, "gone", NASTY)])
+    elif kind:
+        (tmp_path / kind).write_text("[]")
+    text = written(tmp_path, "--out", tmp_path / "page.html")
+    found = seen(text)
+    assert not {"script", "img", "link", "iframe", "form"} & {tag for tag, _ in found.tags}
+    assert not any(name.startswith("on") for _, of in found.tags for name in of)
+    links = {of["href"] or "" for tag, of in found.tags if tag == "a" and "href" in of}
+    assert all(link.startswith("./") and ":" not in link for link in links)
+    there = {tmp_path / unquote(link[2:], errors="surrogateescape") for link in links}
+    assert there == {tmp_path / name for name in names}
+    assert "\x1b" not in text
+
+
+def test_an_address_is_relative_and_holds_no_markup(tmp_path: Path) -> None:
+    assert href(tmp_path / "a b" / "c", tmp_path / "page.html") == "./a%20b/c"
+
+
+def test_two_hundred_runs_are_a_page_below_a_megabyte(tmp_path: Path) -> None:
+    out = repeats(tmp_path / "out", *[PASS, PASS, PASS, FAIL] * 50)
+    (out / "repeats.json").unlink()  # 200 repeats are judged within a second, which others wait for
+    text = written(out)
+    assert len(text.encode()) < 1_000_000
+    assert "200 runs of 1 drills: 150 pass, 50 fail." in text
+
+
+def test_a_folder_without_runs_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(report, [str(tmp_path)])
+    assert shown.exit_code == 1
+    assert "holds no run; name a folder that hpn drill run, ci run or campaign run made" in str(shown.exception)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from commands.outfile import write
 from commands.page import Page, as_json_option, json_option, show, stall_limit_option
 from commands.where import engine_option, scheduler_option, virtual_time_option
 from scenarios.campaign import campaign as campaigns
@@ -65,8 +66,17 @@ def campaign_run(
             page.tell(campaign_report.line(entry))
     kept, done = load_campaign(out)
     page.show(*campaign_report.tables(kept, done))
+    _leave_page(out, page)
     page.end(lambda: campaign_report.overview(kept, done))
     return campaign_report.exit_code(done)
+
+
+def _leave_page(out: Path, page: Page) -> None:
+    from scenarios.campaign.page import campaign_page  # Jinja, which is loaded after the sequences
+
+    place = out / "report.html"
+    write(place, campaign_page(out, place))
+    page.tell(f"page over all sequences: {place}")
 
 
 @campaign.command("show")

@@ -29,14 +29,14 @@ def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
     hpn report runs --each
     """
     from results.page.folder import NAME, report_of, write_missing  # Jinja and numpy, which no other command waits for
+    from scenarios.campaign.page import campaign_page, is_campaign  # likewise
 
     if out is not None and len(folders) > 1:
         raise InputError(f"--out names one file and there are {len(folders)} folders; leave it out")
     for path in folders:
         place = path / NAME if out is None else out
-        if each:
+        if each and not is_campaign(path):
             for made in write_missing(path):
                 click.echo(made, err=True)
-        text = report_of(path, place)
-        write(place, text)
+        write(place, campaign_page(path, place) if is_campaign(path) else report_of(path, place))
         click.echo(place)

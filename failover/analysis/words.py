@@ -16,6 +16,11 @@ def flows(count: int) -> str:
     return f"{count:,} flow{'s' * (count != 1)}"
 
 
+def many(count: int, what: str) -> str:
+    """'1 run', '1,200 runs'."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def packets(count: int) -> str:
     """'1,294 packets'."""
     return f"{count:,} packet{'s' * (count != 1)}"

@@ -8,49 +8,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from failover.analysis.words import many
 from results.comparison.gather import REPEATS
 from results.comparison.groups import version_of
 from results.markdown import why
 from results.page import story
 from results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, without_constant
-from results.page.render import rendered
+from results.page.overview import MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, Head, ManyView, many_html
 from results.page.runs import OneRun, in_order, of_suite, runs_below
-from results.page.series import Section, Series, counted, judged, section_of, series_of, worst
+from results.page.series import Series, counted, judged, section_of, series_of, worst
 from results.page.suite import suite_in
 from results.repeats.together import Repeated
 from results.text.terminal import measured_text, value_text
 from results.verdict import Outcome, Verdict
 
-_MOST_ROWS, _MOST_SECTIONS, _OPEN_SECTIONS, _MOST_TOLD, _MOST_FIGURES = 1000, 60, 3, 12, 2
-_COLUMNS = ("run", "outcome", "what it says", "phase", "seeds", "fabric", "engine", "version", "started", ">took")
-
-
-@dataclass(frozen=True, slots=True)
-class ManyView:
-    """What the template prints, all of it text."""
-
-    title: str
-    outcome: str
-    question: str
-    answer: str
-    broken: Sequence[str]
-    notes: Sequence[str]
-    overview: Sequence[Listing]
-    runs_title: str
-    filters: Sequence[Filter]
-    runs: Listing
-    runs_notes: Sequence[str]
-    common: Sequence[tuple[str, str]]
-    sections: Sequence[Section]
-    left_out: str
+_MOST_FIGURES = 2
+_COLUMNS = ("run", "outcome", "what it says", "phase", "seeds", "fabric", "engine", "version", ">started", ">took")
 
 
 def many_page(folder: Path, page: Path) -> str:
     """The page over the runs below ``folder``, to lie at ``page``. InputError where there is no run."""
-    return rendered("many.html", many_view(folder, page), has_charts=False)
+    return many_html(many_view(folder, page))
 
 
 def many_view(folder: Path, page: Path) -> ManyView:
@@ -72,15 +52,11 @@ def _judged_view(name: str, runs: Sequence[OneRun], folder: Path) -> ManyView:
     if len(found) == 1 and found[0][1] is not None and not lost:
         together = found[0][1]
         broken, notes = story.broken(together.verdict), tuple(filter(None, (together.proof, *together.reasons[1:])))
-        told = f"{story.answer(together.verdict)} {len(together.answers)} repeats: {series[0].counts}."
+        told = f"{story.answer(together.verdict)} {many(len(together.answers), 'repeat')}: {series[0].counts}."
         unstable = ("Unstable: some runs pass and some fail.",) if together.unstable else ()
-        head = (together.name, together.outcome.value, "Did it?", told, broken, (*unstable, *notes))
+        head = Head(together.name, together.outcome.value, "Did it?", told, broken, (*unstable, *notes))
     else:
-        head = (
-            name,
-            worst([*(_outcome(*each) for each in found), *(run.outcome for run in lost)]),
-            *_of_all(found, lost),
-        )
+        head = _of_all(name, found, lost)
     return _view(head, runs, found, folder, overview=_overview(found) if len(found) > 1 else ())
 
 
@@ -88,32 +64,28 @@ def _index_view(name: str, runs: Sequence[OneRun], folder: Path) -> ManyView:
     series = series_of(runs)
     newest = [each.last[0] if each.last else each.runs[0] for each in series]
     fine = sum(run.outcome == Outcome.PASS.value for run in newest)
-    answer = (
-        f"{len(runs)} runs of {len({each.drill for each in series})} drills: {counted(run.outcome for run in runs)}."
-    )
+    drills = many(len({each.drill for each in series}), "drill")
+    answer = f"{many(len(runs), 'run')} of {drills}: {counted(run.outcome for run in runs)}."
     if series:
-        answer += f" The newest run passes of {fine} of {len(series)} drills and settings."
+        answer += f" Each drill, fabric and engine apart, the newest run passes for {fine} of {len(series)}."
     broken = [
         f"{each.title}, the newest: {_why(run)}"
         for each, run in zip(series, newest, strict=True)
         if run.outcome != "pass"
     ]
-    head = (name, "index", "What is there?", answer, broken, ())
+    head = Head(name, "index", "What is there?", answer, broken)
     return _view(head, runs, [(each, None) for each in series], folder)
 
 
-def _of_all(
-    found: Sequence[tuple[Series, Repeated | None]], lost: Sequence[OneRun]
-) -> tuple[str, str, list[str], tuple[str, ...]]:
+def _of_all(name: str, found: Sequence[tuple[Series, Repeated | None]], lost: Sequence[OneRun]) -> Head:
     outcomes = [_outcome(*each) for each in found]
-    answer = f"{len(found)} drills: {counted(outcomes)}."
+    answer = f"{many(len(found), 'drill')}: {counted(outcomes)}."
     if lost:
-        answer += f" {len(lost)} runs could not be made or read."
-    answer = ("Yes. " if not lost and worst(outcomes) == "pass" else "No. " if "fail" in outcomes else "") + answer
-    broken = [
-        f"{each.title}: {_why_of(each, together)}" for each, together in found if _outcome(each, together) != "pass"
-    ]
-    return "Did all pass?", answer, [*broken, *(f"{run.title}: {_why(run)}" for run in lost)], ()
+        answer += f" {many(len(lost), 'run')} could not be made or read."
+    outcome = worst([*outcomes, *(run.outcome for run in lost)])
+    answer = {"pass": "Yes. ", "fail": "No. "}.get(outcome, "") + answer
+    broken = [f"{each.title}: {_why_of(each, of)}" for each, of in found if _outcome(each, of) != Outcome.PASS]
+    return Head(name, outcome, "Did all pass?", answer, [*broken, *(f"{run.title}: {_why(run)}" for run in lost)])
 
 
 def _outcome(series: Series, together: Repeated | None) -> str:
@@ -133,32 +105,24 @@ def _why(run: OneRun) -> str:
 
 
 def _view(
-    head: tuple[str, str, str, str, Sequence[str], Sequence[str]],
+    head: Head,
     runs: Sequence[OneRun],
     found: Sequence[tuple[Series, Repeated | None]],
     folder: Path,
     overview: Sequence[Listing] = (),
 ) -> ManyView:
-    title, outcome, question, answer, broken, notes = head
-    listing, common = without_constant(_listing(runs[:_MOST_ROWS], [each for each, _ in found]))
-    more = [f"{len(broken) - _MOST_TOLD} more are no pass."] if len(broken) > _MOST_TOLD else []
-    shown = found[:_MOST_SECTIONS]
+    series, shown = [each for each, _ in found], found[:MOST_SECTIONS]
+    listing, common = without_constant(_listing(runs[:MOST_ROWS], series))
+    few = len(found) <= OPEN_SECTIONS
     return ManyView(
-        title=title,
-        outcome=outcome,
-        question=question,
-        answer=answer,
-        broken=[*broken[:_MOST_TOLD], *more],
-        notes=notes,
+        head=head,
         overview=overview,
         runs_title="The runs",
-        filters=tuple(_filters(runs, [each for each, _ in found])),
+        filters=tuple(_filters(runs, series)),
         runs=listing,
         runs_notes=tuple(_notes(runs, folder)),
         common=common,
-        sections=[
-            section_of(*each, opened=len(found) <= _OPEN_SECTIONS or _outcome(*each) != "pass") for each in shown
-        ],
+        sections=[section_of(*each, opened=few or _outcome(*each) != Outcome.PASS) for each in shown],
         left_out=f"{len(found) - len(shown)} more drills and settings are left out." if len(found) > len(shown) else "",
     )
 
@@ -220,14 +184,14 @@ def _filters(runs: Sequence[OneRun], series: Sequence[Series]) -> Iterator[Filte
         yield Filter("outcome", (Choice("", f"all ({len(runs)})"), *choices))
     if len(series) > 1:
         choices = [
-            Choice(f"d{at}", f"{each.title} ({len(each.runs)})") for at, each in enumerate(series[:_MOST_SECTIONS])
+            Choice(f"d{at}", f"{each.title} ({len(each.runs)})") for at, each in enumerate(series[:MOST_SECTIONS])
         ]
         yield Filter("drill", (Choice("", "all"), *choices))
 
 
 def _notes(runs: Sequence[OneRun], folder: Path) -> Iterator[str]:
-    if len(runs) > _MOST_ROWS:
-        yield f"{len(runs) - _MOST_ROWS} more runs are left out; hpn results list --runs {folder} has them."
+    if len(runs) > MOST_ROWS:
+        yield f"{len(runs) - MOST_ROWS} more runs are left out; hpn results list --runs {folder} has them."
     lacking = sum(not run.has_page for run in runs)
     if lacking:
         way_out = f"hpn report {folder} --each writes them"

@@ -12,8 +12,9 @@ from statistics import median
 
 from results.markdown import why
 from results.page.listing import Listing, Mark
+from results.page.overview import Section
 from results.page.runs import OneRun
-from results.page.strip import Figure, Reading, Strips, Track, charts, reading_of
+from results.page.strip import Figure, Reading, Track, charts, reading_of
 from results.repeats.together import Repeated, judge_repeats
 from results.repeats.view import estimates_sheet
 from results.run.folder import RunFolder
@@ -55,18 +56,6 @@ class Series:
     def worst(self) -> str:
         """The worst of their outcomes, as the exit codes of suites have it."""
         return worst(run.outcome for run in self.last)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A series as the page shows it."""
-
-    title: str
-    line: str
-    open: bool
-    strips: Sequence[Strips]
-    tables: Sequence[Listing]
-    steps: None = None
 
 
 def counted(outcomes: Iterable[str]) -> str:
@@ -115,7 +104,7 @@ def section_of(series: Series, together: Repeated | None, *, opened: bool) -> Se
     tables = [] if together is None or not together.estimates else [_estimates(together)]
     said = [series.counts, "" if together is None else together.proof or why(together.verdict)]
     strips = charts(_figures(shown))
-    return Section(series.title, "; ".join(filter(None, said)), opened, strips, tables)
+    return Section(series.title, "; ".join(filter(None, said)), opened, strips, tables=tables)
 
 
 def _estimates(together: Repeated) -> Listing:

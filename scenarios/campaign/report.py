@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from rich.table import Table
 
+from results.text.comparison import Sheet
 from results.text.tables import table
 from scenarios.campaign.journal import Done, Entry, Shrunk
 from scenarios.campaign.plan import LONG_NS, Plan
@@ -29,13 +30,14 @@ def exit_code(done: Done) -> int:
 def line(entry: Entry) -> str:
     """One entry in one line."""
     if isinstance(entry, Shrunk):
-        return _shrunk_line(entry)
+        return shrunk_line(entry)
     why = [f"{each.invariant}: {each.text}" for each in entry.violations] or list(entry.doubts)
     told = f" ({'; '.join(why)})" if why else ""
     return f"{entry.sequence.index}: {entry.outcome}: {entry.sequence.words}{told}"
 
 
-def _shrunk_line(entry: Shrunk) -> str:
+def shrunk_line(entry: Shrunk) -> str:
+    """What became of a violation."""
     if entry.like is not None:
         return f"{entry.index}: as {entry.like}, not shrunk"
     shown = f"shown again in {entry.failed} of {entry.runs} runs"
@@ -44,6 +46,11 @@ def _shrunk_line(entry: Shrunk) -> str:
 
 def tables(plan: Plan, done: Done) -> list[Table]:
     """What ``hpn campaign show`` prints."""
+    return [table(*sheet) for sheet in sheets(plan, done)]
+
+
+def sheets(plan: Plan, done: Done) -> list[Sheet]:
+    """The campaign in figures, by fault, and what became of violations where there are any."""
     found = [_overview(plan, done), _by_fault(done)]
     return [*found, _violations(done)] if done.shrunk or done.waiting else found
 
@@ -64,8 +71,8 @@ def overview(plan: Plan, done: Done) -> dict[str, str | int | float | list[dict[
     return figures
 
 
-def _overview(plan: Plan, done: Done) -> Table:
-    return table("campaign", ("", ">"), _rows(plan, done))
+def _overview(plan: Plan, done: Done) -> Sheet:
+    return Sheet("campaign", ("", ">"), _as_text(_rows(plan, done)))
 
 
 def _rows(plan: Plan, done: Done) -> list[tuple[str, str | int | float]]:
@@ -89,7 +96,7 @@ def _long(done: Done) -> int:
     return sum(step.for_ns is not None and step.for_ns >= LONG_NS[0] for step in steps)
 
 
-def _by_fault(done: Done) -> Table:
+def _by_fault(done: Done) -> Sheet:
     drawn: Counter[str] = Counter()
     by_outcome: dict[Outcome, Counter[str]] = {outcome: Counter() for outcome in Outcome}
     for result in done.results:
@@ -97,14 +104,19 @@ def _by_fault(done: Done) -> Table:
         by_outcome[result.outcome].update({step.kind for step in result.sequence.steps})
     columns = ("fault", ">drawn", *(f">in {outcome} sequences" for outcome in Outcome))
     rows = ((kind, count, *(by_outcome[o][kind] for o in Outcome)) for kind, count in drawn.most_common())
-    return table("by fault", columns, rows)
+    return Sheet("by fault", columns, _as_text(rows))
 
 
-def _violations(done: Done) -> Table:
-    return table("violations", (">sequence", "invariant", "what became of it"), _violation_rows(done))
+def _violations(done: Done) -> Sheet:
+    rows = _as_text(_violation_rows(done))
+    return Sheet("violations", (">sequence", "invariant", "what became of it"), rows)
+
+
+def _as_text(rows: Iterable[Sequence[object]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(str(cell) for cell in row) for row in rows)
 
 
 def _violation_rows(done: Done) -> list[tuple[int, str, str]]:
-    rows = [(found.index, ", ".join(found.invariants), _shrunk_line(found).partition(": ")[2]) for found in done.shrunk]
+    rows = [(found.index, ", ".join(found.invariants), shrunk_line(found).partition(": ")[2]) for found in done.shrunk]
     rows += [(r.sequence.index, ", ".join(sorted(r.broken)), "not looked into yet") for r in done.waiting]
     return rows

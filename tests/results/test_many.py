@@ -80,8 +80,8 @@ def test_an_earlier_try_is_listed_and_not_judged(tmp_path: Path) -> None:
     out = repeats(tmp_path / "out", PASS, PASS)
     made(out / "link-down-1.doubtful-1", UNTRUSTED, repeat=1)
     view = many_view(out, out / "report.html")
-    assert (view.outcome, len(view.runs.rows)) == ("pass", 3)
-    assert view.answer.endswith("2 repeats: 2 pass.")
+    assert (view.head.outcome, len(view.runs.rows)) == ("pass", 3)
+    assert view.head.answer.endswith("2 repeats: 2 pass.")
 
 
 def test_a_bound_is_a_bar_and_never_a_dot() -> None:
@@ -120,7 +120,10 @@ def test_other_runs_are_listed_the_newest_first_and_can_be_narrowed_without_a_sc
     made(tmp_path / "b", FAIL, wall_begin="2025-01-03T02:04:05+00:00")
     made(tmp_path / "c", PASS, drill="tor-crash", wall_begin="2025-01-03T03:04:05+02:00")
     text = written(tmp_path)
-    assert "3 runs of 2 drills: 2 pass, 1 fail. The newest run passes of 1 of 2 drills and settings." in text
+    assert (
+        "3 runs of 2 drills: 2 pass, 1 fail. Each drill, fabric and engine apart, the newest run passes for 1 of 2."
+        in text
+    )
     assert "<li>link-down on host, the newest: worst outage at failure below 50 ms: measured" in text
     assert text.index("./b") < text.index("./c") < text.index("./a")
     rows = [of.get("class") for tag, of in seen(text).tags if tag == "tr" and of.get("class")]
@@ -144,9 +147,9 @@ def test_a_suite_tells_what_could_not_be_made(tmp_path: Path) -> None:
     runs = [_suite_run("tor-crash", "tor-crash.host", "no bird"), _suite_run("link-down", "link-down.host/link-down")]
     write_suite(tmp_path, "nightly", runs)
     view = many_view(tmp_path, tmp_path / "report.html")
-    assert (view.title, view.outcome) == ("nightly", "error")
-    assert view.answer == "1 drills: 1 pass. 1 runs could not be made or read."
-    assert view.broken == ["tor-crash on host: no bird"]
+    assert (view.head.title, view.head.outcome) == ("nightly", "error")
+    assert view.head.answer == "1 drill: 1 pass. 1 run could not be made or read."
+    assert view.head.broken == ["tor-crash on host: no bird"]
 
 
 def test_a_suite_s_file_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:
@@ -187,7 +190,7 @@ def test_two_hundred_runs_are_a_page_below_a_megabyte(tmp_path: Path) -> None:
     (out / "repeats.json").unlink()  # 200 repeats are judged within a second, which others wait for
     text = written(out)
     assert len(text.encode()) < 1_000_000
-    assert "200 runs of 1 drills: 150 pass, 50 fail." in text
+    assert "200 runs of 1 drill: 150 pass, 50 fail." in text
 
 
 def test_a_folder_without_runs_is_refused_with_the_way_out(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def test_an_interrupted_campaign_leaves_no_lab_and_goes_on(tmp_path: Path, numbe
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.name != "violations") == [
         "campaign.json",
         "journal.jsonl",
+        "report.html",
     ]
 
 

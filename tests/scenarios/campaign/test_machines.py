@@ -29,7 +29,8 @@ def is_complete(folder: Path, campaign: subprocess.Popen[str], sequences: int) -
     out, err = campaign.communicate(timeout=DEADLINE_S)
     assert campaign.returncode in (0, 4), out + err
     assert err == ""
-    assert sorted(path.name for path in (folder / "out").iterdir()) == ["campaign.json", "journal.jsonl"]
+    names = sorted(path.name for path in (folder / "out").iterdir())
+    assert names == ["campaign.json", "journal.jsonl", "report.html"]
     lines = [json.loads(line)["result"] for line in (folder / "out" / "journal.jsonl").read_text().splitlines()]
     assert sorted(line["sequence"]["index"] for line in lines if line["tries"] == 1) == list(range(sequences))
 

@@ -42,12 +42,13 @@ Cell = str | Link | Mark
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A table with a caption; its rows are blocks on a phone. ``classes``: of each row, for filters."""
+    """A table with a caption. ``classes``: of each row, for filters. ``stacks``: rows are blocks on a phone."""
 
     caption: str
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Cell]]
     classes: Sequence[str] = ()
+    stacks: bool = True
 
     @property
     def is_long(self) -> bool:

@@ -25,7 +25,19 @@ from results.text.terminal import measured_text, value_text
 from results.verdict import Outcome, Verdict
 
 _MOST_FIGURES = 2
-_COLUMNS = ("run", "outcome", "what it says", "phase", "seeds", "fabric", "engine", "version", ">started", ">took")
+_COLUMNS = (
+    "run",
+    "outcome",
+    "what it says",
+    "phase",
+    "seeds",
+    "fabric",
+    "engine",
+    "version",
+    ">started",
+    ">took",
+    "folder",
+)
 
 
 def many_page(folder: Path, page: Path) -> str:
@@ -74,7 +86,7 @@ def _index_view(name: str, runs: Sequence[OneRun], folder: Path) -> ManyView:
         if run.outcome != "pass"
     ]
     head = Head(name, "index", "What is there?", answer, broken)
-    return _view(head, runs, [(each, None) for each in series], folder)
+    return _view(head, runs, [(each, None) for each in series], folder, lists_folders=True)
 
 
 def _of_all(name: str, found: Sequence[tuple[Series, Repeated | None]], lost: Sequence[OneRun]) -> Head:
@@ -110,9 +122,11 @@ def _view(
     found: Sequence[tuple[Series, Repeated | None]],
     folder: Path,
     overview: Sequence[Listing] = (),
+    *,
+    lists_folders: bool = False,
 ) -> ManyView:
     series, shown = [each for each, _ in found], found[:MOST_SECTIONS]
-    listing, common = without_constant(_listing(runs[:MOST_ROWS], series))
+    listing, common = without_constant(_listing(runs[:MOST_ROWS], series, len(_COLUMNS) - (not lists_folders)))
     few = len(found) <= OPEN_SECTIONS
     return ManyView(
         head=head,
@@ -141,10 +155,10 @@ def _overview(found: Sequence[tuple[Series, Repeated | None]]) -> tuple[Listing,
     return (Listing("Drills", ("drill", "outcome", "runs", "", "why, or what it proves"), rows),)
 
 
-def _listing(runs: Sequence[OneRun], series: Sequence[Series]) -> Listing:
+def _listing(runs: Sequence[OneRun], series: Sequence[Series], columns: int) -> Listing:
     number = {run.path: at for at, each in enumerate(series) for run in each.runs}
     classes = [f"{run.outcome.replace(' ', '-')} d{number.get(run.path, 'x')}" for run in runs]
-    return Listing("", _COLUMNS, [_row(run) for run in runs], classes)
+    return Listing("", _COLUMNS[:columns], [_row(run)[:columns] for run in runs], classes)
 
 
 def _row(run: OneRun) -> tuple[Cell, ...]:
@@ -152,11 +166,11 @@ def _row(run: OneRun) -> tuple[Cell, ...]:
     name = f"{run.title}, an earlier try" if run.is_earlier_try else run.title
     said = _says(run.verdict) if run.verdict else run.problem or "it came to no verdict"
     if made is None:
-        return (Link(name, run.href), Mark(run.outcome), said, *["-"] * (len(_COLUMNS) - 3))
+        return (Link(name, run.href), Mark(run.outcome), said, *["-"] * (len(_COLUMNS) - 4), run.folder)
     later = f"{made.phase}: faults {made.phase_ms:.0f} ms later" if made.phase > 1 else str(made.phase)
     seeds = ", ".join(f"{key} {value}" for key, value in made.seeds.items())
     facts = (later, seeds or "-", made.fabric, made.engine, version_of(made) or "-", run.date or "-")
-    return (Link(name, run.href), Mark(run.outcome), said, *facts, f"{made.duration_s:.1f} s")
+    return (Link(name, run.href), Mark(run.outcome), said, *facts, f"{made.duration_s:.1f} s", run.folder)
 
 
 def _says(verdict: Verdict) -> str:

@@ -7,8 +7,9 @@ hundred times as large, and two hundred runs are read in a second.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,6 +42,7 @@ class OneRun:
     problem: str
     experiment: str
     path: Path
+    folder: str  # within the one that the page is of
 
     @property
     def is_earlier_try(self) -> bool:
@@ -60,7 +62,8 @@ class OneRun:
 
 def runs_below(folder: Path, page: Path) -> tuple[OneRun, ...]:
     """Every run below a folder, the newest first, with its address for ``page``. InputError where there is none."""
-    found = [_one(read(each), page) for each in run_folders(folder)]
+    root = Path(os.path.abspath(folder))
+    found = [_one(read(each), root, page) for each in run_folders(root)]
     if not found:
         raise InputError(f"{folder} holds no run; name a folder that hpn drill run, ci run or campaign run made")
     return tuple(sorted(found, key=_began, reverse=True))
@@ -69,10 +72,13 @@ def runs_below(folder: Path, page: Path) -> tuple[OneRun, ...]:
 def of_suite(suite: Suite, found: Sequence[OneRun], folder: Path, page: Path) -> tuple[OneRun, ...]:
     """The runs of a suite in its order, those that were not made among them; then what else lies in its folder."""
     there = {os.path.realpath(run.path): run for run in found}
+    count = Counter((each.drill, each.engine) for each in suite.runs)
     listed = []
     for each in suite.runs:
         place = os.path.realpath(folder / each.folder)
-        listed.append(there.pop(place) if place in there else _unmade(each, folder, page))
+        title = f"{each.drill} #{each.repeat}" if count[each.drill, each.engine] > 1 else each.drill
+        unmade = place not in there
+        listed.append(_unmade(each, folder, page) if unmade else replace(there.pop(place), title=title))
     return (*listed, *sorted(there.values(), key=lambda run: str(run.path)))
 
 
@@ -86,7 +92,7 @@ def _place(run: OneRun) -> tuple[str, int, str]:
     return ("", 0, str(run.path)) if made is None else (made.drill, made.repeat or made.phase, str(run.path))
 
 
-def _one(found: Indexed, page: Path) -> OneRun:
+def _one(found: Indexed, root: Path, page: Path) -> OneRun:
     path, manifest, verdict = Path(found.found.path), found.manifest, found.verdict
     has_page = (path / PAGE).is_file()
     return OneRun(
@@ -99,6 +105,7 @@ def _one(found: Indexed, page: Path) -> OneRun:
         problem=found.problem,
         experiment=found.experiment,
         path=path,
+        folder=str(path.relative_to(root)),
     )
 
 
@@ -110,7 +117,7 @@ def _unmade(listed: Listed, folder: Path, page: Path) -> OneRun:
     outcome = listed.answer if listed.answer in known else NO_VERDICT
     why = listed.reason or "its folder is gone"
     address = href(place, page) if inside and place.is_dir() else ""
-    return OneRun(listed.title, outcome, address, True, None, None, why, "", place)
+    return OneRun(listed.title, outcome, address, True, None, None, why, "", place, listed.folder)
 
 
 def _began(run: OneRun) -> tuple[datetime, str]:

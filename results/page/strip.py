@@ -132,7 +132,7 @@ def charts(figures: Iterable[Figure]) -> tuple[Strips, ...]:
 
 def _size(figure: Figure) -> int:
     """How many digits its largest value has: figures that are far apart share no linear axis."""
-    return math.ceil(math.log10(max(max(map(abs, _ends([figure])), default=0.0), 1.0)))
+    return math.ceil(math.log10(max(*map(abs, _ends([figure])), 10.0)))
 
 
 def _ends(figures: Sequence[Figure]) -> list[float]:

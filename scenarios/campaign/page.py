@@ -62,7 +62,7 @@ def campaign_view(folder: Path, page: Path) -> ManyView:
     left_out = len(results) - len(shown)
     return ManyView(
         head=_head(plan, done, broken, shrunk),
-        overview=[Listing(*sheet) for sheet in sheets(plan, done)[:2]],
+        overview=[Listing(*sheet, stacks=False) for sheet in sheets(plan, done)[:2]],
         runs_title="The sequences",
         filters=tuple(_filters(done, named)),
         runs=narrowed,
@@ -79,7 +79,8 @@ def _head(plan: Plan, done: Done, broken: Sequence[Result], shrunk: Mapping[int,
         answer = f"Yes: no invariant was broken in {many(count, 'sequence')} of faults."
     elif outcome == "fail":
         shown = sum(bool(each.file) for each in done.shrunk)
-        answer = f"No: {len(broken)} of {many(count, 'sequence')} broke an invariant; of these shown again and shrunk: {shown}."
+        answer = f"No: {len(broken)} of {many(count, 'sequence')} broke an invariant."
+        answer += f" Shown again and shrunk: {shown}."
     else:
         answer = f"Nothing can be said: {', '.join(_doubts(done))}, of {many(count, 'sequence')}."
     told = [f"Sequence {each.sequence.index}: {_invariants(each)}: {_became(each, shrunk)}" for each in broken]
@@ -130,7 +131,7 @@ def _section(result: Result, found: Shrunk | None, folder: Path, page: Path) -> 
     shrunk = found is not None and found.like is None
     sequence = found.smallest if found is not None and shrunk else result.sequence
     rows: list[tuple[Cell, ...]] = [(str(each.invariant), each.text) for each in result.violations]
-    tables = [Listing("Invariants that did not hold", ("invariant", "evidence"), rows)]
+    tables = [Listing("Invariants that did not hold", ("invariant", "evidence"), rows, stacks=False)]
     file = "" if found is None else found.file
     place = folder / file
     if file and os.path.realpath(place).startswith(os.path.join(os.path.realpath(folder), "")) and place.is_file():

@@ -33,7 +33,7 @@ def test_a_violation_is_told_first_and_its_shrunk_sequence_is_drawn(tmp_path: Pa
     (folder / "violations").mkdir()
     (folder / FILE).write_text("")
     view = campaign_view(folder, folder / "report.html")
-    assert view.head.answer == "No: 1 of 2 sequences broke an invariant; of these shown again and shrunk: 1."
+    assert view.head.answer == "No: 1 of 2 sequences broke an invariant. Shown again and shrunk: 1."
     assert view.head.broken[0].startswith(
         "Sequence 1: queue pairs live: shown again in 2 of 2 runs: tor-crash of p0.s1"
     )

@@ -86,9 +86,10 @@ def compare_(
     why_no_evidence = why_not(groups)
     evidence = () if why_no_evidence else _science(groups, tell)
     if html is not None:
-        from results.page.comparing import comparison_page  # Jinja, which no other command waits for
+        from results.page.beside import beside  # Jinja and numpy, which no other command waits for
+        from results.page.comparing import comparison_page
 
-        write(html, comparison_page(groups, found, evidence), "--html")
+        write(html, comparison_page(groups, found, evidence, beside(groups), html), "--html")
     if len(groups) == 1:
         told = [_own(*each) for each in summaries(groups[0]).items()]
     else:

@@ -59,7 +59,10 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """``xs`` ascend. ``group``: charts of one group are zoomed together; ``aligned`` gives them one x axis."""
+    """``xs`` ascend. ``group``: charts of one group are zoomed together; ``aligned`` gives them one x axis.
+
+    ``y_ends``: what the y axis holds beside the data, as of charts that it stands beside.
+    """
 
     id: str
     title: str
@@ -71,6 +74,7 @@ class Chart:
     steps: bool = False  # a value holds until the next
     group: str = ""
     x_ends: tuple[float, float] | None = None  # None: where the data end
+    y_ends: tuple[float, float] = (0.0, 0.0)
 
     @property
     def x_axis(self) -> Linear:
@@ -81,8 +85,14 @@ class Chart:
     @property
     def y_axis(self) -> Linear:
         """From 0, or below it where values are."""
+        low, high = self.reach
+        return linear(low, high) if low < high else linear(0.0, 1.0)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The least and the largest that its y axis holds."""
         values = [y for line in self.lines for y in line.ys if y is not None and math.isfinite(y)]
-        return linear(min(0.0, *values), max(0.0, *values)) if values else linear(0.0, 1.0)
+        return min(0.0, self.y_ends[0], *values), max(0.0, self.y_ends[1], *values)
 
     @property
     def x_ticks(self) -> tuple[Tick, ...]:
@@ -136,6 +146,7 @@ class Chart:
             "group": self.group,
             "moments": [[each.at, each.text[:_LONGEST]] for each in self.moments],
             "ends": [self.x_axis.low, self.x_axis.high],
+            "reach": [_short(each) for each in self.reach],
             "columns": [[None if y is None else _short(y) for y in column] for column in columns],
         }
         return json.dumps(told, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

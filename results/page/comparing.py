@@ -1,4 +1,4 @@
-"""The page of runs held against each other: what differs, first as a sentence, then as bars, then as figures. Pure.
+"""The page of runs held against each other: what was asked otherwise, what differs, each run beside the others. Pure.
 
 Changes when a comparison shows something else.
 """
@@ -6,82 +6,75 @@ Changes when a comparison shows something else.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from results.comparison.differences import Difference, Finding
-from results.comparison.figures import Summary
-from results.comparison.groups import Group
-from results.page.axis import Linear, Logarithmic, Tick, linear, logarithmic_ms
+from results.comparison.figures import Key, Summary, Value, values_of
+from results.comparison.groups import Across, Compared, Group
+from results.page.beside import Beside
+from results.page.listing import Listing, href
 from results.page.render import rendered
+from results.page.runs import PAGE
 from results.page.sections import Table
+from results.page.strip import Figure, Reading, Strips, Track, charts
+from results.text.bounds import at_least
 from results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
 from results.text.evidence import evidence_sheet
+from results.text.terminal import rounded_up, value_text
 
 if TYPE_CHECKING:
     from results.comparison.science import Evidence
 
-_MOST_PAIRS, _TICKS = 60, 6
-_MS = "ms"
-Axis = Linear | Logarithmic
+_MOST_FIGURES, _MOST_SETTINGS = 60, 60
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """All that a figure may be in one group, per cent of the axis."""
-
-    side: str  # 'first' or 'other', as the style sheet has it
-    text: str
-    low_pct: float
-    high_pct: float
-    open_ended: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A figure that differs: of the first group and of another."""
-
-    name: str
-    spans: tuple[Span, Span]
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Figures of one unit that differ, on one axis; ``of`` says which."""
-
-    of: str
-    pairs: Sequence[Pair]
-    left_out: int
-    ticks: Sequence[Tick]
+_NOT_TOLD = "not told"
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """What the template prints, all of it text."""
+    """What the template prints, all of it text. ``apart`` and ``alike``: figures that differ, and the others."""
 
     title: str
     answer: str
+    settings: Listing
     groups: Table
-    charts: Sequence[Chart]
-    labels: Sequence[str]
+    apart: Sequence[Strips]
+    alike: Sequence[Strips]
+    left_out: int
+    beside: Sequence[Beside]
     tables: Sequence[Table]
 
 
-def comparison_page(groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[Evidence] = ()) -> str:
-    """The page as text, UTF-8 when written. MachineError when this installation is not whole."""
-    return rendered("comparison.html", comparison_view(groups, found, evidence), has_charts=False)
+def comparison_page(
+    groups: Sequence[Group],
+    found: Sequence[Difference],
+    evidence: Sequence[Evidence] = (),
+    over_time: Sequence[Beside] = (),
+    page: Path | None = None,
+) -> str:
+    """The page as text, UTF-8 when written; where it is to lie at ``page`` it leads to the pages of its runs.
+
+    MachineError when this installation is not whole.
+    """
+    view = comparison_view(groups, found, evidence, over_time, page)
+    return rendered("comparison.html", view, has_charts=bool(over_time))
 
 
 def comparison_view(
-    groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[Evidence] = ()
+    groups: Sequence[Group],
+    found: Sequence[Difference],
+    evidence: Sequence[Evidence] = (),
+    over_time: Sequence[Beside] = (),
+    page: Path | None = None,
 ) -> ComparisonView:
     """Everything that the page says; ``found``: what ``results.comparison.differences`` says of the groups."""
     apart = [each for each in found if each.finding in {Finding.MORE, Finding.LESS}]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN]
     lacking = [each for each in found if each.finding is Finding.MISSING]
-    units = sorted({each.key.unit for each in apart}, key=lambda unit: (unit != _MS, unit))
     sheets = (
         *([own_sheet(groups[0])] if len(groups) == 1 else []),
         figures_sheet("What differs; medians, intervals over all runs", groups, apart),
@@ -93,9 +86,12 @@ def comparison_view(
     return ComparisonView(
         title=" against ".join(group.label for group in groups),
         answer=_LONE if len(groups) == 1 else _answer(apart, alike, lacking),
+        settings=_settings(groups),
         groups=Table(*groups_sheet(groups)),
-        charts=[_chart(unit, apart, several=len(groups) > 2) for unit in units],
-        labels=(groups[0].label, " or ".join(group.label for group in groups[1:])),
+        apart=_strips(groups, apart, page),
+        alike=_strips(groups, alike, page),
+        left_out=max(len(apart) - _MOST_FIGURES, 0),
+        beside=over_time,
         tables=[Table(*sheet) for sheet in sheets if sheet.rows],
     )
 
@@ -111,33 +107,56 @@ def _answer(apart: Sequence[Difference], alike: Sequence[Difference], lacking: S
     return f"{len(apart)} of {told} figures differ: {worse} worse, {len(apart) - worse} better than the first.{lacks}"
 
 
-def _chart(unit: str, apart: Sequence[Difference], *, several: bool) -> Chart:
-    """Times on a logarithmic axis, as they may be a thousand times apart; all else on a linear one."""
-    of_unit = [(each, each.other) for each in apart if each.key.unit == unit and each.other is not None]
-    shown = of_unit[:_MOST_PAIRS]
-    ends = [end for each, other in shown for end in (*_ends(each.reference), *_ends(other))]
-    axis = logarithmic_ms(ends) if unit == _MS else linear(min(ends), max(ends))
-    pairs = [_pair(each, other, axis, several=several) for each, other in shown]
-    ticks = axis.ticks() if isinstance(axis, Logarithmic) else axis.ticks(_TICKS)
-    of = "times" if unit == _MS else f"figures in {unit}" if unit else "counts"
-    return Chart(of, pairs, len(of_unit) - len(shown), ticks)
+def _settings(groups: Sequence[Group]) -> Listing:
+    """What was asked otherwise: a row for each, a column for each group; keys as topology and drill files have them."""
+    told = [each.told for each in groups]
+    rows = [(str(what), *(group.setting[what] or "-" for group in groups)) for what in Across]
+    keys = dict.fromkeys(key for each in told for key in each)
+    rows += [(key, *(each.get(key, "none") if each else _NOT_TOLD for each in told)) for key in keys]
+    differ = [row for row in rows if len(set(row[1:])) > 1]
+    left_out = len(differ) - _MOST_SETTINGS
+    more = f"; {left_out} more are left out" if left_out > 0 else ""
+    columns = ("setting", *(group.label for group in groups))
+    return Listing(f"Settings that differ{more}", columns, differ[:_MOST_SETTINGS], stacks=False)
 
 
-def _ends(found: Summary) -> tuple[float, ...]:
-    return tuple(end for end in (found.low, found.median, found.high) if math.isfinite(end))
+def _strips(groups: Sequence[Group], found: Sequence[Difference], page: Path | None) -> Sequence[Strips]:
+    """A strip for each figure, with a track for each group that it is told of."""
+    several = len(groups) > 2
+    by_label = {group.label: group for group in groups[1:]}
+    figures = []
+    for each in found[:_MOST_FIGURES]:
+        other, name = by_label.get(each.group), name_of(each.key) + (f" ({each.group})" if several else "")
+        tracks = [_track(groups[0], each.key, _median(each.reference, each.key), "first", page)]
+        if other is not None:
+            tracks.append(_track(other, each.key, _median(each.other, each.key), "other", page))
+        figures.append(Figure(name, each.key.unit, tracks))
+    return charts(figures)
 
 
-def _pair(each: Difference, other: Summary, axis: Axis, several: bool) -> Pair:
-    name = name_of(each.key) + (f" ({each.group})" if several else "")
-    return Pair(
-        name,
-        (
-            _span("first", each.reference, value_of(each.reference, each.key), axis),
-            _span("other", other, value_of(other, each.key), axis),
-        ),
-    )
+def _track(group: Group, key: Key, text: str, side: str, page: Path | None) -> Track:
+    return Track(group.label, text, list(_readings(group.runs, key, side, page)))
 
 
-def _span(side: str, found: Summary, text: str, axis: Axis) -> Span:
-    high_pct = axis.at(found.high) if math.isfinite(found.high) else 100.0
-    return Span(side, text, axis.at(found.low), high_pct, not math.isfinite(found.high))
+def _median(found: Summary | None, key: Key) -> str:
+    """What no run could have seen is shorter than the widest bound."""
+    if found is not None and found.median == found.low == 0 < found.high < math.inf:
+        return f"< {value_text(rounded_up(found.high), key.unit)}"
+    return value_of(found, key)
+
+
+def _readings(runs: Sequence[Compared], key: Key, side: str, page: Path | None) -> Iterator[Reading]:
+    for run in runs:
+        value = values_of(run).get(key)
+        if value is not None:
+            yield _reading(run, value, key, side, page)
+
+
+def _reading(run: Compared, value: Value, key: Key, side: str, page: Path | None) -> Reading:
+    """A bound where it had not ended, or was not seen."""
+    high = math.inf if value.open_ended else value.high
+    is_bound = math.isinf(high) or (value.measured == value.low == 0 and high > 0)
+    text = at_least(value_text(value.measured, key.unit), open_ended=value.open_ended)
+    folder = Path(run.folder)
+    address = "" if page is None else href(folder / PAGE if os.path.isfile(folder / PAGE) else folder, page)
+    return Reading(run.folder, address, side, text, None if is_bound else value.measured, value.low, high)

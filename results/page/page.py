@@ -164,3 +164,8 @@ def _begin_ns(run: Run) -> int:
         return series.bins.start_ns
     healthy = (event.at_ns for event in run.events or () if event.what == "healthy")
     return next(healthy, run.manifest.started_ns)
+
+
+def charts_of(run: Run) -> tuple[Chart, ...]:
+    """The charts over time that its page has, on one axis."""
+    return aligned([chart for chart in _charts(run, _begin_ns(run)) if chart is not None])

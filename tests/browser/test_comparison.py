@@ -32,5 +32,5 @@ def test_a_comparison_is_quiet_whole_and_fits(
     with quiet(path, width, scheme, scripts) as shown:
         assert "figures differ" in shown.locator(".answer").inner_text()
         assert not scripts or fits(shown)
-        bar = shown.locator(".pairs .track").first.bounding_box()
+        bar = shown.locator(".strips .dots").first.bounding_box()
         assert bar["width"] > width / 3

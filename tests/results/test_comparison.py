@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import re
 from dataclasses import replace
@@ -377,16 +378,19 @@ def test_the_page_of_a_comparison_answers_first_and_keeps_lower_bounds() -> None
     view = comparison_view(groups, differences(groups))
     assert view.title == "tiny (hpn) against single-tor (single-tor)"
     assert re.match(r"\d+ of \d+ figures differ: 1 worse, 0 better than the first\.", view.answer)
-    (chart,) = view.charts
-    (pair,) = chart.pairs
-    assert pair.name == f"{first.edge.label}: worst outage"
-    assert [(span.text, span.open_ended, span.high_pct == 100.0) for span in pair.spans] == [
-        ("20.0 ms", False, False),
-        (">= 549 ms", True, True),
+    (chart,) = view.apart
+    (strip,) = chart.strips
+    assert strip.name == f"{first.edge.label}: worst outage"
+    marks = [
+        (track.label, track.text, each.is_open, each.at_pct is None) for track in strip.tracks for each in track.placed
+    ]
+    assert marks == [
+        ("tiny (hpn)", "20.0 ms", False, False),
+        ("single-tor (single-tor)", ">= 549 ms", True, True),
     ]
     differs, why, alike = view.tables
     assert [row[1] for row in differs.rows] == ["worst outage"]
-    assert why.rows == ((UNEXPLAINED, pair.name),)
+    assert why.rows == ((UNEXPLAINED, strip.name),)
     assert all("would have been" in row[-1] or row[-1] == "no difference seen" for row in alike.rows)
     text = comparison_page(groups, differences(groups))
     assert ">= 549 ms" in html.unescape(text)
@@ -397,7 +401,7 @@ def test_a_page_of_runs_that_are_alike_says_so_and_one_without_figures_too() -> 
     groups = grouped([run(), run(replace(MANIFEST, versions={"hpn": "0.2.0"}))], ())
     view = comparison_view(groups, differences(groups))
     assert view.answer.startswith("No difference was seen in any of ")
-    assert view.charts == []
+    assert view.apart == ()
     assert comparison_view(groups, ()).answer == "They have no figure in common."
 
 
@@ -414,17 +418,43 @@ def test_the_page_has_a_chart_for_every_unit() -> None:
     groups = grouped([run(), replace(other, verdict=replace(other.verdict, checks=checks))], ())
     found = differences(groups)
     view = comparison_view(groups, found)
-    assert [(chart.of, [pair.name for pair in chart.pairs]) for chart in view.charts] == [
-        ("times", ["link failure 0: worst outage"]),
-        ("counts", ["queue pair deaths"]),
-        ("figures in %", ["goodput during"]),
+    assert [(chart.title, [strip.name for strip in chart.strips]) for chart in view.apart] == [
+        ("Times", ["link failure 0: worst outage"]),
+        ("Shares, %", ["goodput during"]),
+        ("Counts", ["queue pair deaths"]),
     ]
-    first, counted = view.charts[1].pairs[0].spans
-    assert (first.low_pct, first.high_pct) == (0.0, 0.0)
-    assert 50 < counted.low_pct == counted.high_pct <= 100
-    assert all(len(chart.ticks) >= 2 for chart in view.charts)
-    text = comparison_page(groups, found)
-    assert text.count("How far apart: ") == 3
+    first, counted = (track.placed[0].at_pct for track in view.apart[2].strips[0].tracks)
+    assert (first, counted is not None and 50 < counted <= 100) == (0.0, True)
+    assert all(len(chart.ticks) >= 2 for chart in view.apart)
+
+
+def test_the_page_begins_with_the_settings_that_differ() -> None:
+    one, other = replace(run(), identity=HERE), replace(run(SINGLE, 549.0), identity=THERE)
+    groups = grouped([one, other], [Across.FABRIC])
+    view = comparison_view(groups, differences(groups))
+    assert [*view.settings.rows] == [
+        ("fabric", "tiny (hpn)", "single-tor (single-tor)"),
+        ("path_control.enabled", "false", "true"),
+    ]
+    text = comparison_page(groups, differences(groups))
+    assert text.index("path_control.enabled") < text.index("How far apart") < text.index("All figures")
+
+
+def test_charts_over_time_stand_side_by_side_on_common_axes(tmp_path: Path) -> None:
+    """Of each group a run of the same phase, and marks that lead to the runs' pages."""
+    folders = []
+    for name, fabric in (("a", "tiny"), ("b", "small")):
+        folders.append(str(_on(whole_run(tmp_path / name), load_fabric(fabric)).path))
+    page = tmp_path / "page.html"
+    assert CliRunner().invoke(compare_, [*folders, "--across", "fabric", "--html", str(page)]).exit_code == 0
+    told = [
+        json.loads(each) for each in re.findall(r'<script type="application/json">(.*?)</script>', page.read_text())
+    ]
+    assert len(told) == 6
+    assert all(
+        one[key] == other[key] for one, other in zip(told[::2], told[1::2], strict=True) for key in ("ends", "reach")
+    )
+    assert 'href="./a"' in page.read_text()
 
 
 def test_what_names_of_compared_runs_hold_is_text() -> None:

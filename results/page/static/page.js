@@ -71,7 +71,7 @@
     const options = {
       width, height: 220 + rows * ROW, series, padding: [4 + rows * ROW, null, null, null],
       axes: [{ ...axis, label: told.x, labelSize: 20, size: 32 }, { ...axis, label: told.y, labelSize: 16, size: 52, values: (u, ticks) => ticks.map(short) }],
-      scales: { x: { time: false, range: (u, low, high) => whole(low, high) ? told.ends : [low, high] }, y: { range: (u, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
+      scales: { x: { time: false, range: (u, low, high) => whole(low, high) ? told.ends : [low, high] }, y: { range: (u, low, high) => told.reach[1] > told.reach[0] ? [told.reach[0], told.reach[1] * 1.05] : [0, 1] } },
       legend: { show: false }, cursor: { drag: { x: true, y: false }, sync: told.group ? { key: told.group, scales: ["x", null] } : undefined },
       hooks: { drawAxes: [marks(told.moments)], setCursor: [live(figure.querySelector(".legend"))] },
     };

@@ -1,0 +1,72 @@
+"""The charts over time of one run of each group that is compared, side by side on common axes.
+
+Changes when charts of groups are put beside each other in another way. Of each group it is the run of the lowest phase
+that all groups have, so that faults come at the same moment; else its first. Reads run folders; imports numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from results.comparison.groups import Compared, Group
+from results.page.chart import Chart
+from results.page.page import charts_of
+from results.run.reading import read
+from testbed.errors import InputError, MachineError
+
+_MOST_GROUPS = 4
+_OF_THE_MACHINE = "host"
+"""The chart that tells nothing of what was compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One chart of each group that has it."""
+
+    title: str
+    charts: Sequence[Chart]
+
+
+def beside(groups: Sequence[Group]) -> tuple[Beside, ...]:
+    """A row for each chart that the first groups have; nothing of one group, or where folders do not tell."""
+    shown = [group for group in groups[:_MOST_GROUPS] if group.runs]
+    if len(shown) < 2:
+        return ()
+    runs = _alike(shown)
+    found = [_charts(run) for run in runs]
+    alike = len({run.manifest.phase for run in runs}) == 1
+    names = [
+        group.label if alike else f"{group.label}, phase {run.manifest.phase}"
+        for group, run in zip(shown, runs, strict=True)
+    ]
+    rows = []
+    for id_ in dict.fromkeys(chart.id for charts in found for chart in charts):
+        of = [(at, chart) for at, charts in enumerate(found) for chart in charts if chart.id == id_]
+        made = [replace(chart, id=f"{id_}-{at}", title=names[at]) for at, chart in of]
+        rows.append(Beside(of[0][1].title, tuple(_on_one(made))))
+    return tuple(rows)
+
+
+def _alike(groups: Sequence[Group]) -> list[Compared]:
+    """One run of each, of one phase where they share any."""
+    phases = set.intersection(*({run.manifest.phase for run in group.runs} for group in groups))
+    least = min(phases, default=None)
+    return [next((run for run in group.runs if run.manifest.phase == least), group.runs[0]) for group in groups]
+
+
+def _charts(run: Compared) -> Sequence[Chart]:
+    try:
+        return [chart for chart in charts_of(read(Path(run.folder))) if chart.id != _OF_THE_MACHINE]
+    except (InputError, MachineError):  # its figures are there all the same
+        return ()
+
+
+def _on_one(charts: Sequence[Chart]) -> Iterator[Chart]:
+    """The same with one x axis, and one y axis where they share the unit."""
+    x_axes = [chart.x_axis for chart in charts]
+    ends = min(axis.low for axis in x_axes), max(axis.high for axis in x_axes)
+    for chart in charts:
+        reach = [each.reach for each in charts if each.y_label == chart.y_label]
+        yield replace(chart, x_ends=ends, y_ends=(min(low for low, _ in reach), max(high for _, high in reach)))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from commands.outfile import write
+from results.text.printable import printable
 from testbed.errors import InputError
 
 
@@ -37,6 +38,6 @@ def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
         place = path / NAME if out is None else out
         if each and not is_campaign(path):
             for made in write_missing(path):
-                click.echo(made, err=True)
+                click.echo(printable(str(made)), err=True)
         write(place, campaign_page(path, place) if is_campaign(path) else report_of(path, place))
         click.echo(place)

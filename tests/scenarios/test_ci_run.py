@@ -11,6 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from results.ci import CiRun, exit_code, grouped
+from results.page.many import many_view
 from results.repeats.together import judge_repeats
 from results.run.folder import create
 from results.run.manifest import Manifest
@@ -126,6 +127,9 @@ def test_a_drill_that_flips_is_unstable_with_both_answers_in_report_and_summary(
     assert "| doubts | host | inconclusive | 1 pass, 1 inconclusive |  |" in summary
     assert "| steady | host | pass | 2 pass |  |" in summary
     assert "| 2 of 2 trusted runs pass: failure rate below 78 % at 95 % confidence |" in summary
+    head = many_view(tmp_path, tmp_path / "report.html").head
+    assert (head.title, head.outcome) == (wanted.name, "fail")
+    assert head.answer == "No. 3 drills: 1 pass, 1 inconclusive, 1 fail."
 
 
 def test_a_run_that_could_not_be_made_is_an_error_in_the_report(tmp_path: Path) -> None:

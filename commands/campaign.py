@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
+from commands.followers import tell_next
 from commands.page import Page, as_json_option, json_option, show, stall_limit_option
 from commands.where import engine_option, scheduler_option, virtual_time_option
 from scenarios.campaign import campaign as campaigns
 from scenarios.campaign import report as campaign_report
+from scenarios.campaign.journal import Done
 from scenarios.campaign.journal import load as load_campaign
 from scenarios.campaign.labs import PooledLabs
 from scenarios.pool.where import pool_for
@@ -66,6 +68,8 @@ def campaign_run(
     kept, done = load_campaign(out)
     page.show(*campaign_report.tables(kept, done))
     page.end(lambda: campaign_report.overview(kept, done))
+    file = _smallest(out, done)
+    tell_next("campaign run", quiet=as_json, drill=file, folder=None if file else out)
     return campaign_report.exit_code(done)
 
 
@@ -77,4 +81,11 @@ def campaign_show(folder: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(campaign_report.overview(*load_campaign(folder)), indent=2))
         return
-    show(*campaign_report.tables(*load_campaign(folder)))
+    kept, done = load_campaign(folder)
+    show(*campaign_report.tables(kept, done))
+    tell_next("campaign show", drill=_smallest(folder, done))
+
+
+def _smallest(folder: Path, done: Done) -> Path | None:
+    """The drill file of the first violation that was shown again."""
+    return next((folder / found.file for found in done.shrunk if found.file), None)

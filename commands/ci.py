@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commands.followers import tell_next
 from commands.page import Page, json_option, starting, tell_left_out
 from commands.schemas import schema_command
 from commands.where import scheduler_option
@@ -56,4 +57,6 @@ def ci_run(suite: Path, out: Path, topology: str, jobs: int | None, scheduler: s
             schedule.write_reports(out, wanted, groups)
     page.show(ci_table(groups))
     page.end(lambda: ci_document(groups))
+    bad = next((out / run.folder for run in runs if run.judged is not None and run.answer != "pass"), None)
+    tell_next("ci run", quiet=as_json, run=bad, folder=None if bad else out)
     return ci_exit_code(groups)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from commands.followers import tell_next
 from commands.outfile import write
 from testbed.errors import InputError
 
@@ -35,6 +36,7 @@ def export(run: Path, out: Path, form: str | None) -> None:
     for gap in gaps:
         click.echo(f"missing: {gap}", err=True)
     click.echo(out)
+    tell_next("export", capture=out if form == _CONTROL else None)
 
 
 def _trace(path: Path) -> tuple[bytes, Sequence[str]]:

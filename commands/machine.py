@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from commands.followers import tell_next
 from commands.page import Page, as_json_option, show, stall_limit_option, terminal
 from commands.where import OneOf, engine_option, virtual_time_option
 from results.ground_truth import ground_truth_table, paused_table
@@ -27,6 +28,9 @@ from testbed.vm import kernel_build, kernel_list
 from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
 from testbed.vm.engines import asked_for
+
+_FIRST = "link-down"
+"""The drill to begin with."""
 
 
 @click.command()
@@ -48,7 +52,9 @@ def doctor(as_json: bool, boot: bool, measure: bool) -> int:
         click.echo(json.dumps([asdict(capability) for capability in found], indent=2))
     else:
         show(doctor_table(found))
-    return MachineError.exit_code if any(c.needed and not c.present for c in found) else 0
+    lacking = any(c.needed and not c.present for c in found)
+    tell_next("doctor", quiet=as_json or lacking, drill=_FIRST)
+    return MachineError.exit_code if lacking else 0
 
 
 @click.command()
@@ -80,6 +86,7 @@ def selftest(engine: str, virtual_time: bool, as_json: bool) -> int:
         page.tell(reason)
     page.tell(found.outcome)
     page.end(lambda: json.loads(found.to_json()))
+    tell_next("selftest", quiet=as_json or found.outcome.exit_code != 0, drill=_FIRST)
     return found.outcome.exit_code
 
 
@@ -99,6 +106,7 @@ def vm_build_kernel(source: Path | None, later_suites: bool) -> None:
             listen, source, later_suites=later_suites, tell=lambda line: page.print(line, soft_wrap=True)
         )
     click.echo(f"user-mode-linux {built.release} is in the cache as {built.key}")
+    tell_next("vm build-kernel", drill=_FIRST)
 
 
 @vm.command("kernels")
@@ -112,6 +120,7 @@ def vm_kernels(as_json: bool) -> None:
         return
     show(kernels_table(found))
     click.echo(offered.text)
+    tell_next("vm kernels", quiet=bool(found))
 
 
 @vm.command("shell", context_settings={"allow_interspersed_args": False})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commands.followers import tell_next
 from commands.outfile import write
 from commands.page import Page, json_option
 from testbed.fabric.presets import PRESETS
@@ -77,6 +78,7 @@ def month(
     page.show(month_table(found, title))
     page.tell(told_changes(told(given)))
     page.end(lambda: {"networks": [asdict(each) for each in found], "assumptions": [asdict(x) for x in told(given)]})
+    tell_next("month", quiet=as_json, changes=changes)
 
 
 def _draw(asked: Asked, available: float, load_map: Path | None, job_sizes: Path | None) -> None:

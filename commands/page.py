@@ -46,8 +46,18 @@ def raise_neighbours_option(span: str) -> Callable[[Decorated], Decorated]:
     )
 
 
-def _topology(_context: click.Context, _option: click.Parameter, name: str | None) -> FabricSpec | None:
+def _topology(context: click.Context, _option: click.Parameter, name: str | None) -> FabricSpec | None:
+    context.meta[_TOPOLOGY] = name
     return None if name is None else load_topology(name)
+
+
+def topology_asked() -> str | None:
+    """What the command line of this command gives ``topology_option``."""
+    name: str | None = click.get_current_context().meta.get(_TOPOLOGY)
+    return name
+
+
+_TOPOLOGY = "hpn.topology"
 
 
 topology_option = click.option(

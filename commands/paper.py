@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commands.followers import tell_next
 from commands.page import Page, json_option
 from commands.settings import as_run
 from commands.where import OneOf, scheduler_option
@@ -45,4 +46,5 @@ def reproduce_(
     page.show(reproduce.claims_table(rows))
     page.tell(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")
     page.end(lambda: reproduce.document(rows, where))
+    tell_next("reproduce", quiet=as_json, folder=place)
     return reproduce.exit_code(rows)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commands.followers import tell_next
 from commands.outfile import write
 from testbed.errors import InputError
 
@@ -28,3 +29,4 @@ def report(runs: tuple[Path, ...], out: Path | None) -> None:
         text = report_of(path)
         write(place, text)
         click.echo(place)
+    tell_next("report", runs=runs if len(runs) > 1 else None)

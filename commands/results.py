@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from commands.followers import tell_next
 from commands.page import as_json_option, show, terminal
 from commands.tables import export
 from results.index.experiments import set_apart
@@ -72,6 +73,7 @@ def list_(
 ) -> None:
     """List runs, the newest first."""
     wanted = Wanted(drill, outcome or "", fabric, engine, since)
+    newest = None
     with index_of(root) as index:
         if counted:
             found = counts(index, wanted)
@@ -79,11 +81,13 @@ def list_(
             shown = counts_table(found)
         else:
             lines = runs(index, wanted, most)
+            newest = lines[0].path if lines else None
             answer, shown = [asdict(line) for line in lines], runs_table(lines)
     if as_json:
         click.echo(_json(answer))
     else:
         show(shown)
+    tell_next("results list", quiet=as_json, run=newest, drill=None if newest or counted else "link-down")
 
 
 @results.command()
@@ -109,6 +113,7 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
         for line in trend_lines(each):
             console.print(line, soft_wrap=True)
         console.print(Text())
+    tell_next("results trend", drill=drill, folder=root)
 
 
 @results.command()

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from commands.followers import tell_next
 from commands.schemas import Begun, schema_command, schema_option
 from failover.faults import FAULTS
 from scenarios.drill.json_schema import drill_schema
 from scenarios.drill.writing import TEMPLATES, Wish, completed
+from testbed.fabric.load import is_path
 from testbed.fabric.presets import PRESETS
 
 
@@ -47,6 +49,7 @@ def drill_new(
     out = out or Path(f"{wish.name}.yaml")
     Begun(out, text, schema_file).write(drill_schema, force)
     click.echo(out)
+    tell_next("drill new", file=out if is_path(str(out)) else f"./{out}")
 
 
 def _asked(name: str | None) -> Wish:

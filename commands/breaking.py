@@ -9,6 +9,7 @@ import json
 
 import click
 
+from commands.completing import parts
 from commands.followers import tell_next
 from commands.page import as_json_option, lab_option
 from results.text.tables import change_lines
@@ -18,7 +19,7 @@ from testbed.lab.service import control, registry
 
 
 @click.command("break")
-@click.argument("target")
+@click.argument("target", shell_complete=parts)
 @lab_option
 @as_json_option
 def break_(target: str, lab_name: str | None, as_json: bool) -> None:
@@ -42,7 +43,7 @@ def _nics_at(fabric: Fabric, part: str) -> tuple[str, str]:
 
 
 @click.command()
-@click.argument("target", required=False)
+@click.argument("target", required=False, shell_complete=parts)
 @click.option("--all", "everything", is_flag=True, help="Undo every hpn break of the lab.")
 @lab_option
 @as_json_option

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from commands.completing import topologies
 from commands.followers import tell_next
 from commands.page import Page, as_json_option, json_option, show, stall_limit_option
 from commands.where import engine_option, scheduler_option, virtual_time_option
@@ -26,7 +27,7 @@ def campaign() -> None:
 
 
 @campaign.command("run")
-@click.argument("topology", default="tiny")
+@click.argument("topology", default="tiny", shell_complete=topologies)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Draws the sequences.")
 @click.option(
     "--sequences", type=click.IntRange(1, 10**6), default=200, show_default=True, help="How many, over all runs."

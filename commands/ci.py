@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commands.completing import topologies
 from commands.followers import tell_next
 from commands.page import Page, json_option, starting, tell_left_out
 from commands.schemas import schema_command
@@ -32,7 +33,13 @@ ci.add_command(schema_command("suite", "docs/ci.md", lambda: suite_schema(ENGINE
 @click.argument("suite", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("ci-out"), show_default=True)
 @click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: the suite's, or one per core.")
-@click.option("--topology", default="", metavar="NAME|FILE", help="Your fabric in the place of each drill's own.")
+@click.option(
+    "--topology",
+    default="",
+    metavar="NAME|FILE",
+    shell_complete=topologies,
+    help="Your fabric in the place of each drill's own.",
+)
 @scheduler_option
 @json_option
 def ci_run(suite: Path, out: Path, topology: str, jobs: int | None, scheduler: str | None, as_json: bool) -> int:

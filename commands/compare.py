@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from pydantic_core import to_json
 
+from commands.completing import places
 from commands.followers import tell_next
 from commands.outfile import write
 from commands.page import as_json_option, show
@@ -28,11 +29,12 @@ from testbed.errors import InputError
 if TYPE_CHECKING:
     from results.comparison.science import Evidence
 
+_ANY = click.Path(path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("compare")
-@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=_ANY, shell_complete=places)
 @click.option(
     "--across",
     multiple=True,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from commands.completing import drill_names
+from commands.completing import drill_names, runs
 from commands.drill_runs import make, one_by_one, pooled, tell_estimate
 from commands.followers import tell_next
 from commands.page import (
@@ -217,7 +217,7 @@ def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_j
 
 
 @click.command("analyse")
-@click.argument("run", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("run", type=click.Path(file_okay=False, path_type=Path), shell_complete=runs)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write metrics and verdict anew here.")
 @json_option
 def analyse_(run: Path, out: Path | None, as_json: bool) -> int:

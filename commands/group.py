@@ -42,10 +42,25 @@ class LazyGroup(click.Group):
         """Every name, in order of the alphabet, as click has them."""
         return sorted(self._known)
 
-    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command, its module imported; None when there is none of that name."""
         if name not in self._known:
             return None
+        if context.resilient_parsing:
+            return self._outline(name)
+        return self._command(name)
+
+    def _outline(self, name: str) -> click.Command:
+        """The command as completion needs it, its module not imported where that is known."""
+        from commands.outline import command_of, outline
+        from commands.remembered import kept
+
+        try:
+            return command_of(name, kept(f"command-{name}", lambda: outline(self._command(name))))
+        except (KeyError, TypeError, ValueError, AttributeError):  # what is kept is damaged
+            return self._command(name)
+
+    def _command(self, name: str) -> click.Command:
         module = importlib.import_module(self._known[name].module)
         found = vars(module).get(_function_of(name, vars(module)))
         if not isinstance(found, click.Command):

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from commands.completing import topologies
+from commands.completing import labs, nics, nodes, parts, topologies
 from commands.followers import tell_next
 from commands.page import Length, as_json_option, lab_option, raise_neighbours_option, show
 from results.text.live import LiveUp
@@ -140,7 +140,7 @@ def _see_it_through() -> None:
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=labs)
 @click.option("--all", "everything", is_flag=True, help="End every lab of yours.")
 def down(name: str | None, everything: bool) -> None:
     """End a lab and verify that nothing is left of it; ending one that is not up is no error."""
@@ -183,7 +183,7 @@ def ls(as_json: bool) -> None:
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("node")
+@click.argument("node", shell_complete=nodes)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @lab_option
 def exec(node: str, command: tuple[str, ...], lab_name: str | None) -> int:
@@ -193,7 +193,7 @@ def exec(node: str, command: tuple[str, ...], lab_name: str | None) -> int:
 
 
 @click.command()
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=nodes)
 @lab_option
 @click.option("--script", type=click.Path(exists=True, dir_okay=False), help="Run these commands instead of asking.")
 def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
@@ -206,8 +206,8 @@ def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
 
 
 @click.command()
-@click.argument("src")
-@click.argument("dst")
+@click.argument("src", shell_complete=nics)
+@click.argument("dst", shell_complete=nics)
 @click.option("--sport", type=click.IntRange(1, 65535), required=True, help="UDP source port.")
 @click.option("--dport", type=click.IntRange(1, 65535), default=4791, show_default=True, help="UDP destination port.")
 @lab_option
@@ -227,7 +227,7 @@ def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_j
 
 
 @click.command()
-@click.argument("part", nargs=-1)
+@click.argument("part", nargs=-1, shell_complete=parts)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write.")
 @click.option("--for", "for_ns", type=Length(), help="How long, such as '2 s'; default: until Ctrl-C.")
 @click.option("--snap", type=click.IntRange(64, WHOLE_BYTES), default=WHOLE_BYTES, help="Keep so many bytes a packet.")

@@ -12,6 +12,7 @@ import click
 from pydantic_core import to_json
 from rich.console import Console, RenderableType
 
+from commands.completing import labs, topologies
 from testbed.fabric.load import load_topology
 from testbed.fabric.spec import FabricSpec
 from testbed.files.units import parse_duration
@@ -63,13 +64,14 @@ _TOPOLOGY = "hpn.topology"
 topology_option = click.option(
     "--topology",
     metavar="NAME|FILE",
+    shell_complete=topologies,
     callback=_topology,
     help="Your fabric in the place of each drill's own: a preset or a topology file. What a drill breaks becomes the"
     " same, or the first of its kind, there.",
 )
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")
-lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")
+lab_option = click.option("--lab", "lab_name", shell_complete=labs, help="Which lab; not needed when only one is up.")
 
 
 class Length(click.ParamType[int]):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commands.completing import claims as claim_keys
 from commands.followers import tell_next
 from commands.page import Page, json_option
 from commands.settings import as_run
@@ -18,7 +19,7 @@ from testbed.vm.engines import ENGINES
 
 
 @click.command("reproduce")
-@click.argument("claims", nargs=-1)
+@click.argument("claims", nargs=-1, shell_complete=claim_keys)
 @click.option("--engine", type=OneOf(lambda: tuple(ENGINES)), help="Default: virtual time where it can run, else host.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders and tables.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: one per core.")

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from commands.completing import drill_names
 from commands.followers import tell_next
 from commands.page import as_json_option, show, terminal
 from commands.tables import export
@@ -52,7 +53,7 @@ results.add_command(export)
 
 @results.command("list")
 @_ROOT
-@click.option("--drill", default="", help="Of this drill.")
+@click.option("--drill", default="", shell_complete=drill_names, help="Of this drill.")
 @click.option("--outcome", type=click.Choice(["pass", "fail", "inconclusive", "none"]), default=None)
 @click.option("--fabric", default="", help="On this fabric.")
 @click.option("--engine", default="", help="On this engine.")
@@ -91,7 +92,7 @@ def list_(
 
 
 @results.command()
-@click.argument("drill")
+@click.argument("drill", shell_complete=drill_names)
 @_ROOT
 @click.option("--expectation", default="", metavar="TEXT", help="Only expectations that hold this text.")
 @click.option("--engine", default="", help="On this engine.")
@@ -138,7 +139,7 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
 
 @results.command()
 @_ROOT
-@click.option("--drill", default="", help="Of this drill only.")
+@click.option("--drill", default="", shell_complete=drill_names, help="Of this drill only.")
 @click.option("--keep", type=click.IntRange(0), required=True, help="Keep so many of each, the newest.")
 @click.option("--yes", is_flag=True, help="Delete; without it only say what would be.")
 def prune(root: Path, drill: str, keep: int, yes: bool) -> None:

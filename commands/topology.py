@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from commands.completing import presets
 from commands.followers import tell_next
 from commands.schemas import Begun, schema_command, schema_option
 from results.text.printable import printable
@@ -30,7 +31,13 @@ topology.add_command(schema_command("topology", "docs/architectures.md", topolog
 
 
 @topology.command("new")
-@click.option("--preset", default="tiny", show_default=True, help="What the file builds on; hpn presets lists them.")
+@click.option(
+    "--preset",
+    default="tiny",
+    show_default=True,
+    shell_complete=presets,
+    help="What the file builds on; hpn presets lists them.",
+)
 @click.option(
     "--set",
     "settings",

@@ -37,6 +37,11 @@ class OneOf(click.ParamType[str]):
         return self._choice.shell_complete(ctx, param, incomplete)
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """Those that it takes."""
+        return self._words()
+
+    @property
     def _choice(self) -> click.Choice[str]:
         return click.Choice(self._words())
 

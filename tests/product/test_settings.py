@@ -59,6 +59,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Place:
     (own / "hpn").mkdir(parents=True)
     monkeypatch.chdir(here)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(own))
+    monkeypatch.setenv("HPN_CACHE_DIR", str(tmp_path / "cache"))
     return _Place(here, own)
 
 

@@ -12,6 +12,7 @@ import click
 from commands.completing import drill_names, runs
 from commands.drill_runs import make, one_by_one, pooled, tell_estimate
 from commands.followers import tell_next
+from commands.group import RenamedGroup
 from commands.page import (
     Page,
     as_json_option,
@@ -46,7 +47,7 @@ from testbed.fabric.spec import FabricSpec
 from testbed.vm.engines import asked_for
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def drill() -> None:
     """Scripted failure drills: list, read, write, check and run them."""
 

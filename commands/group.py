@@ -30,6 +30,16 @@ class _Alone(click.exceptions.NoArgsIsHelpError):
             click.echo(line, err=True)
 
 
+class RenamedGroup(click.Group):
+    """A group that takes old names of its commands too."""
+
+    WAS: Mapping[str, str] = {"list": "ls"}
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of that name, or that was once called so."""
+        return super().get_command(ctx, name) or super().get_command(ctx, self.WAS.get(name, name))
+
+
 class LazyGroup(click.Group):
     """Its commands lie in modules of their own."""
 

@@ -29,6 +29,7 @@ from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
 from testbed.vm.engines import asked_for
 
+_REPEATS = click.IntRange(1, 100)
 _FIRST = "link-down"
 """The drill to begin with."""
 
@@ -58,13 +59,14 @@ def doctor(as_json: bool, boot: bool, measure: bool) -> int:
 
 
 @click.command()
-@click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Repeats; medians are shown.")
+@click.option("--repeat", type=_REPEATS, default=3, show_default=True, help="Measure so often; medians are shown.")
+@click.option("--runs", "repeat_as_before", type=_REPEATS, hidden=True)  # the old name of --repeat
 @click.option("--virtual-time", is_flag=True, help="Only a virtual second, by hosts, packets, clients and kernel.")
 @as_json_option
-def bench(runs: int, virtual_time: bool, as_json: bool) -> int:
+def bench(repeat: int, repeat_as_before: int | None, virtual_time: bool, as_json: bool) -> int:
     """Measure the speeds this project claims, beside stock Mininet where it is installed."""
     found = []
-    for figure in virtual.table() if virtual_time else figures.everything(runs):
+    for figure in virtual.table() if virtual_time else figures.everything(repeat_as_before or repeat):
         found.append(figure)
         if not as_json:
             click.echo(figure_line(figure))
@@ -99,7 +101,7 @@ def vm() -> None:
 @click.option("--source", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A linux-source tar file.")
 @click.option("--later-suites", is_flag=True, help="Take a newer source from Debian's later suites, if there is one.")
 def vm_build_kernel(source: Path | None, later_suites: bool) -> None:
-    """Build the user-mode-linux kernel that --virtual-time needs, into the cache (4 to 6 minutes, once)."""
+    """Build the user-mode-linux kernel that virtual time needs, into the cache (4 to 6 minutes, once)."""
     page = terminal()
     with LiveSteps(page) as listen:
         built = kernel_build.build(
@@ -125,7 +127,7 @@ def vm_kernels(as_json: bool) -> None:
 
 @vm.command("shell", context_settings={"allow_interspersed_args": False})
 @click.option("--engine", type=OneOf(guest_shell.words), help="Default: uml where it can run, else qemu.")
-@click.option("--virtual-time", is_flag=True, help="With uml and a command: a clock that CPU load cannot touch.")
+@virtual_time_option
 @stall_limit_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def vm_shell(engine: str | None, virtual_time: bool, command: tuple[str, ...]) -> int:

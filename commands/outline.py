@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from commands import completing
+from commands.group import RenamedGroup
 from commands.where import OneOf
 
 Outline = dict[str, Any]
@@ -33,7 +34,7 @@ def command_of(name: str, told: Outline) -> click.Command:
     said: dict[str, Any] = {"params": params, "help": told["help"], "context_settings": told["settings"]}
     if told["commands"] is None:
         return click.Command(name, **said)
-    return click.Group(name, commands={each: command_of(each, of) for each, of in told["commands"].items()}, **said)
+    return RenamedGroup(name, commands={each: command_of(each, of) for each, of in told["commands"].items()}, **said)
 
 
 def _of(param: click.Parameter) -> Outline:

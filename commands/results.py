@@ -15,6 +15,7 @@ from rich.text import Text
 
 from commands.completing import drill_names
 from commands.followers import tell_next
+from commands.group import RenamedGroup
 from commands.page import as_json_option, show, terminal
 from commands.tables import export
 from results.index.experiments import set_apart
@@ -39,7 +40,7 @@ _MOST = click.option(
 )
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def results() -> None:
     """List run folders, show trends of a figure, ask in SQL, export tables, delete old runs.
 
@@ -51,7 +52,7 @@ def results() -> None:
 results.add_command(export)
 
 
-@results.command("list")
+@results.command("ls")
 @_ROOT
 @click.option("--drill", default="", shell_complete=drill_names, help="Of this drill.")
 @click.option("--outcome", type=click.Choice(["pass", "fail", "inconclusive", "none"]), default=None)
@@ -61,7 +62,7 @@ results.add_command(export)
 @click.option("--counts", "counted", is_flag=True, help="How many of each outcome, by drill.")
 @_MOST
 @as_json_option
-def list_(
+def ls(
     root: Path,
     drill: str,
     outcome: str | None,
@@ -88,7 +89,7 @@ def list_(
         click.echo(_json(answer))
     else:
         show(shown)
-    tell_next("results list", quiet=as_json, run=newest, drill=None if newest or counted else "link-down")
+    tell_next("results ls", quiet=as_json, run=newest, drill=None if newest or counted else "link-down")
 
 
 @results.command()

@@ -26,7 +26,7 @@ _LEAST_NS = 100_000_000
 
 
 @click.command()
-@click.argument("lab", required=False, shell_complete=labs)
+@click.argument("lab", required=False, metavar="", shell_complete=labs)
 @click.option("--every", "every_ns", type=Length(), default="1 s", show_default=True, help="How often rates are taken.")
 @click.option("--for", "for_ns", type=Length(), help="How long, such as '10 s'; default: until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines: the lab every so often, events as they come.")

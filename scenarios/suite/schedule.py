@@ -76,7 +76,7 @@ def _judged(run: Run, made: Made, out: Path) -> CiRun:
 
 
 def _words(spec: EngineSpec) -> tuple[str, ...]:
-    return ("drill", "run", "--engine", spec.asked, *(("--virtual-time",) if spec.virtual_time else ()))
+    return ("drill", "run", "--engine", spec.name)
 
 
 def _options(wanted: Run, folder: Path) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def test_a_file_of_another_kind_and_a_rate_without_unit_are_one_line(
         (("graph", "tiny", "--out", "x.png"), "x.png ends in .png, which is not drawn; end it in .svg or .dot"),
         (("drlil",), "Did you mean hpn drill?"),
         (("run", "link-down"), "Did you mean hpn drill run or hpn campaign run or hpn ci run?"),
-        (("list",), "Did you mean hpn ls or hpn results list?"),
+        (("list",), "Did you mean hpn ls?"),
         (("drill", "show", "/nowhere.yaml"), "no such file"),
         (("down", "Bad Name"), "is no lab name"),
         (("campaign", "run", "--seed", "9" * 30), "is not in the range 0<=x<="),

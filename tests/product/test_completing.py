@@ -86,7 +86,7 @@ def test_each_shell_is_told_the_names_of_faults(
         ("topology new --preset medi", ["medium"]),
         ("month stack", ["stacked-dual-tor"]),
         ("compare a b --across eng", ["engine"]),
-        ("drill run --engine um", ["uml"]),
+        ("drill run --engine um", ["uml", "uml-virtual-time"]),
         ("inspect bro", ["broken"]),
         ("ci run x.yaml --topology medi", ["medium"]),
     ],

@@ -39,7 +39,7 @@ WITHOUT = {
 }
 """Commands behind which none follows, and why."""
 
-WORDS = {
+WORDS: dict[str, object] = {
     "across": ["engine", "fabric"],
     "changes": ["flaps_a_day=60000"],
     "drill": "link-down",

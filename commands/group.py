@@ -37,7 +37,13 @@ class RenamedGroup(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name, or that was once called so."""
-        return super().get_command(ctx, name) or super().get_command(ctx, self.WAS.get(name, name))
+        return super().get_command(ctx, self.WAS.get(name, name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """By its name now, by which files of settings are asked too."""
+        return super().resolve_command(ctx, [*(self.WAS.get(name, name) for name in args[:1]), *args[1:]])
 
 
 class LazyGroup(click.Group):

@@ -62,8 +62,8 @@ def campaign_run(
     share = None if long_faults is None else long_faults / 100
     plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, where, share)
     left = expected.left_of(out, sequences)
-    ended = expected.telling(left, lambda line: click.echo(line, err=True))
     with pool_for(out, jobs, scheduler) as pool:
+        ended = expected.telling(left, pool.width, lambda line: click.echo(line, err=True))
         if scheduler is None and (line := expected.line_of(plan, left, pool.width)):
             click.echo(line, err=True)
         for entry in campaigns.carry_out(out, plan, sequences, PooledLabs(pool, plan.engine)):

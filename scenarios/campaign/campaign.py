@@ -29,7 +29,7 @@ from testbed.fabric.spec import FabricSpec
 from testbed.files.replacing import replace_text
 from testbed.vm.engines import HOST, has_virtual_time, named
 
-A_LAB = 10
+_A_LAB = 10
 """Sequences, then a new one: what an interruption can cost."""
 _OF, _ENOUGH = 3, 2  # runs, of which so many must show a violation again
 _BETWEEN_NS = 2_000_000_000  # from one sequence to the next in a drill that holds both
@@ -79,6 +79,11 @@ def _can_do(kind: str) -> bool:
     except MachineError:
         return False
     return True
+
+
+def in_a_lab(sequences: int, width: int) -> int:
+    """How many of so many sequences one lab sees, when so many labs run side by side."""
+    return max(1, min(_A_LAB, -(-sequences // width)))
 
 
 def drawn(plan: Plan, indexes: Iterable[int], among: tuple[Choice, ...] | None = None) -> Iterator[FaultSequence]:
@@ -139,7 +144,7 @@ class _Campaign:
 
     def _drawn(self, indexes: Sequence[int]) -> Iterator[Job]:
         """Jobs of so many sequences that all labs have work, and none more than a lab should see."""
-        size = max(1, min(A_LAB, -(-len(indexes) // self.labs.width)))
+        size = in_a_lab(len(indexes), self.labs.width)
         for at in range(0, len(indexes), size):
             yield Job(self.plan, tuple(drawn(self.plan, indexes[at : at + size], self.among)))
 

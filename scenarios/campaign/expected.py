@@ -6,11 +6,12 @@ Changes when a campaign's sequences cost something else than drills do.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 
-from scenarios.campaign.campaign import A_LAB, drawn
+from scenarios.campaign.campaign import drawn, in_a_lab
 from scenarios.campaign.drillfile import drill_of
 from scenarios.campaign.journal import PLAN, Entry, load
 from scenarios.campaign.plan import Plan
@@ -37,7 +38,7 @@ def line_of(plan: Plan, left: tuple[int, ...], width: int) -> str:
     expected = [wall_cost.expected(effort, spec, costs) for effort in found if effort is not None]
     if not expected:
         return ""
-    labs = max(width, -(-len(left) // A_LAB))
+    labs = -(-len(left) // in_a_lab(len(left), width))
     up_s = labs * fmean(each.stages.up_s for each in expected)
     run_s = len(left) * fmean(each.stages.traffic_s for each in expected)
     side_by_side = at_once(spec, width) if spec.virtual_time else width
@@ -47,12 +48,21 @@ def line_of(plan: Plan, left: tuple[int, ...], width: int) -> str:
     return f"{len(left):,} sequences take about {in_words(total_s)} ({basis_of(expected)}; shrinking comes on top)"
 
 
-def telling(left: tuple[int, ...], tell: Callable[[str], None]) -> Callable[[Entry], None]:
-    """What is told every entry, and tells in turn how long the sequences still take."""
-    runs = RunsLeft(dict.fromkeys(map(str, left), 1.0), tell)
+def telling(
+    left: tuple[int, ...],
+    width: int,
+    tell: Callable[[str], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> Callable[[Entry], None]:
+    """What is told every entry, and tells in turn how long the sequences still take: their labs report at their end."""
+    runs, size = RunsLeft(dict.fromkeys(map(str, left), 1.0), tell, clock), in_a_lab(len(left), width)
+    come: list[str] = []
 
     def ended(entry: Entry) -> None:
         if isinstance(entry, Result):
-            runs.ended(str(entry.sequence.index))
+            come.append(str(entry.sequence.index))
+            if entry.violations or len(entry.before) + 1 >= size:
+                runs.ended(*come)
+                come.clear()
 
     return ended

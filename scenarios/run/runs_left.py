@@ -25,9 +25,10 @@ class RunsLeft:
         self._tell, self._clock = tell, clock
         self._begun_s = self._told_s = clock()
 
-    def ended(self, run: str) -> None:
-        """A run has ended: tell what is left, when that is due. One that ended before counts once."""
-        if self._left.pop(run, None) is None or not self._left:
+    def ended(self, *runs: str) -> None:
+        """These have ended together: tell what is left, when that is due. One that ended before counts once."""
+        known = [self._left.pop(run) for run in runs if run in self._left]
+        if not known or not self._left:
             return
         now_s, left = self._clock(), sum(self._left.values())
         if now_s - self._told_s < EVERY_S or left >= self._work:

@@ -16,7 +16,7 @@ from scenarios.run import wall_cost
 from scenarios.run.runs_left import RunsLeft
 from scenarios.run.wall_cost import Cost
 from testbed.vm.engines import ENGINES, HOST
-from tests.scenarios.campaign.samples import PLAN
+from tests.scenarios.campaign.samples import PLAN, result
 from tests.scenarios.campaign.test_campaign import Pretended
 
 VIRTUAL = ENGINES["uml-virtual-time"]
@@ -104,11 +104,20 @@ def test_what_guests_were_measured_to_take_counts_for_campaigns(monkeypatch: pyt
 def test_sequences_that_a_folder_has_are_not_waited_for(tmp_path: Path) -> None:
     assert expected.left_of(tmp_path / "new", 3) == (0, 1, 2)
     told: list[str] = []
-    ended = expected.telling((0, 1, 2), told.append)
+    ended = expected.telling((0, 1, 2), 1, told.append)
     for entry in carry_out(tmp_path, PLAN, 2, Pretended(lambda sequence: sequence.index == 0)):
         ended(entry)  # a shrunk one counts for nothing
     assert told == []
     assert expected.left_of(tmp_path, 3) == (2,)
+
+
+def test_a_lab_tells_of_its_sequences_together() -> None:
+    at, told = [0.0], list[str]()
+    ended = expected.telling(tuple(range(60)), 1, told.append, lambda: at[0])
+    for index in range(20):
+        at[0] += 200.0 if index % 10 == 0 else 0.0
+        ended(replace(result(index=index), before=tuple(range(index - index % 10, index))))
+    assert told == ["10 of 60 have ended, about 17 min left", "20 of 60 have ended, about 13 min left"]
 
 
 @pytest.mark.usefixtures("_unmeasured")

@@ -12,6 +12,7 @@ from commands.followers import tell_next
 from commands.page import Page, as_json_option, json_option, show, stall_limit_option
 from commands.where import engine_option, scheduler_option, virtual_time_option
 from scenarios.campaign import campaign as campaigns
+from scenarios.campaign import expected
 from scenarios.campaign import report as campaign_report
 from scenarios.campaign.journal import Done
 from scenarios.campaign.journal import load as load_campaign
@@ -63,9 +64,14 @@ def campaign_run(
     page, where = Page(as_json), asked_for(engine, virtual_time).name
     share = None if long_faults is None else long_faults / 100
     plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, where, share)
+    left = expected.left_of(out, sequences)
     with pool_for(out, jobs, scheduler) as pool:
+        ended = expected.telling(left, pool.width, lambda line: click.echo(line, err=True))
+        if scheduler is None and (line := expected.line_of(plan, left, pool.width)):
+            click.echo(line, err=True)
         for entry in campaigns.carry_out(out, plan, sequences, PooledLabs(pool, plan.engine)):
             page.tell(campaign_report.line(entry))
+            ended(entry)
     kept, done = load_campaign(out)
     page.show(*campaign_report.tables(kept, done))
     page.end(lambda: campaign_report.overview(kept, done))

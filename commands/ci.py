@@ -54,11 +54,13 @@ def ci_run(suite: Path, out: Path, topology: str, jobs: int | None, scheduler: s
     side_by_side = jobs if jobs is not None or scheduler is not None else wanted.parallel
     if scheduler is None and (line := schedule.estimate_of(wanted, side_by_side)):
         click.echo(line, err=True)
+    left = schedule.left_of(wanted, lambda line: click.echo(line, err=True))
     with pool_for(out, side_by_side, scheduler) as pool:
         try:
             for run in schedule.run_suite(wanted, pool, out, lambda run, where: page.tell(starting(run.title, where))):
                 runs.append(run)
                 page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
+                left.ended(run.title)
         finally:
             groups = grouped(schedule.in_order(wanted, runs))
             schedule.write_reports(out, wanted, groups)

@@ -13,7 +13,7 @@ from commands.settings import as_run
 from commands.where import OneOf, scheduler_option
 from results.run.claim import place_for
 from results.run.folder import prepare
-from scenarios.paper import reproduce
+from scenarios.paper import answers, reproduce
 from scenarios.pool.where import pool_for
 from testbed.vm.engines import ENGINES
 
@@ -43,9 +43,11 @@ def reproduce_(
     page = Page(as_json)
     with place_for(out) as place, pool_for(place, jobs, scheduler) as pool:
         prepare(place)
+        if scheduler is None and (line := reproduce.estimate_of(chosen, where, pool.width)):
+            click.echo(line, err=True)
         rows = reproduce.reproduce(chosen, where, place, as_run(), page.tell, pool)
-    page.show(reproduce.claims_table(rows))
+    page.show(answers.claims_table(rows))
     page.tell(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")
-    page.end(lambda: reproduce.document(rows, where))
+    page.end(lambda: answers.document(rows, where))
     tell_next("reproduce", quiet=as_json, folder=place)
-    return reproduce.exit_code(rows)
+    return answers.exit_code(rows)

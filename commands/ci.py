@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from commands.completing import topologies
+from commands.followers import tell_next
 from commands.overall import leave_page
 from commands.page import Page, json_option, starting, tell_left_out
 from commands.schemas import schema_command
@@ -32,7 +34,13 @@ ci.add_command(schema_command("suite", "docs/ci.md", lambda: suite_schema(ENGINE
 @click.argument("suite", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("ci-out"), show_default=True)
 @click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: the suite's, or one per core.")
-@click.option("--topology", default="", metavar="NAME|FILE", help="Your fabric in the place of each drill's own.")
+@click.option(
+    "--topology",
+    default="",
+    metavar="NAME|FILE",
+    shell_complete=topologies,
+    help="Your fabric in the place of each drill's own.",
+)
 @scheduler_option
 @json_option
 def ci_run(suite: Path, out: Path, topology: str, jobs: int | None, scheduler: str | None, as_json: bool) -> int:
@@ -47,15 +55,19 @@ def ci_run(suite: Path, out: Path, topology: str, jobs: int | None, scheduler: s
     side_by_side = jobs if jobs is not None or scheduler is not None else wanted.parallel
     if scheduler is None and (line := schedule.estimate_of(wanted, side_by_side)):
         click.echo(line, err=True)
+    left = schedule.left_of(wanted, lambda line: click.echo(line, err=True))
     with pool_for(out, side_by_side, scheduler) as pool:
         try:
             for run in schedule.run_suite(wanted, pool, out, lambda run, where: page.tell(starting(run.title, where))):
                 runs.append(run)
                 page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
+                left.ended(run.title)
         finally:
             groups = grouped(schedule.in_order(wanted, runs))
             schedule.write_reports(out, wanted, groups)
     page.show(ci_table(groups))
     leave_page(out, page)
     page.end(lambda: ci_document(groups))
+    bad = next((out / run.folder for run in runs if run.judged is not None and run.answer != "pass"), None)
+    tell_next("ci run", quiet=as_json, run=bad, folder=None if bad else out)
     return ci_exit_code(groups)

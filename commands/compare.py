@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import click
 from pydantic_core import to_json
 
+from commands.completing import places
+from commands.followers import tell_next
 from commands.outfile import write
 from commands.page import as_json_option, show
 from results.comparison.baseline import baseline_of, held_against, read, written
@@ -27,11 +29,12 @@ from testbed.errors import InputError
 if TYPE_CHECKING:
     from results.comparison.science import Evidence
 
+_ANY = click.Path(path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("compare")
-@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=_ANY, shell_complete=places)
 @click.option(
     "--across",
     multiple=True,
@@ -80,7 +83,12 @@ def compare_(
         raise InputError("--tell takes a number")
     groups = grouped([_run(folder) for folder in gathered(folders)], [Across(what) for what in across])
     if save is not None or baseline is not None:
-        return _held(_only(groups), save, baseline, as_json=as_json)
+        code = _held(_only(groups), save, baseline, as_json=as_json)
+        if code:
+            tell_next("compare", quiet=as_json, worse=groups[0].runs[0].folder)
+        elif baseline is None:
+            tell_next("compare", quiet=as_json, runs=folders, saved=save)
+        return code
     check_trusted(groups)
     found = differences(groups)
     why_no_evidence = why_not(groups)
@@ -99,6 +107,8 @@ def compare_(
     else:
         parts = evidence_parts(evidence, why_no_evidence) if len(groups) > 1 else []
         show(*comparison_parts(groups, found), *parts)
+    if html is None and len(groups) > 1:
+        tell_next("compare", quiet=as_json, runs=folders, across=across)
     return 0
 
 

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import click
 
+from commands.completing import runs as run_folders
+from commands.followers import tell_next
 from commands.outfile import write
 from results.text.printable import printable
 from testbed.errors import InputError
 
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
 
 @click.command()
-@click.argument(
-    "folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path)
-)
+@click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, shell_complete=run_folders, type=_FOLDER)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Where to, of one folder.")
 @click.option("--each", is_flag=True, help="Write the pages of the runs below it too, where they have none.")
 def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
@@ -41,3 +43,5 @@ def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
                 click.echo(printable(str(made)), err=True)
         write(place, campaign_page(path, place) if is_campaign(path) else report_of(path, place))
         click.echo(place)
+    of_runs = len(folders) > 1 and not any(map(is_campaign, folders))
+    tell_next("report", runs=folders if of_runs else None)

@@ -13,6 +13,9 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from commands.completing import drill_names
+from commands.followers import tell_next
+from commands.group import RenamedGroup
 from commands.page import as_json_option, show, terminal
 from commands.tables import export
 from results.index.experiments import set_apart
@@ -37,7 +40,7 @@ _MOST = click.option(
 )
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def results() -> None:
     """List run folders, show trends of a figure, ask in SQL, export tables, delete old runs.
 
@@ -49,9 +52,9 @@ def results() -> None:
 results.add_command(export)
 
 
-@results.command("list")
+@results.command("ls")
 @_ROOT
-@click.option("--drill", default="", help="Of this drill.")
+@click.option("--drill", default="", shell_complete=drill_names, help="Of this drill.")
 @click.option("--outcome", type=click.Choice(["pass", "fail", "inconclusive", "none"]), default=None)
 @click.option("--fabric", default="", help="On this fabric.")
 @click.option("--engine", default="", help="On this engine.")
@@ -59,7 +62,7 @@ results.add_command(export)
 @click.option("--counts", "counted", is_flag=True, help="How many of each outcome, by drill.")
 @_MOST
 @as_json_option
-def list_(
+def ls(
     root: Path,
     drill: str,
     outcome: str | None,
@@ -72,6 +75,7 @@ def list_(
 ) -> None:
     """List runs, the newest first."""
     wanted = Wanted(drill, outcome or "", fabric, engine, since)
+    newest = None
     with index_of(root) as index:
         if counted:
             found = counts(index, wanted)
@@ -79,15 +83,17 @@ def list_(
             shown = counts_table(found)
         else:
             lines = runs(index, wanted, most)
+            newest = lines[0].path if lines else None
             answer, shown = [asdict(line) for line in lines], runs_table(lines)
     if as_json:
         click.echo(_json(answer))
     else:
         show(shown)
+    tell_next("results ls", quiet=as_json, run=newest, drill=None if newest or counted else "link-down")
 
 
 @results.command()
-@click.argument("drill")
+@click.argument("drill", shell_complete=drill_names)
 @_ROOT
 @click.option("--expectation", default="", metavar="TEXT", help="Only expectations that hold this text.")
 @click.option("--engine", default="", help="On this engine.")
@@ -109,6 +115,7 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
         for line in trend_lines(each):
             console.print(line, soft_wrap=True)
         console.print(Text())
+    tell_next("results trend", drill=drill, folder=root)
 
 
 @results.command()
@@ -133,7 +140,7 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
 
 @results.command()
 @_ROOT
-@click.option("--drill", default="", help="Of this drill only.")
+@click.option("--drill", default="", shell_complete=drill_names, help="Of this drill only.")
 @click.option("--keep", type=click.IntRange(0), required=True, help="Keep so many of each, the newest.")
 @click.option("--yes", is_flag=True, help="Delete; without it only say what would be.")
 def prune(root: Path, drill: str, keep: int, yes: bool) -> None:

@@ -205,7 +205,7 @@ def _filters(runs: Sequence[OneRun], series: Sequence[Series]) -> Iterator[Filte
 
 def _notes(runs: Sequence[OneRun], folder: Path) -> Iterator[str]:
     if len(runs) > MOST_ROWS:
-        yield f"{len(runs) - MOST_ROWS} more runs are left out; hpn results list --runs {folder} has them."
+        yield f"{len(runs) - MOST_ROWS} more runs are left out; hpn results ls --runs {folder} has them."
     lacking = sum(not run.has_page for run in runs)
     if lacking:
         way_out = f"hpn report {folder} --each writes them"

@@ -33,9 +33,7 @@ _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLU
 NONE = "-"
 _MARK = "..."
 _CONVERGED = "converged"
-_WAY_OUT = (
-    "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml --virtual-time (CPU load cannot touch it)"
-)
+_WAY_OUT = "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml-virtual-time (CPU load cannot touch it)"
 
 
 def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) -> Group:

@@ -345,7 +345,7 @@ def test_a_baseline_without_digests_is_held_by_name_and_that_is_said() -> None:
     [
         "",
         "[]",
-        '{"format": 99, "setting": {}, "figures": []}',
+        '{"format": "1", "setting": {}, "figures": []}',
         '{"setting": {}, "figures": [{"name": "a", "unit": "ms", "more_is_worse": true, "count": 1, "median": NaN}]}',
         '{"setting": {}, "figures": [{"name": "a", "unit": "ms", "more_is_worse": true, "count": 1, "median": 1e999,'
         ' "low": 0}]}',
@@ -356,6 +356,12 @@ def test_a_baseline_without_digests_is_held_by_name_and_that_is_said() -> None:
 def test_what_is_no_baseline_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "b.json").write_text(content)
     with pytest.raises(InputError, match=r"is no baseline \(.*\); --save writes one"):
+        read(tmp_path / "b.json")
+
+
+def test_a_baseline_of_a_later_hpn_is_refused_with_both_formats(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text('{"format": 99, "of": "tomorrow"}')
+    with pytest.raises(InputError, match=r"b.json has format 99, this hpn reads 1; --save writes one that it reads$"):
         read(tmp_path / "b.json")
 
 

@@ -51,7 +51,7 @@ def shell(place: Path, script: str) -> tuple[int, str]:
 
 
 @pytest.mark.guest
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_copied_ci_file_gates_a_repository_on_its_baseline(repository: Path) -> None:
     (drills, summary), (gitlab,) = runs(GITHUB), runs(GITLAB)
     here = kernel_cache.newest()

@@ -62,11 +62,11 @@ def ci_run(
 
     \b
     hpn ci run suite.yaml --save baseline            # once, then commit baseline/
-    hpn ci run suite.yaml --baseline baseline        # in CI: exit code 1 where a figure is worse
+    hpn ci run suite.yaml --baseline baseline        # in CI: 1 where one is worse
     """
     page, wanted = Page(as_json), load_suite(suite, ENGINES, topology)
     tell_left_out(wanted.left_out)
-    kept = None if baseline is None else baselines.kept_for(wanted, baseline, partial(click.echo, err=True))
+    kept = baselines.kept_for(wanted, baseline, partial(click.echo, err=True)) if baseline is not None else None
     if save is not None:
         make_folder(save, "--save")
     prepare(out)
@@ -80,9 +80,7 @@ def ci_run(
                 runs.append(run)
                 page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
         finally:
-            groups = grouped(schedule.in_order(wanted, runs))
-            if baseline is not None and kept is not None:
-                groups = baselines.gated(groups, out, baseline, kept)
+            groups = baselines.gated(grouped(schedule.in_order(wanted, runs)), out, kept)
             schedule.write_reports(out, wanted, groups)
     page.show(ci_table(groups))
     for line in gate_lines(groups):

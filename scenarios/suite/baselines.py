@@ -6,7 +6,7 @@ Changes when a baseline has to fit a suite in another way. What is held, and how
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from results.comparison.gate import Gate, file_of, gate, strays, text_of
 from results.comparison.gather import opened
 from results.comparison.groups import Across, Compared
 from results.run.identity import identity_of
+from results.text.printable import printable
 from results.verdict import Outcome
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
@@ -26,8 +27,13 @@ from testbed.fabric.build import build
 from testbed.fabric.load import load_topology
 from testbed.vm.engines import named
 
-Kept = Mapping[tuple[str, str], Baseline]
-"""By drill and engine."""
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The baselines of a suite, by drill and engine, and the folder that they are in."""
+
+    folder: Path
+    baselines: Mapping[tuple[str, str], Baseline]
 
 
 def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
@@ -38,7 +44,7 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
     load = cache(lambda file: catalogue.load(file, topology))
     runs = {(run.drill, run.engine): run for run in suite.runs}
     for path in strays(folder, runs):
-        tell(f"{path} is a baseline of no drill in this suite")
+        tell(printable(f"{path} is a baseline of no drill in this suite"))
     kept: dict[tuple[str, str], Baseline] = {}
     problems: list[str] = []
     for key, run in runs.items():
@@ -49,12 +55,12 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
             problems += error.problems
     if problems:
         raise InputError(problems)
-    return kept
+    return Kept(folder, kept)
 
 
-def gated(groups: Iterable[Repeats], out: Path, folder: Path, kept: Kept) -> tuple[Repeats, ...]:
-    """Each drill with what came of its baseline; its run folders are below ``out``."""
-    return tuple(replace(group, gate=_gate(group, out, folder, kept)) for group in groups)
+def gated(groups: tuple[Repeats, ...], out: Path, kept: Kept | None) -> tuple[Repeats, ...]:
+    """Each drill with what came of its baseline, where there are any; its run folders are below ``out``."""
+    return groups if kept is None else tuple(replace(group, gate=_gate(group, out, kept)) for group in groups)
 
 
 def save(groups: Iterable[Repeats], out: Path) -> Iterator[tuple[str, str]]:
@@ -84,17 +90,17 @@ def _checked(path: Path, run: Run, drill: Drill) -> Baseline:
     return kept
 
 
-def _gate(group: Repeats, out: Path, folder: Path, kept: Kept) -> Gate:
-    file = file_of(folder, *group.key)
-    if group.key not in kept:
-        return Gate(str(file), said=f"no baseline {file}; hpn ci run SUITE --save {folder} writes it")
+def _gate(group: Repeats, out: Path, kept: Kept) -> Gate:
+    file = file_of(kept.folder, *group.key)
+    if group.key not in kept.baselines:
+        return Gate(str(file), said=f"no baseline {file}; hpn ci run SUITE --save {kept.folder} writes it")
     try:
         runs = _compared(group, out)
     except InputError as error:
         return Gate(str(file), said=f"not held against {file}: {error}", is_refused=True)
     if not runs:
         return Gate(str(file), said="not held against its baseline: there is no run")
-    return gate(kept[group.key], file, runs)
+    return gate(kept.baselines[group.key], file, runs)
 
 
 def _compared(group: Repeats, out: Path) -> list[Compared]:

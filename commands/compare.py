@@ -18,10 +18,8 @@ from commands.page import as_json_option, show
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.differences import Difference, differences
 from results.comparison.figures import Key, Summary, summaries
-from results.comparison.gather import gathered
-from results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
-from results.run.folder import load
-from results.run.identity import identity_in
+from results.comparison.gather import gathered, opened
+from results.comparison.groups import Across, Group, check_trusted, grouped, why_not
 from results.text.comparison import comparison_parts, held_lines
 from results.text.evidence import evidence_parts
 from testbed.errors import InputError
@@ -81,7 +79,7 @@ def compare_(
         raise InputError("--html is of groups held against each other; leave --save and --baseline out")
     if tell is not None and math.isnan(tell):
         raise InputError("--tell takes a number")
-    groups = grouped([_run(folder) for folder in gathered(folders)], [Across(what) for what in across])
+    groups = grouped([opened(folder) for folder in gathered(folders)], [Across(what) for what in across])
     if save is not None or baseline is not None:
         code = _held(_only(groups), save, baseline, as_json=as_json)
         if code:
@@ -141,12 +139,6 @@ def _with_evidence(of: Difference, evidence: Sequence[Evidence], why_none: str) 
 
 def _own(key: Key, summary: Summary) -> dict[str, object]:
     return {"key": asdict(key), "summary": asdict(summary)}
-
-
-def _run(folder: Path) -> Compared:
-    run = load(folder)
-    manifest = run.manifest()
-    return Compared(str(folder), manifest, run.metrics(), run.verdict(), identity_in(run, manifest))
 
 
 def _only(groups: Sequence[Group]) -> Group:

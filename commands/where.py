@@ -54,7 +54,7 @@ def engine_option(
 
 
 virtual_time_option = click.option("--virtual-time", is_flag=True, hidden=True)
-"""The old spelling: ``--engine uml-virtual-time`` is ``--engine uml-virtual-time``."""
+"""The old spelling: ``--engine uml --virtual-time`` is ``--engine uml-virtual-time``."""
 scheduler_option = click.option(
     "--scheduler",
     metavar="ADDRESS",

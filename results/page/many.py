@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from failover.analysis.words import many
@@ -19,7 +20,7 @@ from results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, with
 from results.page.overview import MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, Head, ManyView, many_html
 from results.page.runs import OneRun, in_order, of_suite, runs_below
 from results.page.series import Series, counted, judged, section_of, series_of, worst
-from results.page.suite import suite_in
+from results.page.suite import Gated, suite_in
 from results.repeats.together import Repeated
 from results.text.terminal import measured_text, value_text
 from results.verdict import Outcome, Verdict
@@ -50,13 +51,13 @@ def many_view(folder: Path, page: Path) -> ManyView:
     found, suite = runs_below(folder, page), suite_in(folder)
     name = folder.resolve().name
     if suite is not None:
-        return _judged_view(suite.name or name, of_suite(suite, found, folder, page), folder)
+        return _judged_view(suite.name or name, of_suite(suite, found, folder, page), folder, suite.baselines)
     if (folder / REPEATS).is_file():
         return _judged_view(name, in_order(found), folder)
     return _index_view(name, found, folder)
 
 
-def _judged_view(name: str, runs: Sequence[OneRun], folder: Path) -> ManyView:
+def _judged_view(name: str, runs: Sequence[OneRun], folder: Path, kept: Sequence[Gated] = ()) -> ManyView:
     """Repeats, each drill judged as one."""
     series = series_of(runs)
     found = [(each, judged(each)) for each in series]
@@ -69,7 +70,18 @@ def _judged_view(name: str, runs: Sequence[OneRun], folder: Path) -> ManyView:
         head = Head(together.name, together.outcome.value, "Did it?", told, broken, (*unstable, *notes))
     else:
         head = _of_all(name, found, lost)
-    return _view(head, runs, found, folder, overview=_overview(found) if len(found) > 1 else ())
+    return _view(_against(head, kept), runs, found, folder, overview=_overview(found) if len(found) > 1 else ())
+
+
+def _against(head: Head, kept: Sequence[Gated]) -> Head:
+    """The same with what came of baselines: a drill that keeps its limits fails where a figure is worse."""
+    bad = [each for each in kept if each.answer != Outcome.PASS]
+    if not bad:
+        return replace(head, notes=(*head.notes, *(f"{each.title}: {line}" for each in kept for line in each.lines)))
+    outcome = worst([head.outcome, *(each.answer for each in bad)])
+    answer = f"No. {many(len(bad), 'drill')} did not hold against the baseline. Limits alone: {head.answer}"
+    told = [f"{each.title} against its baseline: {line}" for each in bad for line in each.lines]
+    return replace(head, outcome=outcome, answer=answer, broken=[*told, *head.broken])
 
 
 def _index_view(name: str, runs: Sequence[OneRun], folder: Path) -> ManyView:

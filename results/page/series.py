@@ -24,7 +24,7 @@ from results.verdict import Check, Outcome
 from testbed.errors import InputError
 
 _MOST_FIGURES = 40
-_WORST_FIRST = ("fail", "error", "inconclusive", "no verdict", "pass")
+_WORST_FIRST = ("fail", "refused", "error", "inconclusive", "no verdict", "pass")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,21 @@
-"""``suite.json``: what no run folder of a suite tells: its name, the order of its runs, and those that were not made.
+"""``suite.json``: what no run folder of a suite tells: its name and order, what was not made, and its baselines.
 
 Changes when a page has to know more of a suite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from results.ci import CiRun
+from results.ci import Repeats
 from results.run.files import dumped, read, write
 
 FILE = "suite.json"
+_ANSWERS = {1: "fail", 2: "refused"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +33,39 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
+class Gated:
+    """What came of a drill's baseline: 'pass', 'fail' where a figure is worse, 'refused' where it is of another run."""
+
+    title: str
+    answer: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
     """A suite that was run."""
 
     name: str
     runs: tuple[Listed, ...]
+    baselines: tuple[Gated, ...] = ()
 
 
 _SUITE = TypeAdapter(Suite)
 
 
-def write_suite(out: Path, name: str, runs: Iterable[CiRun]) -> None:
+def write_suite(out: Path, name: str, groups: Sequence[Repeats]) -> None:
     """Write OUT/suite.json."""
     listed = (
         Listed(run.title, run.drill, run.engine, run.repeat, run.folder, run.answer, run.reason, run.wall_s)
-        for run in runs
+        for group in groups
+        for run in group.runs
     )
-    write(out / FILE, dumped(_SUITE, Suite(name, tuple(listed)), indent=1))
+    gated = (
+        Gated(group.title, _ANSWERS.get(group.gate.exit_code, "pass"), tuple(group.gate.lines))
+        for group in groups
+        if group.gate is not None
+    )
+    write(out / FILE, dumped(_SUITE, Suite(name, tuple(listed), tuple(gated)), indent=1))
 
 
 def suite_in(folder: Path) -> Suite | None:

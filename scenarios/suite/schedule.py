@@ -103,7 +103,7 @@ def _options(wanted: Run, folder: Path) -> tuple[str, ...]:
 def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:
     """OUT/junit.xml, OUT/summary.md, OUT/suite.json and, of drills with repeats, OUT/repeats.json."""
     out.mkdir(parents=True, exist_ok=True)
-    write_suite(out, suite.name, [run for group in groups for run in group.runs])
+    write_suite(out, suite.name, groups)
     replace_text(out / JUNIT, ci_junit(suite.name, groups))
     replace_text(out / SUMMARY, ci_summary(suite.name, groups))
     repeats.write(out, [group.together for group in groups if group.together is not None])

@@ -22,7 +22,7 @@ OLD = {
 }
 """A command line of each old spelling, and how it is found in a text."""
 
-TOLD = {"README.md", "CHANGELOG.md", "docs/engines.md", "commands/where.py"}
+TOLD = {"CHANGELOG.md", "docs/engines.md", "commands/where.py"}
 """Where an old spelling is told as one, or stands in the history."""
 
 _FILES = (*PAGES, *(ROOT / "examples").rglob("*"), *(path for room in PACKAGES for path in (ROOT / room).rglob("*.py")))

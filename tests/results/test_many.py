@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from commands.report import report
-from results.ci import CiRun
+from results.ci import CiRun, grouped
+from results.comparison.gate import Gate
 from results.page.listing import href
 from results.page.many import many_view
 from results.page.strip import Figure, Track, charts, reading_of
@@ -145,18 +146,29 @@ def _suite_run(drill: str, folder: str, error: str = "") -> CiRun:
 def test_a_suite_tells_what_could_not_be_made(tmp_path: Path) -> None:
     made(tmp_path / "link-down.host" / "link-down", PASS)
     runs = [_suite_run("tor-crash", "tor-crash.host", "no bird"), _suite_run("link-down", "link-down.host/link-down")]
-    write_suite(tmp_path, "nightly", runs)
+    write_suite(tmp_path, "nightly", grouped(runs))
     view = many_view(tmp_path, tmp_path / "report.html")
     assert (view.head.title, view.head.outcome) == ("nightly", "error")
     assert view.head.answer == "1 drill: 1 pass. 1 run could not be made or read."
     assert view.head.broken == ["tor-crash on host: no bird"]
 
 
+def test_a_suite_whose_figures_are_worse_than_kept_fails_though_limits_are_kept(tmp_path: Path) -> None:
+    made(tmp_path / "link-down.host" / "link-down", PASS)
+    runs = grouped([_suite_run("link-down", "link-down.host/link-down")])
+    worse = Gate("link-down.host.json", said="it is of another fabric", is_refused=True)
+    write_suite(tmp_path, "nightly", [replace(group, gate=worse) for group in runs])
+    head = many_view(tmp_path, tmp_path / "report.html").head
+    assert (head.outcome, head.answer.startswith("No. 1 drill did not hold against the baseline.")) == ("refused", True)
+    assert "it is of another fabric" in head.broken[0]
+
+
 def test_a_suite_s_file_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:
     out = tmp_path / "out"
     made(out / "run", PASS)
     (tmp_path / "secret").mkdir()
-    write_suite(out, "nightly", [_suite_run("a", "../secret", "x"), _suite_run("b", str(tmp_path / "secret"), "x")])
+    runs = [_suite_run("a", "../secret", "x"), _suite_run("b", str(tmp_path / "secret"), "x")]
+    write_suite(out, "nightly", grouped(runs))
     assert "secret" not in written(out)
 
 
@@ -167,7 +179,7 @@ def test_texts_and_names_are_text_and_no_address_is_a_scheme(tmp_path: Path, kin
     for at, name in enumerate(names):
         made(tmp_path / name, hostile, drill=HOSTILE, fabric=NASTY, repeat=at, seeds={NASTY: at}, engine=HOSTILE)
     if kind == "suite.json":
-        write_suite(tmp_path, NASTY, [_suite_run(NASTY, names[0]), _suite_run(NASTY, "gone", NASTY)])
+        write_suite(tmp_path, NASTY, grouped([_suite_run(NASTY, names[0]), _suite_run(NASTY, "gone", NASTY)]))
     elif kind:
         (tmp_path / kind).write_text("[]")
     text = written(tmp_path, "--out", tmp_path / "page.html")

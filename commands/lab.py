@@ -157,7 +157,7 @@ def ls(as_json: bool) -> None:
         (r.name, r.state, r.topology, r.nodes, r.links, r.datapath, r.first_pid, f"{time.time() - r.started_at:.0f} s")
         for r in records
     )
-    show(table("labs", columns, rows))
+    show(table("labs", columns, rows, empty="no lab is up; hpn up TOPOLOGY starts one, hpn presets lists topologies"))
     for record in records:
         if record.metrics:
             click.echo(f"{record.name}: metrics at {record.metrics}")
@@ -234,7 +234,7 @@ def capture(
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     else:
-        show(rows_table(str(out), rows))
+        show(rows_table(str(out), rows, "no link was captured"))
 
 
 @click.command("break")

@@ -21,6 +21,7 @@ from results.index.queries import Wanted, counts, runs, trends
 from results.index.store import Index, opened
 from results.text.index import counts_table, runs_table, trend_parts
 from results.text.printable import escaped_name, printable
+from results.text.tables import table
 from testbed.errors import InputError
 from testbed.vm.kernel_cache import cache_folder
 
@@ -124,6 +125,8 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
 def sql(query: str, root: Path, most: int, as_json: bool) -> None:
     """Print what a query in SQLite's SQL finds; it can read and nothing else.
 
+    A terminal gets a table; a file or a pipe gets lines, their cells parted by tabs.
+
     \b
     hpn results sql "select drill, outcome, count(*) from runs group by 1, 2"
     """
@@ -131,6 +134,10 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
         columns, rows = index.ask(query, most)
     if as_json:
         click.echo(_json([dict(zip(columns, row, strict=True)) for row in rows]))
+        return
+    if terminal().is_terminal:
+        told = (["-" if cell is None else cell for cell in row] for row in rows)
+        show(table("", columns, told, empty="the query finds no row"))
         return
     for row in (columns, *rows):
         click.echo("\t".join("" if cell is None else printable(str(cell)) for cell in row))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -19,10 +20,9 @@ from commands.followers import tell_next
 from commands.page import Length, as_json_option, lab_option, raise_neighbours_option, show
 from results.text.live import LiveUp
 from results.text.tables import inventory_tables, rows_table, table
-from testbed.errors import InputError, MachineError
+from testbed.errors import InputError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
-from testbed.fabric.model import Fabric
 from testbed.fabric.presets import PRESETS
 from testbed.kernel.capture import WHOLE_BYTES
 from testbed.lab.service import attach, control, preflight, registry, supervisor
@@ -36,26 +36,23 @@ from testbed.lab.service.metrics import exporter
 @click.argument("topology", default="tiny", shell_complete=topologies)
 @click.option("--json", "as_json", is_flag=True, help="Print the inventory as JSON.")
 def plan(topology: str, as_json: bool) -> None:
-    """Print the inventory of a preset or topology file, at any size; nothing is built."""
+    """Print the inventory of a preset or topology file, at any size; nothing is built.
+
+    Where hpn up would refuse it on this machine, that is told too, with what is in the way.
+    """
     fabric = load_fabric(topology)
-    found = inventory(fabric)
+    found, refused = inventory(fabric), preflight.refusals(fabric, fabric.spec.name)
     if as_json:
-        click.echo(json.dumps(asdict(found), indent=2))
+        click.echo(json.dumps(asdict(found) | {"refused": refused}, indent=2))
         return
     show(*inventory_tables(found))
-    if _can_run(fabric):
-        tell_next("plan", topology=topology)
-    else:
+    for line in ("hpn up refuses it on this machine:", *(f"  {each}" for each in refused)) if refused else ():
+        click.echo(line)
+    if refused:
+        click.echo(f"in virtual time: hpn drill validate link-down --topology {shlex.quote(topology)} says whether")
         tell_next("plan", too_large=topology)
-
-
-def _can_run(fabric: Fabric) -> bool:
-    """Whether this machine has room for a lab of it."""
-    try:
-        preflight.check(fabric)
-    except MachineError:
-        return False
-    return True
+    else:
+        tell_next("plan", topology=topology)
 
 
 @click.command()
@@ -171,7 +168,7 @@ def ls(as_json: bool) -> None:
         (r.name, r.state, r.topology, r.nodes, r.links, r.datapath, r.first_pid, f"{time.time() - r.started_at:.0f} s")
         for r in records
     )
-    show(table("labs", columns, rows))
+    show(table("labs", columns, rows, empty="no lab is up; hpn up TOPOLOGY starts one, hpn presets lists topologies"))
     for record in records:
         if record.metrics:
             click.echo(f"{record.name}: metrics at {record.metrics}")
@@ -253,5 +250,5 @@ def capture(
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     else:
-        show(rows_table(str(out), rows))
+        show(rows_table(str(out), rows, "no link was captured"))
     tell_next("capture", quiet=as_json, file=out)

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.text import Text
+from rich.console import Group
 
 from commands.completing import drill_names
 from commands.followers import tell_next
@@ -22,8 +22,9 @@ from results.index.experiments import set_apart
 from results.index.prune import delete, old_runs
 from results.index.queries import Wanted, counts, runs, trends
 from results.index.store import Index, opened
-from results.text.index import counts_table, runs_table, trend_lines
+from results.text.index import counts_table, runs_table, trend_parts
 from results.text.printable import escaped_name, printable
+from results.text.tables import table
 from testbed.errors import InputError
 from testbed.vm.kernel_cache import cache_folder
 
@@ -75,21 +76,29 @@ def ls(
 ) -> None:
     """List runs, the newest first."""
     wanted = Wanted(drill, outcome or "", fabric, engine, since)
+    empty = _no_run(root, wanted)
     newest = None
     with index_of(root) as index:
         if counted:
             found = counts(index, wanted)
             answer: object = [{"drill": name, "outcome": of, "runs": count} for name, of, count in found]
-            shown = counts_table(found)
+            shown = counts_table(found, empty)
         else:
             lines = runs(index, wanted, most)
             newest = lines[0].path if lines else None
-            answer, shown = [asdict(line) for line in lines], runs_table(lines)
+            answer, shown = [asdict(line) for line in lines], runs_table(lines, empty)
     if as_json:
         click.echo(_json(answer))
     else:
         show(shown)
     tell_next("results ls", quiet=as_json, run=newest, drill=None if newest or counted else "link-down")
+
+
+def _no_run(root: Path, wanted: Wanted) -> str:
+    """Why a list is empty, and what fills it."""
+    if wanted != Wanted():
+        return f"no run below {root} is like that; hpn results ls without options shows every run"
+    return f"no run below {root}; hpn drill run NAME makes one, --runs names another folder"
 
 
 @results.command()
@@ -110,11 +119,8 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
     if as_json:
         click.echo(_json([asdict(each) for each in found]))
         return
-    console = terminal()
     for each in found:
-        for line in trend_lines(each):
-            console.print(line, soft_wrap=True)
-        console.print(Text())
+        show(Group(*trend_parts(each, terminal().width)))
     tell_next("results trend", drill=drill, folder=root)
 
 
@@ -126,6 +132,8 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
 def sql(query: str, root: Path, most: int, as_json: bool) -> None:
     """Print what a query in SQLite's SQL finds; it can read and nothing else.
 
+    A terminal gets a table; a file or a pipe gets lines, their cells parted by tabs.
+
     \b
     hpn results sql "select drill, outcome, count(*) from runs group by 1, 2"
     """
@@ -133,6 +141,10 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
         columns, rows = index.ask(query, most)
     if as_json:
         click.echo(_json([dict(zip(columns, row, strict=True)) for row in rows]))
+        return
+    if terminal().is_terminal:
+        told = (["-" if cell is None else cell for cell in row] for row in rows)
+        show(table("", columns, told, empty="the query finds no row"))
         return
     for row in (columns, *rows):
         click.echo("\t".join("" if cell is None else printable(str(cell)) for cell in row))

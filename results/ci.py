@@ -201,7 +201,7 @@ def gate_lines(groups: Iterable[Repeats]) -> list[str]:
 
 def ci_table(groups: Sequence[Repeats]) -> Table:
     """The summary for the terminal."""
-    return table("suite", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), map(_row, groups))
+    return table("suite", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), map(_row, groups), keys=2)
 
 
 def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:

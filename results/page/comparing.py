@@ -24,7 +24,7 @@ from results.page.strip import Figure, Reading, Strips, Track, charts
 from results.text.bounds import at_least
 from results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
 from results.text.evidence import evidence_sheet
-from results.text.terminal import rounded_up, value_text
+from results.text.values import rounded_up, value_text
 
 if TYPE_CHECKING:
     from results.comparison.science import Evidence

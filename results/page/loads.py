@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from failover.analysis.model import DrillMetrics
 from results.page.sections import Table
-from results.text.tables import rate
+from results.text.values import rate
 
 _MOST_SPANS = 8
 _MOST_LINKS = 16

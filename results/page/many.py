@@ -22,7 +22,8 @@ from results.page.runs import OneRun, in_order, of_suite, runs_below
 from results.page.series import Series, counted, judged, section_of, series_of, worst
 from results.page.suite import Gated, suite_in
 from results.repeats.together import Repeated
-from results.text.terminal import measured_text, value_text
+from results.text.terminal import measured_text
+from results.text.values import value_text
 from results.verdict import Outcome, Verdict
 
 _MOST_FIGURES = 2

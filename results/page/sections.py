@@ -18,8 +18,8 @@ from results.page.chain import Chain, chain_of
 from results.page.chart import Chart, Line, Moment, thinned
 from results.page.courses import GROUP, X_LABEL
 from results.text.bounds import NEVER, at_least
-from results.text.tables import rate
-from results.text.terminal import describe, interval_text, margin_text, measured_text, value_text
+from results.text.terminal import describe, interval_text, margin_text, measured_text
+from results.text.values import rate, value_text
 from results.verdict import Check
 from testbed.events import Event
 

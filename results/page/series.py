@@ -19,7 +19,7 @@ from results.repeats.together import Repeated, judge_repeats
 from results.repeats.view import estimates_sheet
 from results.run.folder import RunFolder
 from results.run.identity import identity_in, sets_apart
-from results.text.terminal import value_text
+from results.text.values import value_text
 from results.verdict import Check, Outcome
 from testbed.errors import InputError
 

@@ -12,7 +12,7 @@ from results.compare import PUBLISHABLE_REPEATS
 from results.repeats.together import Estimate, Repeated, median_ends, shown
 from results.text.comparison import Sheet
 from results.text.tables import table
-from results.text.terminal import value_text
+from results.text.values import value_text
 from results.verdict import Outcome
 
 

@@ -34,7 +34,7 @@ class Refused:
         if self.elsewhere:
             yield f"nor would it run in virtual time: {self.elsewhere}"
         else:
-            yield f"it can run in virtual time: {run_it} --engine uml --virtual-time"
+            yield f"it can run in virtual time: {run_it} --engine uml-virtual-time"
 
 
 def check(drill: Drill, fabric: Fabric, *, raising: bool = False) -> None:

@@ -188,7 +188,7 @@ def test_piped_tables_are_as_wide_as_columns_says_and_else_a_row_is_a_line(
     assert 40 < max(map(len, hpn.run("presets").splitlines())) <= 80
     monkeypatch.delenv("COLUMNS")
     lines = hpn.run("presets").rstrip("\n").splitlines()
-    assert [line.split()[0] for line in lines[2:]] == [*PRESETS]
+    assert [line.split()[0] for line in lines[2 : 2 + len(PRESETS)]] == [*PRESETS]
 
 
 def test_lists_come_as_json(hpn: Hpn) -> None:

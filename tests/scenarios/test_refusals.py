@@ -117,7 +117,7 @@ def test_a_drill_that_is_refused_is_not_good_and_told_where_it_runs(
     assert said.output.startswith(
         "link-down: no mistake, but this machine refuses to run it\n  your labs would need 24"
     )
-    assert "  it can run in virtual time: hpn drill run link-down --engine uml --virtual-time\n" in said.output
+    assert "  it can run in virtual time: hpn drill run link-down --engine uml-virtual-time\n" in said.output
     assert "good" not in said.output
 
 

@@ -24,6 +24,7 @@ from results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
 from results.text.impairment import impairment_table
 from results.text.job import job_parts
 from results.text.ports import balance_lines, course_table, ports_table
+from results.text.rates import in_unit, unit_of
 from results.text.tables import rate, table
 from results.text.transfers import transfers_table
 from results.verdict import Check, Outcome, Verdict
@@ -31,6 +32,8 @@ from testbed.vm.engines import ENGINES
 
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
 NONE = "-"
+_RATES = ("bps", "bit/s")
+"""How units of expectations spell bits per second."""
 _MARK = "..."
 _CONVERGED = "converged"
 _WAY_OUT = (
@@ -317,14 +320,22 @@ def interval_text(check: Check) -> str:
     """The interval of what was measured, '19.2 to 20.8 ms'; '' where the figure itself says it."""
     if not check.uncertainty or check.measured == 0 == check.low or check.low is None or check.high is None:
         return ""
-    low = value_text(check.low, check.unit).removesuffix(f" {check.unit}")
-    return f"{low} to {value_text(check.high, check.unit)}"
+    if check.unit in _RATES:
+        factor, unit = unit_of((check.low, check.high))
+        return f"{in_unit(check.low, factor)} to {in_unit(check.high, factor)} {unit}"
+    low, high = value_text(check.low, check.unit), value_text(check.high, check.unit)
+    if low == high and check.unit == "ms" and check.low != check.high:
+        low, high = (f"{end:.{_digits(end) + 2}f} ms" for end in (check.low, check.high))
+    return f"{low.removesuffix(f' {check.unit}')} to {high}"
 
 
 def value_text(value: float, unit: str) -> str:
     """A figure with its unit: '20.0 ms', '96 %', '45', '11,740'."""
     if unit == "ms":
         return f"{milliseconds(value)} ms"
-    if unit in ("bps", "bit/s"):
-        return f"{rate(value)}bit/s"
+    if unit in _RATES:
+        factor, named = unit_of((value,))
+        return f"{in_unit(value, factor)} {named}"
+    if unit == "%" and abs(value) >= 1 and value % 1:
+        return f"{value:,.2f} %"
     return f"{number(value)} {unit}".rstrip()

@@ -87,8 +87,8 @@ def queues_chart(sampled: Sampled, begin_ns: int, end_ns: int | None, moments: S
     width_ns = max(sampled.sampling.period_ns, -(-(last_ns - first_ns + 1) // MOST_POINTS))
     count = (last_ns - first_ns) // width_ns + 1
     lines = [Line(port, _most((at_ns - first_ns) // width_ns, waits_ms, count)) for _, port, at_ns, waits_ms in shown]
-    which = f"the {len(shown)} longest" if len(shown) > 1 else "the only one with packets"
-    title = f"Queues of ports: {which} of {len(sampled.series)}; the most in {number_text(width_ns / 1e6)} ms"
+    which = f"the {len(shown)} longest" if len(shown) > 1 else "the only one that was ever filled"
+    title = f"Queues of {len(sampled.series)} ports: {which}; the most in {number_text(width_ns / 1e6)} ms"
     xs = [(first_ns - begin_ns + at * width_ns) / 1e9 for at in range(count)]
     return Chart("queues", title, X_LABEL, "ms", xs, tuple(lines), tuple(moments), group=GROUP)
 

@@ -165,11 +165,12 @@ def _costs(metrics: DrillMetrics, at: int, *, streams: bool) -> Iterator[Table]:
 
 def _iterations(who: str, job: JobMetrics, cost: JobEdge) -> Table:
     before = cost.rate_before
+    longest = f"{milliseconds(cost.longest_ms)} ms" if cost.longest_ms else "none was under way"
     rows = (
         ("before", f"{milliseconds(before)} iterations/s"),
         ("in the whole window", _of_before(cost.rate_during, before)),
         ("when things had settled", _of_before(cost.rate_after, before)),
-        ("longest iteration", at_least(f"{milliseconds(cost.longest_ms)} ms", open_ended=cost.unfinished)),
+        ("longest iteration", at_least(longest, open_ended=cost.unfinished)),
         ("mean iteration before", f"{milliseconds(job.mean_ms)} ms"),
         ("lost iterations", f"{max(cost.lost, 0.0):.2f}"),
     )
@@ -268,7 +269,7 @@ def _goodput(result: EdgeResult) -> Table:
         ("all flows", result.goodput),
         *((f"{does.get(each.direction, each.direction)} {each.nic}", each.goodput) for each in shown),
     ]
-    factor, unit = unit_of(bps for _, it in of for bps in (it.before_bps, it.during_bps, it.after_bps))
+    factor, unit = unit_of([min((it.before_bps for _, it in of if it.before_bps), default=0.0)])
     rows = tuple((name, *_rates(it, factor)) for name, it in of)
     caption = f"Goodput, {unit}; the NICs that kept least of it first"
     if left_out:

@@ -25,6 +25,8 @@ from testbed.events import Event
 
 _MOST_FLOWS = 24
 _MOST_NICS = 24
+_KEPT = 0.995
+"""Of the goodput before: a NIC that kept more of it has nothing to tell."""
 _MOST_EDGES = 40
 """With a block of their own; those behind them, of a storm of flaps, have a row each."""
 
@@ -144,10 +146,11 @@ def _quiet(result: EdgeResult) -> str:
 def _line(metrics: DrillMetrics, at: int) -> str:
     result, job = metrics.edges[at], metrics.job
     if metrics.has_streams:
-        outage = _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over)
+        hit = f"{flows(result.flows_hit)} hit"
         if metrics.worst_began_before(result):
-            outage = "goes on from before"
-        return f"{flows(result.flows_hit)} hit, worst outage {outage}"
+            return f"{hit}, the worst outage began before"
+        worst = _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over)
+        return f"{hit}, worst outage {worst}"
     if job is None:
         return ""
     cost = job.edges[at]
@@ -221,7 +224,10 @@ def _outage(value_ms: float, within: Interval, never: bool) -> str:
         return at_least(time_text(value_ms)) if value_ms else NEVER
     if not value_ms:
         return f"< {_rounded_up(within.high)}" if within.high else "none"
-    return f"{time_text(value_ms)} ({time_range(within.low, within.high)})"
+    ends = time_range(within.low, within.high)
+    if " to " not in ends:  # three digits do not tell them apart
+        ends = f"{within.low:,.1f} to {within.high:,.1f} ms"
+    return f"{time_text(value_ms)} ({ends})"
 
 
 def _rounded_up(value_ms: float) -> str:
@@ -263,7 +269,8 @@ def _bar_text(flow: FlowEdgeResult) -> str:
 def _goodput(result: EdgeResult) -> Table:
     """Of all flows, and of the NICs that kept least of what they had before; all in one unit."""
     harmed = sorted(result.nics, key=lambda each: (_kept(each.goodput), each.nic, each.direction))
-    shown, left_out = harmed[:_MOST_NICS], harmed[_MOST_NICS:]
+    count = min(sum(_kept(each.goodput) < _KEPT for each in harmed), _MOST_NICS)
+    shown, left_out = harmed[:count], harmed[count:]
     does = {"up": "sent by", "down": "received by"}
     of = [
         ("all flows", result.goodput),
@@ -271,9 +278,11 @@ def _goodput(result: EdgeResult) -> Table:
     ]
     factor, unit = unit_of([min((it.before_bps for _, it in of if it.before_bps), default=0.0)])
     rows = tuple((name, *_rates(it, factor)) for name, it in of)
-    caption = f"Goodput, {unit}; the NICs that kept least of it first"
+    caption = f"Goodput, {unit}{'; the NICs that kept least of it first' if shown else ''}"
     if left_out:
-        caption += f"; {len(left_out)} more kept at least {100 * _kept(left_out[0].goodput):.1f} %"
+        caption += (
+            f"; {len(left_out)} {'more' if shown else 'NICs'} kept at least {100 * _kept(left_out[0].goodput):.1f} %"
+        )
     return Table(caption, ("of", ">before", ">during", ">after", ">during, of before"), rows)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from failover.analysis.budget import Interval
 from results.page.page import page
 from results.page.sections import check_rows
 from results.run.reading import Run, read
@@ -159,3 +160,16 @@ def test_what_a_page_says_itself_is_short(tmp_path: Path, whole: Run) -> None:
     )
     for sentence in (each for text in told for each in re.split(r"[.;:] ", text_of(text))):
         assert len(sentence.split()) <= 25, sentence
+
+
+def test_a_nic_that_kept_its_goodput_has_no_row() -> None:
+    tables = re.findall(r"<summary>goodput by NIC</summary>(.*?)</table>", page(run_of(metrics())), re.DOTALL)
+    assert [text_of(table).count("sent by") for table in tables] == [1, 0]
+    assert re.search(r"\d NICs kept at least (99|100)\.\d %", text_of(tables[1]))
+
+
+def test_the_two_ends_of_an_outage_s_interval_differ() -> None:
+    found = metrics()
+    first = replace(found.edges[0], worst_outage_plbm_ms=4458.0, worst_outage_interval_ms=Interval(4457.1, 4459.2))
+    text = text_of(page(run_of(replace(found, edges=(first, *found.edges[1:])))))
+    assert "worst outage 4.46 s (4,457.1 to 4,459.2 ms)" in text

@@ -46,7 +46,8 @@ def config(context: click.Context, as_json: bool) -> None:
         click.echo(json.dumps({"files": read, "options": [asdict(row) for row in rows], "unknown": unread}, indent=2))
         return
     show(rows_table("files, the first goes before the second", read))
-    show(rows_table("options", [asdict(row) for row in rows]))
+    empty = "no option has a value from the environment or a file; HPN_<COMMAND>_<OPTION> or hpn.toml gives one"
+    show(rows_table("options", [asdict(row) for row in rows], empty))
     for name in unread:
         click.echo(f"nothing reads {name}; its option is spelt otherwise, or belongs to another version")
 

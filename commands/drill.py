@@ -37,7 +37,7 @@ from results.verdict import worst_exit_code
 from scenarios.drill import catalogue
 from scenarios.drill.describe import describe, put_elsewhere
 from scenarios.pool.where import pool_for
-from scenarios.run import client_site, engines, estimate, repeats
+from scenarios.run import client_site, engines, estimate, refusals, repeats
 from scenarios.run.order import Batch
 from testbed.errors import InputError, MachineError, NoisyError
 from testbed.fabric.spec import FabricSpec
@@ -82,14 +82,22 @@ def drill_show(name: str, topology: FabricSpec | None) -> None:
 @click.argument("names", nargs=-1, required=True, shell_complete=drill_names)
 @topology_option
 def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
-    """Check drill files: every mistake at once, with file and line; and where their load exceeds a link's rate."""
+    """Check drill files: every mistake at once, with file and line; and where their load exceeds a link's rate.
+
+    A drill that this machine would refuse to run is not called good: what is in the way is told, and whether it can
+    run in virtual time. Where it cannot, the exit code is 3.
+    """
     from scenarios.model.fitting import congestion_lines  # numpy
 
     problems: list[str] = []
+    nowhere: list[str] = []
     for name in names:
         try:
             found = catalogue.load(name, topology)
-            click.echo("\n  ".join((f"{name}: good", *put_elsewhere(found))))
+            refused = refusals.of_drill(found)
+            click.echo("\n  ".join((f"{name}: {_answer(name, refused)}", *put_elsewhere(found))))
+            if refused is not None and refused.elsewhere:
+                nowhere.append(name)
             for line in congestion_lines(found):
                 click.echo(f"{name}: note: {line}")
             if line := estimate.virtual_time_line(found):
@@ -98,6 +106,14 @@ def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
             problems.extend(error.problems)
     if problems:
         raise InputError(problems)
+    if nowhere:
+        raise MachineError(f"without mistakes, but nothing here can run it: {', '.join(nowhere)}")
+
+
+def _answer(name: str, refused: refusals.Refused | None) -> str:
+    if refused is None:
+        return "good"
+    return "\n  ".join(("no mistake, but this machine refuses to run it", *refused.lines(f"hpn drill run {name}")))
 
 
 @drill.command("run")

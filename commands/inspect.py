@@ -17,6 +17,7 @@ from testbed.lab.service import control, registry
 from testbed.lab.service.inspect import SECTIONS
 
 _COUNTERS, _COLLECTIVES, _RUN = "counters", "collectives", "run"
+_EMPTY = {"broken": "nothing is broken; hpn break TARGET breaks a part"}
 
 
 @click.command()
@@ -50,7 +51,8 @@ def inspect(what: str | None, run: Path | None, nodes: tuple[str, ...], lab_name
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        show(*(rows_table(name, of) for name, of in sections.items()))
+        of = f" of {', '.join(nodes)}" if nodes else ""
+        show(*(rows_table(name, rows, _EMPTY.get(name, f"{name}: none{of}")) for name, rows in sections.items()))
 
 
 def _of_run(what: str, run: Path | None, as_json: bool) -> None:

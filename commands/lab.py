@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -28,7 +29,7 @@ from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
 from testbed.fabric.presets import PRESETS
 from testbed.kernel.capture import WHOLE_BYTES
-from testbed.lab.service import attach, control, registry, supervisor
+from testbed.lab.service import attach, control, preflight, registry, supervisor
 from testbed.lab.service.capture import capture as record_links
 from testbed.lab.service.capture import links_of
 from testbed.lab.service.labfolder import LabRecord
@@ -39,12 +40,20 @@ from testbed.lab.service.metrics import exporter
 @click.argument("topology", default="tiny", shell_complete=topologies)
 @click.option("--json", "as_json", is_flag=True, help="Print the inventory as JSON.")
 def plan(topology: str, as_json: bool) -> None:
-    """Print the inventory of a preset or topology file, at any size; nothing is built."""
-    found = inventory(load_fabric(topology))
+    """Print the inventory of a preset or topology file, at any size; nothing is built.
+
+    Where hpn up would refuse it on this machine, that is told too, with what is in the way.
+    """
+    fabric = load_fabric(topology)
+    found, refused = inventory(fabric), preflight.refusals(fabric, fabric.spec.name)
     if as_json:
-        click.echo(json.dumps(asdict(found), indent=2))
-    else:
-        show(*inventory_tables(found))
+        click.echo(json.dumps(asdict(found) | {"refused": refused}, indent=2))
+        return
+    show(*inventory_tables(found))
+    for line in ("hpn up refuses it on this machine:", *(f"  {each}" for each in refused)) if refused else ():
+        click.echo(line)
+    if refused:
+        click.echo(f"in virtual time: hpn drill validate link-down --topology {shlex.quote(topology)} says whether")
 
 
 @click.command()
@@ -157,7 +166,7 @@ def ls(as_json: bool) -> None:
         (r.name, r.state, r.topology, r.nodes, r.links, r.datapath, r.first_pid, f"{time.time() - r.started_at:.0f} s")
         for r in records
     )
-    show(table("labs", columns, rows))
+    show(table("labs", columns, rows, empty="no lab is up; hpn up TOPOLOGY starts one, hpn presets lists topologies"))
     for record in records:
         if record.metrics:
             click.echo(f"{record.name}: metrics at {record.metrics}")
@@ -234,7 +243,7 @@ def capture(
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     else:
-        show(rows_table(str(out), rows))
+        show(rows_table(str(out), rows, "no link was captured"))
 
 
 @click.command("break")

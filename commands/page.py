@@ -75,6 +75,9 @@ class Length(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+_ENDLESS = 100_000  # columns
+
+
 @dataclass(frozen=True)
 class Page:
     """Where a command that takes its time prints: with --json one document on stdout, news on stderr."""
@@ -102,9 +105,12 @@ class Page:
 
 
 def terminal(stderr: bool = False) -> Console:
-    """Where to print: as wide as the terminal or COLUMNS say, else 160; brackets are brackets, never markup."""
+    """Where to print: as wide as the terminal or COLUMNS say, else without end; brackets are brackets, never markup.
+
+    So in a file or a pipe each row of a table is one line, for grep.
+    """
     wide = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
-    return Console(stderr=stderr, width=None if wide else 160, markup=False, emoji=False, highlight=False)
+    return Console(stderr=stderr, width=None if wide else _ENDLESS, markup=False, emoji=False, highlight=False)
 
 
 def starting(title: str, where: str) -> str:

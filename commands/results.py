@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.text import Text
+from rich.console import Group
 
 from commands.page import as_json_option, show, terminal
 from commands.tables import export
@@ -19,7 +19,7 @@ from results.index.experiments import set_apart
 from results.index.prune import delete, old_runs
 from results.index.queries import Wanted, counts, runs, trends
 from results.index.store import Index, opened
-from results.text.index import counts_table, runs_table, trend_lines
+from results.text.index import counts_table, runs_table, trend_parts
 from results.text.printable import escaped_name, printable
 from testbed.errors import InputError
 from testbed.vm.kernel_cache import cache_folder
@@ -72,18 +72,26 @@ def list_(
 ) -> None:
     """List runs, the newest first."""
     wanted = Wanted(drill, outcome or "", fabric, engine, since)
+    empty = _no_run(root, wanted)
     with index_of(root) as index:
         if counted:
             found = counts(index, wanted)
             answer: object = [{"drill": name, "outcome": of, "runs": count} for name, of, count in found]
-            shown = counts_table(found)
+            shown = counts_table(found, empty)
         else:
             lines = runs(index, wanted, most)
-            answer, shown = [asdict(line) for line in lines], runs_table(lines)
+            answer, shown = [asdict(line) for line in lines], runs_table(lines, empty)
     if as_json:
         click.echo(_json(answer))
     else:
         show(shown)
+
+
+def _no_run(root: Path, wanted: Wanted) -> str:
+    """Why a list is empty, and what fills it."""
+    if wanted != Wanted():
+        return f"no run below {root} is like that; hpn results list without options shows every run"
+    return f"no run below {root}; hpn drill run NAME makes one, --runs names another folder"
 
 
 @results.command()
@@ -104,11 +112,8 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
     if as_json:
         click.echo(_json([asdict(each) for each in found]))
         return
-    console = terminal()
     for each in found:
-        for line in trend_lines(each):
-            console.print(line, soft_wrap=True)
-        console.print(Text())
+        show(Group(*trend_parts(each, terminal().width)))
 
 
 @results.command()

@@ -158,7 +158,7 @@ def _run_suite(run: CiRun) -> Suite:
 
 def ci_table(groups: Sequence[Repeats]) -> Table:
     """The summary for the terminal."""
-    return table("suite", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), map(_row, groups))
+    return table("suite", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), map(_row, groups), keys=2)
 
 
 def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:

@@ -18,7 +18,7 @@ from failover.analysis.intervals import RECOVER, phase_interval
 from failover.analysis.model import DrillMetrics, EdgeResult, Settings
 from failover.analysis.phases import converged
 from results.text.tables import table
-from results.text.terminal import milliseconds
+from results.text.values import milliseconds
 
 PUBLISHABLE_REPEATS = 10
 
@@ -148,4 +148,4 @@ def spread_table(spreads: Sequence[Spread]) -> Table:
         )
         for spread in spreads
     ]
-    return table("repeats, in ms", columns, rows)
+    return table("repeats, in ms", columns, rows, keys=2)

@@ -16,7 +16,7 @@ from results.compare import Spread, compare
 from results.comparison.causes import UNEXPLAINED, Side, causes
 from results.run.manifest import Manifest
 from results.text.tables import table
-from results.text.terminal import milliseconds
+from results.text.values import milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,10 @@ def engine_tables(found: Sequence[Difference]) -> list[Table]:
         "failover times in ms, medians",
         ("edge", "figure", *(f">{label}" for label in labels)),
         ((d.edge, d.figure, *(milliseconds(d.values_ms[label]) for label in labels)) for d in found),
+        keys=2,
     )
-    return [times, table(f"why they differ from {labels[0]}", ("engine", "reason", "figures"), _reason_rows(found))]
+    columns = ("engine", "reason", "figures")
+    return [times, table(f"why they differ from {labels[0]}", columns, _reason_rows(found), keys=2)]
 
 
 def _reason_rows(found: Sequence[Difference]) -> Iterator[tuple[str, str, str]]:

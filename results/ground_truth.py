@@ -13,6 +13,7 @@ from rich.table import Table
 
 from failover.analysis.budget import Interval, around
 from results.text.tables import table
+from results.text.values import span_text
 from results.verdict import Outcome
 from testbed.errors import MachineError
 
@@ -150,12 +151,13 @@ def ground_truth_table(found: GroundTruth) -> Table:
         groups.setdefault((one.rate_pps, one.direction), []).append(one)
     rows = [(f"{key[0]:g}", key[1], *_row(method, groups[key])) for key in sorted(groups) for method in _METHODS]
     true_ms = [one.true_ms for one in found.measured] or [0.0]
+    outages = span_text(min(true_ms), max(true_ms), "ms")
     title = (
-        f"measured minus true, ms; outages of {min(true_ms):.3g} to {max(true_ms):.3g} ms; engine {found.engine}, LAG"
+        f"measured minus true, ms; outages of {outages}; engine {found.engine}, LAG"
         f" datapath {found.datapath}, noise floor {found.noise_floor_ms:.3f} ms, truth known to"
         f" {max((one.width_ms for one in found.measured), default=0.0):.3f} ms"
     )
-    return table(title, (">packets/s", "direction", "method", ">outages", ">mean", ">worst", ">claimed"), rows)
+    return table(title, (">packets/s", "direction", "method", ">outages", ">mean", ">worst", ">claimed"), rows, keys=3)
 
 
 def paused_table(found: GroundTruth) -> Table:
@@ -168,7 +170,7 @@ def paused_table(found: GroundTruth) -> Table:
     pauses = [one.pause_ms for one in found.measured if one.pause_ms] or [0.0]
     title = f"the sender stopped for {min(pauses):g} to {max(pauses):g} ms; measured minus true, ms"
     columns = (">packets/s", "stopped", ">outages", ">PLBM", ">TBM", ">widest interval", ">truth within")
-    return table(title, columns, rows)
+    return table(title, columns, rows, keys=2)
 
 
 def _paused_row(ones: list[Measured]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from results.graph.grouping import WORDS, Box, Drawn, Level, counted
 from results.graph.overlay import Overlay
 from results.text.fitting import shortened
-from results.text.tables import rate
+from results.text.values import rate
 from testbed.fabric.model import Fabric, Link, Node, Role
 
 _MOST_NAMES = 12

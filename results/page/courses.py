@@ -19,7 +19,7 @@ from failover.analysis.series import Bins
 from results.page.axis import number_text
 from results.page.chart import MOST_POINTS, Chart, Line, Moment, thinned
 from results.run.readings import READING
-from results.text.rates import unit_of
+from results.text.values import scale
 
 X_LABEL = "s since the traffic began"
 GROUP = "run"
@@ -116,7 +116,7 @@ def host_chart(course: Sequence[HostMoment], begin_ns: int, moments: Sequence[Mo
 
 def _chart(id_: str, title: str, bins: Bins, lines: dict[str, Floats], moments: Sequence[Moment]) -> Chart:
     whole = max(bins.count - 1, 1)  # the run ends within the last bin, which holds less
-    factor, unit = unit_of(float(values[:whole].max(initial=0.0)) for values in lines.values())
+    factor, unit = scale(max(float(values[:whole].max(initial=0.0)) for values in lines.values()), "bit/s")
     xs, thin = thinned(
         [at * bins.width_ns / 1e9 for at in range(whole)],
         [Line(name, (values[:whole] / factor).tolist()) for name, values in lines.items()],

@@ -13,14 +13,13 @@ from failover.analysis.budget import Interval
 from failover.analysis.job import JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowEdgeResult, Goodput
 from failover.analysis.unended import worst_ms
-from failover.analysis.words import flows, packets
+from failover.analysis.words import flows, packets, plain
 from results.page.axis import Tick, logarithmic_ms, time_range, time_text
 from results.page.chain import Chain, chain_of
 from results.page.names import Named, Names
 from results.page.sections import Table
 from results.text.bounds import NEVER, at_least
-from results.text.rates import in_unit, unit_of
-from results.text.terminal import milliseconds, rounded_up
+from results.text.values import milliseconds, rounded_up, scale, span_text
 from testbed.events import Event
 
 _MOST_FLOWS = 24
@@ -226,7 +225,7 @@ def _outage(value_ms: float, within: Interval, never: bool) -> str:
         return f"< {_rounded_up(within.high)}" if within.high else "none"
     ends = time_range(within.low, within.high)
     if " to " not in ends:  # three digits do not tell them apart
-        ends = f"{within.low:,.1f} to {within.high:,.1f} ms"
+        ends = span_text(within.low, within.high, "ms")
     return f"{time_text(value_ms)} ({ends})"
 
 
@@ -276,7 +275,7 @@ def _goodput(result: EdgeResult) -> Table:
         ("all flows", result.goodput),
         *((f"{does.get(each.direction, each.direction)} {each.nic}", each.goodput) for each in shown),
     ]
-    factor, unit = unit_of([min((it.before_bps for _, it in of if it.before_bps), default=0.0)])
+    factor, unit = scale(min((it.before_bps for _, it in of if it.before_bps), default=0.0), "bit/s")
     rows = tuple((name, *_rates(it, factor)) for name, it in of)
     caption = f"Goodput, {unit}{'; the NICs that kept least of it first' if shown else ''}"
     if left_out:
@@ -292,4 +291,5 @@ def _kept(goodput: Goodput) -> float:
 
 def _rates(of: Goodput, factor: float) -> tuple[str, str, str, str]:
     share = f"{100 * of.during_bps / of.before_bps:.1f} %" if of.before_bps else "-"
-    return in_unit(of.before_bps, factor), in_unit(of.during_bps, factor), in_unit(of.after_bps, factor), share
+    before, during, after = (plain(bps / factor, 4) for bps in (of.before_bps, of.during_bps, of.after_bps))
+    return before, during, after, share

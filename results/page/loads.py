@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from failover.analysis.model import DrillMetrics
 from failover.analysis.offered import FULL, OfferedLink
 from results.page.sections import Table
-from results.text.rates import in_unit, unit_of
+from results.text.values import value_text
 
 _MOST_SPANS = 8
 _MOST_LINKS = 16
@@ -30,11 +30,10 @@ def offered_table(metrics: DrillMetrics) -> Table | None:
     rows = tuple(
         (
             f"{link.sender} to {link.towards}",
-            f"{in_unit(link.rate_bps, factor)} {unit}",
+            value_text(link.rate_bps, "bit/s"),
             *("dead" if (share := link.shares[at]) is None else f"{100 * share:.1f} %" for at in columns),
         )
         for link in shown
-        for factor, unit in [unit_of([link.rate_bps])]
     )
     titles = (f">after {after}" if (after := offered.spans[at].after) else ">before" for at in columns)
     which = "links where it changed or is too high" if telling else "busiest links"

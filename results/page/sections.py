@@ -13,7 +13,8 @@ from failover.analysis.model import DrillMetrics
 from failover.analysis.words import number
 from results.page.chart import Chart, Line, Moment, thinned
 from results.page.courses import GROUP, X_LABEL
-from results.text.terminal import interval_text, margin_text, measured_text, milliseconds, value_text
+from results.text.terminal import interval_text, margin_text, measured_text
+from results.text.values import milliseconds, value_text
 from results.verdict import Check
 
 _MOST_PORTS = 16

@@ -21,7 +21,7 @@ from results.repeats.bootstrap import median_interval
 from results.repeats.statistic import LEAST_RUNS, Statistic
 from results.text.bounds import NEVER
 from results.text.bounds import at_least as at_least_text
-from results.text.terminal import rounded_up, value_text
+from results.text.values import rounded_up, span_text, value_text
 from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide
 
 _UPPER, _STRICT = {"below", "at_most"}, {"below", "above"}
@@ -306,9 +306,12 @@ def shown(value: float | None, of: Estimate) -> str:
 
 
 def median_ends(of: Estimate) -> tuple[str, str]:
-    """The interval of the median for people, '0.00 ms' and 'to 0.83 ms'; its ends are bounds, 0 too."""
-    low, high = (NEVER if end is None else value_text(end, of.unit) for end in (of.low, of.high))
-    return low, f"to {high}"
+    """The interval of the median for people, '0.00' and 'to 0.83 ms'; its ends are bounds, 0 too."""
+    if of.low is None or of.high is None:
+        low, high = (NEVER if end is None else value_text(end, of.unit) for end in (of.low, of.high))
+        return low, f"to {high}"
+    low, _, high = span_text(of.low, of.high, of.unit).partition(" to ")
+    return low, f"to {high or low}"
 
 
 def percent(rate: float) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 from results.compare import PUBLISHABLE_REPEATS
 from results.repeats.together import Estimate, Repeated, median_ends, shown
 from results.text.tables import table
-from results.text.terminal import value_text
+from results.text.values import value_text
 from results.verdict import Outcome
 
 
@@ -50,7 +50,7 @@ def _table(found: Repeated) -> Table:
         )
         for each in found.estimates
     ]
-    return table("expectations over all runs", columns, rows)
+    return table("expectations over all runs", columns, rows, keys=2)
 
 
 def _figures(each: Estimate) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from failover.analysis.words import number, plain
 from results.comparison.baseline import Held
 from results.comparison.differences import Difference, Finding
 from results.comparison.figures import Key, Summary, summaries
@@ -21,10 +20,7 @@ from results.run.identity import differences
 from results.text.bounds import NEVER, at_least
 from results.text.printable import printable
 from results.text.tables import table
-from results.text.terminal import value_text
-
-_NARROW = 1e-3
-"""An interval narrower than this share of its end is told with more digits, or two that differ would look alike."""
+from results.text.values import span_text, value_text
 
 
 class Sheet(NamedTuple):
@@ -33,6 +29,11 @@ class Sheet(NamedTuple):
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def keys(self) -> int:
+        """How many columns name the rows: those in front of the first that holds numbers."""
+        return next((at for at, column in enumerate(self.columns) if column.startswith(">")), 1)
 
 
 def comparison_parts(groups: Sequence[Group], found: Sequence[Difference]) -> list[RenderableType]:
@@ -44,7 +45,7 @@ def comparison_parts(groups: Sequence[Group], found: Sequence[Difference]) -> li
         others = f": {groups[1].label}" if len(groups) == 2 else ""
         caption = f"held against {groups[0].label}{others}; medians, intervals over all runs"
         sheets += [figures_sheet(caption, groups, found), causes_sheet(groups, found)]
-    return [table(*sheet) for sheet in sheets if sheet.rows]
+    return [table(*sheet, sheet.keys) for sheet in sheets if sheet.rows]
 
 
 def held_lines(held: Held) -> Iterator[Text]:
@@ -86,14 +87,14 @@ def groups_sheet(groups: Sequence[Group]) -> Sheet:
 def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
     """Figures of the first group beside those of another; which one is only told where there are several."""
     several = len(groups) > 2
-    columns = ("edge", "figure", ">first", ">interval", *(["group"] if several else []), ">its", ">interval", "")
+    columns = (*(["group"] if several else []), "edge", "figure", ">first", ">interval", ">its", ">interval", "")
     rows = tuple(
         (
+            *([each.group] if several else []),
             each.key.where or "expectation",
             each.key.name,
             value_of(each.reference, each.key),
             _interval(each.reference, each.key),
-            *([each.group] if several else []),
             value_of(each.other, each.key),
             _interval(each.other, each.key),
             _finding(each),
@@ -139,9 +140,7 @@ def _interval(found: Summary | None, key: Key) -> str:
         return "-"
     if not math.isfinite(found.high):
         return at_least(value_text(found.low, key.unit))
-    if key.unit == "ms" and found.high - found.low < _NARROW * found.high:
-        return f"{plain(found.low, 7)} to {plain(found.high, 7)} ms"
-    return f"{number(found.low)} to {value_text(found.high, key.unit)}"
+    return span_text(found.low, found.high, key.unit)
 
 
 def _finding(each: Difference) -> str:

@@ -17,7 +17,7 @@ from results.text.bounds import at_least, at_most
 from results.text.comparison import Sheet, name_of
 from results.text.printable import printable
 from results.text.tables import table
-from results.text.terminal import value_text
+from results.text.values import span_text
 
 if TYPE_CHECKING:  # imports numpy
     from results.comparison.intervals import Span
@@ -34,7 +34,7 @@ def evidence_parts(found: Sequence[Evidence], why_not: str) -> list[RenderableTy
     if why_not:
         return [Text(printable(f"no interval, effect size or test of a difference: {why_not}"))]
     sheet = evidence_sheet(found)
-    return [table(*sheet)] if sheet.rows else []
+    return [table(*sheet, sheet.keys)] if sheet.rows else []
 
 
 def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
@@ -65,18 +65,15 @@ def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
 
 
 def _span(of: Span, unit: str) -> str:
-    if of.low == of.high:
-        return _signed(of.low, unit)
     if math.isinf(of.low):
         return UNKNOWN if math.isinf(of.high) else at_most(_signed(of.high, unit))
     if math.isinf(of.high):
         return at_least(_signed(of.low, unit))
-    return f"{_signed(of.low, unit)} to {_signed(of.high, unit)}"
+    return span_text(of.low, of.high, unit, signed=True)
 
 
 def _signed(value: float, unit: str) -> str:
-    sign = "+" if value > 0 else "-" if value < 0 else ""
-    return sign + value_text(abs(value), unit)
+    return span_text(value, value, unit, signed=True)
 
 
 def _p(chance: float | None) -> str:
@@ -91,4 +88,5 @@ def _more(of: Evidence) -> str:
     if not of.more_runs:
         return "enough"
     runs = f"about {of.more_runs}" if of.more_runs <= _MOST_RUNS else f"more than {_MOST_RUNS:,}"
-    return f"{runs} for {value_text(of.to_tell, of.key.unit)}"
+    asked = span_text(of.to_tell, of.to_tell, of.key.unit)
+    return f"{runs} for {asked}" if asked.split()[0].strip("0.") else runs

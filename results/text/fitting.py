@@ -1,93 +1,71 @@
-"""A table that never splits a word: where it is wider than the terminal it becomes several, one below the other.
+"""A table for the terminal that fits it, and a text that fits a line.
 
-Changes when the way tables meet a narrow terminal does. Numbers, addresses, MACs and names have no spaces, so they stay
-whole; sentences wrap between words.
+Changes when a table looks otherwise. What stands beside what, and how wide, says ``results.text.parts``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-_GAP = 2  # blanks between columns
-_SENTENCE = 24  # columns of text narrower than this are hard to read
+from results.text.parts import GAP, Column, Shown, parts
 
 
 class FittingTable(Table):
-    """A ``rich`` table of one-line ``Text`` cells. ``keys``: so many columns say what a row is of."""
+    """A ``rich`` table of plain ``Text`` cells. ``keys``: so many columns say what a row is of.
+
+    ``empty``: a sentence that stands in the place of a table without rows.
+    """
 
     keys = 1
+    empty = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Print the table where it fits; else parts of it that do, each with the keys in front."""
-        room = options.max_width
-        natural = [self._width(index, whole=True) for index in range(len(self.columns))]
-        if sum(natural) + _GAP * (len(natural) - 1) <= room:
-            yield from super().__rich_console__(console, options)
+        """Print the table where it fits; else parts of it that do."""
+        if not self.row_count:
+            yield Text(self.empty)
             return
-        least = [min(self._least(index), room) for index in range(len(self.columns))]
-        for number, part in enumerate(_parts(least, room, self.keys)):
+        if self.title:
+            yield self.title
+        columns = [
+            Column(str(each.header), tuple(str(cell) for cell in each.cells), each.justify == "right")
+            for each in self.columns
+        ]
+        for number, part in enumerate(parts(columns, self.keys, options.max_width)):
             if number:
                 yield Text()
-            yield from self._part(part, least, natural, room, first=number == 0).plain(console, options)
-
-    def plain(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table as ``rich`` shows it."""
-        yield from super().__rich_console__(console, options)
-
-    def _width(self, index: int, *, whole: bool) -> int:
-        """The width of the widest cell, or of the widest word."""
-        column = self.columns[index]
-        texts = [str(column.header), *(str(cell) for cell in column.cells)]
-        pieces = texts if whole else [word for text in texts for word in text.split(" ")]
-        return max((Text(piece).cell_len for piece in pieces), default=0)
-
-    def _least(self, index: int) -> int:
-        """The least width of a column: its widest word, and some room where it holds sentences."""
-        return max(self._width(index, whole=False), min(self._width(index, whole=True), _SENTENCE))
-
-    def _part(
-        self, part: Sequence[int], least: Sequence[int], natural: Sequence[int], room: int, *, first: bool
-    ) -> FittingTable:
-        widths = _shared([least[index] for index in part], [natural[index] for index in part], room)
-        made = FittingTable(
-            title=self.title if first else None, title_justify="left", box=None, pad_edge=False, padding=(0, _GAP, 0, 0)
-        )
-        for index, width in zip(part, widths, strict=True):
-            column = self.columns[index]
-            made.add_column(column.header, justify=column.justify, overflow="fold", width=width)
-        for cells in zip(*(list(self.columns[index].cells) for index in part), strict=True):
-            made.add_row(*cells)
-        return made
+            yield from _lines(part, console)
 
 
-def _parts(least: Sequence[int], room: int, most_keys: int) -> Iterator[list[int]]:
-    """Columns that fit beside each other, in order, the first ones in front of each: as many as leave room for all."""
-    keys = list(range(most_keys))
-    while len(keys) > 1 and sum(least[key] + _GAP for key in keys) + max(least[len(keys) :], default=0) > room:
-        keys.pop()
-    part = list(keys)
-    for index in range(len(keys), len(least)):
-        wanted = sum(least[each] + _GAP for each in part) + least[index]
-        if wanted > room and len(part) > len(keys):
-            yield part
-            part = list(keys)
-        part.append(index)
-    yield part
+def _lines(part: Sequence[Shown], console: Console) -> Iterator[Text]:
+    """Head and rows of one part, without blanks at the ends of lines."""
+    for line in _row(part, [each.column.head for each in part], console):
+        yield Text(line, "bold", no_wrap=True)
+    for cells in zip(*(each.column.cells for each in part), strict=True):
+        for line in _row(part, cells, console):
+            yield Text(line, no_wrap=True)
 
 
-def _shared(least: Sequence[int], natural: Sequence[int], room: int) -> list[int]:
-    """Widths between least and natural that fill the room."""
-    widths = list(least)
-    spare = room - sum(widths) - _GAP * (len(widths) - 1)
-    for index in sorted(range(len(widths)), key=lambda each: natural[each] - least[each]):
-        more = max(0, min(natural[index] - widths[index], spare))
-        widths[index] += more
-        spare -= more
-    return widths
+def _row(part: Sequence[Shown], cells: Sequence[str], console: Console) -> Iterator[str]:
+    """The lines of one row: as many as its longest cell has."""
+    wrapped = [_wrapped(cell, each.width, console) for each, cell in zip(part, cells, strict=True)]
+    for pieces in zip_longest(*wrapped, fillvalue=""):
+        aligned = (_aligned(piece, each) for each, piece in zip(part, pieces, strict=True))
+        yield (" " * GAP).join(aligned).rstrip()
+
+
+def _wrapped(cell: str, width: int, console: Console) -> list[str]:
+    """Wrapped between words; a word that is too long is folded."""
+    return [str(line).rstrip() for line in Text(cell).wrap(console, width, overflow="fold")]
+
+
+def _aligned(piece: str, shown: Shown) -> str:
+    blanks = " " * (shown.width - Text(piece).cell_len)
+    return blanks + piece if shown.column.right else piece + blanks
 
 
 def shortened(text: str, most: int = 400) -> str:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -16,13 +17,14 @@ from results.index.queries import Point, RunLine, Trend
 from results.text.bounds import at_least
 from results.text.printable import printable
 from results.text.tables import table
-from results.text.terminal import value_text
+from results.text.values import span_text, value_text
 
-_WIDTH = 40  # columns of a bar
+_NARROWEST, _WIDEST = 10, 40  # columns of a bar
+_BESIDE = 48  # columns of a run's date, its figure and its outcome
 
 
-def runs_table(found: Sequence[RunLine]) -> Table:
-    """The runs of a list."""
+def runs_table(found: Sequence[RunLine], empty: str = "") -> Table:
+    """The runs of a list; ``empty``: why there are none."""
     columns = ("started", "outcome", "drill", "fabric", "engine", ">s", "why not", "folder")
     rows = (
         (
@@ -37,31 +39,33 @@ def runs_table(found: Sequence[RunLine]) -> Table:
         )
         for run in found
     )
-    return table("", columns, rows)
+    return table("", columns, rows, empty=empty)
 
 
-def counts_table(found: Iterable[tuple[str, str, int]]) -> Table:
-    """How many of each outcome, by drill."""
+def counts_table(found: Iterable[tuple[str, str, int]], empty: str = "") -> Table:
+    """How many of each outcome, by drill; ``empty``: why there are no runs."""
     outcomes = ("pass", "fail", "inconclusive", "none")
     by_drill: dict[str, dict[str, int]] = {}
     for drill, outcome, count in found:
         by_drill.setdefault(drill, {})[outcome] = count
     rows = ((drill, *(str(of.get(outcome, 0)) for outcome in outcomes)) for drill, of in by_drill.items())
-    return table("", ("drill", *(f">{outcome}" for outcome in outcomes)), rows)
+    return table("", ("drill", *(f">{outcome}" for outcome in outcomes)), rows, empty=empty)
 
 
-def trend_lines(trend: Trend) -> list[Text]:
-    """One line a run, the oldest first, and what they have in common."""
+def trend_parts(trend: Trend, room: int) -> list[RenderableType]:
+    """What the runs of a trend have in common, and a row for each, the oldest first, with a bar as ``room`` allows."""
     points = trend.points
     most = max((value for point in points for value in _values(point) if math.isfinite(value)), default=0.0)
     trusted = [point for point in points if point.trusted]
     values = [point.measured for point in trusted or points]
     unit = points[0].unit
-    middle, least, largest = (value_text(value, unit) for value in (median(values), min(values), max(values)))
+    between = span_text(min(values), max(values), unit)
     left_out = f" ({len(points) - len(trusted)} that cannot be trusted left out)" if len(trusted) < len(points) else ""
-    said = f"{len(points)} runs{left_out}, median {middle}, {least} to {largest}"
-    lines = [Text(printable(trend.expectation), style="bold"), *_experiment(trend), Text(f"  {said}")]
-    return [*lines, *(Text(printable(_line(point, most))) for point in points)]
+    said = f"{len(points)} runs{left_out}, median {value_text(median(values), unit)}, {between}"
+    width = min(max(room - _BESIDE, _NARROWEST), _WIDEST)
+    rows = ((point.started_at[:19], _bar(point, most, width), _measured(point), point.said) for point in points)
+    shown = table("", ("started", "", ">measured", "the run"), rows)
+    return [Text(printable(trend.expectation), style="bold"), *_experiment(trend), Text(f"  {said}"), shown]
 
 
 def _experiment(trend: Trend) -> Iterable[Text]:
@@ -70,19 +74,18 @@ def _experiment(trend: Trend) -> Iterable[Text]:
         yield Text(printable(f"  {trend.apart}"))
 
 
-def _line(point: Point, most: float) -> str:
-    value = at_least(value_text(point.measured, point.unit), open_ended=bool(point.open_ended))
-    return f"  {point.started_at[:19]}  {_bar(point, most)}  {value:>14}  {point.said}"
+def _measured(point: Point) -> str:
+    return at_least(value_text(point.measured, point.unit), open_ended=bool(point.open_ended))
 
 
-def _bar(point: Point, most: float) -> str:
+def _bar(point: Point, most: float, width: int) -> str:
     """'====--  |   ': up to the figure, its interval, the limit."""
 
     def at(value: float) -> int:
         share = value / most if most > 0 and math.isfinite(value) else 0.0
-        return round(min(max(share, 0.0), 1.0) * (_WIDTH - 1))
+        return round(min(max(share, 0.0), 1.0) * (width - 1))
 
-    cells = [" "] * _WIDTH
+    cells = [" "] * width
     cells[: at(point.measured) + 1] = "=" * (at(point.measured) + 1)
     if point.low is not None and point.high is not None:
         for place in range(at(point.low), at(point.high) + 1):

@@ -13,7 +13,8 @@ from failover.analysis.model import DrillMetrics
 from failover.analysis.placement import Placement, TierSpread
 from failover.analysis.words import number, plain
 from results.text.bounds import at_least
-from results.text.tables import rate, table
+from results.text.tables import table
+from results.text.values import rate
 
 _ON_LINKS = "queue pairs on links, by true paths; imbalance is most / mean, fairness Jain's"
 _OF_RANKS = (">rank", "NIC", ">steps", "ended")
@@ -92,7 +93,7 @@ def _changed(placements: Sequence[Placement]) -> Iterator[Placement]:
 
 
 def _tier(at: Placement, tier: TierSpread) -> tuple[str, ...]:
-    figures = (f"{tier.crossings / tier.links:.3g}", str(tier.most), tier.busiest)
+    figures = (plain(tier.crossings / tier.links), str(tier.most), tier.busiest)
     alike = "-" if tier.polarisation is None else f"{tier.polarisation:.3f}"
     lost = f" ({at.dropped} dropped)" if at.dropped else ""
     return (
@@ -134,7 +135,7 @@ def _death(death: Death) -> str:
 
 def _lines(job: JobMetrics) -> Iterator[str]:
     mean = _how_often(job)
-    mean += f", {job.exposed_ms:.5g} of it communication that no computing hides" if job.exposed_ms else ""
+    mean += f", {plain(job.exposed_ms, 5)} of it communication that no computing hides" if job.exposed_ms else ""
     yield f"job: {job.ranks} ranks, {job.queue_pairs} queue pairs, {len(job.iterations)} iterations{mean}"
     found = job.messages
     if found.count:
@@ -152,5 +153,5 @@ def _lines(job: JobMetrics) -> Iterator[str]:
     shown = ", ".join(f"{name} {count}" for name, count in summed.items() if count)
     if shown:
         yield f"counters of all NICs together (of each: hpn inspect counters RUN): {shown}"
-    late = f"; the worker held up most stood still for {job.late_pct:.2g} % of the time" if job.late_pct else ""
+    late = f"; the worker held up most stood still for {plain(job.late_pct, 2)} % of the time" if job.late_pct else ""
     yield f"times of a job are stamped at its workers' ticks, every {job.tick_ms:g} ms{late}"

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from results.run.progress import Progress
-from results.text.tables import rate
+from results.text.values import rate
 from testbed.events import EventKind
 from testbed.fabric.model import Fabric
 

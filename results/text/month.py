@@ -8,6 +8,7 @@ from typing import Protocol
 
 from rich.table import Table
 
+from failover.analysis.words import plain
 from results.text.tables import table
 
 
@@ -116,13 +117,13 @@ def month_table(rows: Sequence[Row], title: str) -> Table:
 
 def assumptions_table(lines: Sequence[Assumed]) -> Table:
     """Every number that was assumed, and where it is from."""
-    rows = [(line.name, f"{line.value:.10g}", line.unit, line.source) for line in lines]
+    rows = [(line.name, plain(line.value, 10), line.unit, line.source) for line in lines]
     return table("assumptions (--set NAME=VALUE)", ("name", ">value", "unit", "from"), rows)
 
 
 def told_changes(lines: Sequence[Assumed]) -> str:
     """Which of them the user gave, in a line."""
-    given = ", ".join(f"{line.name}={line.value:.10g}" for line in lines if line.changed) or "none"
+    given = ", ".join(f"{line.name}={plain(line.value, 10)}" for line in lines if line.changed) or "none"
     return f"assumptions changed: {given}; all of them, with sources: hpn month --assumptions"
 
 

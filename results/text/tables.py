@@ -8,39 +8,36 @@ from typing import Protocol
 from rich.table import Table
 from rich.text import Text
 
+from failover.analysis.words import plain
 from results.text.figure import Figure
 from results.text.fitting import FittingTable
 from results.text.printable import printable
+from results.text.values import rate
 from testbed.doctor import Capability
 from testbed.fabric.inventory import Inventory
 from testbed.vm.kernel_list import Entry
 
+_MOST_KEYS = 4
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], keys: int = 1) -> Table:
+
+def table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], keys: int = 1, *, empty: str = ""
+) -> Table:
     """A plain table; a column whose name starts with '>' is right-aligned. Text is never markup, and holds nothing
     that a terminal obeys.
 
-    Where it is too wide it is shown in parts, each with the first ``keys`` columns.
+    Where it is too wide it is shown in parts, each with the first ``keys`` columns, which name the rows. A further
+    column that says nothing is left out. ``empty`` stands there when there is no row: what is empty, and what fills it.
     """
-    made = FittingTable(
-        title=Text(printable(title), "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
-    )
-    made.keys = keys
-    for column in columns:
-        made.add_column(
-            Text(column.lstrip(">")), justify="right" if column.startswith(">") else "left", overflow="fold"
-        )
-    for row in rows:
-        made.add_row(*(Text(printable(str(cell), "\n")) for cell in row))
+    made = FittingTable(title=Text(printable(title), "bold") if title else None)
+    made.keys, made.empty = keys, printable(empty or f"{title or 'this table'}: none")
+    cells = [[printable(str(cell), "\n") for cell in row] for row in rows]
+    told = [at for at in range(len(columns)) if at < keys or any(row[at] for row in cells)]
+    for column in (columns[at] for at in told):
+        made.add_column(Text(column.lstrip(">")), justify="right" if column.startswith(">") else "left")
+    for row in cells:
+        made.add_row(*(Text(row[at]) for at in told))
     return made
-
-
-def rate(bps: float) -> str:
-    """'200G', '1.2T', '200M' bits per second."""
-    for factor, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if bps >= factor:
-            return f"{bps / factor:.4g}{unit}"
-    return f"{bps:g}"
 
 
 def inventory_tables(found: Inventory) -> list[Table]:
@@ -72,7 +69,7 @@ def inventory_tables(found: Inventory) -> list[Table]:
             f"{budget.spare_ports}",
             f"{budget.up_ports}",
             f"{rate(budget.used_bps)} of {rate(budget.capacity_bps)}",
-            "-" if budget.oversubscription is None else f"{budget.oversubscription:.4g}:1",
+            "-" if budget.oversubscription is None else f"{plain(budget.oversubscription, 4)}:1",
         )
         for budget in found.budgets
     ]
@@ -87,11 +84,13 @@ def inventory_tables(found: Inventory) -> list[Table]:
     ]
 
 
-def rows_table(title: str, rows: object) -> Table:
-    """A table of JSON rows that share their keys; the keys are the columns, those without any text left out."""
+def rows_table(title: str, rows: object, empty: str = "") -> Table:
+    """A table of JSON rows that share their keys, which are the columns: the first few, as needed, name the rows."""
     found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Sequence) else []
-    columns = [name for name in found[0] if any(row.get(name) != "" for row in found)] if found else ["nothing"]
-    return table(title, columns, ([_cell(row.get(column)) for column in columns] for row in found))
+    columns = list(found[0]) if found else []
+    cells = [[_cell(row.get(column)) for column in columns] for row in found]
+    telling = (many for many in range(1, _MOST_KEYS) if len({tuple(row[:many]) for row in cells}) == len(cells))
+    return table(title, columns, cells, next(telling, 1), empty=empty)
 
 
 def _cell(value: object) -> str:
@@ -130,12 +129,13 @@ def doctor_table(found: Iterable[Capability]) -> Table:
 def kernels_table(found: Iterable[Entry]) -> Table:
     """What ``hpn vm kernels`` shows."""
     rows = [(e.release, e.state, e.source.split(" sha256:")[0], f"{e.build_s:.0f} s", e.program) for e in found]
-    return table("kernels in the cache", ("Linux", "state", "source", ">built in", "program"), rows)
+    empty = "no kernel is in the cache; hpn vm build-kernel builds one"
+    return table("kernels in the cache", ("Linux", "state", "source", ">built in", "program"), rows, empty=empty)
 
 
 def figure_line(figure: Figure) -> str:
     """One figure of the bench beside its target."""
-    bound = "" if figure.target is None else f"target {'>=' if figure.at_least else '<='} {figure.target:g}"
+    bound = "" if figure.target is None else f"target {'>=' if figure.at_least else '<='} {plain(figure.target, 6)}"
     verdict = {True: "met", False: "MISSED", None: ""}[figure.met]
     return f"{figure.name:45} {figure.value:10.3f} {figure.unit:7} {bound:16} {verdict:7} {figure.note}".rstrip()
 

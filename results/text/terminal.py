@@ -5,7 +5,6 @@ Changes when what a reader sees first changes. Every outage stands beside its re
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from itertools import starmap
 
@@ -24,16 +23,13 @@ from results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
 from results.text.impairment import impairment_table
 from results.text.job import job_parts
 from results.text.ports import balance_lines, course_table, ports_table
-from results.text.rates import in_unit, unit_of
-from results.text.tables import rate, table
+from results.text.tables import table
 from results.text.transfers import transfers_table
+from results.text.values import NONE, milliseconds, rate, rounded_up, span_text, value_text
 from results.verdict import Check, Outcome, Verdict
 from testbed.vm.engines import ENGINES
 
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
-NONE = "-"
-_RATES = ("bps", "bit/s")
-"""How units of expectations spell bits per second."""
 _MARK = "..."
 _CONVERGED = "converged"
 _WAY_OUT = (
@@ -159,12 +155,6 @@ def outage_text(ms: float, interval: Interval) -> str:
     return f"< {milliseconds(rounded_up(interval.high))}" if ms == 0 and interval.high else milliseconds(ms)
 
 
-def rounded_up(value: float) -> float:
-    """Round up to the digits that are shown: a bound that is rounded down is none."""
-    steps = 10.0 ** _digits(value)
-    return float(math.ceil(value * steps - 1e-6) / steps)
-
-
 def _phases(metrics: DrillMetrics) -> Table:
     named = [_named(result, metrics) for result in metrics.edges]
     columns = ("edge", *(f">{name}" for name, _ in named[0]))
@@ -281,17 +271,6 @@ def _of_streams(metrics: DrillMetrics) -> Iterable[str]:
         )
 
 
-def milliseconds(value: float | None) -> str:
-    """Three significant digits or whole milliseconds; '-' for None."""
-    if value is None:
-        return NONE
-    return f"{value:.{_digits(value)}f}"
-
-
-def _digits(value: float) -> int:
-    return 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
-
-
 def measured_text(check: Check) -> str:
     """'20.0 ms', '45', '-'; what was not seen is shorter than anything that would have been: '< 0.83 ms'.
 
@@ -320,22 +299,4 @@ def interval_text(check: Check) -> str:
     """The interval of what was measured, '19.2 to 20.8 ms'; '' where the figure itself says it."""
     if not check.uncertainty or check.measured == 0 == check.low or check.low is None or check.high is None:
         return ""
-    if check.unit in _RATES:
-        factor, unit = unit_of((check.low, check.high))
-        return f"{in_unit(check.low, factor)} to {in_unit(check.high, factor)} {unit}"
-    low, high = value_text(check.low, check.unit), value_text(check.high, check.unit)
-    if low == high and check.unit == "ms" and check.low != check.high:
-        low, high = (f"{end:.{_digits(end) + 2}f} ms" for end in (check.low, check.high))
-    return f"{low.removesuffix(f' {check.unit}')} to {high}"
-
-
-def value_text(value: float, unit: str) -> str:
-    """A figure with its unit: '20.0 ms', '96 %', '45', '11,740'."""
-    if unit == "ms":
-        return f"{milliseconds(value)} ms"
-    if unit in _RATES:
-        factor, named = unit_of((value,))
-        return f"{in_unit(value, factor)} {named}"
-    if unit == "%" and abs(value) >= 1 and value % 1:
-        return f"{value:,.2f} %"
-    return f"{number(value)} {unit}".rstrip()
+    return span_text(check.low, check.high, check.unit)

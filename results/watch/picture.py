@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from rich.text import Text
 
-from results.text.tables import rate
+from results.text.values import rate
 from results.watch.moment import Moment
 from results.watch.news import News
 from results.watch.sums import PlaneSum, RailSum, planes, rails

@@ -97,11 +97,12 @@ def _by_fault(done: Done) -> Table:
         by_outcome[result.outcome].update({step.kind for step in result.sequence.steps})
     columns = ("fault", ">drawn", *(f">in {outcome} sequences" for outcome in Outcome))
     rows = ((kind, count, *(by_outcome[o][kind] for o in Outcome)) for kind, count in drawn.most_common())
-    return table("by fault", columns, rows)
+    return table("by fault", columns, rows, empty="no fault was drawn")
 
 
 def _violations(done: Done) -> Table:
-    return table("violations", (">sequence", "invariant", "what became of it"), _violation_rows(done))
+    columns = (">sequence", "invariant", "what became of it")
+    return table("violations", columns, _violation_rows(done), empty="no invariant was violated")
 
 
 def _violation_rows(done: Done) -> list[tuple[int, str, str]]:

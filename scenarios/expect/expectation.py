@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from failover.analysis.marks import Mark
+from failover.analysis.words import plain
 from results.repeats.statistic import Statistic
 from scenarios.expect.asked import At, Bound, Flows, Whose
 from scenarios.expect.metric import Metric, Slowed, Unit
@@ -122,7 +123,7 @@ class Expectation:
             case Unit.RATIO:
                 return f"{limit:g} x"
             case Unit.RATE:
-                return f"{limit / 1e6:g} Mbit/s"
+                return f"{plain(limit / 1e6, 6)} Mbit/s"
         return f"{limit:.0f}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from failover.analysis.budget import around
 from failover.analysis.model import DrillMetrics
 from failover.analysis.ports import NicBalance, PortMetrics
-from failover.analysis.words import packets
+from failover.analysis.words import packets, plain
 from scenarios.expect.asked import Asked
 from scenarios.expect.evidence import from_metrics
 from scenarios.expect.figure import Figure, longest_of, lower_bound
@@ -60,7 +60,7 @@ def _port_imbalance(found: PortMetrics) -> Figure:
 def _imbalance(nic: NicBalance) -> Figure:
     if nic.ratio is None:
         return lower_bound(1.0, f"{nic.nic}: a port sent nothing", never=True)
-    loads = " and ".join(f"{bps / 1e6:.4g} Mbit/s" for bps in nic.bps)
+    loads = " and ".join(f"{plain(bps / 1e6, 4)} Mbit/s" for bps in nic.bps)
     return Figure(nic.ratio, f"{nic.nic}: {loads}", *around(nic.ratio, nic.uncertainty))
 
 

@@ -11,9 +11,11 @@ from rich.text import Text
 
 from failover.analysis.job import JobEdge, JobMetrics
 from failover.analysis.model import EdgeResult
+from failover.analysis.words import plain
 from results.text.printable import printable
-from results.text.tables import rate, table
-from results.text.terminal import interval_text, measured_text, milliseconds, value_text
+from results.text.tables import table
+from results.text.terminal import interval_text, measured_text
+from results.text.values import milliseconds, rate, value_text
 from scenarios.model.answer import Answer, Basis, LinkLoad
 from scenarios.model.measured import Case, Measured
 
@@ -68,7 +70,7 @@ def _edges(answer: Answer) -> Iterator[RenderableType]:
 
 def _job_edge(result: EdgeResult, cost: JobEdge) -> tuple[str, ...]:
     rates = (cost.rate_before, cost.rate_during, cost.rate_after)
-    return (result.edge.label, milliseconds(cost.longest_ms), *(f"{each:.3g}" for each in rates), f"{cost.lost:.1f}")
+    return (result.edge.label, milliseconds(cost.longest_ms), *(plain(each) for each in rates), f"{cost.lost:.1f}")
 
 
 def _edge(result: EdgeResult) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from failover.analysis.budget import around
 from failover.analysis.job import JobMetrics
 from failover.analysis.model import DrillMetrics
+from failover.analysis.words import plain
 from results.verdict import at_least
 from scenarios.paper.judges import HALT_MS, Evidence, Finding, every
 from testbed.errors import MachineError
@@ -61,5 +62,5 @@ def link_down_job(found: Evidence) -> Finding:
     """What a job that fills all ports of its hosts loses with one of 16, in iterations."""
     cost = job_of(found.drills["job-link-down-full-load"]).edges[0]
     lost = 1 - cost.rate_after / cost.rate_before
-    text = f"{lost:.2%} of iterations ({cost.rate_after:.3g}/s, {cost.rate_before:.3g}/s before)"
+    text = f"{lost:.2%} of iterations ({plain(cost.rate_after)}/s, {plain(cost.rate_before)}/s before)"
     return Finding(text, 0.03 <= lost <= 0.08)

@@ -17,7 +17,7 @@ from results.run.folder import RunFolder, claimed_run, load
 from results.run.progress import Progress
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill, PutOn
-from scenarios.run import client_site, guest_need, remaining, session
+from scenarios.run import guest_need, refusals, remaining, session
 from scenarios.run.job import Job, answered, in_guest, last_words
 from scenarios.run.order import Batch, Order
 from scenarios.run.origin import Origin, origin
@@ -144,17 +144,13 @@ def run_in_guest(
     MachineError when the engine cannot boot here, or the guest hangs, panics or is killed; NoisyError when the run
     could say nothing from the start.
     """
-    engine = spec.engine()
-    engine.check()
-    client_site.check(order.drill)
-    if spec.maps_pages:
-        guest_need.check_maps(order.drill)
+    refusals.check_guest(order.drill, spec)
     with (
         claimed_run(order.out.absolute()) as claim,
         cleared_up(lambda: session.clear_up(claim), {claim.descriptor}),
         dated(claim),
     ):
-        return _in_guest(order, spec, engine.slowness, claim.path, on_line, look)
+        return _in_guest(order, spec, spec.engine().slowness, claim.path, on_line, look)
 
 
 def _in_guest(

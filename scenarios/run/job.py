@@ -25,7 +25,7 @@ PROGRAM = "commands.job"
 _ROOT = Path(__file__).resolve().parents[2]
 JUDGED = (0, 1, NoisyError.exit_code)
 """Exit codes of a job that gave an answer."""
-_MEMORY_MB = 1536
+MEMORY_MB = 1536
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def in_guest(
         cwd=folder,
         writable=(folder,),
         environment={**environment(), **_found_here({})},
-        memory_mb=_MEMORY_MB + more_mb,
+        memory_mb=MEMORY_MB + more_mb,
         cpus=cpus or os.cpu_count() or 1,
         timeout_s=timeout_s,
         seed=seed,

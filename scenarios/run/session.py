@@ -16,13 +16,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from failover.inject import needs
 from results.run.claim import Claim
 from results.run.folder import RunFolder, claimed_run, emptied
 from results.run.place import drop_raw, nearest
 from results.run.progress import Progress, decode, encode
 from scenarios.drill.workload import queue_pairs_of
-from scenarios.run import client_site, runner, space
+from scenarios.run import client_site, refusals, runner, space
 from scenarios.run.order import Order
 from scenarios.run.walltime import dated
 from testbed.errors import HpnError, InputError, MachineError, error_for
@@ -45,9 +44,7 @@ def run(order: Order, on_progress: Callable[[Progress], None]) -> RunFolder:
     MachineError when the machine cannot run it, KeyboardInterrupt after Ctrl-C; the lab is gone in any case.
     """
     fabric = build(order.drill.topology)
-    preflight.check(fabric, raising=order.raise_neighbours)
-    needs.check(planned.fault for planned in order.drill.timeline.faults)
-    client_site.check(order.drill)
+    refusals.check(order.drill, fabric, raising=order.raise_neighbours)
     if Path("/run") in order.out.resolve().parents:
         raise InputError(f"{order.out} lies under /run, which the sandbox hides; choose another --out")
     drill, flows = order.drill, queue_pairs_of(order.drill, fabric)

@@ -5,6 +5,19 @@ from __future__ import annotations
 import resource
 
 
+def limit_below(count: int) -> int | None:
+    """The limit that ``allow(count)`` would run into; None: there would be none. Nothing is changed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY in (soft, hard) or count <= hard:
+        return None
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, count))
+    except (OSError, ValueError):
+        return hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return None
+
+
 def allow(count: int) -> int | None:
     """Let this process have ``count`` files open; the limit where that is lower and it may not be raised.
 

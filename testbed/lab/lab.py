@@ -18,25 +18,21 @@ from testbed.kernel.ns import NetNs
 from testbed.kernel.packet import finish_closing
 from testbed.lab.breaking.breakage import Breakage
 from testbed.lab.breaking.impair import Impairments
-from testbed.lab.classes import check as check_classes
 from testbed.lab.convergence import Convergence, Gap, Part, expected_routes, until_converged
 from testbed.lab.grips import Grips, Requests
 from testbed.lab.holding import Held, is_large
 from testbed.lab.host_nic import HostNic
+from testbed.lab.kernel_parts import kernel_parts
 from testbed.lab.markers import MarkerKind, PhantomMarks
-from testbed.lab.markers import choose as choose_marker
 from testbed.lab.reactions import Reactions
 from testbed.lab.soft_roce import SoftRoce
-from testbed.lab.soft_roce import check as check_soft_roce
 from testbed.lab.stack import Stacks
 from testbed.lab.timeline import Timeline
 from testbed.lab.tor import Tor
 from testbed.lab.watch import Watcher
 from testbed.lab.wire import Wiring, wire
-from testbed.lag.choose import choose
 from testbed.lag.datapath import LagKind
 from testbed.lag.speakers import HERE, Speakers
-from testbed.lag.steering import check as check_steering
 from testbed.routing.bgp import BgpDaemon
 from testbed.routing.daemons import DAEMONS
 from testbed.routing.pathcontrol.actions import Move
@@ -78,12 +74,7 @@ class Lab:
         MachineError, naming the way out, when the machine refuses; what stood by then is closed.
         """
         nft_slot()  # while there are low descriptors
-        kind = choose(fabric.spec.lag)
-        marking = choose_marker(fabric.spec.ecn)
-        check_classes()
-        if fabric.spec.path_control.chosen.steers:
-            check_steering()
-        check_soft_roce(fabric.spec)
+        kind, marking = kernel_parts(fabric.spec)
         routes = expected_routes(fabric)
         held = Held(held=is_large(routes))
         wiring = wire(fabric, kind, marking, in_order=in_order)

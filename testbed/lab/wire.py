@@ -251,4 +251,9 @@ def _allow_files(count: int) -> None:
     """Raise the limit of open files; a lab keeps a few per node and port."""
     limit = open_files.allow(count)
     if limit is not None:
-        raise MachineError(f"this lab needs {count} open files but the limit is {limit}; raise it: ulimit -Hn {count}")
+        raise MachineError(too_few_files(count, limit))
+
+
+def too_few_files(count: int, limit: int) -> str:
+    """What is said of a lab that needs more open files than this process may have."""
+    return f"this lab needs {count} open files but the limit is {limit}; raise it: ulimit -Hn {count}"

@@ -61,13 +61,26 @@ def test_what_is_fetched_and_what_is_dead_is_seen(tmp_path: Path) -> None:
     assert [word.split()[-1] for word in dead_links(tmp_path)] == ["#here", "gone.html", "x.js"]
 
 
-def test_every_page_of_the_repository_is_in_the_contents() -> None:
+def _contents() -> tuple[list[str], set[str]]:
+    """The pages in the order of the site's front page, and all that there are."""
     front = (ROOT / "docs" / "site" / "index.md").read_text().splitlines()
     known = {str(page.relative_to(ROOT).with_suffix("")) for page in pages()} | {
         f"reference/{name}" for name in REFERENCE
     }
-    listed = [line for line in front if line in known or line.startswith(("docs/", "reference/"))]
+    return [line for line in front if line in known or line.startswith(("docs/", "reference/"))], known
+
+
+def test_every_page_of_the_repository_is_in_the_contents() -> None:
+    listed, known = _contents()
     assert sorted(listed) == sorted(known)
+
+
+def test_the_contents_go_from_first_use_to_reference() -> None:
+    listed, _ = _contents()
+    order = ["README", "docs/tutorial", "docs/writing-drills", "docs/drills", "docs/results", "docs/ci"]
+    order += ["docs/measurement", "reference/commands", "docs/run-folder", "docs/extending", "docs/growth"]
+    assert [listed.index(page) for page in order] == sorted(listed.index(page) for page in order)
+    assert (listed[0], listed[-1]) == ("README", "docs/growth")
 
 
 def test_a_link_to_a_file_that_is_no_page_is_its_name_on_the_site() -> None:

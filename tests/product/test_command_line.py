@@ -20,6 +20,7 @@ from commands.page import terminal
 from results.index.queries import RunLine
 from scenarios.drill import catalogue
 from scenarios.run.order import Batch
+from testbed.fabric.presets import PRESETS
 from tests.product.hpn import ROOT, Hpn
 from traffic.client.clients.torch import Torch
 
@@ -179,15 +180,14 @@ def test_brackets_in_a_path_are_brackets(tmp_path: Path, name: str) -> None:
     assert shown.getvalue() == f"{name}: at {name}\nrun folder: {name}\n"
 
 
-@pytest.mark.parametrize(("columns", "width"), [("80", 80), ("", 160)])
-def test_piped_tables_are_as_wide_as_columns_says(
-    hpn: Hpn, monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+def test_piped_tables_are_as_wide_as_columns_says_and_else_a_row_is_a_line(
+    hpn: Hpn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    if columns:
-        monkeypatch.setenv("COLUMNS", columns)
-    said = hpn.run("presets")
-    assert width / 2 < max(len(line.rstrip()) for line in said.splitlines()) <= width
+    monkeypatch.setenv("COLUMNS", "80")
+    assert 40 < max(map(len, hpn.run("presets").splitlines())) <= 80
+    monkeypatch.delenv("COLUMNS")
+    lines = hpn.run("presets").rstrip("\n").splitlines()
+    assert [line.split()[0] for line in lines[2:]] == [*PRESETS]
 
 
 def test_lists_come_as_json(hpn: Hpn) -> None:

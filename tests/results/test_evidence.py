@@ -69,7 +69,7 @@ def test_of_a_single_run_it_says_why_nothing_is_told(tmp_path: Path) -> None:
 def test_how_many_runs_tell_a_difference_can_be_asked(tmp_path: Path) -> None:
     one, other = _made(tmp_path / "A", "1", FIRST), _made(tmp_path / "B", "2", OTHER)
     assert "for 0.20 ms" in _said(one, other, "--tell", "0.2")
-    assert "more than 1,000 for 0.00 ms" in _said(one, other, "--tell", "0.00001")
+    assert "more than 1,000" in _said(one, other, "--tell", "0.00001")
     for wrong in ("0", "-1", "nan", "soon"):
         assert CliRunner().invoke(compare_, [one, other, "--tell", wrong]).exit_code != 0
 
@@ -83,7 +83,7 @@ def test_how_many_runs_tell_a_difference_can_be_asked(tmp_path: Path) -> None:
         (Span(378.0, math.inf), ">= +378 ms"),
         (Span(-math.inf, -378.0), "<= -378 ms"),
         (Span(-math.inf, math.inf), "not determined"),
-        (Span(-1.0, 2.0), "-1.00 ms to +2.00 ms"),
+        (Span(-1.0, 2.0), "-1.00 to +2.00 ms"),
     ],
 )
 def test_a_bound_is_shown_as_one(span: Span, shown: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Group
 
 from commands.results import results
 from results.index import prune
@@ -19,7 +20,7 @@ from results.index.scan import run_folders, stamp_of
 from results.index.store import Index, opened
 from results.run.claim import claimed
 from results.run.folder import RunFolder, create
-from results.text.index import runs_table, trend_lines
+from results.text.index import runs_table, trend_parts
 from results.verdict import Outcome
 from testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, verdict
@@ -131,7 +132,7 @@ def test_runs_of_one_name_on_two_fabrics_are_two_series(root: Path, tmp_path: Pa
         found = set_apart(trends(index, Wanted(drill="cut"), "worst outage", 10))
         alone = set_apart(trends(index, Wanted(drill="link-down"), "worst outage", 10))
     assert sorted(len(trend.points) for trend in found) == [1, 1, 2]
-    words = [line.plain for trend in found for line in trend_lines(trend)[1:2]]
+    words = [str(part) for trend in found for part in trend_parts(trend, 80)[1:2]]
     assert sum(line.startswith("  experiment ") for line in words) == 2
     assert "  fabric tiny, by name: these run folders do not tell all that was asked" in words
     assert [trend.apart for trend in alone] == [""]
@@ -158,9 +159,19 @@ def test_a_run_in_virtual_time_has_the_date_of_the_machine(root: Path, tmp_path:
 
 def test_figures_of_a_run_that_cannot_be_trusted_are_in_no_median(index: Index) -> None:
     (trend,) = trends(index, Wanted(drill="tor-crash"), "worst outage", 10)
-    lines = [line.plain for line in trend_lines(trend)]
+    lines = as_text(Group(*trend_parts(trend, 80)), 80).splitlines()
     assert lines[1].startswith("  1 runs (1 that cannot be trusted left out), median")
-    assert lines[2].endswith("not trusted")
+    assert lines[2].split() == ["started", "measured", "the", "run"]
+    assert lines[3].endswith("not trusted")
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_a_trend_fits_its_terminal(index: Index, width: int) -> None:
+    for trend in trends(index, Wanted(drill="link-down"), "", 10):
+        *_, shown = trend_parts(trend, width)
+        lines = as_text(shown, width).splitlines()
+        assert len(lines) == 1 + len(trend.points), "a row for each run, in one line"
+        assert max(map(len, lines)) <= width
 
 
 def test_somebody_s_query_reads_and_nothing_else(index: Index, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from failover.analysis.words import number, plain
-from results.text.terminal import describe, value_text
+from results.text.terminal import describe
+from results.text.values import value_text
 from results.verdict import Check, Outcome
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from failover.analysis.downtime import Downtime
-from results.text.terminal import describe, milliseconds, summary
+from results.text.terminal import describe, summary
+from results.text.values import milliseconds
 from results.verdict import at_most, decide, holds
 from tests.results.sample import MANIFEST, metrics, ports, verdict
 from tests.results.shown import as_text

@@ -6,11 +6,14 @@ import os
 from pathlib import Path
 
 from testbed.doctor import neighbour_limit
-from testbed.errors import MachineError
+from testbed.errors import HpnError, MachineError
 from testbed.fabric.model import Fabric, LinkKind
-from testbed.kernel import neighbour_table
+from testbed.fabric.spec import FabricSpec
+from testbed.kernel import neighbour_table, open_files, sandbox
 from testbed.kernel.neighbour_table import Raised
+from testbed.lab.kernel_parts import kernel_parts
 from testbed.lab.service import registry
+from testbed.lab.wire import files_wanted, too_few_files
 from testbed.routing.daemons import DAEMONS
 
 _BYTES_PER_NODE = 1_000_000  # namespace and interfaces (measured)
@@ -22,11 +25,45 @@ def check(fabric: Fabric, *, raising: bool = False) -> None:
 
     ``raising``: the neighbour table's limit is to be raised where it is in the way, if this process may.
     """
+    found = problems(fabric, raising=raising)
+    if found:
+        raise MachineError("\n".join(found))
+
+
+def problems(fabric: Fabric, *, raising: bool = False) -> list[str]:
+    """The same as lines; none where nothing is in the way of the lab. MachineError without a folder for labs."""
     missing = DAEMONS[fabric.spec.bgp.daemon].missing()
     crowded = () if raising and neighbour_table.may_raise() else _neighbours(fabric)
-    problems = [*([missing] if missing else []), *crowded, *_memory(fabric)]
-    if problems:
-        raise MachineError("\n".join(problems))
+    return [*([missing] if missing else []), *crowded, *_memory(fabric), *_files(fabric)]
+
+
+def refusals(fabric: Fabric, name: str | None = None) -> list[str]:
+    """Every reason for which a lab would not start here, found without starting one; ``name``: the one it gets.
+
+    What ``check`` says, and what the sandbox and the lab itself say when they start.
+    """
+    try:
+        if name is not None:
+            registry.check_name(name)
+        return [*problems(fabric), *_kernel(fabric.spec)]
+    except HpnError as error:
+        return str(error).splitlines()
+
+
+def _kernel(spec: FabricSpec) -> list[str]:
+    """What the sandbox or the kernel lacks."""
+
+    def lacking() -> str:
+        try:
+            kernel_parts(spec)
+        except MachineError as error:
+            return str(error)
+        return ""
+
+    try:
+        return str(sandbox.ask(lacking)).splitlines()
+    except MachineError as error:
+        return str(error).splitlines()
 
 
 def neighbour_entries(fabric: Fabric) -> int:
@@ -82,6 +119,12 @@ def _memory(fabric: Fabric) -> list[str]:
     if available is None or need <= available:
         return []
     return [f"the lab needs about {need >> 20} MB of memory and {available >> 20} MB are free; take a smaller preset"]
+
+
+def _files(fabric: Fabric) -> list[str]:
+    count = files_wanted(fabric)
+    limit = open_files.limit_below(count)
+    return [] if limit is None else [too_few_files(count, limit)]
 
 
 def available_memory() -> int | None:

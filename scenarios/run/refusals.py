@@ -1,0 +1,95 @@
+"""Why a drill or a lab would not start on this machine, and where it would: found out before anything is started.
+
+Changes when something else can be in the way of a run. A run makes the same checks (``check``, ``check_guest``), so
+that ``hpn drill validate`` and ``hpn plan`` say what ``hpn drill run`` and ``hpn up`` would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from failover.inject import needs
+from scenarios.drill.model import Drill
+from scenarios.run import client_site, guest_need
+from scenarios.run.job import MEMORY_MB
+from testbed.errors import MachineError
+from testbed.fabric.build import build
+from testbed.fabric.model import Fabric
+from testbed.lab.service import preflight
+from testbed.vm.engines import ENGINES, EngineSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why this machine's kernel would not run it, and what an engine in virtual time lacks: '' where that would."""
+
+    reasons: tuple[str, ...]
+    elsewhere: str
+
+    def lines(self, run_it: str) -> Iterator[str]:
+        """For people; ``run_it``: the command that runs it elsewhere."""
+        yield from self.reasons
+        if self.elsewhere:
+            yield f"nor would it run in virtual time: {self.elsewhere}"
+        else:
+            yield f"it can run in virtual time: {run_it} --engine uml --virtual-time"
+
+
+def check(drill: Drill, fabric: Fabric, *, raising: bool = False) -> None:
+    """MachineError with the first that is in the way of a run here. Call it outside the sandbox, which hides limits."""
+    for each in _checks(drill, fabric, raising=raising):
+        each()
+
+
+def check_guest(drill: Drill, spec: EngineSpec) -> None:
+    """MachineError with the first that is in the way of a run in a guest of that engine."""
+    spec.engine().check()
+    client_site.check(drill)
+    if spec.maps_pages:
+        guest_need.check_maps(drill)
+
+
+def of_drill(drill: Drill) -> Refused | None:
+    """Why a drill would not run on this machine's kernel; None: it would."""
+    fabric = build(drill.topology)
+    checks = [*_checks(drill, fabric), partial(_raise, preflight.refusals(fabric))]
+    reasons = tuple(dict.fromkeys(line for each in checks for line in _said(each)))
+    return Refused(reasons, _elsewhere(drill)) if reasons else None
+
+
+def _checks(drill: Drill, fabric: Fabric, *, raising: bool = False) -> Sequence[Callable[[], None]]:
+    return (
+        partial(preflight.check, fabric, raising=raising),
+        partial(needs.check, [planned.fault for planned in drill.timeline.faults]),
+        partial(client_site.check, drill),
+    )
+
+
+def _elsewhere(drill: Drill) -> str:
+    """What is in the way of a run in virtual time; '' for nothing."""
+    spec = next((each for each in ENGINES.values() if each.virtual_time), None)
+    if spec is None:
+        return "no engine has virtual time"
+    return "; ".join([*_said(partial(check_guest, drill, spec)), *_said(partial(_check_memory, drill))])
+
+
+def _check_memory(drill: Drill) -> None:
+    """MachineError when the guest's lab takes more memory than is free; a usual guest touches little of what it has."""
+    more_mb, free = guest_need.more_mb(drill), preflight.available_memory()
+    if more_mb and free is not None and MEMORY_MB + more_mb > free >> 20:
+        raise MachineError(f"its guest needs {MEMORY_MB + more_mb} MB of memory and {free >> 20} MB are free")
+
+
+def _said(check_it: Callable[[], None]) -> list[str]:
+    try:
+        check_it()
+    except MachineError as error:
+        return str(error).splitlines()
+    return []
+
+
+def _raise(lines: Sequence[str]) -> None:
+    if lines:
+        raise MachineError("\n".join(lines))

@@ -6,7 +6,7 @@ HPN := $(VENV)/bin/hpn
 # leave a quarter of the time unused, as many a test waits for timers of protocols.
 PYTEST := $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table growth setup slurm-trial guests calibration extras clients judges mutants screenshots pictures site tutorial clean
+.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table growth setup slurm-trial guests calibration extras clients judges mutants screenshots pictures site tutorial image clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -122,6 +122,11 @@ extras: setup
 
 clients: setup
 	@.ci/setup-extras $(VENV) .ci/extras.txt .ci/clients.txt
+
+# A container image of this checkout, hpn: labs, guests and the kernel of virtual time (some ten minutes, 3 GB).
+image:
+	@tool=$$(command -v docker || command -v podman || command -v buildah) || { echo "make image needs docker, podman or buildah" >&2; exit 3; }; \
+	  $$tool build -t hpn .
 
 clean:
 	rm -rf $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -34,7 +34,8 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "month": ("month",),
     },
     "Labs": {
-        "lab": ("plan", "presets", "up", "down", "ls", "exec", "shell", "trace", "capture", "break", "mend", "events"),
+        "lab": ("plan", "presets", "up", "down", "ls", "exec", "shell", "trace", "capture"),
+        "breaking": ("break", "mend", "events"),
         "inspect": ("inspect",),
         "topology": ("topology",),
         "graph": ("graph",),

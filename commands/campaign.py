@@ -7,10 +7,14 @@ from pathlib import Path
 
 import click
 
+from commands.completing import topologies
+from commands.followers import tell_next
 from commands.page import Page, as_json_option, json_option, show, stall_limit_option
 from commands.where import engine_option, scheduler_option, virtual_time_option
 from scenarios.campaign import campaign as campaigns
+from scenarios.campaign import expected
 from scenarios.campaign import report as campaign_report
+from scenarios.campaign.journal import Done
 from scenarios.campaign.journal import load as load_campaign
 from scenarios.campaign.labs import PooledLabs
 from scenarios.pool.where import pool_for
@@ -24,7 +28,7 @@ def campaign() -> None:
 
 
 @campaign.command("run")
-@click.argument("topology", default="tiny")
+@click.argument("topology", default="tiny", shell_complete=topologies)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Draws the sequences.")
 @click.option(
     "--sequences", type=click.IntRange(1, 10**6), default=200, show_default=True, help="How many, over all runs."
@@ -60,12 +64,19 @@ def campaign_run(
     page, where = Page(as_json), asked_for(engine, virtual_time).name
     share = None if long_faults is None else long_faults / 100
     plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, where, share)
+    left = expected.left_of(out, sequences)
     with pool_for(out, jobs, scheduler) as pool:
+        ended = expected.telling(left, pool.width, lambda line: click.echo(line, err=True))
+        if scheduler is None and (line := expected.line_of(plan, left, pool.width)):
+            click.echo(line, err=True)
         for entry in campaigns.carry_out(out, plan, sequences, PooledLabs(pool, plan.engine)):
             page.tell(campaign_report.line(entry))
+            ended(entry)
     kept, done = load_campaign(out)
     page.show(*campaign_report.tables(kept, done))
     page.end(lambda: campaign_report.overview(kept, done))
+    file = _smallest(out, done)
+    tell_next("campaign run", quiet=as_json, drill=file, folder=None if file else out)
     return campaign_report.exit_code(done)
 
 
@@ -77,4 +88,11 @@ def campaign_show(folder: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(campaign_report.overview(*load_campaign(folder)), indent=2))
         return
-    show(*campaign_report.tables(*load_campaign(folder)))
+    kept, done = load_campaign(folder)
+    show(*campaign_report.tables(kept, done))
+    tell_next("campaign show", drill=_smallest(folder, done))
+
+
+def _smallest(folder: Path, done: Done) -> Path | None:
+    """The drill file of the first violation that was shown again."""
+    return next((folder / found.file for found in done.shrunk if found.file), None)

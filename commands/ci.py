@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
+from commands.completing import topologies
+from commands.followers import tell_next
+from commands.outfile import make_folder, write
 from commands.page import Page, json_option, starting, tell_left_out
 from commands.schemas import schema_command
 from commands.where import scheduler_option
-from results.ci import ci_document, ci_table, grouped
+from results.ci import Repeats, ci_document, ci_table, gate_lines, grouped
 from results.ci import exit_code as ci_exit_code
 from results.run.folder import prepare
 from scenarios.pool.where import pool_for
-from scenarios.suite import schedule
+from scenarios.suite import baselines, schedule
 from scenarios.suite.json_schema import suite_schema
 from scenarios.suite.suite import load_suite
 from testbed.vm.engines import ENGINES
+
+_DIR = click.Path(file_okay=False, path_type=Path)
 
 
 @click.group()
@@ -31,29 +38,73 @@ ci.add_command(schema_command("suite", "docs/ci.md", lambda: suite_schema(ENGINE
 @click.argument("suite", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("ci-out"), show_default=True)
 @click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: the suite's, or one per core.")
-@click.option("--topology", default="", metavar="NAME|FILE", help="Your fabric in the place of each drill's own.")
+@click.option(
+    "--baseline", type=_DIR, metavar="DIR", help="Exit code 1 where a figure is worse than --save kept in DIR."
+)
+@click.option("--save", type=_DIR, metavar="DIR", help="Keep the figures of each drill that passes in DIR.")
+@click.option(
+    "--topology",
+    default="",
+    metavar="NAME|FILE",
+    shell_complete=topologies,
+    help="Your fabric in the place of each drill's own.",
+)
 @scheduler_option
 @json_option
-def ci_run(suite: Path, out: Path, topology: str, jobs: int | None, scheduler: str | None, as_json: bool) -> int:
+def ci_run(
+    suite: Path,
+    out: Path,
+    baseline: Path | None,
+    save: Path | None,
+    topology: str,
+    jobs: int | None,
+    scheduler: str | None,
+    as_json: bool,
+) -> int:
     """Run every drill of a suite file on its engines, go on after failures, write OUT/junit.xml and OUT/summary.md.
 
     A run on the host or in QEMU has the machine to itself; guests with virtual time disturb nobody.
+
+    --save DIR keeps the figures of each drill in a small file, --baseline DIR fails what is worse by more than the
+    intervals of both. A baseline of another fabric, drill, engine or load is refused; timers and policies may differ.
+
+    \b
+    hpn ci run suite.yaml --save baseline            # once, then commit baseline/
+    hpn ci run suite.yaml --baseline baseline        # in CI: 1 where one is worse
     """
     page, wanted = Page(as_json), load_suite(suite, ENGINES, topology)
     tell_left_out(wanted.left_out)
+    kept = baselines.kept_for(wanted, baseline, partial(click.echo, err=True)) if baseline is not None else None
+    if save is not None:
+        make_folder(save, "--save")
     prepare(out)
     runs = []
     side_by_side = jobs if jobs is not None or scheduler is not None else wanted.parallel
     if scheduler is None and (line := schedule.estimate_of(wanted, side_by_side)):
         click.echo(line, err=True)
+    left = schedule.left_of(wanted, lambda line: click.echo(line, err=True))
     with pool_for(out, side_by_side, scheduler) as pool:
         try:
             for run in schedule.run_suite(wanted, pool, out, lambda run, where: page.tell(starting(run.title, where))):
                 runs.append(run)
                 page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
+                left.ended(run.title)
         finally:
-            groups = grouped(schedule.in_order(wanted, runs))
+            groups = baselines.gated(grouped(schedule.in_order(wanted, runs)), out, kept)
             schedule.write_reports(out, wanted, groups)
     page.show(ci_table(groups))
+    for line in gate_lines(groups):
+        page.tell(line)
+    if save is not None:
+        _save(groups, out, save, page)
     page.end(lambda: ci_document(groups))
+    bad = next((out / run.folder for run in runs if run.judged is not None and run.answer != "pass"), None)
+    tell_next("ci run", quiet=as_json, run=bad, folder=None if bad else out)
     return ci_exit_code(groups)
+
+
+def _save(groups: Sequence[Repeats], out: Path, folder: Path, page: Page) -> None:
+    for name, text in baselines.save(groups, out):
+        if text:
+            write(folder / name, text, "--save")
+        page.tell(f"kept: {folder / name}" if text else f"not kept, for the drill is no pass: {folder / name}")

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import click
 
+from commands.completing import runs as run_folders
 from commands.page import as_json_option
 from results.citation import bibtex, citation, csl, made_by
 from results.run.folder import load
 
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
 
 @click.command()
-@click.argument("runs", metavar="[RUN]...", nargs=-1, type=click.Path(file_okay=False, path_type=Path))
+@click.argument("runs", metavar="[RUN]...", nargs=-1, type=_FOLDER, shell_complete=run_folders)
 @as_json_option
 def cite(runs: tuple[Path, ...], as_json: bool) -> None:
     """Print a BibTeX entry for hpn; with RUN folders it notes what made them.

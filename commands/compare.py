@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import click
 from pydantic_core import to_json
 
+from commands.completing import places
+from commands.followers import tell_next
 from commands.outfile import write
 from commands.page import as_json_option, show
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.differences import Difference, differences
 from results.comparison.figures import Key, Summary, summaries
-from results.comparison.gather import gathered
-from results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
-from results.run.folder import load
-from results.run.identity import identity_in
+from results.comparison.gather import gathered, opened
+from results.comparison.groups import Across, Group, check_trusted, grouped, why_not
 from results.text.comparison import comparison_parts, held_lines
 from results.text.evidence import evidence_parts
 from testbed.errors import InputError
@@ -27,11 +27,12 @@ from testbed.errors import InputError
 if TYPE_CHECKING:
     from results.comparison.science import Evidence
 
+_ANY = click.Path(path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("compare")
-@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=_ANY, shell_complete=places)
 @click.option(
     "--across",
     multiple=True,
@@ -78,9 +79,14 @@ def compare_(
         raise InputError("--html is of groups held against each other; leave --save and --baseline out")
     if tell is not None and math.isnan(tell):
         raise InputError("--tell takes a number")
-    groups = grouped([_run(folder) for folder in gathered(folders)], [Across(what) for what in across])
+    groups = grouped([opened(folder) for folder in gathered(folders)], [Across(what) for what in across])
     if save is not None or baseline is not None:
-        return _held(_only(groups), save, baseline, as_json=as_json)
+        code = _held(_only(groups), save, baseline, as_json=as_json)
+        if code:
+            tell_next("compare", quiet=as_json, worse=groups[0].runs[0].folder)
+        elif baseline is None:
+            tell_next("compare", quiet=as_json, runs=folders, saved=save)
+        return code
     check_trusted(groups)
     found = differences(groups)
     why_no_evidence = why_not(groups)
@@ -98,6 +104,8 @@ def compare_(
     else:
         parts = evidence_parts(evidence, why_no_evidence) if len(groups) > 1 else []
         show(*comparison_parts(groups, found), *parts)
+    if html is None and len(groups) > 1:
+        tell_next("compare", quiet=as_json, runs=folders, across=across)
     return 0
 
 
@@ -130,12 +138,6 @@ def _with_evidence(of: Difference, evidence: Sequence[Evidence], why_none: str) 
 
 def _own(key: Key, summary: Summary) -> dict[str, object]:
     return {"key": asdict(key), "summary": asdict(summary)}
-
-
-def _run(folder: Path) -> Compared:
-    run = load(folder)
-    manifest = run.manifest()
-    return Compared(str(folder), manifest, run.metrics(), run.verdict(), identity_in(run, manifest))
 
 
 def _only(groups: Sequence[Group]) -> Group:

@@ -1,29 +1,188 @@
-"""What a shell completes behind a command: names that a person would have to look up."""
+"""What a shell completes behind a command: names that a person would have to look up.
+
+Changes when something else can be looked up. What takes long to find is kept (``commands.remembered``). What cannot be
+found is not offered, and no error of it is told: a line that is being typed is no place for one. Nor is a name offered
+that a shell would take for something else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from commands.remembered import digest, kept
+from testbed.errors import HpnError
 
-def drill_names(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Drills of the library; files once it looks like one."""
-    from scenarios.drill import catalogue
+if TYPE_CHECKING:
+    from testbed.lab.service.labfolder import LabFolder
 
-    return _names(catalogue.names(), incomplete)
+_Found = TypeVar("_Found")
+Items = list[CompletionItem]
+Completer = Callable[[click.Context, click.Parameter, str], Items]
+
+_MANIFEST = "manifest.json"
+_LOOK_AT = 2_000
+"""Folders, at most, for one key press."""
+_RUNS = "runs"
 
 
-def topologies(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Presets; files once it looks like one."""
-    from testbed.fabric.presets import PRESETS
+def _names_of(where: str) -> list[str]:
+    """What 'module:NAME' holds: the keys of a registry, names, entries with a key, or a function that gives them."""
+    module, _, name = where.partition(":")
+    found = getattr(import_module(module), name)
+    return [getattr(each, "key", each) for each in (found() if callable(found) else found)]
 
-    return _names(PRESETS, incomplete)
+
+def _listed(name: str, where: str, *, or_file: bool = False) -> Completer:
+    """Completes names of a registry; ``or_file``: files too, once it looks like one."""
+
+    def complete(_context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+        if or_file and (incomplete.startswith(".") or "/" in incomplete):
+            return [CompletionItem(incomplete, type="file")]
+        found = _items(_safely(lambda: kept(re.sub(r"\W", "-", where).lower(), lambda: _names_of(where))), incomplete)
+        return found or ([CompletionItem(incomplete, type="file")] if or_file else [])
+
+    complete.__name__ = name
+    return complete
 
 
-def _names(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    if incomplete.startswith(".") or "/" in incomplete:
-        return [CompletionItem(incomplete, type="file")]
-    found = [CompletionItem(name) for name in known if name.startswith(incomplete)]
-    return found or [CompletionItem(incomplete, type="file")]
+drill_names = _listed("drill_names", "scenarios.drill.catalogue:names", or_file=True)
+topologies = _listed("topologies", "testbed.fabric.presets:PRESETS", or_file=True)
+presets = _listed("presets", "testbed.fabric.presets:PRESETS")
+faults = _listed("faults", "failover.faults:FAULTS")
+templates = _listed("templates", "scenarios.drill.writing:TEMPLATES")
+claims = _listed("claims", "scenarios.paper.claims:CLAIMS")
+networks = _listed("networks", "scenarios.month.month:NETWORKS")
+
+
+def targets(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """What the fault of a new drill may hit, on its topology."""
+    fault = str(context.params.get("fault") or "link-down")
+    topology = str(context.params.get("topology") or "tiny")
+
+    def find() -> list[str]:
+        from failover.faults import FAULTS
+        from scenarios.drill.targets import accepted
+        from testbed.fabric.load import load_fabric
+
+        return [*accepted(load_fabric(topology), FAULTS[fault].TARGET)] if fault in FAULTS else []
+
+    content = b"" if topology.startswith("{") else _content(topology)
+    return _items(_safely(lambda: kept(f"targets-{digest(fault, topology, content)}", find)), incomplete)
+
+
+def labs(_context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Running labs."""
+    return _items((lab.name for lab in _labs()), incomplete)
+
+
+def nodes(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Hosts and switches of the lab."""
+    return _items(_parts(context, "nodes"), incomplete)
+
+
+def nics(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """NICs of the lab."""
+    return _items(_parts(context, "nics"), incomplete)
+
+
+def parts(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Nodes, NICs and links of the lab."""
+    return _items(_parts(context, "nodes", "nics", "links"), incomplete)
+
+
+def runs(_context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Run folders; folders where there is none."""
+    return _items(_runs(incomplete), incomplete) or [CompletionItem(incomplete, type="dir")]
+
+
+def places(_context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """Run folders, and the folders that hold some; folders where there is none."""
+    found = _runs(incomplete)
+    above = sorted({os.path.dirname(each) for each in found} - {""})
+    return _items([*above, *found], incomplete) or [CompletionItem(incomplete, type="dir")]
+
+
+def _labs() -> list[LabFolder]:
+    from testbed.lab.service.registry import glimpsed
+
+    return _safely(glimpsed)
+
+
+def _parts(context: click.Context, *kinds: str) -> Iterator[str]:
+    """Names of parts of the lab that --lab names, of all labs without it."""
+    asked = context.params.get("lab_name")
+    for lab in _labs():
+        if asked in (None, lab.name):
+            for kind in kinds:
+                yield from _safely(partial(_parts_of, lab.path / "fabric.json", kind))
+
+
+def _parts_of(file: Path, kind: str) -> list[str]:
+    text = file.read_bytes()
+
+    def find() -> list[str]:
+        from testbed.fabric.build import build
+        from testbed.fabric.spec import FabricSpec
+
+        return [part.name for part in getattr(build(FabricSpec.model_validate_json(text)), kind)]
+
+    return kept(f"{kind}-{digest(text)}", find)
+
+
+def _content(path: str) -> bytes:
+    """The bytes of a file; none where there is none, as of a preset."""
+    try:
+        return Path(path).read_bytes() if os.path.isfile(path) else b""
+    except OSError:
+        return b""
+
+
+def _runs(incomplete: str) -> list[str]:
+    """Run folders up to two folders below the one typed so far, or ./runs where none is, the newest first."""
+    begun, _, _ = incomplete.rpartition("/")
+    starts = [f"{begun}/"] if "/" in incomplete else [f"{_RUNS}/", ""] if _RUNS.startswith(incomplete) else [""]
+    seen = islice((path for start in starts for path in _folders(start, incomplete)), _LOOK_AT)
+    return [path for path in seen if os.path.isfile(f"{path}/{_MANIFEST}")]
+
+
+def _folders(start: str, incomplete: str) -> Iterator[str]:
+    """Folders in one that fit what is typed, then those within each; later names first, as names are mostly times."""
+    first = [path for path in _within(start) if path.startswith(incomplete)]
+    yield from first
+    for folder in first:
+        yield from _within(f"{folder}/")
+
+
+def _within(start: str) -> list[str]:
+    try:
+        with os.scandir(start or ".") as found:
+            names = [each.name for each in islice(found, _LOOK_AT) if each.is_dir() and not each.name.startswith(".")]
+    except (OSError, ValueError):
+        return []
+    return [f"{start}{name}" for name in sorted(names, reverse=True)]
+
+
+def _safely(find: Callable[[], list[_Found]]) -> list[_Found]:
+    """What there is; nothing where that cannot be said."""
+    try:
+        found = find()
+        return [*found] if isinstance(found, list) else []  # what is kept may be damaged
+    except (HpnError, OSError, ValueError):
+        return []
+
+
+def _items(known: Iterable[str], incomplete: str) -> Items:
+    """Those that begin so and that a shell takes as they are."""
+    fit = dict.fromkeys(name for name in known if isinstance(name, str) and name.startswith(incomplete))
+    return [CompletionItem(name) for name in fit if shlex.quote(name) == name and not name.startswith("-")]

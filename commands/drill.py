@@ -9,8 +9,10 @@ from pathlib import Path
 
 import click
 
-from commands.completing import drill_names
+from commands.completing import drill_names, runs
 from commands.drill_runs import make, one_by_one, pooled, tell_estimate
+from commands.followers import tell_next
+from commands.group import RenamedGroup
 from commands.page import (
     Page,
     as_json_option,
@@ -19,6 +21,7 @@ from commands.page import (
     show,
     stall_limit_option,
     tell_left_out,
+    topology_asked,
     topology_option,
 )
 from commands.settings import as_run
@@ -44,7 +47,7 @@ from testbed.fabric.spec import FabricSpec
 from testbed.vm.engines import asked_for
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def drill() -> None:
     """Scripted failure drills: list, read, write, check and run them."""
 
@@ -61,6 +64,7 @@ def drill_ls(as_json: bool) -> None:
         click.echo(json.dumps([{"name": d.name, "summary": d.summary} for d in catalogue.ls()], indent=2))
         return
     show(table("drills", ("name", "what happens"), ((d.name, d.summary) for d in catalogue.ls())))
+    tell_next("drill ls", drill="link-down")
 
 
 @drill.command("show")
@@ -76,6 +80,7 @@ def drill_show(name: str, topology: FabricSpec | None) -> None:
     loads = load_lines(chosen)
     for line in ("offered load once failover is over", *(f"  {each}" for each in loads)) if loads else ():
         click.echo(line)
+    tell_next("drill show", drill=name, topology=topology_asked())
 
 
 @drill.command("validate")
@@ -90,14 +95,14 @@ def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
     from scenarios.model.fitting import congestion_lines  # numpy
 
     problems: list[str] = []
-    nowhere: list[str] = []
+    refused_here: dict[str, refusals.Refused] = {}
     for name in names:
         try:
             found = catalogue.load(name, topology)
             refused = refusals.of_drill(found)
             click.echo("\n  ".join((f"{name}: {_answer(name, refused)}", *put_elsewhere(found))))
-            if refused is not None and refused.elsewhere:
-                nowhere.append(name)
+            if refused is not None:
+                refused_here[name] = refused
             for line in congestion_lines(found):
                 click.echo(f"{name}: note: {line}")
             if line := estimate.virtual_time_line(found):
@@ -106,8 +111,10 @@ def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
             problems.extend(error.problems)
     if problems:
         raise InputError(problems)
-    if nowhere:
+    if nowhere := [name for name, refused in refused_here.items() if refused.elsewhere]:
         raise MachineError(f"without mistakes, but nothing here can run it: {', '.join(nowhere)}")
+    if not refused_here:  # else it has been told where they run
+        tell_next("drill validate", drills=names, topology=topology_asked())
 
 
 def _answer(name: str, refused: refusals.Refused | None) -> str:
@@ -223,11 +230,12 @@ def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_j
     differences = side_by_side([(run.manifest(), run.metrics()) for run in runs])
     page.show(*engine_tables(differences))
     page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": differences})
+    tell_next("drill compare", quiet=as_json, folder=place if len(runs) > 1 else None)
     return worst_exit_code(run.verdict() for run in runs)
 
 
 @click.command("analyse")
-@click.argument("run", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("run", type=click.Path(file_okay=False, path_type=Path), shell_complete=runs)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write metrics and verdict anew here.")
 @json_option
 def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
@@ -252,6 +260,7 @@ def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
         raise InputError(f"{run} does not follow from its own records; --out DIR writes what does")
     else:
         page.tell(f"{', '.join(found.files)}: equal to those of the run, byte for byte")
+    tell_next("analyse", quiet=as_json, run=run if out is None else out)
     return found.verdict.exit_code
 
 

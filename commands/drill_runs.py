@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
 from pydantic import JsonValue
 
+from commands.followers import tell_next
 from commands.outfile import write
 from commands.page import Page, starting, terminal
 from results.compare import compare, spread_table
@@ -84,8 +85,18 @@ def make(
         page.show(*(spread_table(compare([run.metrics() for run in found])) for found in batch.by_drill(runs)))
         page.show(*repeats.summaries(repeated))
     page.end(lambda: {"runs": [run_document(run) for run in runs], "repeats": repeated})
+    _tell_next(batch, runs, page)
     code = worst_exit_code([each.verdict for each in repeated] or [run.verdict() for run in runs])
     return refused.exit_code if refused is not None and code != Outcome.FAIL.exit_code else code
+
+
+def _tell_next(batch: Batch, runs: Sequence[RunFolder], page: Page) -> None:
+    """The page of one run, the repeats of one drill against each other, or the list of all runs."""
+    if len(runs) == 1:
+        tell_next("drill run", quiet=page.as_json, run=runs[0].path)
+    elif runs:
+        repeats_in, folder = (batch.out, None) if len(batch.drills) == 1 else (None, batch.out)
+        tell_next("drill run", quiet=page.as_json, repeats=repeats_in, folder=folder)
 
 
 def _in_order(batch: Batch, runs: Iterable[RunFolder]) -> list[RunFolder]:

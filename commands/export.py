@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from commands.completing import runs
+from commands.followers import tell_next
 from commands.outfile import write
 from testbed.errors import InputError
 
@@ -15,7 +17,7 @@ _ENDINGS = {".json": _TRACE, ".pcapng": _CONTROL}
 
 
 @click.command()
-@click.argument("run", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("run", type=click.Path(file_okay=False, path_type=Path), shell_complete=runs)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write.")
 @click.option("--format", "form", type=click.Choice([_TRACE, _CONTROL]), help="Default: as --out ends.")
 def export(run: Path, out: Path, form: str | None) -> None:
@@ -35,6 +37,7 @@ def export(run: Path, out: Path, form: str | None) -> None:
     for gap in gaps:
         click.echo(f"missing: {gap}", err=True)
     click.echo(out)
+    tell_next("export", capture=out if form == _CONTROL else None)
 
 
 def _trace(path: Path) -> tuple[bytes, Sequence[str]]:

@@ -30,6 +30,22 @@ class _Alone(click.exceptions.NoArgsIsHelpError):
             click.echo(line, err=True)
 
 
+class RenamedGroup(click.Group):
+    """A group that takes old names of its commands too."""
+
+    WAS: Mapping[str, str] = {"list": "ls"}
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of that name, or that was once called so."""
+        return super().get_command(ctx, self.WAS.get(name, name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """By its name now, by which files of settings are asked too."""
+        return super().resolve_command(ctx, [*(self.WAS.get(name, name) for name in args[:1]), *args[1:]])
+
+
 class LazyGroup(click.Group):
     """Its commands lie in modules of their own."""
 
@@ -42,10 +58,25 @@ class LazyGroup(click.Group):
         """Every name, in order of the alphabet, as click has them."""
         return sorted(self._known)
 
-    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command, its module imported; None when there is none of that name."""
         if name not in self._known:
             return None
+        if context.resilient_parsing:
+            return self._outline(name)
+        return self._command(name)
+
+    def _outline(self, name: str) -> click.Command:
+        """The command as completion needs it, its module not imported where that is known."""
+        from commands.outline import command_of, outline
+        from commands.remembered import kept
+
+        try:
+            return command_of(name, kept(f"command-{name}", lambda: outline(self._command(name))))
+        except (KeyError, TypeError, ValueError, AttributeError):  # what is kept is damaged
+            return self._command(name)
+
+    def _command(self, name: str) -> click.Command:
         module = importlib.import_module(self._known[name].module)
         found = vars(module).get(_function_of(name, vars(module)))
         if not isinstance(found, click.Command):

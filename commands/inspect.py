@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from commands.completing import nodes as nodes_of_lab
+from commands.completing import runs
 from commands.page import as_json_option, lab_option, show
 from failover.analysis.job import JobMetrics
 from results.run.folder import load
@@ -22,8 +24,15 @@ _EMPTY = {"broken": "nothing is broken; hpn break TARGET breaks a part"}
 
 @click.command()
 @click.argument("what", required=False, type=click.Choice([*SECTIONS, _COUNTERS, _COLLECTIVES, _RUN]))
-@click.argument("run", required=False, type=click.Path(file_okay=False, path_type=Path))
-@click.option("--node", "nodes", multiple=True, metavar="NODE", help="Of this host or switch alone; may be repeated.")
+@click.argument("run", required=False, type=click.Path(file_okay=False, path_type=Path), shell_complete=runs)
+@click.option(
+    "--node",
+    "nodes",
+    multiple=True,
+    metavar="NODE",
+    shell_complete=nodes_of_lab,
+    help="Of this host or switch alone; may be repeated.",
+)
 @lab_option
 @as_json_option
 def inspect(what: str | None, run: Path | None, nodes: tuple[str, ...], lab_name: str | None, as_json: bool) -> None:

@@ -15,15 +15,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from commands.completing import topologies
+from commands.completing import labs, nics, nodes, parts, topologies
+from commands.followers import tell_next
 from commands.page import Length, as_json_option, lab_option, raise_neighbours_option, show
 from results.text.live import LiveUp
-from results.text.tables import (
-    change_lines,
-    inventory_tables,
-    rows_table,
-    table,
-)
+from results.text.tables import inventory_tables, rows_table, table
 from testbed.errors import InputError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
@@ -32,7 +28,7 @@ from testbed.kernel.capture import WHOLE_BYTES
 from testbed.lab.service import attach, control, preflight, registry, supervisor
 from testbed.lab.service.capture import capture as record_links
 from testbed.lab.service.capture import links_of
-from testbed.lab.service.labfolder import LabRecord
+from testbed.lab.service.labfolder import DIED, LOST, UP, LabRecord
 from testbed.lab.service.metrics import exporter
 
 
@@ -54,6 +50,9 @@ def plan(topology: str, as_json: bool) -> None:
         click.echo(line)
     if refused:
         click.echo(f"in virtual time: hpn drill validate link-down --topology {shlex.quote(topology)} says whether")
+        tell_next("plan", too_large=topology)
+    else:
+        tell_next("plan", topology=topology)
 
 
 @click.command()
@@ -64,6 +63,7 @@ def presets(as_json: bool) -> None:
         click.echo(json.dumps([{"name": p.name, "summary": p.summary} for p in PRESETS.values()], indent=2))
         return
     show(table("presets", ("name", "what it is good for"), ((p.name, p.summary) for p in PRESETS.values())))
+    tell_next("presets", preset="tiny")
 
 
 METRICS_PORT = 9476
@@ -114,6 +114,7 @@ def up(topology: str, name: str | None, quiet: bool, metrics_port: int | None, r
         click.echo(_neighbours_line(launched))
         if launched.metrics:
             click.echo(f"metrics: {launched.metrics}")
+    tell_next("up", quiet=quiet, lab=launched.name, part=fabric.links[0].name)
 
 
 def _neighbours_line(launched: LabRecord) -> str:
@@ -136,14 +137,14 @@ def _see_it_through() -> None:
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=labs)
 @click.option("--all", "everything", is_flag=True, help="End every lab of yours.")
 def down(name: str | None, everything: bool) -> None:
     """End a lab and verify that nothing is left of it; ending one that is not up is no error."""
-    labs = list(registry.everything())
+    labs = there = list(registry.everything())
     if name is not None:
         registry.check_name(name)
-        labs = [found for found in labs if found[1].name == name]
+        labs = [found for found in there if found[1].name == name]
     elif not everything and len(labs) > 1:
         raise InputError(f"which lab? hpn down NAME, or --all; there are: {', '.join(r.name for _, r in labs)}")
     for place, record in labs:
@@ -151,6 +152,7 @@ def down(name: str | None, everything: bool) -> None:
         click.echo(f"lab {record.name} is down")
     if not labs:
         click.echo("no lab is up" if name is None else f"lab {name} is not up")
+    tell_next("down", other=next((r.name for _, r in there if r.state == UP and name not in (None, r.name)), None))
 
 
 @click.command()
@@ -172,10 +174,13 @@ def ls(as_json: bool) -> None:
             click.echo(f"{record.name}: metrics at {record.metrics}")
         if record.reason:
             click.echo(f"{record.name}: {record.reason}")
+    usable = next((r.name for r in records if r.state == UP), None)
+    dead = next((r.name for r in records if r.state in (DIED, LOST)), None)
+    tell_next("ls", lab=usable, dead=dead, preset=None if records else "tiny")
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("node")
+@click.argument("node", shell_complete=nodes)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @lab_option
 def exec(node: str, command: tuple[str, ...], lab_name: str | None) -> int:
@@ -185,7 +190,7 @@ def exec(node: str, command: tuple[str, ...], lab_name: str | None) -> int:
 
 
 @click.command()
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=nodes)
 @lab_option
 @click.option("--script", type=click.Path(exists=True, dir_okay=False), help="Run these commands instead of asking.")
 def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
@@ -198,26 +203,28 @@ def shell(node: str | None, lab_name: str | None, script: str | None) -> int:
 
 
 @click.command()
-@click.argument("src")
-@click.argument("dst")
+@click.argument("src", shell_complete=nics)
+@click.argument("dst", shell_complete=nics)
 @click.option("--sport", type=click.IntRange(1, 65535), required=True, help="UDP source port.")
 @click.option("--dport", type=click.IntRange(1, 65535), default=4791, show_default=True, help="UDP destination port.")
 @lab_option
 @as_json_option
 def trace(src: str, dst: str, sport: int, dport: int, lab_name: str | None, as_json: bool) -> int:
     """Show the exact path a flow takes now, from NIC SRC to NIC DST (such as p0.s0.h0.r0): asked of the kernel."""
-    place, _ = registry.find(lab_name)
+    place, record = registry.find(lab_name)
     found = control.call_for_object(place.socket, "trace", src=src, dst=dst, sport=sport, dport=dport)
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
         show(rows_table(f"{src} to {dst}, source port {sport}", found["steps"]))
         click.echo(f"dropped: {found['dropped']}" if found["dropped"] else "delivered")
+    lost, kept = (record.name, None) if found["dropped"] else (None, record.name)
+    tell_next("trace", quiet=as_json, src=src, dst=dst, sport=sport, lab=kept, dropped_in=lost)
     return 1 if found["dropped"] else 0
 
 
 @click.command()
-@click.argument("part", nargs=-1)
+@click.argument("part", nargs=-1, shell_complete=parts)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write.")
 @click.option("--for", "for_ns", type=Length(), help="How long, such as '2 s'; default: until Ctrl-C.")
 @click.option("--snap", type=click.IntRange(64, WHOLE_BYTES), default=WHOLE_BYTES, help="Keep so many bytes a packet.")
@@ -244,51 +251,4 @@ def capture(
         click.echo(json.dumps(rows, indent=2))
     else:
         show(rows_table(str(out), rows, "no link was captured"))
-
-
-@click.command("break")
-@click.argument("target")
-@lab_option
-@as_json_option
-def break_(target: str, lab_name: str | None, as_json: bool) -> None:
-    """Break a part of a lab by hand, until: hpn mend.
-
-    A link (p0.s0.h0.r0.0, p0.s0.t0.0-p0.a0.0) or every port of a NIC (p0.s0.h0.r0) or host (p0.s0.h0) loses carrier;
-    a ToR (p0.s0.t0.0), Agg (p0.a0.0) or Core (c0.0) crashes. Names: hpn inspect nodes, hpn inspect links.
-    """
-    place, _ = registry.find(lab_name)
-    _show_change(control.call(place.socket, "break", target=target), "down", as_json)
-
-
-@click.command()
-@click.argument("target", required=False)
-@click.option("--all", "everything", is_flag=True, help="Undo every hpn break of the lab.")
-@lab_option
-@as_json_option
-def mend(target: str | None, everything: bool, lab_name: str | None, as_json: bool) -> None:
-    """Undo: hpn break TARGET. What else is broken, a link of that host for instance, stays so.
-
-    What is broken: hpn inspect broken.
-    """
-    if everything == (target is not None):
-        raise InputError("name the part to mend, or say --all; hpn inspect broken lists what is broken")
-    place, _ = registry.find(lab_name)
-    change = control.call(place.socket, "mend-all") if everything else control.call(place.socket, "mend", target=target)
-    _show_change(change, "up", as_json)
-
-
-@click.command()
-@lab_option
-def events(lab_name: str | None) -> None:
-    """Follow the timeline of a lab as JSON lines until Ctrl-C."""
-    place, _ = registry.find(lab_name)
-    control.call(place.socket, "events", on_event=lambda event: click.echo(json.dumps(event)))
-
-
-def _show_change(change: control.JsonValue, direction: str, as_json: bool) -> None:
-    """What a break (direction 'down') or a mend ('up') changed."""
-    if as_json:
-        click.echo(json.dumps(change, indent=2))
-    elif isinstance(change, dict):
-        for line in change_lines(change, direction):
-            click.echo(line)
+    tell_next("capture", quiet=as_json, file=out)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from commands.followers import tell_next
 from commands.page import Page, as_json_option, show, stall_limit_option, terminal
 from commands.where import OneOf, engine_option, virtual_time_option
 from results.ground_truth import ground_truth_table, paused_table
@@ -27,6 +28,10 @@ from testbed.vm import kernel_build, kernel_list
 from testbed.vm import shell as guest_shell
 from testbed.vm.doctor import examine as examine_guests
 from testbed.vm.engines import asked_for
+
+_REPEATS = click.IntRange(1, 100)
+_FIRST = "link-down"
+"""The drill to begin with."""
 
 
 @click.command()
@@ -48,17 +53,20 @@ def doctor(as_json: bool, boot: bool, measure: bool) -> int:
         click.echo(json.dumps([asdict(capability) for capability in found], indent=2))
     else:
         show(doctor_table(found))
-    return MachineError.exit_code if any(c.needed and not c.present for c in found) else 0
+    lacking = any(c.needed and not c.present for c in found)
+    tell_next("doctor", quiet=as_json or lacking, drill=_FIRST)
+    return MachineError.exit_code if lacking else 0
 
 
 @click.command()
-@click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Repeats; medians are shown.")
+@click.option("--repeat", type=_REPEATS, default=3, show_default=True, help="Measure so often; medians are shown.")
+@click.option("--runs", "repeat_as_before", type=_REPEATS, hidden=True)  # the old name of --repeat
 @click.option("--virtual-time", is_flag=True, help="Only a virtual second, by hosts, packets, clients and kernel.")
 @as_json_option
-def bench(runs: int, virtual_time: bool, as_json: bool) -> int:
+def bench(repeat: int, repeat_as_before: int | None, virtual_time: bool, as_json: bool) -> int:
     """Measure the speeds this project claims, beside stock Mininet where it is installed."""
     found = []
-    for figure in virtual.table() if virtual_time else figures.everything(runs):
+    for figure in virtual.table() if virtual_time else figures.everything(repeat_as_before or repeat):
         found.append(figure)
         if not as_json:
             click.echo(figure_line(figure))
@@ -80,6 +88,7 @@ def selftest(engine: str, virtual_time: bool, as_json: bool) -> int:
         page.tell(reason)
     page.tell(found.outcome)
     page.end(lambda: json.loads(found.to_json()))
+    tell_next("selftest", quiet=as_json or found.outcome.exit_code != 0, drill=_FIRST)
     return found.outcome.exit_code
 
 
@@ -92,13 +101,14 @@ def vm() -> None:
 @click.option("--source", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A linux-source tar file.")
 @click.option("--later-suites", is_flag=True, help="Take a newer source from Debian's later suites, if there is one.")
 def vm_build_kernel(source: Path | None, later_suites: bool) -> None:
-    """Build the user-mode-linux kernel that --virtual-time needs, into the cache (4 to 6 minutes, once)."""
+    """Build the user-mode-linux kernel that virtual time needs, into the cache (4 to 6 minutes, once)."""
     page = terminal()
     with LiveSteps(page) as listen:
         built = kernel_build.build(
             listen, source, later_suites=later_suites, tell=lambda line: page.print(line, soft_wrap=True)
         )
     click.echo(f"user-mode-linux {built.release} is in the cache as {built.key}")
+    tell_next("vm build-kernel", drill=_FIRST)
 
 
 @vm.command("kernels")
@@ -112,11 +122,12 @@ def vm_kernels(as_json: bool) -> None:
         return
     show(kernels_table(found))
     click.echo(offered.text)
+    tell_next("vm kernels", quiet=bool(found))
 
 
 @vm.command("shell", context_settings={"allow_interspersed_args": False})
 @click.option("--engine", type=OneOf(guest_shell.words), help="Default: uml where it can run, else qemu.")
-@click.option("--virtual-time", is_flag=True, help="With uml and a command: a clock that CPU load cannot touch.")
+@virtual_time_option
 @stall_limit_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def vm_shell(engine: str | None, virtual_time: bool, command: tuple[str, ...]) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from commands.completing import drill_names
+from commands.followers import tell_next
 from commands.outfile import write
 from commands.page import Page, json_option, topology_option
 from testbed.errors import InputError
@@ -79,4 +80,5 @@ def _calibrate(folders: list[Path], times: Path | None, out: Page) -> int:
     out.show(measured_table(found))
     out.tell(f"written to {times}")
     out.end(lambda: measured_document(found))
+    tell_next("model", quiet=out.as_json, times=times)
     return 0

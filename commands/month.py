@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commands.completing import networks as network_names
+from commands.followers import tell_next
 from commands.outfile import write
 from commands.page import Page, json_option
 from testbed.fabric.presets import PRESETS
@@ -20,7 +22,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("networks", metavar="[NETWORK]...", nargs=-1)
+@click.argument("networks", metavar="[NETWORK]...", nargs=-1, shell_complete=network_names)
 @click.option("--gpus", type=int, help="GPUs of the job, whole hosts; default: all of the pods.")
 @click.option("--pods", type=click.IntRange(1, 64), default=1, show_default=True, help="Pods of the paper's size.")
 @click.option("--queue-pairs", type=click.IntRange(1, 1024), default=16, show_default=True, help="Of each NIC.")
@@ -77,6 +79,7 @@ def month(
     page.show(month_table(found, title))
     page.tell(told_changes(told(given)))
     page.end(lambda: {"networks": [asdict(each) for each in found], "assumptions": [asdict(x) for x in told(given)]})
+    tell_next("month", quiet=as_json, changes=changes)
 
 
 def _draw(asked: Asked, available: float, load_map: Path | None, job_sizes: Path | None) -> None:

@@ -12,6 +12,7 @@ import click
 from pydantic_core import to_json
 from rich.console import Console, RenderableType
 
+from commands.completing import labs, topologies
 from testbed.fabric.load import load_topology
 from testbed.fabric.spec import FabricSpec
 from testbed.files.units import parse_duration
@@ -46,20 +47,31 @@ def raise_neighbours_option(span: str) -> Callable[[Decorated], Decorated]:
     )
 
 
-def _topology(_context: click.Context, _option: click.Parameter, name: str | None) -> FabricSpec | None:
+def _topology(context: click.Context, _option: click.Parameter, name: str | None) -> FabricSpec | None:
+    context.meta[_TOPOLOGY] = name
     return None if name is None else load_topology(name)
+
+
+def topology_asked() -> str | None:
+    """What the command line of this command gives ``topology_option``."""
+    name: str | None = click.get_current_context().meta.get(_TOPOLOGY)
+    return name
+
+
+_TOPOLOGY = "hpn.topology"
 
 
 topology_option = click.option(
     "--topology",
     metavar="NAME|FILE",
+    shell_complete=topologies,
     callback=_topology,
     help="Your fabric in the place of each drill's own: a preset or a topology file. What a drill breaks becomes the"
     " same, or the first of its kind, there.",
 )
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document; progress goes to stderr.")
-lab_option = click.option("--lab", "lab_name", help="Which lab; not needed when only one is up.")
+lab_option = click.option("--lab", "lab_name", shell_complete=labs, help="Which lab; not needed when only one is up.")
 
 
 class Length(click.ParamType[int]):

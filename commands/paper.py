@@ -6,18 +6,20 @@ from pathlib import Path
 
 import click
 
+from commands.completing import claims as claim_keys
+from commands.followers import tell_next
 from commands.page import Page, json_option
 from commands.settings import as_run
 from commands.where import OneOf, scheduler_option
 from results.run.claim import place_for
 from results.run.folder import prepare
-from scenarios.paper import reproduce
+from scenarios.paper import answers, reproduce
 from scenarios.pool.where import pool_for
 from testbed.vm.engines import ENGINES
 
 
 @click.command("reproduce")
-@click.argument("claims", nargs=-1)
+@click.argument("claims", nargs=-1, shell_complete=claim_keys)
 @click.option("--engine", type=OneOf(lambda: tuple(ENGINES)), help="Default: virtual time where it can run, else host.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders and tables.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Runs side by side; default: one per core.")
@@ -41,8 +43,11 @@ def reproduce_(
     page = Page(as_json)
     with place_for(out) as place, pool_for(place, jobs, scheduler) as pool:
         prepare(place)
+        if scheduler is None and (line := reproduce.estimate_of(chosen, where, pool.width)):
+            click.echo(line, err=True)
         rows = reproduce.reproduce(chosen, where, place, as_run(), page.tell, pool)
-    page.show(reproduce.claims_table(rows))
+    page.show(answers.claims_table(rows))
     page.tell(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")
-    page.end(lambda: reproduce.document(rows, where))
-    return reproduce.exit_code(rows)
+    page.end(lambda: answers.document(rows, where))
+    tell_next("reproduce", quiet=as_json, folder=place)
+    return answers.exit_code(rows)

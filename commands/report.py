@@ -6,12 +6,16 @@ from pathlib import Path
 
 import click
 
+from commands.completing import runs as run_folders
+from commands.followers import tell_next
 from commands.outfile import write
 from testbed.errors import InputError
 
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
 
 @click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=run_folders, type=_FOLDER)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Where to, of one run.")
 def report(runs: tuple[Path, ...], out: Path | None) -> None:
     """Write a run folder's page: one HTML file, report.html in the folder, that needs nothing else.
@@ -28,3 +32,4 @@ def report(runs: tuple[Path, ...], out: Path | None) -> None:
         text = report_of(path)
         write(place, text)
         click.echo(place)
+    tell_next("report", runs=runs if len(runs) > 1 else None)

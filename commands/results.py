@@ -13,6 +13,9 @@ from pathlib import Path
 import click
 from rich.console import Group
 
+from commands.completing import drill_names
+from commands.followers import tell_next
+from commands.group import RenamedGroup
 from commands.page import as_json_option, show, terminal
 from commands.tables import export
 from results.index.experiments import set_apart
@@ -21,6 +24,7 @@ from results.index.queries import Wanted, counts, runs, trends
 from results.index.store import Index, opened
 from results.text.index import counts_table, runs_table, trend_parts
 from results.text.printable import escaped_name, printable
+from results.text.tables import table
 from testbed.errors import InputError
 from testbed.vm.kernel_cache import cache_folder
 
@@ -37,7 +41,7 @@ _MOST = click.option(
 )
 
 
-@click.group()
+@click.group(cls=RenamedGroup)
 def results() -> None:
     """List run folders, show trends of a figure, ask in SQL, export tables, delete old runs.
 
@@ -49,9 +53,9 @@ def results() -> None:
 results.add_command(export)
 
 
-@results.command("list")
+@results.command("ls")
 @_ROOT
-@click.option("--drill", default="", help="Of this drill.")
+@click.option("--drill", default="", shell_complete=drill_names, help="Of this drill.")
 @click.option("--outcome", type=click.Choice(["pass", "fail", "inconclusive", "none"]), default=None)
 @click.option("--fabric", default="", help="On this fabric.")
 @click.option("--engine", default="", help="On this engine.")
@@ -59,7 +63,7 @@ results.add_command(export)
 @click.option("--counts", "counted", is_flag=True, help="How many of each outcome, by drill.")
 @_MOST
 @as_json_option
-def list_(
+def ls(
     root: Path,
     drill: str,
     outcome: str | None,
@@ -73,6 +77,7 @@ def list_(
     """List runs, the newest first."""
     wanted = Wanted(drill, outcome or "", fabric, engine, since)
     empty = _no_run(root, wanted)
+    newest = None
     with index_of(root) as index:
         if counted:
             found = counts(index, wanted)
@@ -80,22 +85,24 @@ def list_(
             shown = counts_table(found, empty)
         else:
             lines = runs(index, wanted, most)
+            newest = lines[0].path if lines else None
             answer, shown = [asdict(line) for line in lines], runs_table(lines, empty)
     if as_json:
         click.echo(_json(answer))
     else:
         show(shown)
+    tell_next("results ls", quiet=as_json, run=newest, drill=None if newest or counted else "link-down")
 
 
 def _no_run(root: Path, wanted: Wanted) -> str:
     """Why a list is empty, and what fills it."""
     if wanted != Wanted():
-        return f"no run below {root} is like that; hpn results list without options shows every run"
+        return f"no run below {root} is like that; hpn results ls without options shows every run"
     return f"no run below {root}; hpn drill run NAME makes one, --runs names another folder"
 
 
 @results.command()
-@click.argument("drill")
+@click.argument("drill", shell_complete=drill_names)
 @_ROOT
 @click.option("--expectation", default="", metavar="TEXT", help="Only expectations that hold this text.")
 @click.option("--engine", default="", help="On this engine.")
@@ -114,6 +121,7 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
         return
     for each in found:
         show(Group(*trend_parts(each, terminal().width)))
+    tell_next("results trend", drill=drill, folder=root)
 
 
 @results.command()
@@ -124,6 +132,8 @@ def trend(drill: str, root: Path, expectation: str, engine: str, most: int, as_j
 def sql(query: str, root: Path, most: int, as_json: bool) -> None:
     """Print what a query in SQLite's SQL finds; it can read and nothing else.
 
+    A terminal gets a table; a file or a pipe gets lines, their cells parted by tabs.
+
     \b
     hpn results sql "select drill, outcome, count(*) from runs group by 1, 2"
     """
@@ -132,13 +142,17 @@ def sql(query: str, root: Path, most: int, as_json: bool) -> None:
     if as_json:
         click.echo(_json([dict(zip(columns, row, strict=True)) for row in rows]))
         return
+    if terminal().is_terminal:
+        told = (["-" if cell is None else cell for cell in row] for row in rows)
+        show(table("", columns, told, empty="the query finds no row"))
+        return
     for row in (columns, *rows):
         click.echo("\t".join("" if cell is None else printable(str(cell)) for cell in row))
 
 
 @results.command()
 @_ROOT
-@click.option("--drill", default="", help="Of this drill only.")
+@click.option("--drill", default="", shell_complete=drill_names, help="Of this drill only.")
 @click.option("--keep", type=click.IntRange(0), required=True, help="Keep so many of each, the newest.")
 @click.option("--yes", is_flag=True, help="Delete; without it only say what would be.")
 def prune(root: Path, drill: str, keep: int, yes: bool) -> None:

@@ -99,7 +99,7 @@ def key_of(option: click.Option) -> str:
 
 def options_of(command: click.Command) -> dict[str, click.Option]:
     """The options that may come from elsewhere, by ``key_of``."""
-    found = (param for param in command.params if isinstance(param, click.Option) and not param.hidden)
+    found = (param for param in command.params if isinstance(param, click.Option))
     return {key_of(option): option for option in found if key_of(option) not in _NEVER}
 
 
@@ -146,9 +146,11 @@ def _said(command: click.Command, path: Sequence[str], table: Any, file: File) -
         raise InputError(f"{file.path}: {'.'.join(path)} is no table; write [{'.'.join(path)}] and its options below")
     below: Mapping[str, click.Command] = getattr(command, "commands", {})
     options, found = options_of(command), {}
+    was: Mapping[str, str] = getattr(command, "WAS", {})
     for key, value in table.items():
-        if key in below:
-            found[key] = _said(below[key], (*path, key), value, file)
+        name = was.get(key, key)
+        if name in below:
+            found[name] = _said(below[name], (*path, key), value, file)
         elif key not in options:
             raise _unknown(file, path, key, [*below, *options])
         elif key in _OWN_ONLY and not file.own:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from commands.completing import places
 from commands.outfile import make_folder, write
 from results.tables.collect import Collected, Rows, collected, found
 from results.tables.csvfile import csv_of
@@ -21,7 +22,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("folders", metavar="RUN_OR_PARENT...", nargs=-1, required=True, type=_FOLDER)
+@click.argument("folders", metavar="RUN_OR_PARENT...", nargs=-1, required=True, type=_FOLDER, shell_complete=places)
 @click.option("--csv", "csv_folder", type=_FOLDER, help="Write a CSV file for each table into this folder.")
 @click.option("--parquet", "parquet_folder", type=_FOLDER, help="The same as Apache Parquet; needs pyarrow.")
 def export(folders: tuple[Path, ...], csv_folder: Path | None, parquet_folder: Path | None) -> None:

@@ -5,11 +5,12 @@ Changes when something else can be done with a topology file than with a preset,
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
 
+from commands.completing import presets
+from commands.followers import tell_next
 from commands.schemas import Begun, schema_command, schema_option
 from results.text.printable import printable
 from testbed.errors import InputError
@@ -30,7 +31,13 @@ topology.add_command(schema_command("topology", "docs/architectures.md", topolog
 
 
 @topology.command("new")
-@click.option("--preset", default="tiny", show_default=True, help="What the file builds on; hpn presets lists them.")
+@click.option(
+    "--preset",
+    default="tiny",
+    show_default=True,
+    shell_complete=presets,
+    help="What the file builds on; hpn presets lists them.",
+)
 @click.option(
     "--set",
     "settings",
@@ -55,4 +62,4 @@ def topology_new(preset: str, settings: tuple[str, ...], out: Path, schema_file:
     Begun(out, text, schema_file).write(topology_schema, force)
     place = str(out) if is_path(str(out)) else f"./{out}"
     click.echo(printable(str(out)))
-    click.echo(printable(f"next: hpn plan {shlex.quote(place)}"))
+    tell_next("topology new", file=place)

@@ -8,7 +8,8 @@ from contextlib import closing, suppress
 
 import click
 
-from commands.page import Length, terminal
+from commands.completing import labs
+from commands.page import Length, lab_option, terminal
 from results.watch.moment import Moment
 from results.watch.views import JsonLines, Log, Screen, View
 from testbed.errors import InputError
@@ -25,11 +26,12 @@ _LEAST_NS = 100_000_000
 
 
 @click.command()
-@click.argument("lab", required=False)
+@click.argument("lab", required=False, metavar="", shell_complete=labs)
 @click.option("--every", "every_ns", type=Length(), default="1 s", show_default=True, help="How often rates are taken.")
 @click.option("--for", "for_ns", type=Length(), help="How long, such as '10 s'; default: until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines: the lab every so often, events as they come.")
-def watch(lab: str | None, every_ns: int, for_ns: int | None, as_json: bool) -> None:
+@lab_option
+def watch(lab: str | None, lab_name: str | None, every_ns: int, for_ns: int | None, as_json: bool) -> None:
     """Watch a running lab: what is wrong first, then planes, rails, links with rates, LACP and BGP, and events.
 
     In place on a terminal; in a pipe a block, then a line per change. It ends with Ctrl-C, or when the lab is ended;
@@ -37,7 +39,9 @@ def watch(lab: str | None, every_ns: int, for_ns: int | None, as_json: bool) -> 
     """
     if every_ns < _LEAST_NS:
         raise InputError(f"--every of {every_ns / 1e6:g} ms would keep the machine busy; take at least 100 ms")
-    place, record = registry.find(lab)
+    if None not in (lab, lab_name):
+        raise InputError(f"one lab at a time; say --lab {lab_name}")
+    place, record = registry.find(lab_name or lab)
     fabric = registry.fabric_of(place)
     control.call(place.socket, "wait")  # one that still starts is watched once it stands
     with interrupted_by_any_signal(), suppress(KeyboardInterrupt):

@@ -37,6 +37,11 @@ class OneOf(click.ParamType[str]):
         return self._choice.shell_complete(ctx, param, incomplete)
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """Those that it takes."""
+        return self._words()
+
+    @property
     def _choice(self) -> click.Choice[str]:
         return click.Choice(self._words())
 
@@ -45,14 +50,11 @@ def engine_option(
     text: str, offered: Callable[[EngineSpec], bool] = lambda _spec: True
 ) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """``--engine`` with the engines that are ``offered``, this kernel when it is not given."""
-    return click.option(
-        "--engine", type=OneOf(lambda: words(offered)), default=HOST.asked, show_default=True, help=text
-    )
+    return click.option("--engine", type=OneOf(lambda: words(offered)), default=HOST.name, show_default=True, help=text)
 
 
-virtual_time_option = click.option(
-    "--virtual-time", is_flag=True, help="With --engine uml: a clock that CPU load cannot touch."
-)
+virtual_time_option = click.option("--virtual-time", is_flag=True, hidden=True)
+"""The old spelling: ``--engine uml --virtual-time`` is ``--engine uml-virtual-time``."""
 scheduler_option = click.option(
     "--scheduler",
     metavar="ADDRESS",

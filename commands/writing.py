@@ -6,19 +6,26 @@ from pathlib import Path
 
 import click
 
+from commands.completing import faults, targets, templates, topologies
+from commands.followers import tell_next
 from commands.schemas import Begun, schema_command, schema_option
 from failover.faults import FAULTS
 from scenarios.drill.json_schema import drill_schema
 from scenarios.drill.writing import TEMPLATES, Wish, completed
+from testbed.fabric.load import is_path
 from testbed.fabric.presets import PRESETS
 
 
 @click.command("new")
 @click.argument("name", required=False)
-@click.option("--template", help=f"What runs: {', '.join(TEMPLATES)}.")
-@click.option("--fault", help="What breaks; docs/drills.md has all kinds.")
-@click.option("--topology", help="Where: a preset, a topology file or '{preset: tiny, rails: 4}'.")
-@click.option("--target", help="Which part of it: a link, NIC, node or plane.")
+@click.option("--template", shell_complete=templates, help=f"What runs: {', '.join(TEMPLATES)}.")
+@click.option("--fault", shell_complete=faults, help="What breaks; docs/drills.md has all kinds.")
+@click.option(
+    "--topology",
+    shell_complete=topologies,
+    help="Where: a preset, a topology file or '{preset: tiny, rails: 4}'.",
+)
+@click.option("--target", shell_complete=targets, help="Which part of it: a link, NIC, node or plane.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write; default: NAME.yaml")
 @schema_option
 @click.option("--force", is_flag=True, help="Overwrite files.")
@@ -47,6 +54,7 @@ def drill_new(
     out = out or Path(f"{wish.name}.yaml")
     Begun(out, text, schema_file).write(drill_schema, force)
     click.echo(out)
+    tell_next("drill new", file=out if is_path(str(out)) else f"./{out}")
 
 
 def _asked(name: str | None) -> Wish:

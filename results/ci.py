@@ -1,6 +1,7 @@
 """What a suite of runs adds up to: the verdict of each drill, exit code, one JUnit report, one summary. Pure.
 
-Changes when a CI system should be told something else. Repeats are judged by ``results.repeats.together``.
+Changes when a CI system should be told something else. Repeats are judged by ``results.repeats.together``, what was
+kept of earlier runs by ``results.comparison.gate``.
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from results.junit import Judged, Unmade, repeats_suite, run_suite, unmade_suite
-from results.junit_xml import Suite, report
+from results.junit_xml import Case, Status, Suite, report
 from results.markdown import cell, details, rows, why
 from results.text.tables import table
 from results.verdict import Outcome
 
 if TYPE_CHECKING:
+    from results.comparison.gate import Gate
     from results.repeats.together import Repeated
 
 CANNOT_RUN = "error"
-_ANSWERS = {0: "pass", 1: "fail", 3: CANNOT_RUN, 4: "inconclusive"}
-_HEADLINE = _ANSWERS | {3: "could not run everything"}
-_WORST_FIRST = (1, 3, 4)
-"""A failed drill outweighs one that could not be run, which outweighs an inconclusive one (DESIGN rule 8)."""
+NO_WORSE = "no figure is worse than its baseline"
+_REFUSED = 2
+_OF_RUNS = {0: "pass", 1: "fail", 3: CANNOT_RUN, 4: "inconclusive"}
+_ANSWERS = _OF_RUNS | {_REFUSED: "refused"}
+_HEADLINE = _ANSWERS | {_REFUSED: "a baseline is refused", 3: "could not run everything"}
+_WORST_FIRST = (1, _REFUSED, 3, 4)
+"""A failed drill outweighs one that could not be judged or run, which outweighs an inconclusive one (DESIGN rule 8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +72,19 @@ class CiRun:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """All runs of one drill on one engine. ``together``: its repeats judged as one, None when it has but one run."""
+    """All runs of one drill on one engine. ``together``: its repeats judged as one, None when it has but one run.
+
+    ``gate``: what came of its baseline, None where none was asked for.
+    """
 
     runs: tuple[CiRun, ...]
     together: Repeated | None = None
+    gate: Gate | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Drill and engine."""
+        return self.runs[0].drill, self.runs[0].engine
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -78,15 +92,20 @@ class Repeats:
         return tuple(run.answer for run in self.runs)
 
     @property
-    def exit_code(self) -> int:
-        """As ``hpn drill run``: 1 for a fail, else 3 when a run could not be made, else 4 or 0."""
+    def own_exit_code(self) -> int:
+        """As ``hpn drill run``: 1 for a fail, else 3 when a run could not be made, else 4 or 0. No baseline matters."""
         if self.together is None:
-            return _worst(run.exit_code for run in self.runs)
-        return _worst([self.together.outcome.exit_code, *(run.exit_code for run in self.runs if run.judged is None)])
+            return _worst(map(_of_run, self.runs))
+        return _worst([self.together.outcome.exit_code, *(_of_run(run) for run in self.runs if run.judged is None)])
+
+    @property
+    def exit_code(self) -> int:
+        """The same, and 1 where a figure is worse than its baseline, 2 where that is of another experiment."""
+        return _worst([self.own_exit_code, self.gate.exit_code if self.gate is not None else 0])
 
     @property
     def answer(self) -> str:
-        """'pass', 'fail', 'inconclusive' or 'error'."""
+        """'pass', 'fail', 'refused', 'inconclusive' or 'error'."""
         return _ANSWERS[self.exit_code]
 
     @property
@@ -96,9 +115,12 @@ class Repeats:
 
     @property
     def reason(self) -> str:
-        """Why it is not a pass, or else why one of its runs is not."""
+        """Why it is not a pass, its own limits first; or else why one of its runs is not."""
         said = why(self.together.verdict) if self.together is not None else ""
-        return said or next((run.reason for run in self.runs if run.reason), "")
+        said = said or next((run.reason for run in self.runs if run.reason), "")
+        if self.own_exit_code or self.gate is None or not self.gate.reason:
+            return said
+        return f"against its baseline {self.gate.reason}"
 
     @property
     def title(self) -> str:
@@ -124,13 +146,17 @@ def _together(group: Repeats) -> Repeats:
 
 
 def exit_code(groups: Iterable[Repeats]) -> int:
-    """1 when any drill failed, else 3 when any run could not be made, else 4 when any was inconclusive, else 0."""
+    """1 when any drill failed, else 2 when a baseline is refused, 3 when a run could not be made, 4, or 0."""
     return _worst(group.exit_code for group in groups)
 
 
 def _worst(codes: Iterable[int]) -> int:
-    found = {code if code in _ANSWERS else 3 for code in codes}
+    found = set(codes)
     return next((code for code in _WORST_FIRST if code in found), 0)
+
+
+def _of_run(run: CiRun) -> int:
+    return run.exit_code if run.exit_code in _OF_RUNS else 3
 
 
 def ci_junit(suite: str, groups: Sequence[Repeats]) -> str:
@@ -140,6 +166,8 @@ def ci_junit(suite: str, groups: Sequence[Repeats]) -> str:
         suites += map(_run_suite, group.runs)
         if group.together is not None:
             suites.append(repeats_suite(group.together, f"{_classname(group.runs[0])}.all-runs"))
+        if group.gate is not None:
+            suites.append(_gate_suite(group, group.gate))
     return report(suite, suites)
 
 
@@ -154,6 +182,21 @@ def _run_suite(run: CiRun) -> Suite:
     log = (run.log,) if run.log else ()
     unmade = Unmade(run.drill, run.repeat, run.error or run.reason, run.answer != CANNOT_RUN, run.wall_s, log)
     return unmade_suite(unmade, run.title, classname, {"folder": run.folder})
+
+
+def _gate_suite(group: Repeats, gate: Gate) -> Suite:
+    """One case: red with every figure that is worse, or with why the baseline is refused; skipped where none is."""
+    said, classname = "\n".join(gate.lines), f"{_classname(group.runs[0])}.baseline"
+    status = {1: Status.FAILURE, _REFUSED: Status.ERROR}.get(gate.exit_code, Status.PASS)
+    if gate.held is None and status is Status.PASS:
+        status = Status.SKIPPED
+    case = Case(NO_WORSE, classname, status, said, "baseline", "" if status is not Status.PASS else said)
+    return Suite(f"{group.title} against its baseline", [case], {"baseline": gate.file})
+
+
+def gate_lines(groups: Iterable[Repeats]) -> list[str]:
+    """What came of every baseline, a line for each thing there is to say."""
+    return [f"{group.title}: {line}" for group in groups if group.gate is not None for line in group.gate.lines]
 
 
 def ci_table(groups: Sequence[Repeats]) -> Table:
@@ -172,6 +215,7 @@ def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:
             "reason": group.reason,
             "runs": [asdict(run) | {"answer": run.answer, "reason": run.reason} for run in group.runs],
             "together": group.together,
+            "baseline": group.gate,
         }
         for group in groups
     ]
@@ -185,6 +229,8 @@ def ci_summary(suite: str, groups: Sequence[Repeats]) -> str:
     lines = [f"# {cell(suite)}: {headline}", ""]
     lines += rows(("drill", "engine", "answer", "runs", "", "wall s", "why"), map(_row, groups))
     lines += ["", *rows(("run", "answer", "folder"), ((run.title, run.answer, run.folder) for run in runs))]
+    if told := gate_lines(groups):
+        lines += ["", "## Against the baseline", "", *(f"* {cell(line)}" for line in told)]
     lines += details((run.title, run.judged) for run in runs if run.judged is not None)
     return "\n".join(lines) + "\n"
 

@@ -58,7 +58,7 @@ def _problem(probe: Callable[[NetNs], str | None]) -> Callable[[], str | None]:
     return lambda: None if (found := sandbox.ask(tried)) is None else str(found)
 
 
-_NFT = "apt install libnftables1, modprobe nf_tables, or run it with --engine qemu or --engine uml --virtual-time"
+_NFT = "apt install libnftables1, modprobe nf_tables, or run it with --engine qemu or --engine uml-virtual-time"
 
 
 _PROBES: Mapping[Need, _Probe] = {

@@ -8,7 +8,7 @@ reads in a diff.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ from results.comparison.differences import Difference, Finding, told_apart
 from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
 from results.run.files import first_mistake
-from results.run.identity import differences
+from results.run.identity import differences, other_fabric, run_otherwise
 from results.verdict import without_limit
 from testbed.errors import InputError
 from testbed.files.bounded import read_bounded
@@ -57,16 +57,25 @@ class Baseline(_Strict):
     figures: tuple[Kept, ...]
 
 
+class _Version(BaseModel):
+    """What is to be known before anything else is read."""
+
+    model_config = ConfigDict(strict=True)
+    format: int = FORMAT
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """Runs held against a baseline. ``missing``: figures of the baseline that the runs do not have.
 
-    ``by_name``: what only names say to be the same.
+    ``by_name``: what only names say to be the same. ``run_otherwise``: timers and policies of the fabric that differ,
+    'bgp.hold_s: 9 | 30'.
     """
 
     differences: tuple[Difference, ...]
     missing: tuple[Key, ...]
     by_name: tuple[Across, ...] = ()
+    run_otherwise: str = ""
 
     @property
     def worse(self) -> tuple[Difference, ...]:
@@ -100,16 +109,21 @@ def read(path: Path) -> Baseline:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; --save {path} writes one") from error
     try:
+        if (found := _Version.model_validate_json(content).format) not in range(1, FORMAT + 1):
+            raise InputError(f"{path} has format {found}, this hpn reads {FORMAT}; --save writes one that it reads")
         return Baseline.model_validate_json(content)
     except ValidationError as error:
         what = shorten(first_mistake(error), 200, quoted=False)
         raise InputError(f"{path} is no baseline ({what}); --save writes one") from error
 
 
-def held_against(baseline: Baseline, group: Group) -> Held:
-    """Every figure of the baseline against the runs'. InputError where these are of another experiment."""
+def held_against(baseline: Baseline, group: Group, *, however_run: bool = False) -> Held:
+    """Every figure of the baseline against the runs'. InputError where these are of another experiment.
+
+    ``however_run``: the fabric's timers and policies may differ (``results.run.identity.RUN_BY``), and are told.
+    """
     check_trusted([group])
-    by_name = tuple(_same_by_name(baseline, group))
+    by_name = tuple(check_same(baseline, group.setting, group.digests, group.told, however_run=however_run))
     found, held, missing = summaries(group), [], []
     for kept in baseline.figures:
         name = kept.name if kept.where else without_limit(kept.name)  # an older hpn kept the limit in the name
@@ -121,26 +135,39 @@ def held_against(baseline: Baseline, group: Group) -> Held:
             continue
         finding = told_apart(base, now)
         held.append(Difference(key, group.label, base, now, finding))
-    return Held(tuple(each for each in held if each.finding is not Finding.NONE_SEEN), tuple(missing), by_name)
+    seen = tuple(each for each in held if each.finding is not Finding.NONE_SEEN)
+    return Held(seen, tuple(missing), by_name, run_otherwise(baseline.told, group.told) if however_run else "")
 
 
-def _same_by_name(baseline: Baseline, group: Group) -> Iterator[Across]:
-    """What has a digest and not on both sides. InputError for what is not the same."""
+def check_same(
+    baseline: Baseline,
+    setting: Mapping[Across, str],
+    digests: Mapping[Across, str],
+    told: Mapping[str, str],
+    *,
+    however_run: bool = False,
+) -> list[Across]:
+    """What has a digest and not on both sides. InputError for what is not the same; what ``setting`` lacks may be."""
+    by_name: list[Across] = []
     for what, value in baseline.setting.items():
-        if what in {Across.VERSION, Across.KERNEL}:
+        if what in {Across.VERSION, Across.KERNEL} or what not in setting:
             continue
-        before, now, here = baseline.digests.get(what), group.digests.get(what), group.setting.get(what, "")
+        before, now, here = baseline.digests.get(what), digests.get(what), setting[what]
         is_known = before is not None and now is not None
         if is_known and before == now:
             continue
+        may_differ = however_run and what is Across.FABRIC and is_known
+        if may_differ and run_otherwise(baseline.told, told):
+            continue
         if is_known or here != value:
-            asked = differences(baseline.told, group.told)
+            asked = (may_differ and other_fabric(baseline.told, told)) or differences(baseline.told, told)
             more = f" ({shorten(asked, 400, quoted=False)})" if asked else ""
             raise InputError(
                 f"the baseline is of {what} {shorten(value, 80)}, these runs of {_other(here, value)}{more}"
             )
         if what in WITH_DIGEST:
-            yield what
+            by_name.append(what)
+    return by_name
 
 
 def _other(here: str, before: str) -> str:

@@ -49,6 +49,13 @@ class Difference:
         """Whether the other group is worse beyond all doubt; a figure that it lacks says nothing."""
         return self.finding is (Finding.MORE if self.key.more_is_worse else Finding.LESS)
 
+    @property
+    def apart(self) -> float:
+        """The least that the two differ by: between the ends of their intervals; 0 where no difference is seen."""
+        if self.other is None:
+            return 0.0
+        return max(self.other.low - self.reference.high, self.reference.low - self.other.high, 0.0)
+
 
 def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
     """Every figure that the first group has, of every other group; in order of figure."""

@@ -10,7 +10,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from results.comparison.groups import Compared
 from results.index.scan import run_folders
+from results.run.folder import load
+from results.run.identity import identity_in
 from results.run.place import SCRATCH
 from testbed.errors import InputError
 
@@ -26,6 +29,13 @@ def gathered(named: Sequence[Path]) -> list[Path]:
     if not found:
         raise InputError(f"{', '.join(map(str, named[:4]))}: no run folder; name one, or a folder that holds some")
     return found
+
+
+def opened(folder: Path) -> Compared:
+    """The run of a run folder, as it is compared. InputError for what is missing or damaged."""
+    run = load(folder)
+    manifest = run.manifest()
+    return Compared(str(folder), manifest, run.metrics(), run.verdict(), identity_in(run, manifest))
 
 
 def _meant(named: Path) -> Iterator[Path]:

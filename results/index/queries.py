@@ -128,7 +128,7 @@ def trends(index: Index, wanted: Wanted, expectation: str, most: int) -> tuple[T
         found.setdefault(of, []).append(Point(*point))  # type: ignore[arg-type]  # likewise
     if not found:
         text = f" with {expectation!r}" if expectation else ""
-        raise InputError(f"no run of {wanted.drill} has a figure{text}; hpn results list shows what there is")
+        raise InputError(f"no run of {wanted.drill} has a figure{text}; hpn results ls shows what there is")
     return tuple(Trend(name, tuple(points), *of) for (name, *of), points in found.items())
 
 

@@ -40,6 +40,9 @@ class Identity:
 
 
 UNKNOWN = Identity({}, {})
+RUN_BY = ("lacp", "stack", "bgp", "path_control")
+"""Sections of a topology that say how a fabric is run; all other keys say which fabric it is."""
+_OF_FABRIC = {*FabricSpec.model_fields, "links"}
 
 
 def experiment_of(digests: Mapping[str, str]) -> str:
@@ -48,12 +51,15 @@ def experiment_of(digests: Mapping[str, str]) -> str:
     return digest_of(parts) if all(parts) else ""
 
 
-def identity_of(fabric: Fabric, drill: AskedDrill, manifest: Manifest) -> Identity:
-    """Of a run, by what its folder holds. Settings are not known of jobs and clients in folders of an older hpn."""
+def identity_of(fabric: Fabric, drill: AskedDrill, phase_ms: float = 0.0) -> Identity:
+    """Of a drill asked of a fabric, its faults ``phase_ms`` later than in its file.
+
+    Settings are not known of jobs and clients in folders of an older hpn.
+    """
     seed = _seed(fabric.spec, drill)
     links: list[JsonValue] = [*sorted(f"{link.name} {link.rate_bps}" for link in fabric.links)]
     given: JsonValue = fabric.spec.model_dump(mode="json", exclude=_NO_PART, exclude_defaults=True)
-    course, settings = _course(drill, round(manifest.phase_ms * 1e6)), _settings(drill)
+    course, settings = _course(drill, round(phase_ms * 1e6)), _settings(drill)
     found: dict[str, JsonValue] = {FABRIC: [given, seed, links], DRILL: course, SETTINGS: settings}
     whole: dict[str, JsonValue] = fabric.spec.model_dump(mode="json", exclude=_NO_PART)
     words = {**whole, "seed": seed, "links": len(links), **course, **(settings or {})}
@@ -65,7 +71,7 @@ def identity_of(fabric: Fabric, drill: AskedDrill, manifest: Manifest) -> Identi
 def identity_in(run: RunFolder, manifest: Manifest) -> Identity:
     """Of a run folder: digests as its manifest has them, else made of what else it holds, as far as that goes."""
     try:
-        found = identity_of(run.fabric(), run.drill(), manifest)
+        found = identity_of(run.fabric(), run.drill(), manifest.phase_ms)
     except (InputError, MachineError):
         return Identity(manifest.digests, {})
     return Identity(manifest.digests or found.digests, found.told)
@@ -73,7 +79,30 @@ def identity_in(run: RunFolder, manifest: Manifest) -> Identity:
 
 def differences(one: Mapping[str, str], other: Mapping[str, str]) -> str:
     """'path_control.enabled: false | true', with ';' between several; '' where nothing is known to differ."""
-    keys = [key for key in dict.fromkeys((*one, *other)) if one.get(key) != other.get(key)] if one and other else []
+    return _in_words(one, other, _differing(one, other))
+
+
+def run_otherwise(one: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """As ``differences``, of one fabric that is run in another way; '' where it is another fabric, or nobody knows."""
+    keys = [key for key in _differing(one, other) if _section(key) in _OF_FABRIC]
+    return _in_words(one, other, keys) if all(_section(key) in RUN_BY for key in keys) else ""
+
+
+def other_fabric(one: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """As ``differences``, of what makes it another fabric."""
+    keys = (key for key in _differing(one, other) if _section(key) in _OF_FABRIC and _section(key) not in RUN_BY)
+    return _in_words(one, other, list(keys))
+
+
+def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    return [key for key in dict.fromkeys((*one, *other)) if one.get(key) != other.get(key)] if one and other else []
+
+
+def _section(key: str) -> str:
+    return key.partition(".")[0]
+
+
+def _in_words(one: Mapping[str, str], other: Mapping[str, str], keys: Sequence[str]) -> str:
     told = [f"{key}: {one.get(key, 'none')} | {other.get(key, 'none')}" for key in keys[:_MOST_TOLD]]
     more = [f"and {len(keys) - _MOST_TOLD} more"] if len(keys) > _MOST_TOLD else []
     return "; ".join([*told, *more])

@@ -49,13 +49,16 @@ def comparison_parts(groups: Sequence[Group], found: Sequence[Difference]) -> li
 
 
 def held_lines(held: Held) -> Iterator[Text]:
-    """What is worse or better than a baseline, and what it has that these runs have not."""
-    for each in held.differences:
+    """What is worse or better than a baseline, worse first, and what it has that these runs have not."""
+    for each in sorted(held.differences, key=lambda each: not each.is_worse):
         word = "worse" if each.is_worse else "better"
         now, before = value_of(each.other, each.key), value_of(each.reference, each.key)
-        yield Text(printable(f"{word}: {name_of(each.key)}: {now}, {before} before"))
+        apart = value_text(each.apart, each.key.unit)
+        yield Text(printable(f"{word}: {name_of(each.key)}: {now}, {before} before: {word} by at least {apart}"))
     for key in held.missing:
         yield Text(printable(f"not measured: {name_of(key)}"))
+    if held.run_otherwise:
+        yield Text(printable(f"timers or policies of the fabric changed since the baseline: {held.run_otherwise}"))
     if held.by_name:
         yield Text(f"told to be the same by name only: {', '.join(held.by_name)}; --save keeps digests of newer runs")
     if not held.differences:

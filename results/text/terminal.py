@@ -32,9 +32,7 @@ from testbed.vm.engines import ENGINES
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
 _MARK = "..."
 _CONVERGED = "converged"
-_WAY_OUT = (
-    "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml --virtual-time (CPU load cannot touch it)"
-)
+_WAY_OUT = "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml-virtual-time (CPU load cannot touch it)"
 
 
 def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) -> Group:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from failover.faults import FAULTS, Need
@@ -28,7 +29,8 @@ from testbed.fabric.spec import FabricSpec
 from testbed.files.replacing import replace_text
 from testbed.vm.engines import HOST, has_virtual_time, named
 
-_A_LAB = 10  # sequences, then a new one: what an interruption can cost
+_A_LAB = 10
+"""Sequences, then a new one: what an interruption can cost."""
 _OF, _ENOUGH = 3, 2  # runs, of which so many must show a violation again
 _BETWEEN_NS = 2_000_000_000  # from one sequence to the next in a drill that holds both
 _LONG_IN_VIRTUAL_TIME = 0.25
@@ -77,6 +79,17 @@ def _can_do(kind: str) -> bool:
     except MachineError:
         return False
     return True
+
+
+def in_a_lab(sequences: int, width: int) -> int:
+    """How many of so many sequences one lab sees, when so many labs run side by side."""
+    return max(1, min(_A_LAB, -(-sequences // width)))
+
+
+def drawn(plan: Plan, indexes: Iterable[int], among: tuple[Choice, ...] | None = None) -> Iterator[FaultSequence]:
+    """The sequences of these indexes; ``among``: what may be drawn, where that is known already."""
+    some = choices(build(plan.topology), plan.kinds) if among is None else among
+    return (draw(plan, some, index, partial(drillfile.is_valid, plan)) for index in indexes)
 
 
 def carry_out(folder: Path, plan: Plan, sequences: int, labs: Labs, tries: int = MOST_TRIES) -> Iterator[Entry]:
@@ -131,10 +144,9 @@ class _Campaign:
 
     def _drawn(self, indexes: Sequence[int]) -> Iterator[Job]:
         """Jobs of so many sequences that all labs have work, and none more than a lab should see."""
-        size = max(1, min(_A_LAB, -(-len(indexes) // self.labs.width)))
+        size = in_a_lab(len(indexes), self.labs.width)
         for at in range(0, len(indexes), size):
-            some = (draw(self.plan, self.among, index, self._valid) for index in indexes[at : at + size])
-            yield Job(self.plan, tuple(some))
+            yield Job(self.plan, tuple(drawn(self.plan, indexes[at : at + size], self.among)))
 
     def _results(self, fresh: Iterator[Job]) -> Iterator[Result]:
         """Every result; what a lab could not run after something broke goes to a new one."""
@@ -153,9 +165,6 @@ class _Campaign:
                 if len(results) < len(job.sequences):
                     more = True
                     again.append(Job(job.plan, job.sequences[len(results) :]))
-
-    def _valid(self, sequence: FaultSequence) -> bool:
-        return drillfile.is_valid(self.plan, sequence)
 
     def _like(self, result: Result, shrunk: Sequence[Shrunk]) -> Shrunk | None:
         """Told by a violation that was shrunk: the same invariants, and all its kinds of faults are in here too."""
@@ -179,7 +188,7 @@ class _Campaign:
         if start is None:
             return Shrunk(index, broken, result.sequence, *shown[result.sequence])
         targets = {choice.kind: choice.targets for choice in self.among}
-        smallest = shrink(start, fails, self._valid, targets, self.tries)
+        smallest = shrink(start, fails, partial(drillfile.is_valid, self.plan), targets, self.tries)
         return Shrunk(index, broken, smallest, *shown[smallest], self._write(smallest, result))
 
     def _suspects(self, result: Result) -> Iterator[FaultSequence]:

@@ -251,6 +251,6 @@ def _row(links: NDArray[np.int32]) -> Row:
 
 def _unmeasured(case: Case) -> str:
     return (
-        f"no run in the lab has shown how long this takes: {case.text}; make one (hpn drill run DRILL --engine uml"
-        " --virtual-time) and give it: hpn model --calibrate RUN... --times FILE"
+        f"no run in the lab has shown how long this takes: {case.text}; make one (hpn drill run DRILL --engine"
+        " uml-virtual-time) and give it: hpn model --calibrate RUN... --times FILE"
     )

@@ -9,23 +9,23 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.table import Table
-
 from results.run.folder import RunFolder
-from results.text.tables import table
 from results.verdict import Outcome
 from scenarios.drill import catalogue
 from scenarios.drill.load import load_drill
+from scenarios.paper.answers import Row, WithoutRow, document, markdown
 from scenarios.paper.claim import Answer, Claim, Without, drill_of
 from scenarios.paper.claims import CLAIMS
 from scenarios.paper.judges import Evidence, Finding
 from scenarios.paper.path_figures import PathFigures, measure
 from scenarios.pool.drills import Made, Wanted, run_all
 from scenarios.pool.task import Pool
+from scenarios.run import estimate
 from scenarios.run.order import Order
+from scenarios.run.runs_left import RunsLeft
 from testbed.errors import HpnError, InputError, MachineError, NoisyError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
@@ -37,36 +37,6 @@ FOLDER = Path(__file__).parent / "drills"
 """Drills that only speak to a claim; the library's are used where it has one."""
 
 JSON, MARKDOWN = "reproduction.json", "reproduction.md"
-_COLUMNS = ("claim", "paper", "ours", "answer", "without", "by", "why ours differs")
-_WITHOUT_COLUMNS = ("claim", "network without", "by", "found", "answer")
-
-
-@dataclass(frozen=True, slots=True)
-class WithoutRow:
-    """What the judge of a claim says of a network without what the claim is about: it must not agree."""
-
-    what: str
-    ours: str
-    answer: Answer
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table. ``agrees`` with the paper is an answer about the statement, not about every digit.
-
-    ``known``: it differs and the entry says why.
-    """
-
-    key: str
-    claim: str
-    paper: str
-    ours: str
-    answer: Answer
-    by: str
-    why: str
-    without: tuple[WithoutRow, ...] = ()
-    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +93,13 @@ def reproduce(
 
     A drill that cannot be run leaves its claims unanswered. JSON and Markdown are written to ``out``.
     """
-    names = dict.fromkeys(name for claim in claims for name in claim.runs)
-    wanted = {name: Wanted(_order(name, out / name, command), named(engine)) for name in names}
+    spec = named(engine)
+    wanted = {name: Wanted(_order(name, out / name, command), spec) for name in _runs_of(claims)}
+    left = RunsLeft({name: estimate.seconds_of(each.order.drill, spec) for name, each in wanted.items()}, on_line)
     ran = {}
     for made in run_all(pool, wanted, lambda name, where: on_line(f"{name}: on {engine}{where and f' at {where}'}")):
         ran[made.name] = _ran(made, on_line)
+        left.ended(made.name)
     paths: Mapping[str, PathFigures] = {}
     if any(claim.paths for claim in claims):
         on_line("paths: two labs on the host")
@@ -140,6 +112,16 @@ def reproduce(
     replace_text(out / JSON, json.dumps(document(rows, engine), indent=2) + "\n")
     replace_text(out / MARKDOWN, markdown(rows, engine))
     return rows
+
+
+def estimate_of(claims: Sequence[Claim], engine: str, jobs: int) -> str:
+    """How long the runs that claims need will take here, ``jobs`` side by side; '' when not above a minute."""
+    orders = (_order(name, Path(name), ()) for name in _runs_of(claims))
+    return estimate.line_of_runs(((order.drill, named(engine), 1) for order in orders), jobs)
+
+
+def _runs_of(claims: Sequence[Claim]) -> Iterable[str]:
+    return dict.fromkeys(name for claim in claims for name in claim.runs)
 
 
 def _order(name: str, out: Path, command: tuple[str, ...]) -> Order:
@@ -243,55 +225,3 @@ def _answer(
         return finding.ours, Answer.NOT_TOLD
     agrees = Answer.AGREES if claim.drills else Answer.COMPUTED
     return finding.ours, agrees if finding.agrees else Answer.DIFFERS
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    without = "; ".join(f"{each.what}: {each.answer.value}" for each in row.without) or "-"
-    return row.claim, row.paper, row.ours, row.answer.value, without, row.by, row.why
-
-
-def claims_table(rows: Iterable[Row]) -> Table:
-    """For the terminal."""
-    return table("HPN, SIGCOMM 2024: what the paper says and what was found here", _COLUMNS, map(_cells, rows))
-
-
-def document(rows: Iterable[Row], engine: str) -> dict[str, object]:
-    """The same as data."""
-    return {"engine": engine, "claims": [asdict(row) for row in rows]}
-
-
-def markdown(rows: Sequence[Row], engine: str) -> str:
-    """The same for a document."""
-    lines = [
-        "# Claims of the HPN paper, reproduced",
-        "",
-        f"Written by `hpn reproduce --engine {engine}`. `agrees` is about the statement; figures may differ.",
-        "Where a network without what a claim is about agrees as well, the claim is `not shown`.",
-        "",
-        *_table(_COLUMNS, map(_cells, rows)),
-        "",
-        "## Networks without the feature",
-        "",
-        *_table(
-            _WITHOUT_COLUMNS,
-            ((row.key, each.what, each.by, each.ours, each.answer.value) for row in rows for each in row.without),
-        ),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(columns)} |"
-    yield f"|{'---|' * len(columns)}"
-    yield from (f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in rows)
-
-
-def exit_code(rows: Iterable[Row]) -> int:
-    """1 when a claim has no evidence, is not shown, or differs and its entry does not say why; 4 when one is not told.
-
-    Else 0: every claim got an answer. What nothing speaks to does not count.
-    """
-    answers = {row.answer for row in rows if not row.known}
-    if answers & {Answer.DIFFERS, Answer.NOT_SHOWN, Answer.NO_EVIDENCE}:
-        return 1
-    return 4 if answers & {Answer.NOT_RUN, Answer.NOT_TOLD} else 0

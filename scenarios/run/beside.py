@@ -44,7 +44,7 @@ def write_beside(
     if begin is not None:
         span_ns = observed.start_ns, observed.end_ns
         folder.write_paths(Paths(fabric, begin).over((*events, *observed.edges, *observed.looked), span_ns))
-    return identity_of(fabric, asked, manifest)
+    return identity_of(fabric, asked, manifest.phase_ms)
 
 
 def copy_beside(folder: RunFolder, to: RunFolder) -> None:

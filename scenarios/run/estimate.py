@@ -13,11 +13,13 @@ from scenarios.drill.model import Drill
 from scenarios.run import wall_cost
 from scenarios.run.effort import Effort, effort_of
 from scenarios.run.order import Batch
-from scenarios.run.wall_cost import Cost
+from scenarios.run.wall_cost import Cost, Expected
 from testbed.errors import HpnError
 from testbed.vm.engines import ENGINES, EngineSpec
 
 WORTH_TELLING_S = 60.0
+EVERY_S = 30.0
+"""Of wall time, between two lines that tell what is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,12 @@ def virtual_time_line(drill: Drill) -> str:
     return f"in virtual time it {line}" if line else ""
 
 
+def seconds_of(drill: Drill, spec: EngineSpec) -> float:
+    """Wall seconds of one run; 0 where they cannot be told."""
+    effort = counted(drill)
+    return 0.0 if effort is None else wall_cost.expected(effort, spec, wall_cost.load()).stages.total_s
+
+
 def at_once(spec: EngineSpec, jobs: int, cores: int | None = None) -> int:
     """How many of so many runs side by side this machine has the cores for."""
     cores = cores or len(os.sched_getaffinity(0))
@@ -63,8 +71,12 @@ def told(asked: Sequence[Asked], costs: Sequence[Cost], jobs: int = 1, cores: in
         return ""
     runs = sum(each.runs for each in asked)
     head = f"takes about {in_words(total_s)}" if runs == 1 else f"{runs:,} runs take about {in_words(total_s)}"
-    basis = "measured on this machine" if all(each.measured for each in found) else "first guess, not measured here yet"
-    return f"{head} ({_counts(asked)}; {basis})"
+    return f"{head} ({_counts(asked)}; {basis_of(found)})"
+
+
+def basis_of(found: Iterable[Expected]) -> str:
+    """Where figures are from."""
+    return "measured on this machine" if all(each.measured for each in found) else "first guess, not measured here yet"
 
 
 def _counts(asked: Sequence[Asked]) -> str:

@@ -54,7 +54,7 @@ def check_guest(drill: Drill, spec: EngineSpec) -> None:
 def of_drill(drill: Drill) -> Refused | None:
     """Why a drill would not run on this machine's kernel; None: it would."""
     fabric = build(drill.topology)
-    checks = [*_checks(drill, fabric), partial(_raise, preflight.refusals(fabric))]
+    checks: list[Callable[[], None]] = [*_checks(drill, fabric), partial(_raise, preflight.refusals(fabric))]
     reasons = tuple(dict.fromkeys(line for each in checks for line in _said(each)))
     return Refused(reasons, _elsewhere(drill)) if reasons else None
 

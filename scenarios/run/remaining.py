@@ -15,13 +15,11 @@ from enum import IntEnum
 from results.run.progress import Progress
 from scenarios.run import wall_cost
 from scenarios.run.effort import Effort
-from scenarios.run.estimate import WORTH_TELLING_S, counted, in_words
+from scenarios.run.estimate import EVERY_S, WORTH_TELLING_S, counted, in_words
 from scenarios.run.order import Order
 from scenarios.run.wall_cost import Expected, Stages
 from testbed.vm.engines import EngineSpec
 
-EVERY_S = 30.0
-"""Of wall time, between two lines."""
 _TRUSTED = 0.25
 """Of the timeline, after which its pace is known."""
 _SAID = re.compile(r"(?: *(\d{1,7}\.\d) of \d{1,7}\.\d s  )?(.*)", re.DOTALL)

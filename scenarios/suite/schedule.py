@@ -20,6 +20,7 @@ from scenarios.pool.drills import Made, Wanted, run_all
 from scenarios.pool.task import OUTPUT, Pool
 from scenarios.run import estimate, repeats
 from scenarios.run.order import Order
+from scenarios.run.runs_left import RunsLeft
 from scenarios.suite.suite import Run, Suite
 from testbed.errors import exit_code_of
 from testbed.fabric.load import load_topology
@@ -37,18 +38,31 @@ def run_suite(
     ``on_start`` is told the worker too, '' for this machine. An iterator that is closed early ends those that run.
     """
     runs = {run.title: run for run in suite.runs}
-    load, topology = cache(catalogue.load), load_topology(suite.topology) if suite.topology else None
-    wanted = {title: wanted_of(run, load(str(run.file), topology), out, suite.topology) for title, run in runs.items()}
+    load = _loader(suite)
+    wanted = {title: wanted_of(run, load(str(run.file)), out, suite.topology) for title, run in runs.items()}
     for made in run_all(pool, wanted, lambda title, where: on_start(runs[title], where)):
         yield _judged(runs[made.name], made, out)
 
 
 def estimate_of(suite: Suite, jobs: int | None) -> str:
     """How long all runs will take here, ``jobs`` (None: one per core) side by side; '' when not above a minute."""
-    topology = load_topology(suite.topology) if suite.topology else None
     runs = Counter((str(run.file), run.engine) for run in suite.runs)
-    asked = ((catalogue.load(file, topology), named(engine), many) for (file, engine), many in runs.items())
+    load = _loader(suite)
+    asked = ((load(file), named(engine), many) for (file, engine), many in runs.items())
     return estimate.line_of_runs(asked, jobs or len(os.sched_getaffinity(0)))
+
+
+def left_of(suite: Suite, tell: Callable[[str], None]) -> RunsLeft:
+    """What tells how long runs still take as they end, each under its title."""
+    load = _loader(suite)
+    cost = cache(lambda file, engine: estimate.seconds_of(load(file), named(engine)))
+    return RunsLeft({run.title: cost(str(run.file), run.engine) for run in suite.runs}, tell)
+
+
+def _loader(suite: Suite) -> Callable[[str], Drill]:
+    """Reads each drill once, on the suite's topology."""
+    topology = load_topology(suite.topology) if suite.topology else None
+    return cache(lambda file: catalogue.load(file, topology))
 
 
 def in_order(suite: Suite, runs: Iterable[CiRun]) -> list[CiRun]:
@@ -76,7 +90,7 @@ def _judged(run: Run, made: Made, out: Path) -> CiRun:
 
 
 def _words(spec: EngineSpec) -> tuple[str, ...]:
-    return ("drill", "run", "--engine", spec.asked, *(("--virtual-time",) if spec.virtual_time else ()))
+    return ("drill", "run", "--engine", spec.name)
 
 
 def _options(wanted: Run, folder: Path) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ KIND = "rxe"
 MODULES = ("rdma_rxe", "ib_uverbs", "rdma_ucm")
 """The driver, and what programs and the connection manager reach it by; nobody loads the last two unasked."""
 
-_ELSEWHERE = "run it with --engine uml --virtual-time and a kernel of 'hpn vm build-kernel'"
+_ELSEWHERE = "run it with --engine uml-virtual-time and a kernel of 'hpn vm build-kernel'"
 _LOAD = f"modprobe -a {' '.join(MODULES)} where it ships them, or {_ELSEWHERE}"
 _PROBE, _PROBE_IFINDEX, _PROBE_FAR_IFINDEX, _PROBE_MTU = "roce", 100, 101, 1500
 

@@ -21,7 +21,7 @@ def check() -> None:
     try:
         link.run(list(port_queues(LOOPBACK, partial(add_fifo, LOOPBACK, _ANY_BYTES), parent=ROOT)))
     except OSError as error:
-        way_out = "modprobe sch_htb cls_u32, or run it with --engine uml --virtual-time"
+        way_out = "modprobe sch_htb cls_u32, or run it with --engine uml-virtual-time"
         text = f"no queue for control frames in this kernel ({error.strerror or error}); {way_out}"
         raise MachineError(text) from error
     finally:

@@ -62,7 +62,7 @@ def _no_red(space: NetNs) -> str | None:
     try:
         link.run([add_red(LOOPBACK, (10_000, 20_000), 0.5, 40_000, ROOT)])
     except OSError as error:
-        way_out = "modprobe sch_red, or run it with --engine uml --virtual-time"
+        way_out = "modprobe sch_red, or run it with --engine uml-virtual-time"
         return f"no marker red in this kernel ({error.strerror or error}); {way_out}"
     finally:
         link.close()

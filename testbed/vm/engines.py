@@ -37,9 +37,9 @@ class Pace:
 class EngineSpec:
     """What hpn knows of an engine.
 
-    ``name`` as results record it and suites name it. ``--engine`` takes ``word``, the name unless it says another, and
-    ``--virtual-time`` chooses among those that share a word. ``start`` makes the engine; None: commands run where they
-    are called. ``cores`` that a run keeps busy, 0 for all: a measurement that shares its cores is worth little.
+    ``name`` as results record it, and as suites and ``--engine`` name it. With ``--virtual-time``, as command lines had
+    it before, ``--engine`` takes ``word`` too. ``start`` makes the engine; None: commands run where they are called.
+    ``cores`` that a run keeps busy, 0 for all: a measurement that shares its cores is worth little.
     ``virtual_time``: its clock stands still while anything computes, and runs repeat to the last digit.
     ``own_kernel``: what this machine's kernel can do, and its noise, say nothing of a run there.
     ``instead``: what a drill can use where it cannot start. ``boot_target_s``: of a guest to work in
@@ -61,14 +61,9 @@ class EngineSpec:
     maps_pages: bool = False
 
     @property
-    def asked(self) -> str:
-        """What ``--engine`` takes for it."""
-        return self.word or self.name
-
-    @property
     def title(self) -> str:
-        """As the doctor lists it: 'engine uml, virtual time'."""
-        return f"engine {self.asked}{', virtual time' if self.virtual_time else ''}"
+        """As the doctor lists it: 'engine uml-virtual-time'."""
+        return f"engine {self.name}"
 
     def engine(self) -> Engine:
         """One of its engines. InputError when commands of it run where they are called."""
@@ -135,17 +130,16 @@ def named(name: str) -> EngineSpec:
 
 def words(offered: Callable[[EngineSpec], bool] = lambda _spec: True) -> tuple[str, ...]:
     """What ``--engine`` takes where such engines are offered."""
-    return tuple(dict.fromkeys(spec.asked for spec in ENGINES.values() if offered(spec)))
+    return tuple(spec.name for spec in ENGINES.values() if offered(spec))
 
 
 def asked_for(word: str, virtual_time: bool) -> EngineSpec:
-    """The engine that --engine and --virtual-time ask for. InputError when they do not fit together."""
-    found = [spec for spec in ENGINES.values() if spec.asked == word]
-    for spec in found:
-        if spec.virtual_time is virtual_time:
+    """The engine that --engine names; with --virtual-time the one in virtual time of that name or word. InputError."""
+    if not virtual_time:
+        return named(word)
+    for spec in ENGINES.values():
+        if spec.virtual_time and word in (spec.name, spec.word):
             return spec
-    if found and not virtual_time:
-        raise InputError(f"--engine {word} needs --virtual-time")
     able = words(lambda spec: spec.virtual_time)
     raise InputError(f"--virtual-time needs --engine {' or '.join(able)}")
 

@@ -32,6 +32,7 @@ _TOOLS = {  # program: Debian's package
     "gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "patch": "patch", "tar": "tar",
     "xz": "xz-utils",
 }  # fmt: skip
+PACKAGES = (*_TOOLS.values(), "libc6-dev")
 _COMPILE_LINES = 1390  # that make prints for this configuration; only the progress bar depends on it
 _NOT_FOR_UML = ("*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/drivers/media/*.[ch]", "*/tools/testing/*")
 _FIXED = {"KBUILD_BUILD_USER": "hpn", "KBUILD_BUILD_HOST": "hpn", "KBUILD_BUILD_TIMESTAMP": "2026-01-01"}

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from testbed.errors import InputError, MachineError
-from testbed.vm.engines import ENGINES, EngineSpec, asked_for
+from testbed.vm.engines import ENGINES, EngineSpec, asked_for, has_virtual_time
 from testbed.vm.guest import GuestJob, Terminal, environment
 from testbed.vm.terminal import joined
 
@@ -38,10 +38,10 @@ def run(
     interactive = not command
     if interactive and not (os.isatty(keys) and os.isatty(screen)):
         raise InputError("no terminal to open a shell on; name a command: hpn vm shell -- COMMAND")
-    if interactive and virtual_time:
+    if interactive and (virtual_time or has_virtual_time(engine or "")):
         raise InputError(
             "nobody can type in virtual time: its clock runs on while the guest waits for a key;"
-            " name a command: hpn vm shell --virtual-time -- COMMAND"
+            " name a command: hpn vm shell --engine NAME -- COMMAND"
         )
     chosen = choose(engine, virtual_time)
     if not interactive:
@@ -57,14 +57,11 @@ def guests(virtual_time: bool) -> tuple[EngineSpec, ...]:
 
 def words() -> tuple[str, ...]:
     """What ``hpn vm shell --engine`` takes."""
-    return tuple(dict.fromkeys(spec.asked for virtual in (False, True) for spec in guests(virtual)))
+    return tuple(spec.name for virtual in (False, True) for spec in guests(virtual))
 
 
 def choose(word: str | None, virtual_time: bool = False) -> EngineSpec:
     """The engine asked for, else the first that can boot here. InputError; MachineError with every reason why not."""
-    able = [spec.asked for spec in guests(virtual_time)]
-    if virtual_time and word is not None and word not in able:
-        raise InputError(f"--virtual-time needs --engine {' or '.join(able)}, not {word}")
     reasons = []
     for candidate in (asked_for(word, virtual_time),) if word else guests(virtual_time):
         try:

@@ -128,7 +128,7 @@ def test_a_kernel_that_lacks_something_is_refused_by_fault_and_engine(monkeypatc
     assert "--engine qemu" in by_netem
     assert by_ingress.startswith("one-way-loss and silent-drop: no nftables at a port's ingress")
     assert "no netdev family" in by_ingress
-    assert "--engine uml --virtual-time" in by_ingress
+    assert "--engine uml-virtual-time" in by_ingress
 
 
 def test_a_drill_that_needs_nothing_special_probes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

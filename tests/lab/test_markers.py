@@ -85,7 +85,7 @@ def test_a_marker_that_a_kernel_lacks_is_refused_with_the_way_out() -> None:
     if MARKERS["red"].problem(ns.create("probe")) is None:
         assert choose(wanted) is MARKERS["red"]
         return
-    with pytest.raises(MachineError, match="modprobe sch_red, or run it with --engine uml --virtual-time"):
+    with pytest.raises(MachineError, match="modprobe sch_red, or run it with --engine uml-virtual-time"):
         choose(wanted)
 
 

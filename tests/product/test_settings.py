@@ -59,6 +59,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Place:
     (own / "hpn").mkdir(parents=True)
     monkeypatch.chdir(here)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(own))
+    monkeypatch.setenv("HPN_CACHE_DIR", str(tmp_path / "cache"))
     return _Place(here, own)
 
 
@@ -182,6 +183,14 @@ def test_a_plug_in_of_the_users_own_file_is_loaded(place: _Place, monkeypatch: p
     assert ("--plugin", ".") in {(row["option"], row["value"]) for row in place.config()["options"]}
 
 
+def test_old_names_of_commands_and_options_count_too(place: _Place) -> None:
+    place.here.write_text('[drill.run]\nengine = "uml"\nvirtual-time = true\n[results.list]\nruns = "elsewhere"\n')
+    assert "--virtual-time" in {row["option"] for row in place.config()["options"]}
+    for name in ("list", "ls"):
+        with pytest.raises(InputError, match="elsewhere is no folder"):
+            place.run("results", name)
+
+
 def _leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     context = click.Context(command)
     for name in command.list_commands(context) if isinstance(command, click.Group) else ():
@@ -240,7 +249,7 @@ def test_a_shell_completes_commands_options_drills_presets_engines_and_run_folde
     assert _completed("drill", "validate", "./x") == ["a file"]
     assert {"tiny", "tiny-pods"} <= set(_completed("up", "ti"))
     assert {"medium"} == set(_completed("graph", "med"))
-    assert _completed("drill", "run", "--engine", "um") == ["uml"]
+    assert _completed("drill", "run", "--engine", "um") == ["uml", "uml-virtual-time"]
     assert _completed("report", "runs/") == ["a dir"]
     place.here.write_text("nonsense")
     assert "drill" in _completed("dr"), "no file of settings stands in the way of completion"

@@ -41,6 +41,6 @@ def test_a_kernel_that_listens_in_the_first_namespace_only_is_refused_and_nothin
     (said,) = capfd.readouterr().err.splitlines()
     assert said.startswith("hpn: roce: ")
     assert "listens in the machine's first network namespace only" in said
-    assert "--engine uml --virtual-time" in said
+    assert "--engine uml-virtual-time" in said
     assert not list((tmp_path / "labs").glob("*"))
     assert not list((tmp_path / "out").glob("*/verdict.json"))

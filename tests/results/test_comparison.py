@@ -258,6 +258,23 @@ def test_a_baseline_fails_what_is_worse_beyond_both_intervals_and_nothing_else()
     assert now(0.0) == [], "better is no failure"
 
 
+def test_a_baseline_that_is_a_bound_is_never_exceeded_and_a_bound_may_be_worse(tmp_path: Path) -> None:
+    def never(worst_ms: float) -> Compared:
+        found = run(worst_ms=worst_ms)
+        first = replace(found.metrics.edges[0], flows_unrecovered=1)
+        return replace(found, metrics=replace(found.metrics, edges=(first, *found.metrics.edges[1:])))
+
+    def worse(before: Compared, now: Compared) -> list[str]:
+        (one,), (other,) = grouped([before], ()), grouped([now], ())
+        (tmp_path / "b.json").write_text(written(baseline_of(one)))
+        held = held_against(read(tmp_path / "b.json"), other)
+        return [line.plain for line in held_lines(held) if line.plain.startswith("worse: ") and "worst" in line.plain]
+
+    assert worse(never(300.0), never(4000.0)) == []
+    assert worse(never(300.0), run(worst_ms=4000.0)) == []
+    assert "worst outage: >= 300 ms, 20.0 ms before: worse by at least" in worse(run(worst_ms=20.0), never(300.0))[0]
+
+
 def test_where_less_is_worse_a_fall_fails() -> None:
     (before,) = grouped([run()], ())
     kept = baseline_of(before)
@@ -345,7 +362,7 @@ def test_a_baseline_without_digests_is_held_by_name_and_that_is_said() -> None:
     [
         "",
         "[]",
-        '{"format": 99, "setting": {}, "figures": []}',
+        '{"format": "1", "setting": {}, "figures": []}',
         '{"setting": {}, "figures": [{"name": "a", "unit": "ms", "more_is_worse": true, "count": 1, "median": NaN}]}',
         '{"setting": {}, "figures": [{"name": "a", "unit": "ms", "more_is_worse": true, "count": 1, "median": 1e999,'
         ' "low": 0}]}',
@@ -356,6 +373,12 @@ def test_a_baseline_without_digests_is_held_by_name_and_that_is_said() -> None:
 def test_what_is_no_baseline_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "b.json").write_text(content)
     with pytest.raises(InputError, match=r"is no baseline \(.*\); --save writes one"):
+        read(tmp_path / "b.json")
+
+
+def test_a_baseline_of_a_later_hpn_is_refused_with_both_formats(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text('{"format": 99, "of": "tomorrow"}')
+    with pytest.raises(InputError, match=r"b.json has format 99, this hpn reads 1; --save writes one that it reads$"):
         read(tmp_path / "b.json")
 
 

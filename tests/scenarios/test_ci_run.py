@@ -195,7 +195,7 @@ def test_a_process_is_told_the_number_that_a_repeat_draws_its_phase_from(tmp_pat
 def test_the_manifest_of_a_run_of_a_suite_says_how_to_make_it_again() -> None:
     run = Run("link-down", FILE, UML, 2, 3, tries=4)
     out = f"out/link-down.{UML}.2"
-    expected = f"drill run --engine uml --virtual-time {run.file} --out {out} --tries 4 --phase 2"
+    expected = f"drill run --engine uml-virtual-time {run.file} --out {out} --tries 4 --phase 2"
     assert " ".join(told(run, Path("out")).order().command) == expected
 
 

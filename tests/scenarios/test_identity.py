@@ -51,7 +51,7 @@ def identity(asked: Drill, number: int = 1) -> Identity:
     """Of repeat ``number`` of a drill."""
     made, phase = in_phase(asked, number), phase_of(asked.topology, number)
     fabric = build(made.topology)
-    return identity_of(fabric, asked_of(made, fabric), replace(MANIFEST, phase_ms=phase.shift_ns / 1e6))
+    return identity_of(fabric, asked_of(made, fabric), phase.shift_ns / 1e6)
 
 
 @pytest.mark.parametrize("name", ["link-down", "flap-storm", "job-restarts", "host-replaced", "link-down-bursts"])

@@ -18,22 +18,12 @@ from failover.analysis.readings import Ports
 from results.run.folder import RunFolder, create
 from results.verdict import Check, Outcome, Verdict
 from scenarios.drill.load import load_drill
+from scenarios.paper.answers import Row, claims_table, exit_code, markdown
 from scenarios.paper.claim import Answer, Claim, drill_of
 from scenarios.paper.claims import CLAIMS
 from scenarios.paper.judges import Evidence, Finding
 from scenarios.paper.path_figures import QUEUE_PAIRS, SPEC, PathFigures, figures
-from scenarios.paper.reproduce import (
-    FOLDER,
-    Ran,
-    Row,
-    choose,
-    claims_table,
-    drill_file,
-    exit_code,
-    judge,
-    markdown,
-    reproduce,
-)
+from scenarios.paper.reproduce import FOLDER, Ran, choose, drill_file, judge, reproduce
 from scenarios.run.calibrate import packets_per_s
 from scenarios.run.order import Order
 from testbed.errors import InputError, NoisyError

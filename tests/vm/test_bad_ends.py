@@ -73,7 +73,7 @@ def _qemu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
 
 
 def _script(script: str, words: dict[str, str]) -> str:
-    return script.format(boot=f"echo {_BOOTS} >&2", kernel='say() { echo "$1" >&2; sleep 20; }; say', **words)
+    return script.format(boot=f"echo {_BOOTS} >&2", kernel='say() { echo "$1" >&2; exec sleep 20; }; say', **words)
 
 
 def _failure(run: Callable[[GuestJob], object]) -> str:

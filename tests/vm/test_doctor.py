@@ -33,7 +33,7 @@ def test_without_a_kernel_of_ours_virtual_time_names_the_command_that_builds_it(
 ) -> None:
     monkeypatch.setenv("HPN_CACHE_DIR", str(tmp_path))
     assert kernel_cache.newest() is None
-    [found] = [capability for capability in examine() if capability.name == "engine uml, virtual time"]
+    [found] = [capability for capability in examine() if capability.name == "engine uml-virtual-time"]
     assert not found.present
     if os.uname().machine == "x86_64":
         assert "hpn vm build-kernel" in found.provide

@@ -1,4 +1,4 @@
-"""Drills of the library with FRR in every switch, in virtual time: drained, crashed, booted, its sessions reset."""
+"""A drill of the library with FRR in every switch, in virtual time: drained and brought back. All of them: make frr."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
 _CLI = Path(__file__).parents[2] / "cli.py"
 
 
-@pytest.mark.parametrize("name", ["tor-drain", "bgp-reset"])
-def test_it_passes_with_frr(name: str, tmp_path: Path) -> None:
+def test_it_passes_with_frr(tmp_path: Path) -> None:
+    name = "tor-drain"
     missing = DAEMONS["frr"].missing()
     if missing is not None:
         pytest.skip(missing)

@@ -8,27 +8,19 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from testbed.errors import InputError, MachineError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
 from testbed.lab.service import lost
 from testbed.lab.service.labfolder import DIED, DYING_S, ENDING, LOST, NAME, LabFolder, LabRecord, is_dying
+
+if TYPE_CHECKING:
+    from testbed.fabric.model import Fabric
 
 
 def base_directory() -> Path:
     """The user's own directory for labs, made with mode 0700. MachineError when somebody else owns it."""
-    override = os.environ.get("HPN_STATE_DIR")
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if override:
-        base = Path(override)
-    elif os.geteuid() == 0:
-        base = Path("/run/hpn")
-    elif runtime and os.access(runtime, os.W_OK):
-        base = Path(runtime) / "hpn"
-    else:
-        base = Path(f"/tmp/hpn-{os.geteuid()}")
+    base = _place()
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = base.lstat()
@@ -37,6 +29,29 @@ def base_directory() -> Path:
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise MachineError(f"{base} is not a private directory of yours; remove it or set HPN_STATE_DIR")
     return base
+
+
+def _place() -> Path:
+    override = os.environ.get("HPN_STATE_DIR")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if override:
+        return Path(override)
+    if os.geteuid() == 0:
+        return Path("/run/hpn")
+    if runtime and os.access(runtime, os.W_OK):
+        return Path(runtime) / "hpn"
+    return Path(f"/tmp/hpn-{os.geteuid()}")
+
+
+def glimpsed() -> list[LabFolder]:
+    """The folders of labs whose lock is held, in order of their names; nothing is made, removed or waited for.
+
+    OSError where the user's directory cannot be read, or is not private.
+    """
+    base = _place()
+    if (found := base.lstat()).st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{base} is not a private directory")
+    return [lab for path in sorted(base.iterdir()) if (lab := LabFolder(path)).is_lab() and lab.is_held()]
 
 
 def check_name(name: str) -> str:
@@ -134,6 +149,9 @@ def find(name: str | None) -> tuple[LabFolder, LabRecord]:
 
 def fabric_of(place: LabFolder) -> Fabric:
     """The fabric of a running lab. MachineError when its folder is damaged, or of another version of hpn."""
+    from testbed.fabric.build import build  # pydantic, which completion of labs' names does not wait for
+    from testbed.fabric.spec import FabricSpec
+
     try:
         return build(FabricSpec.model_validate_json((place.path / "fabric.json").read_text()))
     except (OSError, ValueError) as error:

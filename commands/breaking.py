@@ -1,0 +1,77 @@
+"""Labs broken and mended by hand, and what then happens in them.
+
+Changes when parts of a running lab are broken, mended or followed in another way.
+"""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from commands.completing import parts
+from commands.followers import tell_next
+from commands.page import as_json_option, lab_option
+from results.text.tables import change_lines
+from testbed.errors import InputError
+from testbed.fabric.model import Fabric
+from testbed.lab.service import control, registry
+
+
+@click.command("break")
+@click.argument("target", shell_complete=parts)
+@lab_option
+@as_json_option
+def break_(target: str, lab_name: str | None, as_json: bool) -> None:
+    """Break a part of a lab by hand, until: hpn mend.
+
+    A link (p0.s0.h0.r0.0, p0.s0.t0.0-p0.a0.0) or every port of a NIC (p0.s0.h0.r0) or host (p0.s0.h0) loses carrier;
+    a ToR (p0.s0.t0.0), Agg (p0.a0.0) or Core (c0.0) crashes. Names: hpn inspect nodes, hpn inspect links.
+    """
+    place, record = registry.find(lab_name)
+    _show_change(control.call(place.socket, "break", target=target), "down", as_json)
+    if not as_json:
+        src, dst = _nics_at(registry.fabric_of(place), target)
+        tell_next("break", part=target, lab=record.name, src=src, dst=dst)
+
+
+def _nics_at(fabric: Fabric, part: str) -> tuple[str, str]:
+    """A NIC that the part serves, and one of the same rail on another host: a flow that it may be in the way of."""
+    links = {link.name for link in fabric.links_in(part)}
+    near = next((nic for nic in fabric.nics if any(link.name in links for link in nic.links)), fabric.nics[0])
+    return near.name, next((nic.name for nic in fabric.nics if nic.host != near.host and nic.rail == near.rail), "")
+
+
+@click.command()
+@click.argument("target", required=False, shell_complete=parts)
+@click.option("--all", "everything", is_flag=True, help="Undo every hpn break of the lab.")
+@lab_option
+@as_json_option
+def mend(target: str | None, everything: bool, lab_name: str | None, as_json: bool) -> None:
+    """Undo: hpn break TARGET. What else is broken, a link of that host for instance, stays so.
+
+    What is broken: hpn inspect broken.
+    """
+    if everything == (target is not None):
+        raise InputError("name the part to mend, or say --all; hpn inspect broken lists what is broken")
+    place, record = registry.find(lab_name)
+    change = control.call(place.socket, "mend-all") if everything else control.call(place.socket, "mend", target=target)
+    _show_change(change, "up", as_json)
+    tell_next("mend", quiet=as_json, lab=record.name)
+
+
+@click.command()
+@lab_option
+def events(lab_name: str | None) -> None:
+    """Follow the timeline of a lab as JSON lines until Ctrl-C."""
+    place, _ = registry.find(lab_name)
+    control.call(place.socket, "events", on_event=lambda event: click.echo(json.dumps(event)))
+
+
+def _show_change(change: control.JsonValue, direction: str, as_json: bool) -> None:
+    """What a break (direction 'down') or a mend ('up') changed."""
+    if as_json:
+        click.echo(json.dumps(change, indent=2))
+    elif isinstance(change, dict):
+        for line in change_lines(change, direction):
+            click.echo(line)

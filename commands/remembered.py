@@ -1,0 +1,87 @@
+"""What completion asks for, kept from one key press to the next: to import the commands takes longer than a key may.
+
+Changes when something else makes what is kept out of date. Files lie in the cache folder, named by a checksum of hpn's
+own files: their names, sizes and times. With plug-ins nothing is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from testbed import PACKAGES, plugins
+from testbed.errors import MachineError
+
+Kept = TypeVar("Kept")
+
+_ROOT = Path(__file__).parent.parent
+_OLD_S = 30 * 86_400
+
+
+def kept(name: str, make: Callable[[], Kept]) -> Kept:
+    """What ``make`` gives, which JSON can hold: read from the cache, else made, and written there if possible.
+
+    ``name`` is of a-z, 0-9 and '-'; see ``digest`` for one of something else.
+    """
+    if plugins.folders():
+        return make()
+    try:
+        file = _file(name)
+        found: Kept = json.loads(file.read_bytes())
+        return found
+    except (OSError, ValueError, MachineError):
+        made = make()
+    with suppress(OSError, MachineError):
+        _write(_file(name), json.dumps(made))
+    return made
+
+
+def digest(*texts: str | bytes) -> str:
+    """A name for what depends on these."""
+    made = hashlib.sha256()
+    for text in texts:
+        made.update(hashlib.sha256(os.fsencode(text)).digest())
+    return made.hexdigest()[:16]
+
+
+def _file(name: str) -> Path:
+    from testbed.vm.kernel_cache import cache_folder
+
+    return cache_folder() / "completion" / f"{_version()}-{name}.json"
+
+
+@cache
+def _version() -> str:
+    """What hpn is made of."""
+    return digest(sys.version, *(each for room in PACKAGES for each in sorted(_sources(_ROOT / room))))
+
+
+def _sources(folder: Path) -> Iterator[str]:
+    for entry in os.scandir(folder):
+        if entry.name.startswith(("_", ".")) and entry.name != "__init__.py":
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _sources(Path(entry.path))
+        elif entry.name.endswith((".py", ".yaml")):
+            found = entry.stat()
+            yield f"{entry.path} {found.st_size} {found.st_mtime_ns}"
+
+
+def _write(file: Path, text: str) -> None:
+    """Write the file, and delete those that nobody has written for long."""
+    from testbed.files.replacing import replace_text
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(file, text)
+    for other in file.parent.glob("*.json"):
+        with suppress(OSError):
+            if other.stat().st_mtime < time.time() - _OLD_S:
+                other.unlink()

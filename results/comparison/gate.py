@@ -1,0 +1,96 @@
+"""Runs of a suite's drills held against a folder of baselines: a file for each drill and engine.
+
+Reads files that anybody may have written. Changes when a suite is gated by another rule. A file is as ``hpn compare
+--save`` writes it. Timers and policies of the fabric may differ from the baseline's, for a change of these is what a
+gate is to judge; another fabric, drill, engine or load is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from results.comparison.baseline import Baseline, Held, baseline_of, held_against, written
+from results.comparison.groups import Compared, Group, grouped
+from results.text.comparison import held_lines
+from testbed.errors import InputError
+
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What came of one drill on one engine. ``held`` is None where ``said`` says why its runs were not held."""
+
+    file: str
+    held: Held | None = None
+    said: str = ""
+    is_refused: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a figure is worse, 2 where the baseline is of another experiment, else 0."""
+        if self.is_refused:
+            return InputError.exit_code
+        return 1 if self.held is not None and self.held.worse else 0
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of it in words, what is worse first."""
+        return (self.said,) if self.held is None else tuple(line.plain for line in held_lines(self.held))
+
+    @property
+    def reason(self) -> str:
+        """Why it is red, in one line; '' where it is not."""
+        if not self.exit_code:
+            return ""
+        more = 0 if self.held is None else len(self.held.worse) - 1
+        return self.lines[0] + (f"; {more} more worse" if more else "")
+
+
+def file_of(folder: Path, drill: str, engine: str) -> Path:
+    """Where the baseline of a drill on an engine is kept."""
+    return folder / f"{drill}.{engine}{_SUFFIX}"
+
+
+def strays(folder: Path, wanted: Collection[tuple[str, str]]) -> tuple[Path, ...]:
+    """Baselines in the folder of no (drill, engine) that is wanted.
+
+    InputError for one of a drill that is wanted on another engine only, and has no baseline there.
+    """
+    files = {file_of(folder, *each) for each in wanted}
+    found = [path for path in sorted(folder.glob(f"*{_SUFFIX}")) if path not in files]
+    lacking = {drill: engine for drill, engine in wanted if not file_of(folder, drill, engine).exists()}
+    named = ((path, *path.name.removesuffix(_SUFFIX).partition(".")) for path in found)
+    problems = [
+        f"{path}: the baseline is of engine {engine!r}, the suite runs {drill} on {lacking[drill]!r}"
+        for path, drill, _, engine in named
+        if drill in lacking
+    ]
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def gate(kept: Baseline, file: Path, runs: Sequence[Compared]) -> Gate:
+    """Hold the runs of one drill against what was kept."""
+    try:
+        group = _one(runs)
+        if not group.runs:
+            return Gate(str(file), said="not held against its baseline: no run can be trusted")
+        return Gate(str(file), held_against(kept, group, however_run=True))
+    except InputError as error:
+        return Gate(str(file), said=f"{file} is refused: {error}", is_refused=True)
+
+
+def text_of(runs: Sequence[Compared]) -> str:
+    """The file of a baseline that keeps these runs. InputError where they are of several experiments, or of none."""
+    return written(baseline_of(_one(runs)))
+
+
+def _one(runs: Sequence[Compared]) -> Group:
+    groups = grouped(runs, ())
+    if len(groups) != 1:
+        raise InputError(f"its runs are of {len(groups)} versions of hpn, and a baseline is of one")
+    return groups[0]

@@ -1,0 +1,68 @@
+"""How long a campaign will take, before it begins and while it runs.
+
+Changes when a campaign's sequences cost something else than drills do.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import fmean
+
+from scenarios.campaign.campaign import drawn, in_a_lab
+from scenarios.campaign.drillfile import drill_of
+from scenarios.campaign.journal import PLAN, Entry, load
+from scenarios.campaign.plan import Plan
+from scenarios.campaign.result import Result
+from scenarios.run import wall_cost
+from scenarios.run.estimate import WORTH_TELLING_S, at_once, basis_of, counted, in_words
+from scenarios.run.runs_left import RunsLeft
+from testbed.vm.engines import named
+
+_SAMPLED = 10
+"""Sequences whose traffic is counted; the others are taken to be like them."""
+
+
+def left_of(folder: Path, sequences: int) -> tuple[int, ...]:
+    """The indexes below ``sequences`` that the campaign in ``folder`` has not run yet."""
+    known = load(folder)[1].indexes if os.path.isfile(folder / PLAN) else frozenset()
+    return tuple(index for index in range(sequences) if index not in known)
+
+
+def line_of(plan: Plan, left: tuple[int, ...], width: int) -> str:
+    """The line for these sequences, ``width`` labs side by side; '' when it is not worth it. Shrinking is not in it."""
+    spec, costs = named(plan.engine), wall_cost.load()
+    found = (counted(drill_of(plan, sequence)) for sequence in drawn(plan, left[:_SAMPLED]))
+    expected = [wall_cost.expected(effort, spec, costs) for effort in found if effort is not None]
+    if not expected:
+        return ""
+    labs = -(-len(left) // in_a_lab(len(left), width))
+    up_s = labs * fmean(each.stages.up_s for each in expected)
+    run_s = len(left) * fmean(each.stages.traffic_s for each in expected)
+    side_by_side = at_once(spec, width) if spec.virtual_time else width
+    total_s = (up_s + run_s) / side_by_side
+    if total_s <= WORTH_TELLING_S:
+        return ""
+    return f"{len(left):,} sequences take about {in_words(total_s)} ({basis_of(expected)}; shrinking comes on top)"
+
+
+def telling(
+    left: tuple[int, ...],
+    width: int,
+    tell: Callable[[str], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> Callable[[Entry], None]:
+    """What is told every entry, and tells in turn how long the sequences still take: their labs report at their end."""
+    runs, size = RunsLeft(dict.fromkeys(map(str, left), 1.0), tell, clock), in_a_lab(len(left), width)
+    come: list[str] = []
+
+    def ended(entry: Entry) -> None:
+        if isinstance(entry, Result):
+            come.append(str(entry.sequence.index))
+            if entry.violations or len(entry.before) + 1 >= size:
+                runs.ended(*come)
+                come.clear()
+
+    return ended

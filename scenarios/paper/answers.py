@@ -1,0 +1,97 @@
+"""The answer to each claim of the paper, and how all of them are shown: terminal, JSON, Markdown, exit code. PURE.
+
+Changes when an answer is shown in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from rich.table import Table
+
+from results.text.tables import table
+from scenarios.paper.claim import Answer
+
+_COLUMNS = ("claim", "paper", "ours", "answer", "without", "by", "why ours differs")
+_WITHOUT_COLUMNS = ("claim", "network without", "by", "found", "answer")
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRow:
+    """What the judge of a claim says of a network without what the claim is about: it must not agree."""
+
+    what: str
+    ours: str
+    answer: Answer
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table. ``agrees`` with the paper is an answer about the statement, not about every digit.
+
+    ``known``: it differs and the entry says why.
+    """
+
+    key: str
+    claim: str
+    paper: str
+    ours: str
+    answer: Answer
+    by: str
+    why: str
+    without: tuple[WithoutRow, ...] = ()
+    known: bool = False
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    without = "; ".join(f"{each.what}: {each.answer.value}" for each in row.without) or "-"
+    return row.claim, row.paper, row.ours, row.answer.value, without, row.by, row.why
+
+
+def claims_table(rows: Iterable[Row]) -> Table:
+    """For the terminal."""
+    return table("HPN, SIGCOMM 2024: what the paper says and what was found here", _COLUMNS, map(_cells, rows))
+
+
+def document(rows: Iterable[Row], engine: str) -> dict[str, object]:
+    """The same as data."""
+    return {"engine": engine, "claims": [asdict(row) for row in rows]}
+
+
+def markdown(rows: Sequence[Row], engine: str) -> str:
+    """The same for a document."""
+    lines = [
+        "# Claims of the HPN paper, reproduced",
+        "",
+        f"Written by `hpn reproduce --engine {engine}`. `agrees` is about the statement; figures may differ.",
+        "Where a network without what a claim is about agrees as well, the claim is `not shown`.",
+        "",
+        *_table(_COLUMNS, map(_cells, rows)),
+        "",
+        "## Networks without the feature",
+        "",
+        *_table(
+            _WITHOUT_COLUMNS,
+            ((row.key, each.what, each.by, each.ours, each.answer.value) for row in rows for each in row.without),
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    yield from (f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in rows)
+
+
+def exit_code(rows: Iterable[Row]) -> int:
+    """1 when a claim has no evidence, is not shown, or differs and its entry does not say why; 4 when one is not told.
+
+    Else 0: every claim got an answer. What nothing speaks to does not count.
+    """
+    answers = {row.answer for row in rows if not row.known}
+    if answers & {Answer.DIFFERS, Answer.NOT_SHOWN, Answer.NO_EVIDENCE}:
+        return 1
+    return 4 if answers & {Answer.NOT_RUN, Answer.NOT_TOLD} else 0

@@ -1,0 +1,107 @@
+"""A suite and the baselines that gate it: read and checked before anything runs, held against what was measured.
+
+Changes when a baseline has to fit a suite in another way. What is held, and how, is ``results.comparison.gate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from results.ci import Repeats
+from results.comparison.baseline import Baseline, check_same, read
+from results.comparison.gate import Gate, file_of, gate, strays, text_of
+from results.comparison.gather import opened
+from results.comparison.groups import Across, Compared
+from results.run.identity import identity_of
+from results.text.printable import printable
+from results.verdict import Outcome
+from scenarios.drill import catalogue
+from scenarios.drill.model import Drill
+from scenarios.run.asked import asked_of
+from scenarios.suite.suite import Run, Suite
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from testbed.fabric.load import load_topology
+from testbed.vm.engines import named
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The baselines of a suite, by drill and engine, and the folder that they are in."""
+
+    folder: Path
+    baselines: Mapping[tuple[str, str], Baseline]
+
+
+def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
+    """The baselines of the suite's drills. InputError, with every problem, where one does not fit what would run."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; hpn ci run SUITE --save {folder} writes it")
+    topology = load_topology(suite.topology) if suite.topology else None
+    load = cache(lambda file: catalogue.load(file, topology))
+    runs = {(run.drill, run.engine): run for run in suite.runs}
+    for path in strays(folder, runs):
+        tell(printable(f"{path} is a baseline of no drill in this suite"))
+    kept: dict[tuple[str, str], Baseline] = {}
+    problems: list[str] = []
+    for key, run in runs.items():
+        try:
+            if (path := file_of(folder, *key)).exists():
+                kept[key] = _checked(path, run, load(str(run.file)))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return Kept(folder, kept)
+
+
+def gated(groups: tuple[Repeats, ...], out: Path, kept: Kept | None) -> tuple[Repeats, ...]:
+    """Each drill with what came of its baseline, where there are any; its run folders are below ``out``."""
+    return groups if kept is None else tuple(replace(group, gate=_gate(group, out, kept)) for group in groups)
+
+
+def save(groups: Iterable[Repeats], out: Path) -> Iterator[tuple[str, str]]:
+    """Name and text of the baseline of each drill that passes; '' for the text of one that is not to be kept."""
+    for group in groups:
+        name = file_of(Path(), *group.key).name
+        passes = group.own_exit_code == Outcome.PASS.exit_code
+        yield name, text_of(_compared(group, out)) if passes else ""
+
+
+def _checked(path: Path, run: Run, drill: Drill) -> Baseline:
+    """The baseline in a file. InputError, naming the key that differs, where it is of something else than the run."""
+    kept, spec = read(path), named(run.engine)
+    asked = drill.slowed(spec.engine().slowness) if spec.start is not None else drill
+    fabric = build(asked.topology)
+    identity = identity_of(fabric, asked_of(asked, fabric))
+    engine = kept.setting.get(Across.ENGINE, "")
+    setting = {Across.ENGINE: engine if engine.partition("/")[0] == run.engine else run.engine}
+    digests = {what: identity.digests[what] for what in kept.digests if what in identity.digests}
+    setting |= {what: kept.setting.get(what, "") for what in digests}
+    if Across.SETTINGS in digests:  # what marks at switches only a run can tell
+        digests[Across.SETTINGS] += "".join(kept.digests[Across.SETTINGS].partition(" ")[1:])
+    try:
+        check_same(kept, setting, digests, identity.told, however_run=True)
+    except InputError as error:
+        raise InputError([f"{path}: {problem}" for problem in error.problems]) from error
+    return kept
+
+
+def _gate(group: Repeats, out: Path, kept: Kept) -> Gate:
+    file = file_of(kept.folder, *group.key)
+    if group.key not in kept.baselines:
+        return Gate(str(file), said=f"no baseline {file}; hpn ci run SUITE --save {kept.folder} writes it")
+    try:
+        runs = _compared(group, out)
+    except InputError as error:
+        return Gate(str(file), said=f"not held against {file}: {error}", is_refused=True)
+    if not runs:
+        return Gate(str(file), said="not held against its baseline: there is no run")
+    return gate(kept.baselines[group.key], file, runs)
+
+
+def _compared(group: Repeats, out: Path) -> list[Compared]:
+    return [opened(out / run.folder) for run in group.runs if run.judged is not None]

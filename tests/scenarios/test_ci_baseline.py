@@ -1,0 +1,182 @@
+"""`hpn ci run --save` keeps what a suite measured; `--baseline` is red where a later one measures worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import cli
+from failover.analysis.model import DrillMetrics
+from results.run.folder import RunFolder, create
+from results.run.identity import identity_of
+from results.run.progress import Progress
+from scenarios.expect.evidence import RunFacts
+from scenarios.expect.verdict import judge
+from scenarios.run import calibrate, session
+from scenarios.run.asked import asked_of
+from scenarios.run.order import Order
+from testbed.errors import InputError
+from testbed.fabric.build import build
+from tests.results.sample import MANIFEST
+from tests.scenarios.measured import link_down
+from tests.scenarios.pool.pretended import Pretended, here
+
+DRILL = """
+drill: cut
+summary: one link is cut
+topology: {preset: tiny}
+workload: {load: 40 %}
+timeline:
+  faults: [{id: cut, fault: link-down, target: p0.s0.h0.r0.0, at: 1 s, for: 2 s}]
+expect:
+  - worst_outage: {below: 50 ms}
+"""
+
+
+def measures(found: DrillMetrics) -> Callable[[Order, Callable[[Progress], None]], RunFolder]:
+    """What ``session.run`` would leave behind."""
+
+    def run(order: Order, _listen: Callable[[Progress], None]) -> RunFolder:
+        fabric = build(order.drill.topology)
+        asked, folder = asked_of(order.drill, fabric), create(order.out)
+        folder.write_fabric(fabric)
+        folder.write_drill(asked)
+        digests = identity_of(fabric, asked).digests
+        folder.write_manifest(replace(MANIFEST, drill=order.drill.name, digests=digests))
+        folder.write_metrics(found)
+        folder.write_verdict(judge(order.drill, found, RunFacts((), 0, ())))
+        return folder
+
+    return run
+
+
+@pytest.fixture
+def ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """``hpn ci run`` of a suite of the drill, which measures an outage of so many ms."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setattr(calibrate, "check", lambda *_: None)
+    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pretended(here))
+    Path("suite.yaml").write_text("suite: s\nruns: [{drills: [./cut.yaml]}]\n")
+    Path("cut.yaml").write_text(DRILL)
+
+    def run(*arguments: str, outage_ms: int = 20, change: tuple[str, str] = ("", "")) -> int:
+        Path("cut.yaml").write_text(DRILL.replace(*change))
+        monkeypatch.setattr(session, "run", measures(link_down(receiver=outage_ms)))
+        code = cli.command_line.main(["ci", "run", "suite.yaml", *arguments], prog_name="hpn", standalone_mode=False)
+        assert isinstance(code, int)
+        return code
+
+    return run
+
+
+def test_what_is_measured_again_is_green_and_the_file_is_the_same(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ci("--save", "baseline") == 0
+    kept = Path("baseline/cut.host.json")
+    before = kept.read_bytes()
+    assert len(before) < 8_000
+    assert "kept: baseline/cut.host.json\n" in capsys.readouterr().out
+    assert ci("--baseline", "baseline", "--save", "baseline") == 0
+    assert kept.read_bytes() == before
+    assert "cut on host: no figure is worse or better than the baseline by more than" in capsys.readouterr().out
+
+
+def test_what_is_worse_than_the_baseline_is_red_with_figure_both_values_and_margin(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All limits hold: the baseline alone is red."""
+    assert ci("--save", "baseline") == 0
+    assert ci("--baseline", "baseline", "--save", "new", outage_ms=45) == 1
+    sentence = "worse: worst outage: 45.0 ms, 20.0 ms before: worse by at least 23.0 ms"
+    assert f"cut on host: {sentence}\n" in capsys.readouterr().out
+    assert f"cut on host: {sentence}" in Path("ci-out/summary.md").read_text()
+    case = ElementTree.parse("ci-out/junit.xml").find(".//testcase[@name='no figure is worse than its baseline']")
+    assert case is not None
+    assert sentence in (case.findtext("failure") or "")
+    assert Path("new/cut.host.json").exists(), "to be committed where it is meant"
+    assert ci("--baseline", "new", outage_ms=45) == 0
+    assert ci("--baseline", "new", outage_ms=20) == 0, "better is not red"
+
+
+def test_timers_may_differ_and_are_told(ci: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    ci("--save", "baseline")
+    slower = ("preset: tiny", "preset: tiny, bgp: {hold_s: 30}")
+    assert ci("--baseline", "baseline", change=slower) == 0
+    assert ci("--baseline", "baseline", change=slower, outage_ms=45) == 1
+    assert "timers or policies of the fabric changed since the baseline: bgp.hold_s: 9 | 30" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("preset: tiny", "preset: tiny, hosts: 3"), "fabric 'tiny (hpn)', these runs of another (hosts: 2 | 3"),
+        (("preset: tiny", "preset: tiny, seed: 7"), "fabric 'tiny (hpn)', these runs of another (seed: 1 | 7"),
+        (("for: 2 s", "for: 3 s"), "drill 'cut', these runs of another (faults.0.moments: "),
+        (("load: 40 %", "load: 20 %"), "settings 'quick', these runs of another (workload.load: 0.4 | 0.2)"),
+    ],
+)
+def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_differs(
+    ci: Callable[..., int], change: tuple[str, str], told: str
+) -> None:
+    ci("--save", "baseline")
+    with pytest.raises(InputError) as caught:
+        ci("--baseline", "baseline", "--out", "later", change=change)
+    assert str(caught.value).startswith(f"baseline/cut.host.json: the baseline is of {told}")
+    assert not Path("later").exists()
+
+
+def test_a_baseline_of_another_engine_or_format_is_refused(ci: Callable[..., int]) -> None:
+    ci("--save", "baseline")
+    kept = Path("baseline/cut.host.json")
+    text = kept.read_text()
+    kept.write_text(text.replace('"engine": "host/nft"', '"engine": "qemu/kernel"'))
+    with pytest.raises(InputError, match=r"the baseline is of engine 'qemu/kernel', these runs of 'host'"):
+        ci("--baseline", "baseline")
+    kept.write_text(text.replace("{", '{"format": 7,', 1))
+    with pytest.raises(InputError, match=r"baseline/cut.host.json has format 7, this hpn reads 1"):
+        ci("--baseline", "baseline")
+    kept.write_text(text)
+    kept.rename("baseline/cut.uml-virtual-time.json")
+    with pytest.raises(
+        InputError, match=r"the baseline is of engine 'uml-virtual-time', the suite runs cut on 'host'$"
+    ):
+        ci("--baseline", "baseline")
+
+
+def test_what_only_a_run_can_tell_is_refused_after_it(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ci("--save", "baseline")
+    kept = Path("baseline/cut.host.json")
+    kept.write_text(kept.read_text().replace('"engine": "host/nft"', '"engine": "host/kernel"'))
+    assert ci("--baseline", "baseline") == 2
+    told = "baseline/cut.host.json is refused: the baseline is of engine 'host/kernel', these runs of 'host/nft'"
+    assert told in capsys.readouterr().out
+    assert "# s: a baseline is refused, 1 runs" in Path("ci-out/summary.md").read_text()
+    assert "<error" in Path("ci-out/junit.xml").read_text()
+
+
+def test_a_drill_without_a_baseline_says_how_to_write_it(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("baseline").mkdir()
+    Path("baseline/gone.host.json").write_text("{}")
+    assert ci("--baseline", "baseline") == 0
+    out, err = capsys.readouterr()
+    line = "cut on host: no baseline baseline/cut.host.json; hpn ci run SUITE --save baseline writes it"
+    assert line in out
+    assert "baseline/gone.host.json is a baseline of no drill in this suite" in err
+    with pytest.raises(InputError, match=r"there is no folder none; hpn ci run SUITE --save none writes it"):
+        ci("--baseline", "none")
+
+
+def test_what_breaks_its_own_limits_is_not_kept(ci: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert ci("--save", "baseline", outage_ms=80) == 1
+    assert "not kept, for the drill is no pass: baseline/cut.host.json" in capsys.readouterr().out
+    assert list(Path("baseline").iterdir()) == []

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from failover.analysis.job import JobMetrics
+from failover.analysis.job import JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
 from failover.analysis.words import in_ms, packets, plain, queue_pairs
 
 _MOST_SENTENCES = 3
+_LEAST_LOST = 0.1
+"""Of iterations: less is none."""
 _SAME = 0.05
 """A change of goodput that is smaller, in per cent, is none."""
 
@@ -114,16 +116,38 @@ def _longest_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
 
 
 def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:
-    numbers = [metrics.edges.index(edge) for edge in edges]
-    found = [job.edges[at] for at in numbers if at < len(job.edges)]
+    found = [(edge.edge.kind, cost) for edge in edges if (cost := _cost_at(job, metrics.edges.index(edge)))]
     who = "the client" if job.client is not None else "the job"
     if job.deaths:
         yield f"{who} died {len(job.deaths)} time{'s' * (len(job.deaths) != 1)}"
-    if not found or not found[0].rate_before:
+    if not found or not found[0][1].rate_before:
         yield f"{who} had ended no iteration before it"
         return
-    worst = max(found, key=lambda each: each.longest_ms)
+    failures = [cost for kind, cost in found if kind is EdgeKind.FAILURE]
+    broken = failures or [cost for _, cost in found]
+    mended = [cost for kind, cost in found if kind is EdgeKind.REPAIR] if failures else []
+    if longest := _longest(broken):
+        yield f"the longest iteration took {longest} (mean before: {in_ms(job.mean_ms)})"
+    else:
+        yield "no iteration ended before the repair" if mended else "no iteration ended"
+    if mended and (longest := _longest(mended)):
+        yield f"the longest after the repair {longest}"
+    late = sum(max(each.lost, 0.0) for each in mended)
+    lost = sum(max(each.lost, 0.0) for each in broken) + late
+    if lost < _LEAST_LOST:
+        yield f"{who} lost less than {_LEAST_LOST:g} iterations"
+        return
+    part = "all" if lost - late < _LEAST_LOST else f"{late:.1f}"
+    of_these = f", {part} of them after the repair" if late >= _LEAST_LOST else ""
+    yield f"{who} lost the time of {lost:.1f} iterations{of_these}"
+
+
+def _cost_at(job: JobMetrics, at: int) -> JobEdge | None:
+    return job.edges[at] if at < len(job.edges) else None
+
+
+def _longest(of: Sequence[JobEdge]) -> str:
+    """'248 ms'; '' where no iteration was under way."""
+    worst = max(of, key=lambda each: each.longest_ms)
     least = "at least " if worst.unfinished else ""
-    yield f"the longest iteration took {least}{in_ms(worst.longest_ms)} (mean before: {in_ms(job.mean_ms)})"
-    lost = sum(max(each.lost, 0.0) for each in found)
-    yield f"{who} lost the time of {lost:.1f} iterations"
+    return f"{least}{in_ms(worst.longest_ms)}" if worst.longest_ms else ""

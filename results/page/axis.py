@@ -92,6 +92,27 @@ def milliseconds_text(value: float) -> str:
     return f"{value:.4g} ms" if value < 1e3 else f"{value / 1e3:.4g} s"
 
 
+def time_text(value_ms: float) -> str:
+    """A time that was measured, three digits in its natural unit: '71 us', '18.5 ms', '2.46 s'."""
+    return time_range(value_ms, value_ms)
+
+
+def time_range(low_ms: float, high_ms: float) -> str:
+    """Two times with one unit where they share it: '18 to 68 us', '18.5 ms to 2.46 s'; one of what reads the same."""
+    (low, unit), (high, other) = _three_digits(low_ms), _three_digits(high_ms)
+    if unit != other:
+        return f"{low} {unit} to {high} {other}"
+    return f"{high} {other}" if low == high else f"{low} to {high} {other}"
+
+
+def _three_digits(value_ms: float) -> tuple[str, str]:
+    """Rounded, and its unit; no clock here tells less than 1 us."""
+    if round(value_ms * 1e3) < 1e3:
+        return f"{value_ms * 1e3:.0f}", "us"
+    value, unit = (value_ms, "ms") if float(f"{value_ms:.3g}") < 1e3 else (value_ms / 1e3, "s")
+    return f"{value:#.3g}".rstrip(".") if value < 1e3 else f"{value:,.0f}", unit
+
+
 def _round_step(least: float) -> float:
     """The smallest of 1, 2, 5 times a power of ten that is not below ``least``."""
     power = 10.0 ** math.floor(math.log10(least))

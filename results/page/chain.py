@@ -15,7 +15,7 @@ from enum import StrEnum
 from failover.analysis.edge import EdgeKind
 from failover.analysis.marks import Mark, mark_of
 from failover.analysis.model import EdgeResult
-from results.page.axis import Logarithmic, Tick, logarithmic_ms, milliseconds_text
+from results.page.axis import Logarithmic, Tick, logarithmic_ms, time_range
 from testbed.events import Event
 
 
@@ -40,10 +40,9 @@ class Step:
 
     @property
     def text(self) -> str:
-        """When it was: '3.11 ms', '10.0 to 10.3 ms (6)'."""
-        first, last = milliseconds_text(round(self.first_ms, 3)), milliseconds_text(round(self.last_ms, 3))
-        when = first if first == last else f"{first} to {last}"
-        return when if self.count == 1 else f"{when} ({self.count})"
+        """When it was: '3.11 ms', '10.0 to 10.3 ms, 6 events'."""
+        when = time_range(self.first_ms, self.last_ms)
+        return when if self.count == 1 else f"{when}, {self.count:,} events"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,12 @@ from failover.analysis.series import Bins
 from results.page.axis import number_text
 from results.page.chart import MOST_POINTS, Chart, Line, Moment, thinned
 from results.run.readings import READING
+from results.text.values import scale
 
-X_LABEL = "s since the begin"
+X_LABEL = "s since the traffic began"
 GROUP = "run"
+HOST = "host"
+"""The chart of what the machine did, which is no part of what a fault did."""
 _MOST_PORTS = 4
 _NO_PLANE = -1
 _MOST_PLANES = 16
@@ -84,8 +87,8 @@ def queues_chart(sampled: Sampled, begin_ns: int, end_ns: int | None, moments: S
     width_ns = max(sampled.sampling.period_ns, -(-(last_ns - first_ns + 1) // MOST_POINTS))
     count = (last_ns - first_ns) // width_ns + 1
     lines = [Line(port, _most((at_ns - first_ns) // width_ns, waits_ms, count)) for _, port, at_ns, waits_ms in shown]
-    which = f"the {len(shown)} ports of {len(sampled.series)} read where most waited"
-    title = f"Queues: {which}; the most in {number_text(width_ns / 1e6)} ms"
+    which = f"the {len(shown)} longest" if len(shown) > 1 else "the only one that was ever filled"
+    title = f"Queues of {len(sampled.series)} ports: {which}; the most in {number_text(width_ns / 1e6)} ms"
     xs = [(first_ns - begin_ns + at * width_ns) / 1e9 for at in range(count)]
     return Chart("queues", title, X_LABEL, "ms", xs, tuple(lines), tuple(moments), group=GROUP)
 
@@ -108,16 +111,17 @@ def host_chart(course: Sequence[HostMoment], begin_ns: int, moments: Sequence[Mo
         Line("our processes wait for a CPU", [each.run_delay_pct for each in course]),
     )
     xs_, thin = thinned(xs, lines)
-    return Chart("host", "The machine meanwhile", X_LABEL, "%", xs_, thin, tuple(moments), group=GROUP)
+    return Chart(HOST, "CPU time, all CPUs together", X_LABEL, "%", xs_, thin, tuple(moments), group=GROUP)
 
 
 def _chart(id_: str, title: str, bins: Bins, lines: dict[str, Floats], moments: Sequence[Moment]) -> Chart:
     whole = max(bins.count - 1, 1)  # the run ends within the last bin, which holds less
+    factor, unit = scale(max(float(values[:whole].max(initial=0.0)) for values in lines.values()), "bit/s")
     xs, thin = thinned(
         [at * bins.width_ns / 1e9 for at in range(whole)],
-        [Line(name, values[:whole].tolist()) for name, values in lines.items()],
+        [Line(name, (values[:whole] / factor).tolist()) for name, values in lines.items()],
     )
-    return Chart(id_, title, X_LABEL, "bit/s", xs, thin, tuple(moments), group=GROUP)
+    return Chart(id_, title, X_LABEL, unit, xs, thin, tuple(moments), group=GROUP)
 
 
 def _planes(bins: Bins, flows: Sequence[int], paths: Sequence[PathAt], there: Sequence[int]) -> npt.NDArray[np.int8]:

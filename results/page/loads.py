@@ -5,12 +5,17 @@ Changes when a page tells more of offered load.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from failover.analysis.model import DrillMetrics
+from failover.analysis.offered import FULL, OfferedLink
 from results.page.sections import Table
-from results.text.values import rate
+from results.text.values import value_text
 
 _MOST_SPANS = 8
 _MOST_LINKS = 16
+_SEEN = 0.001
+"""Of the link's rate: as many digits as are shown."""
 
 
 def offered_table(metrics: DrillMetrics) -> Table | None:
@@ -19,15 +24,30 @@ def offered_table(metrics: DrillMetrics) -> Table | None:
     if offered is None or not offered.links:
         return None
     columns = offered.settled[:_MOST_SPANS]
-    shown = sorted(offered.links, key=lambda link: -max(share or 0.0 for share in link.shares))[:_MOST_LINKS]
+    ranked = sorted(offered.links, key=lambda link: -max(_shares(link, columns)))
+    telling = [link for link in ranked if _tells(link, columns)]
+    shown = (telling or ranked)[:_MOST_LINKS]
     rows = tuple(
         (
             f"{link.sender} to {link.towards}",
-            rate(link.rate_bps),
+            value_text(link.rate_bps, "bit/s"),
             *("dead" if (share := link.shares[at]) is None else f"{100 * share:.1f} %" for at in columns),
         )
         for link in shown
     )
     titles = (f">after {after}" if (after := offered.spans[at].after) else ">before" for at in columns)
-    over = ": above 100 % a queue fills and drops the rest, which is congestion"
-    return Table(f"Offered load, % of the link's rate{over}", ("link", ">bit/s", *titles), rows)
+    which = "links where it changed or is too high" if telling else "busiest links"
+    left_out = len(ranked) - len(shown)
+    more = f"; {left_out} more {'links are' if left_out != 1 else 'link is'} left out" if left_out else ""
+    return Table(f"Offered load of the {which}, % of the link's rate{more}", ("link", ">rate", *titles), rows)
+
+
+def _shares(link: OfferedLink, columns: Sequence[int]) -> list[float]:
+    return [link.shares[at] or 0.0 for at in columns] or [0.0]
+
+
+def _tells(link: OfferedLink, columns: Sequence[int]) -> bool:
+    """Whether a fault or repair made a difference that one can see, or the link carries less than it is offered."""
+    shares = _shares(link, columns)
+    changed = any(link.shares[at] is None for at in columns) or max(shares) - min(shares) >= _SEEN
+    return changed or max(shares) > FULL

@@ -13,26 +13,29 @@ from dataclasses import dataclass
 from failover.analysis.model import DrillMetrics
 from results.page import story
 from results.page.chart import Chart, Moment, aligned
-from results.page.courses import goodput_chart, host_chart, messages_chart, queues_chart
+from results.page.courses import HOST, goodput_chart, host_chart, messages_chart, queues_chart
+from results.page.edges import Story, stories
 from results.page.heat import HeatMap, heat_map
 from results.page.loads import offered_table
+from results.page.names import Named, Names
 from results.page.picture import fabric_picture
 from results.page.ranks import RankTimeline, rank_timeline
 from results.page.render import rendered
 from results.page.sections import (
     CheckRow,
-    EdgeSection,
     Table,
     check_rows,
     collectives_table,
-    edge_sections,
     host_table,
     iterations_chart,
-    later_edges,
     ports_table,
 )
 from results.run.manifest import Manifest
 from results.run.reading import Gap, Run
+from testbed.vm.engines import ENGINES
+
+FIGURES = ("measured", "interval", "limit", "margin")
+"""The columns of an expectation that hold figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class View:
 
     title: str
     outcome: str
+    faults: Sequence[str]
     summary: str
     cost: str
     causes: Sequence[str]
@@ -49,13 +53,22 @@ class View:
     harm: Sequence[str]
     reasons: Sequence[str]
     facts: Sequence[tuple[str, str]]
+    settings: Sequence[tuple[str, str]]  # of job, client and kernel: for whoever repeats the run
     checks: Sequence[CheckRow]
-    edges: Sequence[EdgeSection]
+    check_columns: Sequence[str]  # those of figures in which any expectation has something
+    has_evidence: bool
+    check_names: Sequence[Named]
+    stories: Sequence[Story]
     picture: str  # the fabric, as SVG; '' where the folder does not tell it
     charts: Sequence[Chart]
     heat: HeatMap | None
+    time_names: Sequence[Named]
     ranks: RankTimeline | None
     tables: Sequence[Table]
+    table_names: Sequence[Named]
+    machine: Sequence[Table]
+    machine_charts: Sequence[Chart]
+    virtual_time: bool
     gaps: Sequence[Gap]
     notes: Sequence[str]
     command: str
@@ -64,27 +77,28 @@ class View:
 def page(run: Run) -> str:
     """The page as text, UTF-8 when written. MachineError when this installation is not whole."""
     view = view_of(run)
-    return rendered("page.html", view, has_charts=bool(view.charts), picture=view.picture)
+    return rendered(
+        "page.html", view, has_charts=bool(view.charts or view.machine_charts), picture=view.picture, sheet="run.css"
+    )
 
 
 def view_of(run: Run) -> View:
     """Everything that the page says, as text and numbers."""
     manifest, metrics, verdict = run.manifest, run.metrics, run.verdict
-    begin_ns, job = _begin_ns(run), None if metrics is None else metrics.job
-    tables: list[Table | None] = []
-    if metrics is not None:
-        tables = [
-            later_edges(metrics),
-            offered_table(metrics),
-            None if job is None else collectives_table(job),
-            ports_table(metrics),
-            host_table(metrics),
-        ]
+    begin_ns = _begin_ns(run)
+    asked = () if run.drill is None else run.drill.faults
+    edges = () if metrics is None else metrics.edges
+    names = Names(run.fabric, asked, edges)
+    checks = () if verdict is None else check_rows(verdict.checks)
     streams = None if run.series is None else run.series.streams
-    first = min((edge.edge.inject_before_ns for edge in metrics.edges), default=None) if metrics is not None else None
+    heat = None if streams is None else heat_map(streams)
+    charts = aligned([chart for chart in _charts(run, begin_ns) if chart is not None])
+    tables, machine = _tables(metrics)
+    engine = ENGINES.get(manifest.engine)
     return View(
         title=manifest.drill + (f" #{manifest.repeat}" if manifest.repeat else ""),
         outcome=story.outcome(verdict),
+        faults=story.faults(run.drill, names),
         summary="" if run.drill is None else run.drill.summary,
         cost="" if verdict is None else verdict.cost,
         causes=() if verdict is None else verdict.causes,
@@ -92,18 +106,54 @@ def view_of(run: Run) -> View:
         broken=() if verdict is None else story.broken(verdict),
         harm=() if metrics is None or verdict is None or verdict.cost else story.harm(metrics, verdict.outcome),
         reasons=() if verdict is None else verdict.reasons[1:],
-        facts=tuple(_facts(manifest)),
-        checks=() if verdict is None else check_rows(verdict.checks),
-        edges=() if metrics is None else edge_sections(metrics, run.events or (), _hosts(run, metrics)),
-        picture="" if run.fabric is None else fabric_picture(run.fabric, () if run.drill is None else run.drill.faults),
-        charts=aligned([chart for chart in _charts(run, begin_ns) if chart is not None]),
-        heat=None if streams is None else heat_map(streams),
-        ranks=None if run.spans is None else rank_timeline(run.spans, begin_ns, first),
-        tables=[table for table in tables if table is not None],
+        facts=_there(_facts(manifest)),
+        settings=_there(_settings(manifest)),
+        checks=checks,
+        check_columns=[name for name in FIGURES if any(getattr(check, name) != "-" for check in checks)],
+        has_evidence=any(check.evidence for check in checks),
+        check_names=names.first_of_each_kind(text for check in checks for text in (check.text, check.evidence)),
+        stories=() if metrics is None else stories(metrics, run.events or (), _hosts(run, metrics), names),
+        picture="" if run.fabric is None else fabric_picture(run.fabric, asked),
+        charts=[chart for chart in charts if chart.id != HOST],
+        heat=heat,
+        time_names=names.first_of_each_kind(_times(charts, heat)),
+        ranks=None
+        if run.spans is None
+        else rank_timeline(run.spans, begin_ns, min((each.edge.inject_before_ns for each in edges), default=None)),
+        tables=tables,
+        table_names=names.first_of_each_kind(_cells(tables)),
+        machine=machine,
+        machine_charts=[chart for chart in charts if chart.id == HOST],
+        virtual_time=engine is not None and engine.virtual_time,
         gaps=run.gaps,
         notes=() if metrics is None else metrics.unexplained,
         command=shlex.join(manifest.command if manifest.command[:1] == ("hpn",) else ("hpn", *manifest.command)),
     )
+
+
+def _tables(metrics: DrillMetrics | None) -> tuple[Sequence[Table], Sequence[Table]]:
+    """Those about what the fault did, and those about what the machine did meanwhile; none without rows."""
+    if metrics is None:
+        return (), ()
+    collectives = None if metrics.job is None else collectives_table(metrics.job)
+    found = (offered_table(metrics), collectives, ports_table(metrics))
+    host = host_table(metrics)
+    return [table for table in found if table is not None], [] if host is None else [host]
+
+
+def _cells(tables: Sequence[Table]) -> Iterator[str]:
+    """Those of the tables that may name something: the first column's, and the titles of the others."""
+    for table in tables:
+        yield from (row[0] for row in table.rows[:1])
+        yield from table.columns
+
+
+def _times(charts: Sequence[Chart], heat: HeatMap | None) -> Iterator[str]:
+    """What may name something in charts over time."""
+    for chart in charts:
+        yield from (line.name for line in chart.lines)
+        yield from (moment.text for moment in chart.moments)
+    yield from () if heat is None else (row.name for row in heat.rows[:1])
 
 
 def _charts(run: Run, begin_ns: int) -> Iterator[Chart | None]:
@@ -122,8 +172,12 @@ def _charts(run: Run, begin_ns: int) -> Iterator[Chart | None]:
     yield host_chart(run.host or (), begin_ns, moments)
 
 
+def _there(found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    return [(name, value) for name, value in found if value]
+
+
 def _facts(manifest: Manifest) -> Sequence[tuple[str, str]]:
-    found = [
+    return [
         ("fabric", f"{manifest.fabric} ({manifest.architecture})"),
         ("engine", " ".join(filter(None, (manifest.engine, manifest.accelerator)))),
         ("LAG datapath", manifest.datapath),
@@ -133,7 +187,7 @@ def _facts(manifest: Manifest) -> Sequence[tuple[str, str]]:
         ("took", f"{manifest.duration_s:.1f} s"),
         ("profile", manifest.profile),
         ("streams' load", f"{100 * manifest.load:.0f} % of a NIC" if manifest.load else ""),
-        ("phase", f"{manifest.phase}: faults {manifest.phase_ms:.0f} ms later" if manifest.phase > 1 else "1"),
+        ("phase", f"{manifest.phase}: faults {manifest.phase_ms:.0f} ms later" if manifest.phase > 1 else ""),
         ("marker", manifest.marker),
         ("seeds", ", ".join(f"{name} {seed}" for name, seed in manifest.seeds.items())),
         ("machine", ", ".join(f"{name} {value}" for name, value in manifest.machine.items())),
@@ -141,10 +195,12 @@ def _facts(manifest: Manifest) -> Sequence[tuple[str, str]]:
         ("versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())),
         ("try", str(manifest.attempt) if manifest.attempt > 1 else ""),
     ]
-    found += [(f"job: {name}", str(value)) for name, value in manifest.job.items()]
+
+
+def _settings(manifest: Manifest) -> Sequence[tuple[str, str]]:
+    found = [(f"job: {name}", str(value)) for name, value in manifest.job.items()]
     found += [(f"client: {name}", str(value)) for name, value in manifest.client.items()]
-    found += [(f"kernel: {name}", text) for name, text in manifest.doctor.items()]
-    return [(name, value) for name, value in found if value]
+    return found + [(f"kernel: {name}", text) for name, text in manifest.doctor.items()]
 
 
 def _hosts(run: Run, metrics: DrillMetrics) -> frozenset[str]:

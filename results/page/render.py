@@ -15,23 +15,25 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from results.text.printable import printable
+from results.page.linking import Glossary, as_text
 from testbed.errors import MachineError
 
 UPLOT = "uplot-1.6.32.min.js"
 UPLOT_SHA256 = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
 """Of dist/uPlot.iife.min.js of the package uplot 1.6.32 at npm."""
-_LONGEST = 20_000
-"""Of a text; the paths of lines in a chart are the longest that we make."""
 
 
-def rendered(template: str, view: object, *, has_charts: bool, picture: str = "") -> str:
-    """A template as text, UTF-8 when written; ``picture`` is SVG of ours. MachineError when hpn is not whole."""
-    sheet, script, library = static("page.css"), static("page.js"), static(UPLOT)
+def rendered(template: str, view: object, *, has_charts: bool, picture: str = "", sheet: str = "") -> str:
+    """A template as text, UTF-8 when written; ``picture`` is SVG of ours. MachineError when hpn is not whole.
+
+    ``sheet``: a style sheet of that template alone, behind the one of all.
+    """
+    common, script, library = static("page.css"), static("page.js"), static(UPLOT)
     if hashlib.sha256(library.encode()).hexdigest() != UPLOT_SHA256:
         raise MachineError(f"{UPLOT} of this installation is not the one that was released; install hpn again")
     scripts = (library, script) if has_charts else ()
-    sheets = (static("uplot-1.6.32.min.css"), sheet) if has_charts else (sheet,)
+    sheets = [static("uplot-1.6.32.min.css")] if has_charts else []
+    sheets += [common, *([static(sheet)] if sheet else [])]
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     policy += "; script-src " + (" ".join(map(_digest, scripts)) if scripts else "'none'")
     return (
@@ -44,6 +46,7 @@ def rendered(template: str, view: object, *, has_charts: bool, picture: str = ""
             sheets=[Markup(each) for each in sheets],
             scripts=[Markup(each) for each in scripts],
             picture=Markup(picture),
+            glossary=Glossary(),
         )
     )
 
@@ -60,10 +63,8 @@ def _digest(script: str) -> str:
 
 
 def _shown(value: object) -> object:
-    """Text of a run without control characters, which no page may hold, and as long as anybody reads."""
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    return printable(value[:_LONGEST], "\n\t") + ("..." if len(value) > _LONGEST else "")
+    """Text as a page may hold it; what is markup already, or a number, as it is."""
+    return value if not isinstance(value, str) or isinstance(value, Markup) else as_text(value)
 
 
 @cache

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failover.analysis.model import DrillMetrics
+from failover.analysis.edge import EdgeKind
+from failover.analysis.model import DrillMetrics, EdgeResult
+from failover.analysis.words import packets, queue_pairs
+from results.page.names import Names
+from results.run.drill import AskedDrill, AskedFault
 from results.text.terminal import describe
 from results.verdict import Outcome, Verdict
 
@@ -20,6 +24,29 @@ _ANSWERS = {
 
 
 NO_VERDICT = "no verdict"
+_MOST_FAULTS = 3
+
+
+def faults(drill: AskedDrill | None, names: Names) -> Sequence[str]:
+    """What the drill broke, where and when, a line for each fault; nothing where the folder does not tell it."""
+    if drill is None:
+        return ()
+    if not drill.faults:
+        return ("nothing: the drill has no fault",)
+    more = len(drill.faults) - _MOST_FAULTS
+    shown = [_fault(fault, names) for fault in drill.faults[:_MOST_FAULTS]]
+    return [*shown, *([f"and {more} more fault{'s' * (more != 1)}"] if more > 0 else [])]
+
+
+def _fault(fault: AskedFault, names: Names) -> str:
+    """'link-down of p0.s0.h0.r0.0, the link from ...; 1.5 s after the traffic began, repaired at 3.5 s'."""
+    words = names.words(fault.target)
+    at = {kind: [moment.at_ns / 1e9 for moment in fault.moments if moment.kind == kind] for kind in EdgeKind}
+    broke, mended = at[EdgeKind.FAILURE], at[EdgeKind.REPAIR]
+    times = "" if len(broke) == 1 else f"{len(broke)} times, first "
+    when = [f"{times}{broke[0]:.1f} s after the traffic began"] if broke else []
+    when += [f"repaired {'at' if len(mended) == 1 else 'last at'} {mended[-1]:.1f} s" if mended else "not repaired"]
+    return f"{fault.kind} of {fault.target}{f', {words}' if words else ''}; {', '.join(when)}"
 
 
 def outcome(verdict: Verdict | None) -> str:
@@ -55,9 +82,8 @@ def harm(metrics: DrillMetrics, outcome: Outcome) -> Sequence[str]:
 
 
 def _harm(metrics: DrillMetrics) -> Iterator[str]:
-    died = sum(edge.flows_died for edge in metrics.edges)
-    if died:
-        yield f"{died} queue pair{'s' * (died != 1)} died"
+    for kind in EdgeKind:
+        yield from _taken([edge for edge in metrics.edges if edge.edge.kind is kind], kind)
     never = max((edge.flows_unrecovered for edge in metrics.edges), default=0)
     if never:
         yield f"{never} flow{'s' * (never != 1)} had not recovered when the run ended"
@@ -67,6 +93,12 @@ def _harm(metrics: DrillMetrics) -> Iterator[str]:
         yield f"the job died {len(job.deaths)} time{'s' * (len(job.deaths) != 1)} and was started again {again}"
     if job is not None and job.wrong:
         yield f"{job.wrong} results of collectives were wrong"
-    lost = sum(edge.lost for edge in metrics.edges)
-    if lost:
-        yield f"{lost:,} packets were lost"
+
+
+def _taken(edges: Sequence[EdgeResult], kind: EdgeKind) -> Iterator[str]:
+    """What all failures took from streams, or all repairs."""
+    when = f"at the {kind}{'s' * (len(edges) != 1)}"
+    if died := sum(edge.flows_died for edge in edges):
+        yield f"{queue_pairs(died)} died {when}"
+    if lost := sum(edge.lost for edge in edges):
+        yield f"{packets(lost)} {'was' if lost == 1 else 'were'} lost {when}"

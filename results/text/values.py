@@ -42,8 +42,10 @@ def value_text(value: float, unit: str) -> str:
     if unit == "ms":
         return f"{milliseconds(value)} ms"
     if unit in _BITS:
-        factor, shown = _scale(value, unit)
+        factor, shown = scale(value, unit)
         return f"{plain(value / factor, 4)} {shown}"
+    if unit == "%" and abs(value) >= 1 and value % 1:
+        return f"{value:,.{_DECIMALS[unit]}f} %"
     return f"{number(value)} {unit}".rstrip()
 
 
@@ -52,14 +54,14 @@ def span_text(low: float, high: float, unit: str, *, signed: bool = False) -> st
 
     ``signed`` shows '+' before what is above zero. Both ends are finite.
     """
-    factor, shown = _scale(max(abs(low), abs(high)), unit)
+    factor, shown = scale(max(abs(low), abs(high)), unit)
     low, high = low / factor, high / factor
     decimals = _decimals(low, high, unit)
     first, last = (_fixed(each, decimals, unit, signed=signed) for each in (low, high))
     return f"{first if first == last else f'{first} to {last}'} {shown}".rstrip()
 
 
-def _scale(largest: float, unit: str) -> tuple[float, str]:
+def scale(largest: float, unit: str) -> tuple[float, str]:
     """What to divide by, and the unit's name then."""
     if unit not in _BITS:
         return 1.0, unit

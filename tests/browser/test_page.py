@@ -86,7 +86,7 @@ def test_a_legend_tells_the_values_below_the_pointer(quiet: Callable[..., Any], 
         box = shown.locator(".u-over").first.bounding_box()
         shown.mouse.move(box["x"] + box["width"] / 2, box["y"] + 50)
         assert "ms" in legend.locator(".value").inner_text()
-        assert "s since the begin" in legend.locator(".at").inner_text()
+        assert "s since the traffic began" in legend.locator(".at").inner_text()
 
 
 def test_a_printed_page_has_every_edge_by_name_and_charts_that_no_screen_coloured(

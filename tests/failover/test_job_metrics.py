@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from failover.analysis.job import DeathFact, JobFacts, JobMetrics, SpanFact
+from failover.analysis.job import DeathFact, JobEdge, JobFacts, JobMetrics, SpanFact
 from failover.analysis.metrics.job import job_metrics
 from failover.analysis.model import Edge, EdgeKind, Settings
 from failover.analysis.told import cost
@@ -87,6 +87,21 @@ def test_a_run_without_fault_says_how_often_an_iteration_ended() -> None:
     of_all = replace(metrics(), edges=(), flows=(), job=told(every(100, 3900)))
     assert cost(of_all, {}) == "No fault: 39 iterations, one every 100 ms."
     assert cost(replace(of_all, job=told(every(100, 100))), {}) == "No fault: 1 iteration."
+
+
+def test_what_a_repair_cost_a_job_is_told_apart_from_its_failure() -> None:
+    at_failure = JobEdge(8.0, 7.0, 8.0, 300.0, False, 2.0)
+    at_repair = replace(at_failure, longest_ms=200.0, lost=1.5)
+    found = replace(metrics(), job=replace(told(every(100, 3900)), edges=(at_failure, at_repair)))
+    said = cost(found, {})
+    assert "the longest iteration took 300 ms (mean before: 101 ms), the longest after the repair 200 ms, " in said
+    assert said.endswith("the job lost the time of 3.5 iterations, 1.5 of them after the repair.")
+    assert found.job is not None
+    dead = replace(found, job=replace(found.job, edges=(replace(at_failure, longest_ms=0.0, lost=0.01), at_repair)))
+    assert ": no iteration ended before the repair, the longest after the repair 200 ms, " in cost(dead, {})
+    assert cost(dead, {}).endswith("the time of 1.5 iterations, all of them after the repair.")
+    quiet = tuple(replace(each, lost=0.01) for each in (at_failure, at_repair))
+    assert cost(replace(found, job=replace(found.job, edges=quiet)), {}).endswith("lost less than 0.1 iterations.")
 
 
 def test_one_iteration_before_the_first_edge_has_no_period() -> None:

@@ -1,0 +1,295 @@
+"""The edges of a run: what happened at each and what it cost, failures apart from repairs. Pure.
+
+Changes when a page tells more of an edge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from failover.analysis.budget import Interval
+from failover.analysis.job import JobEdge, JobMetrics
+from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowEdgeResult, Goodput
+from failover.analysis.unended import worst_ms
+from failover.analysis.words import flows, packets, plain
+from results.page.axis import Tick, logarithmic_ms, time_range, time_text
+from results.page.chain import Chain, chain_of
+from results.page.names import Named, Names
+from results.page.sections import Table
+from results.text.bounds import NEVER, at_least
+from results.text.values import milliseconds, rounded_up, scale, span_text
+from testbed.events import Event
+
+_MOST_FLOWS = 24
+_MOST_NICS = 24
+_KEPT = 0.995
+"""Of the goodput before: a NIC that kept more of it has nothing to tell."""
+_MOST_EDGES = 40
+"""With a block of their own; those behind them, of a storm of flaps, have a row each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One flow's outage on a logarithmic axis, from what it lasted certainly to what it may have lasted, per cent."""
+
+    name: str
+    words: str
+    text: str
+    low_pct: float
+    high_pct: float
+    open_ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Harmed:
+    """The flows of an edge that were harmed most, most first."""
+
+    bars: tuple[Bar, ...]
+    ticks: tuple[Tick, ...]
+    left_out: int  # harmed less
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSection:
+    """One edge: what happened, and what it cost."""
+
+    title: str
+    line: str  # what it cost, in a few words
+    open: bool  # at once; else on a click
+    quiet: str  # a sentence in place of a table of zeros; '' where there is something to tell
+    facts: tuple[Table, ...]
+    chain: Chain
+    harmed: Harmed | None
+    goodput: Table | None  # None where no streams ran
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The edges of one kind, in order of time: of a failure and of its repair apart (RFC 6414)."""
+
+    kind: EdgeKind
+    title: str
+    edges: tuple[EdgeSection, ...]
+    later: Table | None
+    names: tuple[Named, ...]
+
+
+def stories(metrics: DrillMetrics, events: Sequence[Event], hosts: frozenset[str], names: Names) -> tuple[Story, ...]:
+    """That of what broke, then that of what was repaired; without one of which there was none."""
+    return tuple(_story(metrics, events, hosts, names, kind) for kind in EdgeKind if _of_kind(metrics, kind))
+
+
+def _of_kind(metrics: DrillMetrics, kind: EdgeKind) -> list[int]:
+    return [at for at, result in enumerate(metrics.edges) if result.edge.kind is kind]
+
+
+def _story(
+    metrics: DrillMetrics, events: Sequence[Event], hosts: frozenset[str], names: Names, kind: EdgeKind
+) -> Story:
+    places = _of_kind(metrics, kind)
+    shown = [at for at in places if at < _MOST_EDGES]
+    sections = tuple(_section(metrics, at, events, hosts, names, open_=at == places[0]) for at in shown)
+    later = [(metrics.edges[at].edge.label, _line(metrics, at)) for at in places if at >= _MOST_EDGES]
+    table = Table(f"Later {kind}s", ("edge", "what it cost"), tuple(later)) if later else None
+    title = f"The {kind}{'s' * (len(places) != 1)}"
+    return Story(kind, title, sections, table, names.first_of_each_kind(_texts(sections)))
+
+
+def _texts(sections: Sequence[EdgeSection]) -> Iterator[str]:
+    """What may hold names, in the order in which it is read."""
+    for section in sections:
+        yield section.title
+        yield from (bar.name for bar in section.harmed.bars[:1]) if section.harmed else ()
+        yield from (row[0].split()[-1] for row in section.goodput.rows[:2]) if section.goodput else ()
+
+
+def _section(
+    metrics: DrillMetrics, at: int, events: Sequence[Event], hosts: frozenset[str], names: Names, *, open_: bool
+) -> EdgeSection:
+    result = metrics.edges[at]
+    quiet = _quiet(result) if metrics.has_streams else ""
+    return EdgeSection(
+        title=_title(metrics, result, names),
+        line=_line(metrics, at),
+        open=open_,
+        quiet=quiet,
+        facts=tuple(_costs(metrics, at, streams=metrics.has_streams and not quiet)),
+        chain=chain_of(result, events, hosts),
+        harmed=_harmed(metrics.flows_at(result), names),
+        goodput=_goodput(result) if metrics.has_streams else None,
+    )
+
+
+def _title(metrics: DrillMetrics, result: EdgeResult, names: Names) -> str:
+    """'Failure of cut: link-down of p0.s0.h0.r0.0'; of a flap with its number, the first one's too."""
+    edge = result.edge
+    several = any(other.edge.index and other.edge.faults == edge.faults for other in metrics.edges)
+    title = f"{edge.kind.capitalize()}{f' {edge.index}' if several else ''} of {' and '.join(edge.faults)}"
+    asked = [words for each in edge.faults if (words := names.fault(each))]
+    return f"{title}: {' and '.join(asked)}" if asked else title
+
+
+def _quiet(result: EdgeResult) -> str:
+    """Of an edge that took nothing from anybody."""
+    if result.lost or result.flows_lossy or result.flows_died or result.flows_unrecovered or result.congestion:
+        return ""
+    if not result.flows_hit:
+        return "No flow was hit, and none lost a packet."
+    lost = f"{flows(result.flows_hit)} {'was' if result.flows_hit == 1 else 'were'} hit, and no packet was lost."
+    high = result.worst_outage_interval_ms.high
+    return f"{lost} An outage of {_rounded_up(high)} or more would have been seen." if high else lost
+
+
+def _line(metrics: DrillMetrics, at: int) -> str:
+    result, job = metrics.edges[at], metrics.job
+    if metrics.has_streams:
+        hit = f"{flows(result.flows_hit)} hit"
+        if metrics.worst_began_before(result):
+            return f"{hit}, the worst outage began before"
+        worst = _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over)
+        return f"{hit}, worst outage {worst}"
+    if job is None:
+        return ""
+    cost = job.edges[at]
+    return f"{_of_before(cost.rate_during, cost.rate_before)}, {max(cost.lost, 0):.2f} iterations lost"
+
+
+def _costs(metrics: DrillMetrics, at: int, *, streams: bool) -> Iterator[Table]:
+    """What an edge cost: the streams, the job or client, and the client beside it; whatever ran."""
+    if streams:
+        yield _facts(metrics, metrics.edges[at])
+    for who, job in (("the job", metrics.job), ("the client beside it", metrics.beside)):
+        if job is not None:
+            yield _iterations("the client" if job.client is not None and who == "the job" else who, job, job.edges[at])
+
+
+def _iterations(who: str, job: JobMetrics, cost: JobEdge) -> Table:
+    before = cost.rate_before
+    longest = f"{milliseconds(cost.longest_ms)} ms" if cost.longest_ms else "none was under way"
+    rows = (
+        ("before", f"{milliseconds(before)} iterations/s"),
+        ("in the whole window", _of_before(cost.rate_during, before)),
+        ("when things had settled", _of_before(cost.rate_after, before)),
+        ("longest iteration", at_least(longest, open_ended=cost.unfinished)),
+        ("mean iteration before", f"{milliseconds(job.mean_ms)} ms"),
+        ("lost iterations", f"{max(cost.lost, 0.0):.2f}"),
+    )
+    return Table(f"What it cost {who}", ("what", ">figure"), rows)
+
+
+def _of_before(rate_: float, before: float) -> str:
+    share = f" ({100 * rate_ / before:.1f} % of before)" if before else ""
+    return f"{milliseconds(rate_)} iterations/s{share}"
+
+
+def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
+    hit, never = result.flows_hit, result.flows_unrecovered
+    counts = (
+        ("of these lost anything", result.flows_lossy),
+        ("never came back", never),
+        ("queue pairs died", result.flows_died),
+    )
+    rows = (
+        ("flows hit", f"{hit:,}"),
+        *((what, f"{count:,}") for what, count in counts if count),
+        ("packets lost", f"{result.lost:,}"),
+        (
+            "the rest of the outage that began before" if metrics.worst_began_before(result) else "worst outage",
+            _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over),
+        ),
+        *_congested(result),
+        ("median outage", _outage(result.median_outage_plbm_ms, result.median_outage_interval_ms, 2 * never > hit)),
+    )
+    return Table("What it cost the streams", ("what", ">figure"), rows)
+
+
+def _congested(result: EdgeResult) -> Iterator[tuple[str, str]]:
+    found = result.congestion
+    if found is not None:
+        yield "packets that congestion took", f"{found.packets:,} of {flows(found.flows)}"
+        yield "worst outage without them", _outage(found.failover_ms, Interval(found.low_ms, found.high_ms), False)
+
+
+def _worst_ms(metrics: DrillMetrics, result: EdgeResult) -> float:
+    """Of what never came back the lower bound that an expectation has."""
+    return max(result.worst_outage_plbm_ms, worst_ms(metrics, result) if result.never_over else 0.0)
+
+
+def _outage(value_ms: float, within: Interval, never: bool) -> str:
+    """``never``: it was not over when the window was. What was not seen is shorter than what would have been."""
+    if never:
+        return at_least(time_text(value_ms)) if value_ms else NEVER
+    if not value_ms:
+        return f"< {_rounded_up(within.high)}" if within.high else "none"
+    ends = time_range(within.low, within.high)
+    if " to " not in ends:  # three digits do not tell them apart
+        ends = span_text(within.low, within.high, "ms")
+    return f"{time_text(value_ms)} ({ends})"
+
+
+def _rounded_up(value_ms: float) -> str:
+    """As expectations have it: a bound that is rounded down is none."""
+    return f"{milliseconds(rounded_up(value_ms))} ms"
+
+
+def _harmed(of: Sequence[FlowEdgeResult], names: Names) -> Harmed | None:
+    """None where nobody lost anything."""
+    hurt = sorted(
+        (flow for flow in of if flow.lost + flow.corrupted or flow.stopped_by_error),
+        key=lambda flow: (-flow.outage_plbm_ms, flow.name),
+    )
+    if not hurt:
+        return None
+    shown = hurt[:_MOST_FLOWS]
+    axis = logarithmic_ms([at for flow in shown for at in (flow.budget.low_ms, flow.budget.high_ms)])
+    bars = tuple(
+        Bar(
+            flow.name,
+            names.words(flow.name),
+            _bar_text(flow),
+            axis.at(flow.budget.low_ms),
+            axis.at(flow.budget.high_ms) if flow.recovered and not flow.stopped_by_error else 100.0,
+            not flow.recovered or flow.stopped_by_error,
+        )
+        for flow in shown
+    )
+    return Harmed(bars, axis.ticks(), len(hurt) - len(shown))
+
+
+def _bar_text(flow: FlowEdgeResult) -> str:
+    lasted = at_least(time_text(flow.outage_plbm_ms), open_ended=not flow.recovered or flow.stopped_by_error)
+    if flow.stopped_by_error:
+        return f"{lasted if flow.outage_plbm_ms else NEVER}, queue pair died"
+    return f"{lasted}, {packets(flow.lost)} lost"
+
+
+def _goodput(result: EdgeResult) -> Table:
+    """Of all flows, and of the NICs that kept least of what they had before; all in one unit."""
+    harmed = sorted(result.nics, key=lambda each: (_kept(each.goodput), each.nic, each.direction))
+    count = min(sum(_kept(each.goodput) < _KEPT for each in harmed), _MOST_NICS)
+    shown, left_out = harmed[:count], harmed[count:]
+    does = {"up": "sent by", "down": "received by"}
+    of = [
+        ("all flows", result.goodput),
+        *((f"{does.get(each.direction, each.direction)} {each.nic}", each.goodput) for each in shown),
+    ]
+    factor, unit = scale(min((it.before_bps for _, it in of if it.before_bps), default=0.0), "bit/s")
+    rows = tuple((name, *_rates(it, factor)) for name, it in of)
+    caption = f"Goodput, {unit}{'; the NICs that kept least of it first' if shown else ''}"
+    if left_out:
+        caption += (
+            f"; {len(left_out)} {'more' if shown else 'NICs'} kept at least {100 * _kept(left_out[0].goodput):.1f} %"
+        )
+    return Table(caption, ("of", ">before", ">during", ">after", ">during, of before"), rows)
+
+
+def _kept(goodput: Goodput) -> float:
+    return goodput.during_bps / goodput.before_bps if goodput.before_bps else math.inf
+
+
+def _rates(of: Goodput, factor: float) -> tuple[str, str, str, str]:
+    share = f"{100 * of.during_bps / of.before_bps:.1f} %" if of.before_bps else "-"
+    before, during, after = (plain(bps / factor, 4) for bps in (of.before_bps, of.during_bps, of.after_bps))
+    return before, during, after, share

@@ -1,0 +1,74 @@
+"""Links from the words of a page to its glossary: a term is linked at its first use in a section. Pure.
+
+Changes when a page links terms otherwise. Text comes from runs: it is escaped before links are put into it, and links
+hold nothing of it but the word itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from markupsafe import Markup, escape
+
+from results.text.printable import printable
+from results.text.terms import TERMS, Term
+
+Shown = Callable[[object], Markup]
+_LONGEST = 20_000
+"""Of a text; the paths of lines in a chart are the longest that we make."""
+
+
+class Glossary:
+    """The terms that a page has used so far; a page has one."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def section(self) -> Shown:
+        """Turns text of a new section into markup, with a link at the first use of each term."""
+        linked: set[str] = set()
+
+        def shown(text: object) -> Markup:
+            return text if isinstance(text, Markup) else _linked(as_text(str(text)), linked, self._used)
+
+        return shown
+
+    def terms(self) -> Iterator[Term]:
+        """Those that were linked, by name."""
+        return (term for name, term in TERMS.items() if name in self._used)
+
+
+def as_text(text: str) -> str:
+    """Text of a run without control characters, which no page may hold, and as long as anybody reads."""
+    return printable(text[:_LONGEST], "\n\t") + ("..." if len(text) > _LONGEST else "")
+
+
+def _linked(text: str, linked: set[str], used: set[str]) -> Markup:
+    by_word, pattern = _words()
+
+    def link(found: re.Match[str]) -> str:
+        term = by_word[found[0].lower()]
+        if term.name in linked:
+            return found[0]
+        linked.add(term.name)
+        used.add(term.name)
+        return f'<a class="term" href="#{term.anchor}">{found[0]}</a>'
+
+    return Markup(pattern.sub(link, str(escape(text))))
+
+
+@cache
+def _words() -> tuple[dict[str, Term], re.Pattern[str]]:
+    """Each term by its words in small letters, and what finds them: longest first, never a part of a name."""
+    forms = {form: term for term in TERMS.values() for name in (term.name, *term.also) for form in (name, f"{name}s")}
+    spelled = "|".join(_spelled(form) for form in sorted(forms, key=len, reverse=True))
+    return {form.lower(): term for form, term in forms.items()}, re.compile(rf"(?<![\w.&#>-])(?:{spelled})(?![\w-])")
+
+
+def _spelled(form: str) -> str:
+    """A word may open a sentence; an abbreviation is itself: LAG is not the lag of a clock."""
+    if form != form.lower():
+        return re.escape(form)
+    return f"[{form[0]}{form[0].upper()}]{re.escape(form[1:])}"

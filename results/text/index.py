@@ -59,7 +59,7 @@ def trend_lines(trend: Trend) -> list[Text]:
     unit = points[0].unit
     middle, least, largest = (value_text(value, unit) for value in (median(values), min(values), max(values)))
     left_out = f" ({len(points) - len(trusted)} that cannot be trusted left out)" if len(trusted) < len(points) else ""
-    said = f"{len(points)} runs{left_out}, median {middle}, {least} to {largest}"
+    said = f"{len(points)} runs{left_out}, median {middle}, {least} to {largest}{_limits(trend)}"
     lines = [Text(printable(trend.expectation), style="bold"), *_experiment(trend), Text(f"  {said}")]
     return [*lines, *(Text(printable(_line(point, most))) for point in points)]
 
@@ -68,6 +68,13 @@ def _experiment(trend: Trend) -> Iterable[Text]:
     """Which one, where there are several."""
     if trend.apart:
         yield Text(printable(f"  {trend.apart}"))
+
+
+def _limits(trend: Trend) -> str:
+    """'; limit: at most 50.0 ms'; of runs with several '30.0 ms to 50.0 ms'."""
+    found = sorted({point.limit for point in trend.points if point.limit is not None})
+    texts = dict.fromkeys(value_text(limit, trend.points[0].unit) for limit in (found[:1] + found[-1:]))
+    return f"; limit: {'at most' if trend.more_is_worse else 'at least'} {' to '.join(texts)}" if texts else ""
 
 
 def _line(point: Point, most: float) -> str:

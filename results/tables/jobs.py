@@ -5,9 +5,10 @@ Changes when a job tells another figure. What the run cut off is a lower bound: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
-from failover.analysis.job import Iteration, JobMetrics
+from failover.analysis.job import JobMetrics
 from failover.analysis.model import EdgeResult
 from results.tables.edges import EDGE, edge_cells
 from results.tables.table import Column, Kind, Row, RunFacts, Table
@@ -93,7 +94,7 @@ def _iterations(run: RunFacts) -> Iterator[Row]:
         for each in job.iterations:
             yield {
                 "program": program,
-                **edge_cells(_met(each, edges)),
+                **edge_cells(_met(edges, each.begin_ns, each.end_ns)),
                 "number": each.number,
                 "begin_ns": each.begin_ns,
                 "end_ns": each.end_ns,
@@ -102,19 +103,20 @@ def _iterations(run: RunFacts) -> Iterator[Row]:
                 "wrong": each.wrong,
             }
         if job.open_ms and not _has_finished(job):
+            begin_ns = max((each.end_ns for each in job.iterations), default=0)
             yield {
                 "program": program,
-                **edge_cells(edges[-1] if edges else None),
+                **edge_cells(_met(edges, begin_ns, math.inf)),
                 **dict.fromkeys(("number", "begin_ns", "end_ns", "wrong")),
                 "ms": job.open_ms,
                 **_interval(job, job.open_ms, open_ended=True),
             }
 
 
-def _met(of: Iteration, edges: tuple[EdgeResult, ...]) -> EdgeResult | None:
-    """The first edge that came while it was under way, else the last one before it."""
-    before = [each for each in edges if each.edge.inject_before_ns <= of.begin_ns]
-    during = (each for each in edges if of.begin_ns < each.edge.inject_before_ns < of.end_ns)
+def _met(edges: Sequence[EdgeResult], begin_ns: int, end_ns: float) -> EdgeResult | None:
+    """The first edge that came in a time, else the last one before it."""
+    before = [each for each in edges if each.edge.inject_before_ns <= begin_ns]
+    during = (each for each in edges if begin_ns < each.edge.inject_before_ns < end_ns)
     return next(during, before[-1] if before else None)
 
 

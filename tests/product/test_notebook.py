@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from tests.results.sample import MANIFEST, metrics, verdict
 
 BOOK = Path(__file__).parents[2] / "examples" / "notebook" / "two_policies.ipynb"
 CONTENT: dict[str, Any] = json.loads(BOOK.read_text())
-MEASURED = metrics()
 STARVED = "the CPUs were 99 % busy"
+measured = cache(metrics)
 
 
 def source(kind: str) -> list[str]:
@@ -34,7 +35,8 @@ def shell() -> str:
 
 def run(folder: Path, outage_ms: float, *reasons: str, came_back: bool = True) -> None:
     """A run in which flow 0 was down for so long at the failure, flow 1 lost nothing, and flow 2 is not touched."""
-    flow, edge = MEASURED.flows[0], MEASURED.edges[0]
+    drill = measured()
+    flow, edge = drill.flows[0], drill.edges[0]
     budget = replace(flow.edges[0].budget, low_ms=outage_ms - 1, high_ms=outage_ms + 1)
     down = replace(flow.edges[0], outage_plbm_ms=outage_ms, budget=budget, recovered=came_back)
     worst = replace(
@@ -43,8 +45,8 @@ def run(folder: Path, outage_ms: float, *reasons: str, came_back: bool = True) -
         worst_outage_interval_ms=Interval(outage_ms - 1, outage_ms + 1),
         flows_unrecovered=0 if came_back else 1,
     )
-    flows = (replace(flow, edges=(down, *flow.edges[1:])), *MEASURED.flows[1:])
-    found: DrillMetrics = replace(MEASURED, flows=flows, edges=(worst, *MEASURED.edges[1:]))
+    flows = (replace(flow, edges=(down, *flow.edges[1:])), *drill.flows[1:])
+    found: DrillMetrics = replace(drill, flows=flows, edges=(worst, *drill.edges[1:]))
     made = create(folder)
     made.write_manifest(MANIFEST)
     made.write_metrics(found)

@@ -17,7 +17,7 @@ from results.run.folder import RunFolder, create
 from results.tables.registry import TABLES
 from testbed.errors import HpnError, InputError, MachineError
 from tests.results.hostile import NASTY, Place, poisoned, put
-from tests.results.measured import client, everything
+from tests.results.measured import client, everything, job
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.whole import whole_run
 
@@ -115,6 +115,13 @@ def test_iterations_have_the_edge_that_met_them_and_the_one_cut_off_is_a_bound(t
         ("3", "repair", "1000.0", "999.5", "1000.5", "false"),
         ("", "repair", "2400.0", "2399.5", "", "true"),
     ]
+
+
+def test_a_job_that_an_edge_stopped_for_good_was_met_by_that_edge_and_not_by_the_repair(tmp_path: Path) -> None:
+    run = whole_run(tmp_path / "run")
+    run.write_metrics(replace(metrics(), job=replace(job(), iterations=job().iterations[:2], open_ms=6000.0)))
+    *_, cut_off = exported(tmp_path, run.path)["iterations"]
+    assert (cut_off["kind"], cut_off["ms"], cut_off["open_ended"]) == ("failure", "6000.0", "true")
 
 
 def test_a_client_that_had_done_its_work_was_not_cut_off(tmp_path: Path) -> None:

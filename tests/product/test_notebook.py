@@ -83,11 +83,19 @@ def _share(line: Any, ms: float) -> float:  # a line of matplotlib, which is not
 
 def test_the_cdf_has_a_curve_for_each_policy_that_counts_what_never_came_back(drawn: dict[str, Any]) -> None:
     axes = drawn["cdf_axes"]
-    moved, off = axes.get_lines()
+    moved, moved_perhaps, off, off_perhaps = axes.get_lines()
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["move-source-ports: 6 flows, 0 never came back", "off: 6 flows, 1 never came back"]
-    assert [_share(moved, ms) for ms in (0, 19.9, 20, 30, 40, 1e6)] == pytest.approx([3 / 6, 3 / 6, 4 / 6, 5 / 6, 1, 1])
-    assert [_share(off, ms) for ms in (0, 100, 200, 1e6)] == pytest.approx([3 / 6, 4 / 6, 5 / 6, 5 / 6])
+    unseen = measured().flows[1].edges[0].budget.high_ms
+    assert 0 < unseen < 19
+    assert [_share(moved, ms) for ms in (0, unseen, 20.9, 21, 31, 41)] == pytest.approx(
+        [0, 1 / 2, 1 / 2, 4 / 6, 5 / 6, 1]
+    )
+    assert [_share(moved_perhaps, ms) for ms in (0, 19, 29, 39)] == pytest.approx([1 / 2, 4 / 6, 5 / 6, 1])
+    assert [_share(off, ms) for ms in (101, 201, 1e6)] == pytest.approx([4 / 6, 5 / 6, 5 / 6]), "never 1"
+    assert [_share(off_perhaps, ms) for ms in (99, 199, 1900, 2100)] == pytest.approx([4 / 6, 5 / 6, 5 / 6, 1])
+    assert (moved.get_color(), off.get_color()) == (moved_perhaps.get_color(), off_perhaps.get_color())
+    assert axes.get_xlim()[1] > 2000
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("outage of a flow at the failure (ms)", "share of flows")
     assert (drawn["here"] / "cdf.pdf").read_bytes().startswith(b"%PDF")
 

@@ -105,7 +105,8 @@ def parse(path: Path, adapter: TypeAdapter[T], text: bytes, where: str = "") -> 
         raise damaged(path, where + first_mistake(error)) from error
     if _PERHAPS.search(text):
         _check_numbers(path, text, where)
-        _check_numbers(path, to_json(made, inf_nan_mode="constants"), where)  # of a text that was read as a number
+        read_as = to_json(made, inf_nan_mode="constants", fallback=repr)
+        _check_numbers(path, read_as, where)  # a text may have been read as a number
     return made
 
 

@@ -26,7 +26,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--csv", "csv_folder", type=_FOLDER, help="Write a CSV file for each table into this folder.")
 @click.option("--parquet", "parquet_folder", type=_FOLDER, help="The same as Apache Parquet; needs pyarrow.")
 def export(folders: tuple[Path, ...], csv_folder: Path | None, parquet_folder: Path | None) -> None:
-    """Write tables of run folders for pandas, R or a spreadsheet: runs, figures, expectations and flows.
+    """Write tables of run folders for pandas, R or a spreadsheet: figures, flows, iterations, ports, ...
 
     A folder that is no run folder is searched for them. A run that is damaged is named and left out, and the exit code
     is 2. docs/results.md explains each column.

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from results.graph.overlay import Overlay as Overlay
     from results.graph.svg import fabric_svg as fabric_svg
     from results.run.folder import RunFolder as RunFolder
+    from results.run.metrics import metrics_from_dict as metrics_from_dict
+    from results.run.metrics import metrics_to_dict as metrics_to_dict
     from results.tables.frames import frames as frames
     from results.verdict import Outcome as Outcome
     from results.verdict import Verdict as Verdict
@@ -94,6 +96,8 @@ _PLACES = {
     "load_drill": "scenarios.drill.catalogue:load",
     "load_fabric": "testbed.fabric.load",
     "load_run": "hpn.api",
+    "metrics_from_dict": "results.run.metrics",
+    "metrics_to_dict": "results.run.metrics",
     "on_lab": "hpn.api",
     "run": "hpn.api",
 }
@@ -138,6 +142,8 @@ __all__ = [
     "load_drill",
     "load_fabric",
     "load_run",
+    "metrics_from_dict",
+    "metrics_to_dict",
     "on_lab",
     "run",
 ]

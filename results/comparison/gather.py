@@ -6,12 +6,11 @@ drills and suites leave beside run folders are no mistake there.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from results.comparison.groups import Compared
-from results.index.scan import run_folders
+from results.index.scan import each_once, run_folders
 from results.run.folder import load
 from results.run.identity import identity_in
 from results.run.place import SCRATCH
@@ -25,7 +24,7 @@ _BESIDE = frozenset({"junit.xml", "summary.md", "suite.json", "report.html"})
 
 def gathered(named: Sequence[Path]) -> list[Path]:
     """Every run that is meant, once, in the order of names. InputError for what neither is a run nor holds any."""
-    found = list(_each_once(folder for each in named for folder in _meant(each)))
+    found = each_once(folder for each in named for folder in _meant(each))
     if not found:
         raise InputError(f"{', '.join(map(str, named[:4]))}: no run folder; name one, or a folder that holds some")
     return found
@@ -56,11 +55,3 @@ def _below(folder: Path) -> Iterator[Path]:
     if not runs:
         raise InputError(f"{folder} holds no run with a verdict; hpn drill run --out {folder} makes some")
     yield from runs
-
-
-def _each_once(folders: Iterable[Path]) -> Iterable[Path]:
-    """A folder that is named twice, by another spelling or a link too, is one run."""
-    found: dict[str, Path] = {}
-    for folder in folders:
-        found.setdefault(os.path.realpath(folder), folder)
-    return found.values()

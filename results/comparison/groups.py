@@ -116,17 +116,30 @@ def _check(
     refused = [what for what in differ if what not in allowed]
     brought = {each for what in refused for each in _BRINGS.get(what, ())}
     if refused:
+        ways_out = " ".join(f"--across {what}" for what in refused if what not in brought)
         what = refused[0]
+        drills = dict.fromkeys(run.manifest.drill for run in firsts)
+        if what is Across.DRILL and len(drills) > 1:
+            raise InputError(_of_several_drills(drills, firsts, ways_out))
         other = next(run for run, key in zip(firsts, keys, strict=True) if key[what] != keys[0][what])
         names = sorted({_setting(run.manifest)[what] for run in firsts})
         told = [" | ".join(names[:4])] if len(names) > 1 else []
         told += filter(None, [differences(firsts[0].identity.told, other.identity.told)])
         values = shorten("; ".join(told) or "one folder tells it whole, another by name", _LONGEST, quoted=False)
-        ways_out = " ".join(f"--across {what}" for what in refused if what not in brought)
         raise InputError(
             f"these runs differ in their {what} ({values}), so that a difference would not be"
             f" that of one cause; leave some out, or write {ways_out}"
         )
+
+
+def _of_several_drills(drills: Iterable[str], firsts: Sequence[Compared], ways_out: str) -> str:
+    """Which drills there are, and the two ways on, in one line."""
+    names = shorten(", ".join(drills), _LONGEST, quoted=False)
+    folder = shorten(firsts[0].folder, _LONGEST, quoted=False)
+    return (
+        f"these runs are of {len({*drills})} drills ({names}), which have no common median; name the folders of one"
+        f" drill, as {folder}, or write {ways_out}"
+    )
 
 
 def _group(label: str, runs: Sequence[Compared]) -> Group:

@@ -79,20 +79,26 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """An expectation of a drill over its runs of one experiment, in order of time.
+    """What expectations of a drill are on, whatever their limits, over its runs of one experiment, in order of time.
 
     ``experiment`` as ``results.run.identity`` has it; where that is not known '', and ``fabric`` is its name.
     ``apart``: what sets it apart from the other experiments, where folders tell.
     """
 
-    expectation: str
+    expectation: str  # without its limit, as ``results.verdict.Check.subject``; each point has its own
     points: tuple[Point, ...]
+    more_is_worse: bool = True  # limits are upper ones
     experiment: str = ""
     fabric: str = ""
     apart: str = ""
 
 
 NEWEST_FIRST = "order by julianday(started_at) desc, path"
+_ONE_LIMIT = """select *, row_number() over (
+    partition by run, subject, unit, bound in ('above', 'at_least')
+    order by case outcome when 'fail' then 0 when 'inconclusive' then 1 else 2 end, margin is null, margin, rowid
+    ) place from figures where measured is not null and instr(lower(expectation), lower(?)) > 0"""
+"""Figures with ``place`` 1 for the limit, of those on one figure, that a run fares worst by."""
 
 
 def runs(index: Index, wanted: Wanted, most: int) -> tuple[RunLine, ...]:
@@ -111,25 +117,30 @@ def counts(index: Index, wanted: Wanted) -> tuple[tuple[str, str, int], ...]:
 
 
 def trends(index: Index, wanted: Wanted, expectation: str, most: int) -> tuple[Trend, ...]:
-    """Of every expectation that has a figure and holds that text, over the newest ``most`` runs, the oldest first.
+    """Of every figure of an expectation that holds that text, over the newest ``most`` runs, the oldest first.
 
-    Runs of one name that are of two experiments, or on two fabrics where that is not known, make two. InputError when
-    there is none.
+    A series goes on when its limit changes. Of several upper (or lower) limits on one figure a run tells the one that
+    it fares worst by. Runs of one name that are of two experiments, or on two fabrics where that is not known, make
+    two series. InputError when there is none.
     """
     where, values = wanted.where
-    sql = f"""select expectation, experiment, case when experiment = '' then fabric else '' end,
-        path, started_at, r.outcome, f.outcome, measured, low, high, "limit", unit, open_ended
-        from (select * from runs where {where} {NEWEST_FIRST} limit ?) r join figures f on f.run = r.id
-        where measured is not null and instr(lower(expectation), lower(?)) > 0
-        order by expectation, julianday(started_at), path"""
-    found: dict[tuple[str, str, str], list[Point]] = {}
-    for name, experiment, fabric, *point in index.rows(sql, (*values, most, expectation)):
-        of = str(name), str(experiment), str(fabric)
-        found.setdefault(of, []).append(Point(*point))  # type: ignore[arg-type]  # likewise
+    sql = f"""select subject, bound not in ('above', 'at_least') more_is_worse, experiment,
+        case when experiment = '' then fabric else '' end, path, started_at, r.outcome, f.outcome, measured, low, high,
+        "limit", f.unit, open_ended
+        from (select * from runs where {where} {NEWEST_FIRST} limit ?) r join ({_ONE_LIMIT}) f on f.run = r.id
+        where place = 1 order by subject, more_is_worse desc, julianday(started_at), path"""
+    found: dict[tuple[str, bool, str, str, str], list[Point]] = {}
+    for name, more_is_worse, experiment, fabric, *point in index.rows(sql, (*values, most, expectation)):
+        made = Point(*point)  # type: ignore[arg-type]  # as the schema says
+        of = str(name), bool(more_is_worse), str(experiment), str(fabric), made.unit
+        found.setdefault(of, []).append(made)
     if not found:
         text = f" with {expectation!r}" if expectation else ""
         raise InputError(f"no run of {wanted.drill} has a figure{text}; hpn results ls shows what there is")
-    return tuple(Trend(name, tuple(points), *of) for (name, *of), points in found.items())
+    return tuple(
+        Trend(name, tuple(points), more_is_worse, experiment, fabric)
+        for (name, more_is_worse, experiment, fabric, _), points in found.items()
+    )
 
 
 def _moment(text: str) -> str:

@@ -7,7 +7,7 @@ interval, and is the same in every run of a drill. ``metrics.json`` is not read:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +69,14 @@ def run_folders(root: Path) -> Iterator[Found]:
             continue
         folders = (entry for entry in entries.values() if entry.is_dir(follow_symlinks=False))
         pending.extend(sorted((each.path for each in folders if not each.name.startswith(SCRATCH)), reverse=True))
+
+
+def each_once(folders: Iterable[Path]) -> list[Path]:
+    """The folders in their order; one that is named twice, by another spelling or a link too, is one run."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        found.setdefault(os.path.realpath(folder), folder)
+    return list(found.values())
 
 
 def read(found: Found) -> Indexed:

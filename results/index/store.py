@@ -21,7 +21,7 @@ from results.text.printable import escaped_name
 from testbed.errors import InputError, MachineError
 from testbed.files.replacing import replace
 
-_NUMBER = 3
+_NUMBER = 4
 _SCHEMA = """
 create table runs (
     id integer primary key, path text not null unique, drill text not null, outcome text not null,
@@ -32,7 +32,8 @@ create table runs (
     manifest_bytes integer not null, manifest_ns integer not null,
     verdict_bytes integer not null, verdict_ns integer not null);
 create table figures (
-    run integer not null references runs(id) on delete cascade, expectation text not null, outcome text not null,
+    run integer not null references runs(id) on delete cascade, expectation text not null, subject text not null,
+    outcome text not null,
     measured real, low real, high real, "limit" real, margin real, unit text not null, bound text not null,
     open_ended integer not null, evidence text not null);
 create index figures_run on figures(run);
@@ -121,12 +122,12 @@ class Index:
         number = self._db.execute(f"insert into runs ({names}) values ({marks})", list(values.values())).lastrowid
         if run.verdict is not None:
             self._db.executemany(
-                "insert into figures values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "insert into figures values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
-                        number, _short(check.text), check.outcome.value, check.measured, check.low, check.high,
-                        check.limit, check.margin, _short(check.unit), _short(check.bound), check.open_ended,
-                        _short(check.evidence),
+                        number, _short(check.text), _short(check.subject), check.outcome.value, check.measured,
+                        check.low, check.high, check.limit, check.margin, _short(check.unit), _short(check.bound),
+                        check.open_ended, _short(check.evidence),
                     )
                     for check in run.verdict.checks
                 ],

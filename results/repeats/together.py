@@ -58,6 +58,7 @@ class Estimate:
     interval: bool = False  # whether there is one: not of few runs
     open_from: float | None = None  # the least lower bound of a run; a figure as large is no more than one either
     too_few: str = ""  # why a statistic could not be judged on so few runs
+    subject: str = ""  # ``text`` without its limit, as ``results.verdict.Check.subject``; '' in files of an older hpn
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ def _estimate(text: str, trusted: Sequence[tuple[int, Verdict]], total: int) -> 
     answers = [check.outcome for _, check in told] + [Outcome.PASS] * unstated
     limit = first.limit
     if limit is None:
-        return Estimate(text, _gate(answers, total), runs, total - runs, answers.count(Outcome.PASS))
+        kept = answers.count(Outcome.PASS)
+        return Estimate(text, _gate(answers, total), runs, total - runs, kept, subject=first.subject)
     found = Estimate(
         text=text,
         outcome=_gate(answers, total),
@@ -156,6 +158,7 @@ def _estimate(text: str, trusted: Sequence[tuple[int, Verdict]], total: int) -> 
         bound=first.bound,
         over=first.over,
         limit=limit,
+        subject=first.subject,
     )
     values = [_value(check) for _, check in told] + [limit] * unstated
     return _over_statistic(_with_figures(found, told, values), limit, told, total) if values else found

@@ -1,6 +1,6 @@
 """The files of a run folder that follow from what was measured: metrics, verdict, and the same flat.
 
-Changes when a figure gets a file. ``metrics.json`` is the whole of ``DrillMetrics``; ``flows.jsonl`` holds the same
+Changes when a figure gets a file. ``results.run.metrics`` makes ``metrics.json``; ``flows.jsonl`` holds the same
 per-flow results flat, one line per flow and edge, ``ports.json`` those of ports and ``transfers.jsonl`` those of
 transfers; of a job ``iterations.jsonl``, ``spans.jsonl``, ``placement.jsonl`` and ``counters.json``, of a client beside
 it ``client-iterations.jsonl`` and ``client-spans.jsonl``: for jq, SQLite and spreadsheets.
@@ -19,9 +19,9 @@ from failover.analysis.model import DrillMetrics, FlowEdgeResult
 from failover.analysis.placement import Placement, Way
 from failover.analysis.ports import PortMetrics
 from failover.analysis.transfers import Transfer, Transfers
+from results.run.metrics import metrics_json
 from results.verdict import Verdict
 
-METRICS = TypeAdapter(DrillMetrics)
 VERDICT = TypeAdapter(Verdict)
 SPAN = TypeAdapter(SpanTime)
 COUNTERS = TypeAdapter(Mapping[str, Mapping[str, int]])
@@ -55,7 +55,7 @@ def metrics_files(metrics: DrillMetrics, timelines: Timelines = NO_TIMELINES) ->
     )
     ports = {} if metrics.ports is None else {"ports.json": _PORTS.dump_json(metrics.ports, indent=2)}
     return {
-        "metrics.json": METRICS.dump_json(metrics, indent=2, exclude=_left_out(metrics)),
+        "metrics.json": metrics_json(metrics),
         "flows.jsonl": "".join(lines).encode(),
         **ports,
         **({} if metrics.transfers is None else {"transfers.jsonl": _transfer_lines(metrics, metrics.transfers)}),
@@ -84,16 +84,6 @@ def _placement_lines(placements: Iterable[Placement]) -> bytes:
         for way in at.ways
     )
     return "".join(f"{line}\n" for line in lines).encode()
-
-
-def _left_out(metrics: DrillMetrics) -> dict[str, bool | set[str]]:
-    """Fields that a workload of even streams has nothing to say of, nor a job that is no client."""
-    found: dict[str, bool | set[str]] = {} if metrics.transfers is not None else {"transfers": True}
-    if metrics.beside is None:
-        found["beside"] = True
-    if metrics.job is None:
-        return {**found, "job": True}
-    return {**found, "job": {"client"}} if metrics.job.client is None else found
 
 
 def _job_files(job: JobMetrics) -> Mapping[str, bytes]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn, TypeVar
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from results.run import limits
 from testbed.errors import InputError, MachineError
@@ -105,6 +105,8 @@ def parse(path: Path, adapter: TypeAdapter[T], text: bytes, where: str = "") -> 
         raise damaged(path, where + first_mistake(error)) from error
     if _PERHAPS.search(text):
         _check_numbers(path, text, where)
+        read_as = to_json(made, inf_nan_mode="constants", fallback=repr)
+        _check_numbers(path, read_as, where)  # a text may have been read as a number
     return made
 
 

@@ -25,7 +25,6 @@ from results.run.counted import QUEUE_PAIR, WORKERS, QueuePairCounts, Workers
 from results.run.drill import DRILL, AskedDrill
 from results.run.fabric import fabric_from, fabric_json
 from results.run.figures import (
-    METRICS,
     NO_TIMELINES,
     SOMETIMES,
     SPAN,
@@ -36,6 +35,7 @@ from results.run.figures import (
 )
 from results.run.files import content, dumped, lines_of, read, read_lines, write
 from results.run.manifest import Manifest, manifest_from
+from results.run.metrics import metrics_in
 from results.run.place import take, with_all_above
 from results.verdict import Verdict
 from testbed.errors import InputError
@@ -122,7 +122,8 @@ class RunFolder:
 
     def metrics(self) -> DrillMetrics:
         """What was measured."""
-        return read(self.path / "metrics.json", METRICS)
+        path = self.path / "metrics.json"
+        return metrics_in(path, content(path))
 
     def fabric(self) -> Fabric:
         """Where it was measured, spare hosts included."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from failover.analysis.model import DrillMetrics
-from results.index.scan import run_folders
+from results.index.scan import each_once, run_folders
 from results.run.files import damaged
 from results.run.folder import RunFolder
 from results.run.identity import identity_in
@@ -34,16 +34,7 @@ class Collected:
 
 def found(roots: Iterable[Path]) -> list[Path]:
     """Every run folder that is or lies below one of these, each once. InputError where one leads to none."""
-    folders: dict[str, Path] = {}
-    for root in roots:
-        if not root.is_dir():
-            raise InputError(f"{root} is no folder; name a run folder, or one that run folders are below")
-        below = [Path(each.path) for each in run_folders(root)]
-        if not below:
-            raise InputError(f"no run folder is at or below {root}; name the folder that a drill got by --out")
-        for folder in below:
-            folders.setdefault(os.path.realpath(folder), folder)
-    return list(folders.values())
+    return each_once(folder for root in roots for folder in _below(root))
 
 
 def collected(folders: Iterable[Path]) -> Collected:
@@ -54,8 +45,8 @@ def collected(folders: Iterable[Path]) -> Collected:
         try:
             facts = facts_of(folder)
             made = {name: list(table.rows_of(facts)) for name, table in TABLES.items()}
-            for name, rows_of_it in made.items():
-                _check_whole_numbers(folder, name, rows_of_it)
+            for name, table in TABLES.items():
+                _check_whole_numbers(folder / table.source, name, made[name])
         except (InputError, MachineError) as error:
             problems.append(error)
             continue
@@ -73,24 +64,37 @@ def facts_of(folder: Path) -> RunFacts:
     ended = verdict is not None or _is_there(folder / "metrics.json")
     metrics = run.metrics() if ended else None
     if metrics is not None:
-        _check_flows(folder / "metrics.json", metrics)
+        _check(folder / "metrics.json", metrics)
     drill = run.drill() if _is_there(folder / "drill.json") else None
     return RunFacts(str(folder), manifest, identity_in(run, manifest).digests, verdict, metrics, drill)
 
 
-def _check_flows(path: Path, metrics: DrillMetrics) -> None:
-    """Every flow has a result for every edge; rows are made of both."""
-    for flow in metrics.flows:
-        if len(flow.edges) != len(metrics.edges):
-            raise damaged(
-                path, f"flow {flow.flow} has {len(flow.edges)} results, and there are {len(metrics.edges)} edges"
-            )
+def _below(root: Path) -> list[Path]:
+    if not root.is_dir():
+        raise InputError(f"{root} is no folder; name a run folder, or one that run folders are below")
+    folders = [Path(each.path) for each in run_folders(root)]
+    if not folders:
+        raise InputError(f"no run folder is at or below {root}; name the folder that a drill got by --out")
+    return folders
 
 
-def _check_whole_numbers(folder: Path, name: str, rows: Rows) -> None:
+def _check(path: Path, metrics: DrillMetrics) -> None:
+    """Every flow and program has a result for every edge, and every transfer its flow: rows are made of both."""
+    edges, flows = len(metrics.edges), {flow.flow for flow in metrics.flows}
+    counts = [(f"flow {flow.flow}", len(flow.edges)) for flow in metrics.flows]
+    counts += [("a job", len(job.edges)) for job in (metrics.job, metrics.beside) if job is not None]
+    for what, count in counts:
+        if count != edges:
+            raise damaged(path, f"{what} has {count} results, and there are {edges} edges")
+    for each in () if metrics.transfers is None else metrics.transfers.transfers:
+        if each.flow not in flows or (each.edge is not None and not 0 <= each.edge < edges):
+            raise damaged(path, f"a transfer is of flow {each.flow} and edge {each.edge}, which are not there")
+
+
+def _check_whole_numbers(path: Path, name: str, rows: Rows) -> None:
     """Statistics programs hold them in 64 bits."""
     if any(isinstance(cell, int) and not -_MOST <= cell < _MOST for row in rows for cell in row):
-        raise damaged(folder, f"a whole number of table {name} needs more than 64 bits")
+        raise damaged(path, f"a whole number of table {name} needs more than 64 bits")
 
 
 def _is_there(path: Path) -> bool:

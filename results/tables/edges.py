@@ -13,7 +13,7 @@ from results.compare import figures_of
 from results.tables.table import Column, Kind, Row, RunFacts, Table
 
 _WORST = "worst outage"
-_EDGE = (
+EDGE = (
     Column("edge", Kind.TEXT, "the fault or repair, as 'cut failure 0'"),
     Column("faults", Kind.TEXT, "ids of the drill's faults of that instant, with + between several"),
     Column("kind", Kind.TEXT, "failure or repair"),
@@ -21,7 +21,7 @@ _EDGE = (
 )
 _OPEN = Column("open_ended", Kind.FLAG, "true: it had not ended, the time is a lower bound and high_ms is empty")
 _FIGURES = (
-    *_EDGE,
+    *EDGE,
     Column("figure", Kind.TEXT, "worst or median outage, detect, switch, converge, converged, full convergence"),
     Column("measured_ms", Kind.NUMBER, "what was measured; a lower bound where open_ended", "ms"),
     Column("low_ms", Kind.NUMBER, "the least that it may have been", "ms"),
@@ -29,7 +29,7 @@ _FIGURES = (
     _OPEN,
 )
 _FLOWS = (
-    *_EDGE,
+    *EDGE,
     Column("flow", Kind.COUNT, "number of the flow"),
     Column("name", Kind.TEXT, "its name"),
     Column("src_nic", Kind.TEXT, "NIC that sends"),
@@ -64,7 +64,7 @@ def _figures(run: RunFacts) -> Iterator[Row]:
         if open_ended and figure == _WORST:  # until the window ended, as verdicts have it; packets stop when it dies
             low_ms = max(low_ms, worst_ms(run.metrics, result))
         yield {
-            **_edge(result),
+            **edge_cells(result),
             "figure": figure,
             "measured_ms": max(measured_ms, low_ms) if open_ended else measured_ms,
             "low_ms": low_ms,
@@ -80,7 +80,7 @@ def _flows(run: RunFacts) -> Iterator[Row]:
         for flow in run.metrics.flows:
             result = flow.edges[at]
             yield {
-                **_edge(edge),
+                **edge_cells(edge),
                 "flow": flow.flow,
                 "name": flow.name,
                 "src_nic": flow.src_nic,
@@ -125,7 +125,10 @@ def _times(
     }
 
 
-def _edge(result: EdgeResult) -> Row:
+def edge_cells(result: EdgeResult | None) -> Row:
+    """The cells of the columns ``EDGE``; all empty where there is no edge."""
+    if result is None:
+        return dict.fromkeys(column.name for column in EDGE)
     edge = result.edge
     return {"edge": edge.label, "faults": "+".join(edge.faults), "kind": edge.kind.value, "index": edge.index}
 

@@ -57,4 +57,4 @@ def _is_bound(check: Check) -> bool:
     return check.open_ended or (check.low is not None and check.high is None)
 
 
-EXPECTATIONS = Table("expectations", "one row for each check of a run's verdict", _COLUMNS, _rows)
+EXPECTATIONS = Table("expectations", "one row for each check of a run's verdict", _COLUMNS, _rows, "verdict.json")

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 
 from results.tables.edges import FIGURES, FLOWS
 from results.tables.expectations import EXPECTATIONS
+from results.tables.jobs import COLLECTIVES, COUNTERS, ITERATIONS, RANKS, STALLS
+from results.tables.ports import PORTS
 from results.tables.runs import RUNS
 from results.tables.table import Table
+from results.tables.transfers import TRANSFERS
 from testbed.entries import Registry
 
 
@@ -22,7 +25,9 @@ def _lacks(table: Table) -> Iterator[str]:
         yield "columns, each with a name of its own"
 
 
-TABLES: Registry[Table] = Registry(
-    "table", lambda table: table.name, (RUNS, FIGURES, EXPECTATIONS, FLOWS), _lacks, of=Table
+_OURS = (
+    *(RUNS, FIGURES, EXPECTATIONS, FLOWS, TRANSFERS, PORTS),
+    *(ITERATIONS, STALLS, COLLECTIVES, RANKS, COUNTERS),
 )
+TABLES: Registry[Table] = Registry("table", lambda table: table.name, _OURS, _lacks, of=Table)
 """Every table by name."""

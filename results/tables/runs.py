@@ -71,4 +71,4 @@ def _rows(run: RunFacts) -> Iterator[Row]:
     }
 
 
-RUNS = Table("runs", "one row for each run: what it was and how it ended", _COLUMNS, _rows)
+RUNS = Table("runs", "one row for each run: what it was and how it ended", _COLUMNS, _rows, "manifest.json")

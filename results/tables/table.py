@@ -58,6 +58,7 @@ class Table:
     meaning: str
     of: tuple[Column, ...]
     rows: Callable[[RunFacts], Iterator[Row]]
+    source: str = "metrics.json"  # the file of a run folder that its numbers come from
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -61,7 +61,7 @@ def trend_parts(trend: Trend, room: int) -> list[RenderableType]:
     unit = points[0].unit
     between = span_text(min(values), max(values), unit)
     left_out = f" ({len(points) - len(trusted)} that cannot be trusted left out)" if len(trusted) < len(points) else ""
-    said = f"{len(points)} runs{left_out}, median {value_text(median(values), unit)}, {between}"
+    said = f"{len(points)} runs{left_out}, median {value_text(median(values), unit)}, {between}{_limits(trend)}"
     width = min(max(room - _BESIDE, _NARROWEST), _WIDEST)
     rows = ((point.started_at[:19], _bar(point, most, width), _measured(point), point.said) for point in points)
     shown = table("", ("started", "", ">measured", "the run"), rows)
@@ -72,6 +72,16 @@ def _experiment(trend: Trend) -> Iterable[Text]:
     """Which one, where there are several."""
     if trend.apart:
         yield Text(printable(f"  {trend.apart}"))
+
+
+def _limits(trend: Trend) -> str:
+    """'; limit: at most 50.0 ms'; of runs with several '30.0 to 50.0 ms'."""
+    found = sorted({point.limit for point in trend.points if point.limit is not None})
+    if not found:
+        return ""
+    unit = trend.points[0].unit
+    text = value_text(found[0], unit) if len(found) == 1 else span_text(found[0], found[-1], unit)
+    return f"; limit: {'at most' if trend.more_is_worse else 'at least'} {text}"
 
 
 def _measured(point: Point) -> str:

@@ -71,6 +71,23 @@ def test_what_differs_is_refused_with_the_way_out() -> None:
         grouped([run(), run(replace(MANIFEST, drill="tor-crash", load=0.4))], ())
 
 
+def test_runs_of_several_drills_are_told_with_both_ways_on(tmp_path: Path) -> None:
+    """A parent folder is named where one drill's runs were meant."""
+    for drill in ("link-down", "tor-crash"):
+        made = whole_run(tmp_path / drill)
+        made.write_manifest(replace(made.manifest(), drill=drill, job={}, client={}))
+        made.write_drill(replace(made.drill(), name=drill, faults=() if drill == "tor-crash" else made.drill().faults))
+    refused = CliRunner().invoke(compare_, [str(tmp_path)])
+    assert isinstance(refused.exception, InputError)
+    assert str(refused.exception) == (
+        "these runs are of 2 drills (link-down, tor-crash), which have no common median; name the folders of one drill,"
+        f" as {tmp_path / 'link-down'}, or write --across drill"
+    )
+    assert refused.exception.exit_code == 2
+    assert CliRunner().invoke(compare_, [str(tmp_path), "--across", "drill"]).exit_code == 0
+    assert CliRunner().invoke(compare_, [str(tmp_path / "link-down")]).exit_code == 0
+
+
 def test_runs_of_two_fabrics_have_two_medians_and_never_one() -> None:
     """0 and 549 ms were once 275 ms."""
     found = grouped([run(worst_ms=0.0), run(SINGLE, 549.0), run(worst_ms=0.0)], [Across.FABRIC])

@@ -21,7 +21,7 @@ from results.index.store import Index, opened
 from results.run.claim import claimed
 from results.run.folder import RunFolder, create
 from results.text.index import runs_table, trend_parts
-from results.verdict import Outcome
+from results.verdict import Check, Outcome, at_least, at_most, decide
 from testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.shown import as_text
@@ -111,13 +111,46 @@ def test_what_is_damaged_is_there_with_its_reason_and_links_are_not_followed(roo
 
 def test_a_trend_is_in_order_of_time_and_tells_limits_and_intervals(index: Index) -> None:
     found = {trend.expectation: trend.points for trend in trends(index, Wanted(drill="link-down"), "", 10)}
-    first, second = found["worst outage at failure below 50 ms"]
+    first, second = found["worst outage at failure"]
     assert first.measured == pytest.approx(20, abs=2)
     assert second.measured == pytest.approx(80, abs=2)
     assert (first.outcome, second.outcome, first.limit, first.unit) == ("pass", "fail", 50, "ms")
     assert "state restored" not in found, "it has no figure"
     with pytest.raises(InputError, match="no run of link-down has a figure with 'nothing such'"):
         trends(index, Wanted(drill="link-down"), "nothing such", 10)
+
+
+def limited(root: Path, name: str, day: int, *checks: Check) -> None:
+    path = add(root, name, drill="cut", started_at=f"2026-11-0{day}T12:00:00+00:00")
+    RunFolder(path).write_verdict(decide(checks))
+
+
+def test_a_changed_limit_goes_on_with_the_series(root: Path, tmp_path: Path) -> None:
+    """The day that a limit was tightened began a new series of one run."""
+    for day, limit in ((1, 50), (2, 30)):
+        limited(root, f"cut/{day}", day, at_most(f"worst outage below {limit} ms", 20.0 + day, limit, unit="ms"))
+    with opened(tmp_path / "other.sqlite", root) as index:
+        index.update()
+        (trend,) = trends(index, Wanted(drill="cut"), "worst outage", 10)
+        (tight,) = trends(index, Wanted(drill="cut"), "below 30 ms", 10)
+    assert (trend.expectation, [point.limit for point in trend.points]) == ("worst outage", [50, 30])
+    assert len(tight.points) == 1
+    title, said, *_ = map(str, trend_parts(trend, 80))
+    assert title == "worst outage"
+    assert said == "  2 runs, median 21.5 ms, 21.0 to 22.0 ms; limit: at most 30.0 to 50.0 ms"
+
+
+def test_of_several_limits_on_one_figure_a_run_tells_the_one_it_fares_worst_by(root: Path, tmp_path: Path) -> None:
+    """Upper limits are one series, lower ones another, and a run is in each once."""
+    upper = [at_most(f"goodput at most {limit} %", 60.0, limit, unit="%") for limit in (90, 50, 70)]
+    lower = [at_least(f"goodput at least {limit} %", 60.0, limit, unit="%") for limit in (10, 55)]
+    limited(root, "cut", 1, *upper, *lower)
+    with opened(tmp_path / "other.sqlite", root) as index:
+        index.update()
+        above, below = trends(index, Wanted(drill="cut"), "", 10)
+    assert (above.more_is_worse, [(each.limit, each.outcome) for each in above.points]) == (True, [(50, "fail")])
+    assert (below.more_is_worse, [(each.limit, each.outcome) for each in below.points]) == (False, [(55, "pass")])
+    assert str(trend_parts(below, 80)[1]).endswith("; limit: at least 55 %")
 
 
 def test_runs_of_one_name_on_two_fabrics_are_two_series(root: Path, tmp_path: Path) -> None:

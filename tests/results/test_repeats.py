@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -262,6 +263,16 @@ def test_what_no_run_could_have_seen_is_no_outage_of_nothing_over_repeats_either
 
 def test_repeats_survive_their_file() -> None:
     assert repeats_from(repeats_json([sample()])) == (sample(),)
+
+
+def test_an_estimate_tells_what_is_measured_whatever_the_limit() -> None:
+    """Files of two limits are joined by it; one of an older hpn, which has none, is read."""
+    assert [each.subject for each in sample().estimates] == ["worst outage", "goodput after", "state restored"]
+    (old,) = json.loads(repeats_json([sample()]))
+    for estimate in old["estimates"]:
+        del estimate["subject"]
+    (read,) = repeats_from(json.dumps([old]).encode())
+    assert read.verdict == sample().verdict
 
 
 def test_junit_has_a_suite_over_all_repeats_beside_those_of_the_runs() -> None:

@@ -13,10 +13,11 @@ from click.testing import CliRunner, Result
 
 import cli
 import hpn
-from results.run.folder import create
+from results.run.folder import RunFolder, create
 from results.tables.registry import TABLES
 from testbed.errors import HpnError, InputError, MachineError
 from tests.results.hostile import NASTY, Place, poisoned, put
+from tests.results.measured import client, everything, job
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.whole import whole_run
 
@@ -50,7 +51,7 @@ def test_runs_below_a_folder_are_a_row_each(root: Path, tmp_path: Path) -> None:
     assert (one["engine"], one["started"], one["hpn_version"]) == ("host", "2025-01-02T03:04:05+00:00", "0.1.0")
     assert one["fabric_digest"]
     assert (two["outcome"], two["phase"], two["noise_floor_ms"]) == ("none", "3", "")
-    assert {row["run"] for name in ("figures", "expectations", "flows") for row in found[name]} == {one["run"]}
+    assert {row["run"] for name in TABLES.keys() - {"runs"} for row in found[name]} == {one["run"]}
 
 
 def test_figures_have_their_intervals(root: Path, tmp_path: Path) -> None:
@@ -98,6 +99,75 @@ def test_a_flow_that_had_died_before_has_no_outage_of_0(tmp_path: Path) -> None:
     assert (row["sent"], row["outage_ms"], row["open_ended"]) == ("0", "", "false")
 
 
+def with_all(folder: Path) -> RunFolder:
+    run = whole_run(folder)
+    run.write_metrics(everything())
+    return run
+
+
+def test_iterations_have_the_edge_that_met_them_and_the_one_cut_off_is_a_bound(tmp_path: Path) -> None:
+    rows = [row for row in exported(tmp_path, with_all(tmp_path / "run").path)["iterations"] if row["program"] == "job"]
+    told = [(row["number"], row["kind"], row["ms"], row["low_ms"], row["high_ms"], row["open_ended"]) for row in rows]
+    assert told == [
+        ("0", "", "1000.0", "999.5", "1000.5", "false"),
+        ("1", "", "1000.0", "999.5", "1000.5", "false"),
+        ("2", "failure", "2500.0", "2499.5", "2500.5", "false"),
+        ("3", "repair", "1000.0", "999.5", "1000.5", "false"),
+        ("", "repair", "2400.0", "2399.5", "", "true"),
+    ]
+
+
+def test_a_job_that_an_edge_stopped_for_good_was_met_by_that_edge_and_not_by_the_repair(tmp_path: Path) -> None:
+    run = whole_run(tmp_path / "run")
+    run.write_metrics(replace(metrics(), job=replace(job(), iterations=job().iterations[:2], open_ms=6000.0)))
+    *_, cut_off = exported(tmp_path, run.path)["iterations"]
+    assert (cut_off["kind"], cut_off["ms"], cut_off["open_ended"]) == ("failure", "6000.0", "true")
+
+
+def test_a_client_that_had_done_its_work_was_not_cut_off(tmp_path: Path) -> None:
+    run = whole_run(tmp_path / "run")
+    run.write_metrics(replace(metrics(), job=client(done=True)))
+    made = exported(tmp_path, run.path)
+    assert {(row["program"], row["open_ended"]) for row in made["iterations"]} == {("client", "false")}
+    assert [(row["rank"], row["ended_at_ns"], row["died"]) for row in made["ranks"]] == [
+        ("0", "8000000000", "false"),
+        ("1", "5000000000", "false"),
+    ]
+
+
+def test_stalls_collectives_and_counters_of_a_job(tmp_path: Path) -> None:
+    made = exported(tmp_path, with_all(tmp_path / "run").path)
+    failed, repaired, *of_client = made["stalls"]
+    assert (failed["longest_ms"], failed["high_ms"], failed["deaths"], failed["undone"]) == (
+        "2500.0",
+        "2500.5",
+        "1",
+        "1",
+    )
+    assert (failed["promised"], failed["done_low"], failed["done_high"]) == ("6.0", "4.25", "4.75")
+    assert (repaired["longest_ms"], repaired["high_ms"], repaired["open_ended"]) == ("2400.0", "", "true")
+    assert [row["program"] for row in of_client] == ["client", "client"]
+    assert [(row["label"], row["busbw_bps"]) for row in made["collectives"]] == [("sum", "36408.0")] * 2
+    assert [(row["counter"], row["value"]) for row in made["counters"]] == [
+        ("np_cnp_sent", "4"),
+        ("out_of_sequence", "7"),
+    ]
+
+
+def test_transfers_and_ports_tell_what_was_measured_and_leave_the_rest_empty(tmp_path: Path) -> None:
+    made = exported(tmp_path, with_all(tmp_path / "run").path)
+    assert [(row["kind"], row["fate"], row["ms"], row["high_ms"]) for row in made["transfers"]] == [
+        ("", "complete", "21.5", "22.0"),
+        ("failure", "incomplete", "", ""),
+        ("repair", "unfinished", "", ""),
+    ]
+    assert [(row["nic"], row["drops"], row["queue_max_ms"], row["marked"]) for row in made["ports"]] == [
+        ("p0.s0.h0.r0", "42", "19.94", ""),
+        ("p0.s0.h0.r0", "0", "0.5", ""),
+        ("", "0", "0.5", ""),
+    ]
+
+
 def test_an_expectation_tells_its_metric(tmp_path: Path) -> None:
     run = whole_run(tmp_path / "run")
     drill, text = run.drill(), verdict(metrics()).checks[0].text
@@ -129,11 +199,26 @@ def test_a_judged_run_without_its_metrics_is_damaged(tmp_path: Path) -> None:
     assert not (tmp_path / "tables").exists()
 
 
-@pytest.mark.parametrize(("way", "value"), [(("flows", 0, "edges"), []), (("flows", 0, "edges", 0, "sent"), 2**64)])
-def test_figures_that_fit_no_table_are_damage(tmp_path: Path, way: tuple[str | int, ...], value: object) -> None:
-    run = whole_run(tmp_path / "run")
-    put(run.path, Place("metrics.json", way), value)
-    assert isinstance(export(run.path, "--csv", tmp_path / "tables").exception, InputError)
+@pytest.mark.parametrize(
+    ("file", "way", "value"),
+    [
+        ("metrics.json", ("flows", 0, "edges"), []),
+        ("metrics.json", ("flows", 0, "edges", 0, "sent"), 2**64),
+        ("metrics.json", ("job", "edges"), []),
+        ("metrics.json", ("transfers", "transfers", 1, "edge"), 2),
+        ("metrics.json", ("transfers", "transfers", 1, "edge"), -1),
+        ("metrics.json", ("transfers", "transfers", 1, "flow"), 99),
+        ("manifest.json", ("attempt",), 2**64),
+    ],
+)
+def test_figures_that_fit_no_table_are_damage_of_a_file(
+    tmp_path: Path, file: str, way: tuple[str | int, ...], value: object
+) -> None:
+    run = with_all(tmp_path / "run")
+    put(run.path, Place(file, way), value)
+    refused = export(run.path, "--csv", tmp_path / "tables").exception
+    assert isinstance(refused, InputError)
+    assert f"{run.path / file} is damaged" in str(refused)
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1+1", " =1+1", "\r=1+1", "＝1+1"])

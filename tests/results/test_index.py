@@ -194,8 +194,8 @@ def test_figures_of_a_run_that_cannot_be_trusted_are_in_no_median(index: Index) 
     (trend,) = trends(index, Wanted(drill="tor-crash"), "worst outage", 10)
     lines = as_text(Group(*trend_parts(trend, 80)), 80).splitlines()
     assert lines[1].startswith("  1 runs (1 that cannot be trusted left out), median")
-    assert lines[2].split() == ["started", "measured", "the", "run"]
-    assert lines[3].endswith("not trusted")
+    assert ["started", "measured", "the", "run"] in [line.split() for line in lines[2:4]]
+    assert lines[-1].endswith("not trusted")
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])

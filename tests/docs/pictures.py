@@ -64,7 +64,7 @@ def main(folder: str) -> int:
 def _chains(page: Any) -> dict[str, float]:
     """Where on a run's page the first edge stands, from its heading to the axis below its bars."""
     edge = page.locator("details.edge").first
-    heading, rest = edge.locator("h2").bounding_box(), edge.locator("details").first.bounding_box()
+    heading, rest = edge.locator("h3").bounding_box(), edge.locator("details").first.bounding_box()
     return {"x": 0, "y": heading["y"] - 8, "width": _SCREEN["width"], "height": rest["y"] - heading["y"] + 4}
 
 

@@ -160,7 +160,7 @@ def test_hidden_files_and_what_is_no_file_are_no_plug_ins(tmp_path: Path) -> Non
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "socket.py"))
     (tmp_path / "mine.py").write_text("print('loaded')\n")
-    found = hpn("--plugin", str(tmp_path), "presets")
+    found = hpn("--plugin", str(tmp_path), "presets", "--json")
     assert (found.returncode, found.stderr) == (0, "")
     assert found.stdout.startswith("loaded\n")
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -27,11 +25,14 @@ from commands.page import (
 from commands.settings import as_run
 from commands.where import engine_option, scheduler_option, virtual_time_option
 from commands.writing import drill_new, drill_schema_
-from results.engines import Difference, engine_tables, side_by_side
+from results.comparison.differences import differences
+from results.comparison.gather import opened
+from results.comparison.groups import Across, grouped
 from results.junit import check_place
 from results.run.claim import claimed, place_for
 from results.run.folder import load as load_run
 from results.run.folder import run_document
+from results.text.comparison import comparison_parts
 from results.text.tables import (
     table,
 )
@@ -216,7 +217,7 @@ def drill_run(
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for run folders.")
 @json_option
 def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_json: bool) -> int:
-    """Run one drill on the host, in QEMU, in UML and in virtual time; put the failover times side by side."""
+    """Run one drill on the host, in QEMU, in UML and in virtual time; compare each with the first, as hpn compare."""
     page, runs, chosen = Page(as_json), [], catalogue.load(name, topology)
     with place_for(out) as place, claimed(place):
         for engine, found in engines.run_everywhere(chosen, place, as_run(), page.tell):
@@ -227,9 +228,14 @@ def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_j
             page.show(summary(found.manifest(), found.metrics(), found.verdict()))
     if not runs:
         raise MachineError("no engine could run it; hpn doctor says what is missing")
-    differences = side_by_side([(run.manifest(), run.metrics()) for run in runs])
-    page.show(*engine_tables(differences))
-    page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": differences})
+    of_engines = grouped([opened(run.path) for run in runs], [Across.ENGINE, Across.SETTINGS])
+    for each in of_engines:
+        if not each.runs:
+            click.echo(f"left out of the comparison: {each.label}: its run cannot be trusted", err=True)
+    found = differences(trusted := [each for each in of_engines if each.runs])
+    if len(trusted) > 1:
+        page.show(*comparison_parts(trusted, found))
+    page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": found})
     tell_next("drill compare", quiet=as_json, folder=place if len(runs) > 1 else None)
     return worst_exit_code(run.verdict() for run in runs)
 
@@ -262,11 +268,3 @@ def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
         page.tell(f"{', '.join(found.files)}: equal to those of the run, byte for byte")
     tell_next("analyse", quiet=as_json, run=run if out is None else out)
     return found.verdict.exit_code
-
-
-def _show_differences(found: Sequence[Difference], as_json: bool) -> None:
-    """Engines side by side."""
-    if as_json:
-        click.echo(json.dumps([asdict(each) for each in found], indent=2))
-    else:
-        show(*engine_tables(found))

@@ -12,9 +12,9 @@ from commands.followers import tell_next
 from commands.outfile import write
 from commands.overall import leave_page
 from commands.page import Page, starting, terminal
-from results.compare import compare, spread_table
 from results.junit import Unmade, judged, junit_xml
 from results.markdown import drills_summary
+from results.repeats.spread import compare, spread_table
 from results.run.claim import Claim
 from results.run.folder import RunFolder, run_document
 from results.text.live import LiveView

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from results import compare as comparing
+from results.repeats import spread
 from results.run import folder
 from results.run.folder import RunFolder
 from results.run.progress import Progress
@@ -26,7 +26,7 @@ from testbed.lab.service import preflight
 from testbed.vm.engines import HOST, named
 
 if TYPE_CHECKING:
-    from results.compare import Spread
+    from results.repeats.spread import Spread
     from scenarios.run.analyse import Analysed
 
 _CONVERGE_S = 60.0
@@ -81,7 +81,7 @@ def analyse(run: RunFolder) -> Analysed:
 
 def compare(runs: Iterable[RunFolder]) -> Sequence[Spread]:
     """How the figures of several runs of one drill spread, by edge and figure."""
-    return comparing.compare([each.metrics() for each in runs])
+    return spread.compare([each.metrics() for each in runs])
 
 
 def on_lab(

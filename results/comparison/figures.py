@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from results.compare import figures_of
+from results.comparison.edge_figures import figures_of
 from results.comparison.groups import Compared, Group
 
 _LOWER_IS_WORSE = frozenset({"at_least", "above"})

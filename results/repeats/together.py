@@ -15,9 +15,9 @@ from statistics import median
 
 from pydantic import TypeAdapter
 
-from results.compare import nearest_rank
 from results.repeats.binomial import rate_at_least, rate_at_most
 from results.repeats.bootstrap import median_interval
+from results.repeats.spread import nearest_rank
 from results.repeats.statistic import LEAST_RUNS, Statistic
 from results.text.bounds import NEVER
 from results.text.bounds import at_least as at_least_text

@@ -8,7 +8,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from results.compare import PUBLISHABLE_REPEATS
+from results.repeats.spread import PUBLISHABLE_REPEATS
 from results.repeats.together import Estimate, Repeated, median_ends, shown
 from results.text.comparison import Sheet
 from results.text.tables import table

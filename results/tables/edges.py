@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from failover.analysis.model import EdgeResult, FlowEdgeResult, FlowResult, Relation
 from failover.analysis.unended import is_open, open_ms, worst_ms
-from results.compare import figures_of
+from results.comparison.edge_figures import figures_of
 from results.tables.table import Column, Kind, Row, RunFacts, Table
 
 _WORST = "worst outage"

@@ -227,6 +227,26 @@ def test_a_cause_is_told_only_where_it_points_the_right_way() -> None:
     assert compared(run(), run(virtual, 500.0), across=(Across.ENGINE,)).why == UNEXPLAINED
 
 
+def test_bonding_is_slower_at_a_repair_by_the_timers_of_lacp() -> None:
+    repair = metrics().edges[1]
+
+    def again_after(ms: float, manifest: Manifest) -> Compared:
+        of = run(manifest)
+        phases = replace(repair.phases, converge=replace(repair.phases.converge, ms=ms))
+        return replace(of, metrics=replace(of.metrics, edges=(of.metrics.edges[0], replace(repair, phases=phases))))
+
+    fast, slow = again_after(300.0, MANIFEST), again_after(2400.0, KERNEL)
+    found = differences(grouped([fast, slow], (Across.ENGINE,)))
+    (converge,) = (each for each in found if (each.key.where, each.key.name) == (repair.edge.label, "converge"))
+    assert converge.why.startswith("LACP timers: Linux bonding selects a repaired port anew and waits 2 s")
+
+
+def test_a_datapath_of_a_plug_in_that_is_not_loaded_is_named_as_unknown() -> None:
+    mine = replace(MANIFEST, engine="uml", datapath="mine")
+    why = compared(run(), run(mine, 500.0), across=(Across.ENGINE,)).why
+    assert why == "nothing is known here of the mine datapath (a plug-in?)"
+
+
 def test_a_busy_host_explains_only_that_it_was_slower() -> None:
     busy = run(replace(MANIFEST, versions={"hpn": "0.2.0"}), 500.0)
     host = busy.metrics.host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from results.compare import compare, nearest_rank, spread_table
+from results.repeats.spread import compare, nearest_rank, spread_table
 from tests.results.sample import metrics, other_run
 from tests.results.shown import as_text
 

@@ -1,46 +1,25 @@
 """Repeats of one drill put side by side: median, 95th percentile and maximum per figure, and whether they agree. Pure.
 
-Changes when another figure is compared. A published figure needs at least ten repeats (FACTS section 6).
+Changes when the spread of repeats is told in another way. A published figure needs at least ten repeats (FACTS
+section 6).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median, pstdev
-from typing import TypeGuard
 
 from rich.table import Table
 
 from failover.analysis.budget import Interval
-from failover.analysis.intervals import RECOVER, phase_interval
-from failover.analysis.model import DrillMetrics, EdgeResult, Settings
-from failover.analysis.phases import converged
+from failover.analysis.model import DrillMetrics
+from results.comparison.edge_figures import FIGURES, figures_of
 from results.text.tables import table
 from results.text.values import milliseconds
 
 PUBLISHABLE_REPEATS = 10
-
-
-def _converged_ms(result: EdgeResult, settings: Settings) -> float | None:
-    """None too when the lab was not quiet before the next edge: what is known then is a lower bound."""
-    found = converged(result, settings.validation_s)
-    return None if found.reason else found.ms
-
-
-_WORST, _MEDIAN, _FULL = "worst outage", "median outage", "full convergence"
-
-FIGURES: Mapping[str, Callable[[EdgeResult, Settings], float | None]] = {
-    _WORST: lambda result, _: result.worst_outage_plbm_ms,
-    _MEDIAN: lambda result, _: result.median_outage_plbm_ms,
-    "detect": lambda result, _: result.phases.detect.ms,
-    "switch": lambda result, _: result.phases.switch.ms,
-    "converge": lambda result, _: result.phases.converge.ms,
-    "converged": _converged_ms,
-    _FULL: lambda result, _: result.full_convergence_ms,
-}
-"""Name to figure in ms; None where a run has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,38 +53,12 @@ def compare(runs: Sequence[DrillMetrics]) -> tuple[Spread, ...]:
     """All figures of all edges, in the order of the first run; edges that only other runs have are left out."""
     if not runs:
         return ()
-    by_label = [{result.edge.label: result for result in run.edges} for run in runs]
-    spreads = []
-    for label in by_label[0]:
-        made = [(run, found[label]) for run, found in zip(runs, by_label, strict=True) if label in found]
-        for figure, read in FIGURES.items():
-            found = [(ms, _interval(figure, ms, *at)) for at in made if _told(ms := read(at[1], at[0].settings))]
-            if found:
-                spreads.append(_spread(label, figure, found, len(runs) - len(found)))
-    return tuple(spreads)
-
-
-def figures_of(run: DrillMetrics) -> Iterator[tuple[str, str, float, Interval, bool]]:
-    """Every figure of every edge of one run: edge, figure, ms, interval, and whether it is a lower bound."""
-    for result in run.edges:
-        for figure, read in FIGURES.items():
-            ms = read(result, run.settings)
-            if _told(ms):
-                never = figure in {_WORST, _MEDIAN, _FULL} and result.never_over
-                yield result.edge.label, figure, ms, _interval(figure, ms, run, result), never
-
-
-def _told(ms: float | None) -> TypeGuard[float]:
-    return ms is not None and math.isfinite(ms)  # 1e999: a damaged file
-
-
-def _interval(figure: str, ms: float, run: DrillMetrics, result: EdgeResult) -> Interval:
-    """The same interval that a verdict judges the figure by."""
-    if figure == _WORST:
-        return result.worst_outage_interval_ms
-    if figure == _MEDIAN:
-        return result.median_outage_interval_ms
-    return phase_interval(RECOVER if figure == _FULL else figure, ms, result, run)
+    found: dict[tuple[str, str], list[tuple[float, Interval]]] = {}
+    for run in runs:
+        for edge, figure, ms, interval, _ in figures_of(run):
+            found.setdefault((edge, figure), []).append((ms, interval))
+    order = [(result.edge.label, figure) for result in runs[0].edges for figure in FIGURES]
+    return tuple(_spread(*key, found[key], len(runs) - len(found[key])) for key in order if key in found)
 
 
 def _spread(edge: str, figure: str, found: Sequence[tuple[float, Interval]], missing: int) -> Spread:

@@ -39,7 +39,7 @@ def test_nobody_types_in_virtual_time() -> None:
 
 
 def test_virtual_time_is_for_uml_only() -> None:
-    with pytest.raises(InputError, match="needs --engine uml, not qemu"):
+    with pytest.raises(InputError, match="--virtual-time needs --engine uml-virtual-time"):
         shell.choose("qemu", virtual_time=True)
 
 

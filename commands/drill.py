@@ -232,10 +232,10 @@ def drill_compare(name: str, topology: FabricSpec | None, out: Path | None, as_j
     for each in of_engines:
         if not each.runs:
             click.echo(f"left out of the comparison: {each.label}: its run cannot be trusted", err=True)
-    found = differences(trusted := [each for each in of_engines if each.runs])
+    apart = differences(trusted := [each for each in of_engines if each.runs])
     if len(trusted) > 1:
-        page.show(*comparison_parts(trusted, found))
-    page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": found})
+        page.show(*comparison_parts(trusted, apart))
+    page.end(lambda: {"runs": [run_document(run) for run in runs], "differences": apart})
     tell_next("drill compare", quiet=as_json, folder=place if len(runs) > 1 else None)
     return worst_exit_code(run.verdict() for run in runs)
 

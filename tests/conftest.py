@@ -33,8 +33,11 @@ _GUEST_MB = 2048
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put guests last, as they take minutes and what is quick shall have failed by then; behind them the extras."""
-    items.sort(key=lambda item: (_is_guest(item), item.get_closest_marker("extra") is not None))
+    """Put guests last, as they take minutes and what is quick shall have failed by then; behind them the extras.
+
+    Among guests the files that take longest begin first.
+    """
+    items.sort(key=lambda item: (_is_guest(item), _has(item, "extra"), not _has(item, "long")))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -45,7 +48,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _is_guest(item: pytest.Item) -> bool:
-    return item.get_closest_marker("guest") is not None
+    return _has(item, "guest")
+
+
+def _has(item: pytest.Item, marker: str) -> bool:
+    return item.get_closest_marker(marker) is not None
 
 
 def _available_mb() -> int:

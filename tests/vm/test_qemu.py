@@ -21,7 +21,7 @@ from testbed.kernel.soft_roce import MODULES
 from testbed.vm.guest import GuestJob
 from testbed.vm.qemu import Qemu
 
-pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.guest, pytest.mark.long, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
 
 

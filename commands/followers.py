@@ -5,8 +5,10 @@ Changes when another command is worth naming behind one.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -70,8 +72,18 @@ def tell_next(command: str, *, quiet: bool = False, **words: Value) -> None:
     """Print what follows the command on stderr, unless ``quiet``, as where it prints JSON; the words fill the lines."""
     found = () if quiet else tuple(following(command, words))
     if found:
-        with suppress(OSError):  # a stderr that takes nothing is no answer of the command
+        try:
             click.echo(f"next: {'   or: '.join(found)}", err=True)
+        except OSError:  # a stderr that takes nothing is no answer of the command
+            _forget_stderr()
+
+
+def _forget_stderr() -> None:
+    """What it still holds goes nowhere: Python would try again at its end, and exit with 120."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stderr.fileno())
+        os.close(nowhere)
 
 
 def following(command: str, words: Mapping[str, Value]) -> Iterator[str]:

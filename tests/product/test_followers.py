@@ -150,6 +150,7 @@ def test_a_new_drill_is_validated_then_run(tmp_path: Path, monkeypatch: pytest.M
 def test_a_stderr_that_takes_nothing_changes_no_answer(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "cli.py"), "presets"]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=full, check=False)
+        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=full, env=buffered, check=False)
     assert done.returncode == 0
     assert b"tiny" in done.stdout

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from testbed.vm import kernel_cache
 from tests.product.hpn import ROOT, skip_without_virtual_time
 from tests.scenarios.own_repository import EXAMPLE, GITHUB, GITLAB, runs
 
@@ -54,9 +53,8 @@ def shell(place: Path, script: str) -> tuple[int, str]:
 @pytest.mark.timeout(900)
 def test_a_copied_ci_file_gates_a_repository_on_its_baseline(repository: Path) -> None:
     (drills, summary), (gitlab,) = runs(GITHUB), runs(GITLAB)
-    here = kernel_cache.newest()
-    if here is not None and here.release != baseline(repository)["setting"]["kernel"]:
-        assert shell(repository, ".venv/bin/hpn ci run suite.yaml --save baseline --out first")[0] == 0
+    # The clock of virtual time goes by what a guest's programs ask of it: another Python or kernel is another baseline.
+    assert shell(repository, ".venv/bin/hpn ci run suite.yaml --save baseline --out first")[0] == 0
 
     code, said = shell(repository, drills)
     assert code == 0, said

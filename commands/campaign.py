@@ -11,6 +11,7 @@ from commands.completing import topologies
 from commands.followers import tell_next
 from commands.outfile import write
 from commands.page import Page, as_json_option, json_option, show, stall_limit_option
+from commands.waiting import say
 from commands.where import engine_option, scheduler_option, virtual_time_option
 from scenarios.campaign import campaign as campaigns
 from scenarios.campaign import expected
@@ -67,9 +68,8 @@ def campaign_run(
     plan = campaigns.plan_for(out, seed, load_fabric(topology).spec, where, share)
     left = expected.left_of(out, sequences)
     with pool_for(out, jobs, scheduler) as pool:
-        ended = expected.telling(left, pool.width, lambda line: click.echo(line, err=True))
-        if scheduler is None and (line := expected.line_of(plan, left, pool.width)):
-            click.echo(line, err=True)
+        ended = expected.telling(left, pool.width, say)
+        say("" if scheduler is not None else expected.line_of(plan, left, pool.width))
         for entry in campaigns.carry_out(out, plan, sequences, PooledLabs(pool, plan.engine)):
             page.tell(campaign_report.line(entry))
             ended(entry)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from commands.outfile import make_folder, write
 from commands.overall import leave_page
 from commands.page import Page, json_option, starting, tell_left_out
 from commands.schemas import schema_command
+from commands.waiting import say, waiting
 from commands.where import scheduler_option
 from results.ci import Repeats, ci_document, ci_table, gate_lines, grouped
 from results.ci import exit_code as ci_exit_code
@@ -75,15 +75,13 @@ def ci_run(
     """
     page, wanted = Page(as_json), load_suite(suite, ENGINES, topology)
     tell_left_out(wanted.left_out)
-    kept = baselines.kept_for(wanted, baseline, partial(click.echo, err=True)) if baseline is not None else None
+    kept = baselines.kept_for(wanted, baseline, say) if baseline is not None else None
     if save is not None:
         make_folder(save, "--save")
     prepare(out)
     runs = []
     side_by_side = jobs if jobs is not None or scheduler is not None else wanted.parallel
-    if scheduler is None and (line := schedule.estimate_of(wanted, side_by_side)):
-        click.echo(line, err=True)
-    left = schedule.left_of(wanted, lambda line: click.echo(line, err=True))
+    left = waiting(schedule.wanted_of(wanted, out), side_by_side, elsewhere=scheduler is not None)
     with pool_for(out, side_by_side, scheduler) as pool:
         try:
             for run in schedule.run_suite(wanted, pool, out, lambda run, where: page.tell(starting(run.title, where))):

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from commands.completing import drill_names, runs
-from commands.drill_runs import make, one_by_one, pooled, tell_estimate
+from commands.drill_runs import make, one_by_one, pooled
 from commands.followers import tell_next
 from commands.group import RenamedGroup
 from commands.page import (
@@ -203,12 +203,10 @@ def drill_run(
         batch = Batch(drills, repeat, place, as_run(), slow, tries, keep_records, phase, raise_neighbour_limit)
         if scheduler is None and jobs == 1:
             with claimed(place) as claim:
-                tell_estimate(batch, spec)
                 return make(batch, one_by_one(batch, spec, claim, page), page, junit, summary)
-        with pool_for(place, jobs if scheduler is None else None, scheduler) as pool:
-            if scheduler is None:
-                tell_estimate(batch, spec, jobs)
-            return make(batch, pooled(batch, spec, pool, page), page, junit, summary)
+        side_by_side = jobs if scheduler is None else None
+        with pool_for(place, side_by_side, scheduler) as pool:
+            return make(batch, pooled(batch, spec, pool, page, side_by_side), page, junit, summary)
 
 
 @drill.command("compare")

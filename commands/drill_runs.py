@@ -12,6 +12,7 @@ from commands.followers import tell_next
 from commands.outfile import write
 from commands.overall import leave_page
 from commands.page import Page, starting, terminal
+from commands.waiting import waiting
 from results.junit import Unmade, judged, junit_xml
 from results.markdown import drills_summary
 from results.repeats.spread import compare, spread_table
@@ -25,7 +26,7 @@ from scenarios.drill.model import Drill
 from scenarios.pool import drills as pool_drills
 from scenarios.pool.drills import Wanted, run_all
 from scenarios.pool.task import Pool
-from scenarios.run import calibrate, engines, estimate, repeats, session
+from scenarios.run import calibrate, engines, repeats, session
 from scenarios.run.order import Batch, Order
 from testbed.errors import HpnError, MachineError, NoisyError
 from testbed.vm.engines import EngineSpec
@@ -33,29 +34,33 @@ from testbed.vm.engines import EngineSpec
 Ran = tuple[Order, RunFolder | HpnError]
 
 
-def tell_estimate(batch: Batch, spec: EngineSpec, jobs: int = 1) -> None:
-    """How long all runs will take here, on stderr, when that is above a minute."""
-    if line := estimate.line_of(batch, spec, jobs):
-        click.echo(line, err=True)
-
-
 def one_by_one(batch: Batch, spec: EngineSpec, claim: Claim, page: Page) -> Iterator[Ran]:
     """Every run, here, watched while it lasts, until the folder of all of them is gone."""
     _check(batch.drills, spec)
+    left = waiting(_wanted(batch, spec), 1)
     for order, run in engines.run_batch(batch, spec, lambda title: LiveView(page.console, title), page.tell):
         yield order, _with_report(run)
+        left.ended(order.out.name)
         if claim.lost() is not None:
             return
 
 
-def pooled(batch: Batch, spec: EngineSpec, pool: Pool, page: Page) -> Iterator[Ran]:
-    """Every run, by a pool, as they end; InputError for a place that holds something else."""
-    orders = {order.out.name: order for order in batch.orders()}
-    wanted = {name: Wanted(order, spec, batch.tries) for name, order in orders.items()}
+def pooled(batch: Batch, spec: EngineSpec, pool: Pool, page: Page, jobs: int | None) -> Iterator[Ran]:
+    """Every run, by a pool, as they end, ``jobs`` side by side (None: on other machines).
+
+    InputError for a place that holds something else.
+    """
+    wanted = _wanted(batch, spec)
+    left = waiting(wanted, jobs, elsewhere=jobs is None)
     for made in run_all(pool, wanted, lambda name, where: page.tell(starting(name, where))):
         if isinstance(made.run, HpnError) and not isinstance(made.run, MachineError | NoisyError):
             raise made.run
-        yield orders[made.name], made.run
+        yield wanted[made.name].order, made.run
+        left.ended(made.name)
+
+
+def _wanted(batch: Batch, spec: EngineSpec) -> dict[str, Wanted]:
+    return {order.out.name: Wanted(order, spec, batch.tries) for order in batch.orders()}
 
 
 def make(

@@ -10,6 +10,7 @@ from commands.completing import claims as claim_keys
 from commands.followers import tell_next
 from commands.page import Page, json_option
 from commands.settings import as_run
+from commands.waiting import waiting
 from commands.where import OneOf, scheduler_option
 from results.run.claim import place_for
 from results.run.folder import prepare
@@ -43,9 +44,9 @@ def reproduce_(
     page = Page(as_json)
     with place_for(out) as place, pool_for(place, jobs, scheduler) as pool:
         prepare(place)
-        if scheduler is None and (line := reproduce.estimate_of(chosen, where, pool.width)):
-            click.echo(line, err=True)
-        rows = reproduce.reproduce(chosen, where, place, as_run(), page.tell, pool)
+        wanted = reproduce.wanted_of(chosen, where, place, as_run())
+        left = waiting(wanted, pool.width, elsewhere=scheduler is not None)
+        rows = reproduce.reproduce(chosen, wanted, where, place, page.tell, pool, left.ended)
     page.show(answers.claims_table(rows))
     page.tell(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")
     page.end(lambda: answers.document(rows, where))

@@ -23,9 +23,7 @@ from scenarios.paper.judges import Evidence, Finding
 from scenarios.paper.path_figures import PathFigures, measure
 from scenarios.pool.drills import Made, Wanted, run_all
 from scenarios.pool.task import Pool
-from scenarios.run import estimate
 from scenarios.run.order import Order
-from scenarios.run.runs_left import RunsLeft
 from testbed.errors import HpnError, InputError, MachineError, NoisyError
 from testbed.fabric.inventory import inventory
 from testbed.fabric.load import load_fabric
@@ -81,25 +79,29 @@ def drill_file(name: str) -> Path:
     return own if own.is_file() else catalogue.find(name)
 
 
+def wanted_of(claims: Sequence[Claim], engine: str, out: Path, command: tuple[str, ...]) -> dict[str, Wanted]:
+    """The runs that the claims need, each into OUT/DRILL or OUT/DRILL@SEED."""
+    spec, names = named(engine), dict.fromkeys(name for claim in claims for name in claim.runs)
+    return {name: Wanted(_order(name, out / name, command), spec) for name in names}
+
+
 def reproduce(
     claims: Sequence[Claim],
+    wanted: Mapping[str, Wanted],
     engine: str,
     out: Path,
-    command: tuple[str, ...],
     on_line: Callable[[str], None],
     pool: Pool,
+    ended: Callable[[str], None] = lambda _name: None,
 ) -> tuple[Row, ...]:
-    """Run what the claims need on ``engine`` by a pool, into OUT/DRILL or OUT/DRILL@SEED, and judge them.
+    """Make the ``wanted`` runs by a pool and judge the claims by them; ``ended`` is told the name of each.
 
     A drill that cannot be run leaves its claims unanswered. JSON and Markdown are written to ``out``.
     """
-    spec = named(engine)
-    wanted = {name: Wanted(_order(name, out / name, command), spec) for name in _runs_of(claims)}
-    left = RunsLeft({name: estimate.seconds_of(each.order.drill, spec) for name, each in wanted.items()}, on_line)
     ran = {}
     for made in run_all(pool, wanted, lambda name, where: on_line(f"{name}: on {engine}{where and f' at {where}'}")):
         ran[made.name] = _ran(made, on_line)
-        left.ended(made.name)
+        ended(made.name)
     paths: Mapping[str, PathFigures] = {}
     if any(claim.paths for claim in claims):
         on_line("paths: two labs on the host")
@@ -112,16 +114,6 @@ def reproduce(
     replace_text(out / JSON, json.dumps(document(rows, engine), indent=2) + "\n")
     replace_text(out / MARKDOWN, markdown(rows, engine))
     return rows
-
-
-def estimate_of(claims: Sequence[Claim], engine: str, jobs: int) -> str:
-    """How long the runs that claims need will take here, ``jobs`` side by side; '' when not above a minute."""
-    orders = (_order(name, Path(name), ()) for name in _runs_of(claims))
-    return estimate.line_of_runs(((order.drill, named(engine), 1) for order in orders), jobs)
-
-
-def _runs_of(claims: Sequence[Claim]) -> Iterable[str]:
-    return dict.fromkeys(name for claim in claims for name in claim.runs)
 
 
 def _order(name: str, out: Path, command: tuple[str, ...]) -> Order:

@@ -6,13 +6,12 @@ Changes when the line should tell something more.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scenarios.drill.model import Drill
 from scenarios.run import wall_cost
 from scenarios.run.effort import Effort, effort_of
-from scenarios.run.order import Batch
 from scenarios.run.wall_cost import Cost, Expected
 from testbed.errors import HpnError
 from testbed.vm.engines import ENGINES, EngineSpec
@@ -24,35 +23,31 @@ EVERY_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """So many runs of one kind that are asked for."""
+    """A run that is asked for."""
 
     effort: Effort
     spec: EngineSpec
-    runs: int = 1
 
 
-def line_of(batch: Batch, spec: EngineSpec, jobs: int = 1) -> str:
-    """The line for all runs of a batch, ``jobs`` side by side as far as there are cores; '' when it is not worth it."""
-    return line_of_runs(((drill, spec, batch.repeat) for drill in batch.drills), jobs)
-
-
-def line_of_runs(runs: Iterable[tuple[Drill, EngineSpec, int]], jobs: int = 1) -> str:
-    """The same of drills, each so many times on its engine."""
-    asked = [Asked(found, spec, many) for drill, spec, many in runs if (found := counted(drill)) is not None]
-    return told(asked, wall_cost.load(), jobs)
+def asked_of(runs: Mapping[str, tuple[Drill, EngineSpec]]) -> dict[str, Asked]:
+    """The runs by name, without those that cannot be counted; one drill that runs many times is counted once."""
+    drills = {id(drill): drill for drill, _ in runs.values()}
+    efforts = {key: counted(drill) for key, drill in drills.items()}
+    found = ((name, efforts[id(drill)], spec) for name, (drill, spec) in runs.items())
+    return {name: Asked(effort, spec) for name, effort, spec in found if effort is not None}
 
 
 def virtual_time_line(drill: Drill) -> str:
     """The line for one run of a drill in virtual time, as a note on its file; '' when it is not worth it."""
     spec = next((each for each in ENGINES.values() if each.virtual_time), None)
-    line = "" if spec is None else line_of_runs([(drill, spec, 1)])
+    effort = counted(drill)
+    line = "" if spec is None or effort is None else told([Asked(effort, spec)], wall_cost.load())
     return f"in virtual time it {line}" if line else ""
 
 
-def seconds_of(drill: Drill, spec: EngineSpec) -> float:
-    """Wall seconds of one run; 0 where they cannot be told."""
-    effort = counted(drill)
-    return 0.0 if effort is None else wall_cost.expected(effort, spec, wall_cost.load()).stages.total_s
+def seconds_of(asked: Mapping[str, Asked], costs: Sequence[Cost]) -> dict[str, float]:
+    """Wall seconds of each run, alone."""
+    return {name: wall_cost.expected(each.effort, each.spec, costs).stages.total_s for name, each in asked.items()}
 
 
 def at_once(spec: EngineSpec, jobs: int, cores: int | None = None) -> int:
@@ -62,16 +57,15 @@ def at_once(spec: EngineSpec, jobs: int, cores: int | None = None) -> int:
 
 
 def told(asked: Sequence[Asked], costs: Sequence[Cost], jobs: int = 1, cores: int | None = None) -> str:
-    """The same of efforts that were counted."""
+    """The line for runs, ``jobs`` side by side as far as there are cores; '' when it is not worth it."""
     found = [wall_cost.expected(each.effort, each.spec, costs) for each in asked]
     alone_s = [each.stages.total_s for each in found]
-    shared_s = (s * each.runs / at_once(each.spec, jobs, cores) for s, each in zip(alone_s, asked, strict=True))
+    shared_s = (s / at_once(each.spec, jobs, cores) for s, each in zip(alone_s, asked, strict=True))
     total_s = max([sum(shared_s), *alone_s])  # side by side it is never faster than the longest run
     if total_s <= WORTH_TELLING_S:
         return ""
-    runs = sum(each.runs for each in asked)
-    head = f"takes about {in_words(total_s)}" if runs == 1 else f"{runs:,} runs take about {in_words(total_s)}"
-    return f"{head} ({_counts(asked)}; {basis_of(found)})"
+    head = "takes" if len(asked) == 1 else f"{len(asked):,} runs take"
+    return f"{head} about {in_words(total_s)} ({_counts(asked)}; {basis_of(found)})"
 
 
 def basis_of(found: Iterable[Expected]) -> str:
@@ -81,12 +75,11 @@ def basis_of(found: Iterable[Expected]) -> str:
 
 def _counts(asked: Sequence[Asked]) -> str:
     """Packets, where all runs have those of their drill's file: a guest in real time gets fewer."""
-    packets = sum(each.effort.packets * each.runs for each in asked)
+    packets = sum(each.effort.packets for each in asked)
     fewer = any(each.spec.own_kernel and not each.spec.virtual_time for each in asked)
-    nodes = f"{max(each.effort.nodes for each in asked):,} nodes"
-    return ", ".join(
-        (*([f"{packets:,} packets"] if packets and not fewer else ()), nodes if len(asked) == 1 else f"up to {nodes}")
-    )
+    nodes = {each.effort.nodes for each in asked}
+    size = f"{'up to ' if len(nodes) > 1 else ''}{max(nodes):,} nodes"
+    return ", ".join((*([f"{packets:,} packets"] if packets and not fewer else ()), size))
 
 
 def in_words(seconds: float) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from results.ci import Repeats
@@ -18,13 +17,10 @@ from results.comparison.groups import Across, Compared
 from results.run.identity import identity_of
 from results.text.printable import printable
 from results.verdict import Outcome
-from scenarios.drill import catalogue
-from scenarios.drill.model import Drill
 from scenarios.run.asked import asked_of
 from scenarios.suite.suite import Run, Suite
 from testbed.errors import InputError
 from testbed.fabric.build import build
-from testbed.fabric.load import load_topology
 from testbed.vm.engines import named
 
 
@@ -40,9 +36,7 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
     """The baselines of the suite's drills. InputError, with every problem, where one does not fit what would run."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; hpn ci run SUITE --save {folder} writes it")
-    topology = load_topology(suite.topology) if suite.topology else None
-    load = cache(lambda file: catalogue.load(file, topology))
-    runs = {(run.drill, run.engine): run for run in suite.runs}
+    runs = {(run.name, run.engine): run for run in suite.runs}
     for path in strays(folder, runs):
         tell(printable(f"{path} is a baseline of no drill in this suite"))
     kept: dict[tuple[str, str], Baseline] = {}
@@ -50,7 +44,7 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
     for key, run in runs.items():
         try:
             if (path := file_of(folder, *key)).exists():
-                kept[key] = _checked(path, run, load(str(run.file)))
+                kept[key] = _checked(path, run)
         except InputError as error:
             problems += error.problems
     if problems:
@@ -71,10 +65,10 @@ def save(groups: Iterable[Repeats], out: Path) -> Iterator[tuple[str, str]]:
         yield name, text_of(_compared(group, out)) if passes else ""
 
 
-def _checked(path: Path, run: Run, drill: Drill) -> Baseline:
+def _checked(path: Path, run: Run) -> Baseline:
     """The baseline in a file. InputError, naming the key that differs, where it is of something else than the run."""
     kept, spec = read(path), named(run.engine)
-    asked = drill.slowed(spec.engine().slowness) if spec.start is not None else drill
+    asked = run.drill.slowed(spec.engine().slowness) if spec.start is not None else run.drill
     fabric = build(asked.topology)
     identity = identity_of(fabric, asked_of(asked, fabric))
     engine = kept.setting.get(Across.ENGINE, "")

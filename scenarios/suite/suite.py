@@ -54,24 +54,28 @@ class SuiteFile(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run to be made. ``repeat`` counts from 1; ``file`` is the drill's."""
+    """One run to be made. ``repeat`` counts from 1."""
 
-    drill: str
-    file: Path
+    drill: Drill
     engine: str
     repeat: int
     repeats: int
     tries: int = 1
 
     @property
+    def name(self) -> str:
+        """The drill's."""
+        return self.drill.name
+
+    @property
     def title(self) -> str:
         """'link-down on qemu' or 'link-down on qemu #2'; unique in a suite."""
-        return f"{self.drill} on {self.engine}" + (f" #{self.repeat}" if self.repeats > 1 else "")
+        return f"{self.name} on {self.engine}" + (f" #{self.repeat}" if self.repeats > 1 else "")
 
     @property
     def folder(self) -> str:
         """The same as a folder name: 'link-down.qemu.2'."""
-        return f"{self.drill}.{self.engine}" + (f".{self.repeat}" if self.repeats > 1 else "")
+        return f"{self.name}.{self.engine}" + (f".{self.repeat}" if self.repeats > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +139,20 @@ def _block(
         if name == EVERY:
             mistakes.add((*where, "drills", at), f"{EVERY!r} is every drill of the library and stands alone: [{EVERY}]")
             continue
-        found = _drill(mistakes, (*where, "drills", at), name, base, elsewhere)
-        if found is None:
+        drill = _drill(mistakes, (*where, "drills", at), name, base, elsewhere)
+        if drill is None:
             continue
-        drill, file = found
-        for _, what in too_few(catalogue.load(str(file), elsewhere), block.repeats):
-            mistakes.add((*where, "drills", at), f"drill {drill}: {what}; raise 'repeats' here")
+        for _, what in too_few(drill, block.repeats):
+            mistakes.add((*where, "drills", at), f"drill {drill.name}: {what}; raise 'repeats' here")
         for engine in block.engines:
             for repeat in range(1, block.repeats + 1):
-                yield Run(drill, file, engine, repeat, block.repeats, block.tries)
+                yield Run(drill, engine, repeat, block.repeats, block.tries)
 
 
-def _drill(
-    mistakes: Mistakes, where: Where, name: str, base: Path, elsewhere: FabricSpec | None
-) -> tuple[str, Path] | None:
-    """Its name and file; None when that notes mistakes."""
+def _drill(mistakes: Mistakes, where: Where, name: str, base: Path, elsewhere: FabricSpec | None) -> Drill | None:
+    """That drill; None when that notes mistakes."""
     try:
-        file = catalogue.find(name)
-        file = file if file.is_absolute() else base / file
-        return catalogue.load(str(file), elsewhere).name, file
+        return catalogue.load(str(base / catalogue.find(name)), elsewhere)
     except InputError as error:
         mistakes.add_all(where, error)
         return None
@@ -161,7 +160,7 @@ def _drill(
 
 def _unique(mistakes: Mistakes, runs: Iterable[Run]) -> None:
     """Two blocks must not ask for the same, or their repeats could not be told apart."""
-    for folder, count in Counter((run.drill, run.engine, run.repeat) for run in runs).items():
+    for folder, count in Counter((run.name, run.engine, run.repeat) for run in runs).items():
         if count > 1 and folder[2] == 1:
             mistakes.add(
                 ("runs",), f"{folder[0]} on {folder[1]} is asked for {count} times; write it once, with 'repeats'"

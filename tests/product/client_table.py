@@ -15,9 +15,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from results.run.folder import RunFolder
+from scenarios.drill.load import drill_from
 from scenarios.pool.where import pool_for
 from scenarios.suite.schedule import run_suite
 from scenarios.suite.suite import Run, Suite
+from testbed.files.document import parse
 from testbed.vm.engines import ENGINES
 from tests.product.client_cells import PHASES, Course, courses
 from tests.product.client_loss import losses_of
@@ -33,7 +35,8 @@ def wanted(out: Path, phases: Iterable[int], only: Sequence[str]) -> Iterator[tu
     for phase in phases:
         for course in courses():
             if not only or any(fnmatch(course.name, pattern) for pattern in only):
-                yield course, Run(course.name, out / f"{course.name}.yaml", ENGINE, phase, repeats=max(PHASES))
+                drill = drill_from(parse(course.drill, f"{out / course.name}.yaml"), out)
+                yield course, Run(drill, ENGINE, phase, repeats=max(PHASES))
 
 
 def kept(out: Path, course: Course, run: Run) -> RunFolder | None:

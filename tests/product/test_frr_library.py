@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from scenarios.drill import catalogue
-from scenarios.drill.load import load_drill
 from scenarios.suite.suite import load_suite
 from testbed.fabric.spec import FabricSpec
 from tests.product.frr_library import main, names
@@ -21,10 +20,10 @@ def test_each_is_the_library_s_with_frr(tmp_path: Path) -> None:
     main(tmp_path)
     runs = load_suite(tmp_path / "suite.yaml", ("uml-virtual-time",)).runs
     assert (
-        {run.drill for run in runs} == set(names()) == set(catalogue.names()) - {"black-hole-bfd", "segment-tor-crash"}
+        {run.name for run in runs} == set(names()) == set(catalogue.names()) - {"black-hole-bfd", "segment-tor-crash"}
     )
     for run in runs:
-        drill, usual = load_drill(run.file), catalogue.load(run.drill)
+        drill, usual = run.drill, catalogue.load(run.name)
         assert drill.topology.bgp.daemon == "frr"
         assert without_daemon(drill.topology) == without_daemon(usual.topology)
         assert (drill.timeline, drill.expectations) == (usual.timeline, usual.expectations)

@@ -49,7 +49,7 @@ def test_a_drill_file_is_found_beside_the_suite_and_known_by_its_own_name(tmp_pa
     (tmp_path / "some.yaml").write_text(text)
     (tmp_path / "suite.yaml").write_text("suite: s\nruns: [{drills: [some.yaml]}]\n")
     (run,) = load_suite(tmp_path / "suite.yaml", ENGINES).runs
-    assert (run.drill, run.file) == ("mine", tmp_path / "some.yaml")
+    assert (run.name, run.drill.source) == ("mine", str(tmp_path / "some.yaml"))
 
 
 def test_every_drill_beside_one_of_them_is_told_to_stand_alone() -> None:
@@ -64,11 +64,11 @@ def test_of_every_drill_those_are_left_out_and_named_whose_client_is_absent_but_
     monkeypatch.setattr(Torch, "missing", lambda _client, _site: "client torch: not here; install it")
     every = suite("suite: s\nruns: [{drills: [all]}]\n")
     assert "job-torch-link-down: client torch: not here; install it" in every.left_out
-    ran = {run.drill for run in every.runs}
+    ran = {run.name for run in every.runs}
     assert "link-down" in ran
     assert {"job-torch-link-down", "job-torch-link-down-steered"}.isdisjoint(ran)
     asked_for = suite("suite: s\nruns: [{drills: [job-torch-link-down]}]\n")
-    assert ([run.drill for run in asked_for.runs], asked_for.left_out) == (["job-torch-link-down"], ())
+    assert ([run.name for run in asked_for.runs], asked_for.left_out) == (["job-torch-link-down"], ())
 
 
 def test_all_mistakes_are_told_at_once_with_their_lines() -> None:

@@ -39,7 +39,7 @@ def test_the_smoke_suite_needs_no_guest() -> None:
 def test_the_phases_suite_runs_every_drill_at_ten_phases_in_virtual_time() -> None:
     suite = load_suite(EXAMPLES / "phases.yaml", ENGINES)
     here = {*catalogue.names()} - {line.split(":")[0] for line in suite.left_out}
-    assert {(run.drill, run.engine, run.repeat) for run in suite.runs} == {
+    assert {(run.name, run.engine, run.repeat) for run in suite.runs} == {
         (name, "uml-virtual-time", repeat) for name in here for repeat in range(1, 11)
     }
 
@@ -54,7 +54,7 @@ def test_the_smoke_script_names_targets_and_suites_that_exist() -> None:
 
 def test_the_own_repository_has_a_baseline_of_each_of_its_drills_and_no_other() -> None:
     suite = load_suite(EXAMPLE / "suite.yaml", ENGINES)
-    wanted = {(run.drill, run.engine) for run in suite.runs}
+    wanted = {(run.name, run.engine) for run in suite.runs}
     assert len(wanted) == 2
     assert strays(EXAMPLE / "baseline", wanted) == ()
     kept = kept_for(suite, EXAMPLE / "baseline", pytest.fail)

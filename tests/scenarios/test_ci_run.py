@@ -27,12 +27,13 @@ from tests.scenarios.pool.pretended import Makes, Pretended, asked, fails
 
 _TRUTH = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.INCONCLUSIVE: None}
 MANIFEST_TYPE = TypeAdapter(Manifest)
-FILE = catalogue.find("link-down")
+DRILL = catalogue.load("link-down")
 UML = "uml-virtual-time"
 
 
 def runs(engine: str, *drills: str, repeats: int = 1) -> tuple[Run, ...]:
-    return tuple(Run(d, FILE, engine, n, repeats) for d in drills for n in range(1, repeats + 1))
+    named = [replace(DRILL, name=name) for name in drills]
+    return tuple(Run(drill, engine, n, repeats) for drill in named for n in range(1, repeats + 1))
 
 
 def suite(*wanted: Run, parallel: int | None = None) -> Suite:
@@ -180,26 +181,26 @@ def test_a_repeat_that_could_not_be_made_is_told_beside_the_verdict_of_the_other
 
 def told(run: Run, out: Path) -> DrillBody:
     """What the process of a run is told, on its way through a command line."""
-    wanted = wanted_of(run, catalogue.load(str(run.file)), out)
+    (wanted,) = wanted_of(suite(run), out).values()
     task = task_for(run.title, wanted.order, wanted.spec, wanted.tries, far=False)
     return body_from(job_from(task.job.command[-1]).body)
 
 
 def test_a_process_is_told_how_often_a_run_may_be_tried(tmp_path: Path) -> None:
-    assert told(Run("link-down", FILE, "host", 1, 1, tries=4), tmp_path).tries == 4
+    assert told(Run(DRILL, "host", 1, 1, tries=4), tmp_path).tries == 4
 
 
 def test_a_process_is_told_the_number_that_a_repeat_draws_its_phase_from(tmp_path: Path) -> None:
-    run = Run("link-down", FILE, "host", 2, 3)
+    run = Run(DRILL, "host", 2, 3)
     order = told(run, tmp_path).order()
     assert (order.phase, order.repeat, order.out) == (2, 0, Path("link-down"))
     assert told(replace(run, repeat=1), tmp_path).order().phase == 1
 
 
 def test_the_manifest_of_a_run_of_a_suite_says_how_to_make_it_again() -> None:
-    run = Run("link-down", FILE, UML, 2, 3, tries=4)
+    run = Run(DRILL, UML, 2, 3, tries=4)
     out = f"out/link-down.{UML}.2"
-    expected = f"drill run --engine uml-virtual-time {run.file} --out {out} --tries 4 --phase 2"
+    expected = f"drill run --engine uml-virtual-time {DRILL.source} --out {out} --tries 4 --phase 2"
     assert " ".join(told(run, Path("out")).order().command) == expected
 
 

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import drill as commands
+from commands.waiting import waiting
 from scenarios.drill import catalogue
 from scenarios.drill.load import drill_from
 from scenarios.drill.model import Drill
-from scenarios.run import estimate, wall_cost
+from scenarios.run import engines, estimate, wall_cost
 from scenarios.run.effort import CLIENT, Effort, effort_of
 from scenarios.run.estimate import Asked
 from scenarios.run.wall_cost import Cost, Stages
@@ -106,14 +107,14 @@ def test_the_line_says_time_counts_and_where_the_figure_is_from() -> None:
 
 
 def test_many_short_runs_take_long_and_side_by_side_less() -> None:
-    asked = [Asked(SMALL, VIRTUAL, 60)]
+    asked = [Asked(SMALL, VIRTUAL)] * 60
     assert estimate.told(asked, (), 1, 2).startswith("60 runs take about 15 min (15,000,000 packets, 16 nodes;")
     assert estimate.told(asked, (), 2, 2).startswith("60 runs take about 7 min ")
 
 
 def test_a_suite_has_runs_of_several_engines() -> None:
-    asked = [Asked(SMALL, VIRTUAL, 4), Asked(SMALL, ENGINES["uml"], 4), Asked(SMALL, HOST, 2)]
-    assert estimate.told(asked, (), 1, 2).startswith("10 runs take about 3 min (up to 16 nodes; ")
+    asked = [Asked(SMALL, VIRTUAL)] * 4 + [Asked(SMALL, ENGINES["uml"])] * 4 + [Asked(SMALL, HOST)] * 2
+    assert estimate.told(asked, (), 1, 2).startswith("10 runs take about 3 min (16 nodes; ")
 
 
 @pytest.mark.parametrize(("jobs", "cores", "found"), [(1, 8, 1), (4, 8, 4), (16, 8, 8)])
@@ -194,7 +195,7 @@ def said_nothing_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         yield from ()
 
     monkeypatch.setenv("HPN_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(commands, "one_by_one", none)
+    monkeypatch.setattr(engines, "run_batch", none)
 
 
 @pytest.mark.usefixtures("said_nothing_yet")
@@ -206,11 +207,28 @@ def test_the_command_tells_a_long_run_on_stderr_and_says_nothing_of_a_short_one(
 
 
 @pytest.mark.usefixtures("said_nothing_yet")
-def test_a_suite_is_told_as_a_whole() -> None:
+def test_a_suite_is_told_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
     text = "suite: mine\nsummary: two\nruns:\n- {drills: [segment-tor-crash, link-down], engines: [uml-virtual-time]}\n"
     suite = suite_from(parse(text, "suite.yaml"), Path(), tuple(ENGINES))
-    line = schedule.estimate_of(suite, 1)
+    waiting(schedule.wanted_of(suite, Path("out")), 1)
+    line = capsys.readouterr().err
     assert line.startswith("2 runs take about 2 min (459,894 packets, up to 272 nodes; first guess")
+    waiting(schedule.wanted_of(suite, Path("out")), 1, elsewhere=True)
+    assert capsys.readouterr().err == "", "how fast other machines are is not known here"
+
+
+def test_a_drill_that_runs_many_times_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = []
+
+    def count(each: Drill) -> Effort:
+        counted.append(each.name)
+        return SMALL
+
+    monkeypatch.setattr(estimate, "effort_of", count)
+    one, other = catalogue.load("link-down"), catalogue.load("tor-crash")
+    runs = {str(at): (one if at % 2 else other, VIRTUAL) for at in range(20)}
+    assert estimate.asked_of(runs) == dict.fromkeys(runs, Asked(SMALL, VIRTUAL))
+    assert sorted(counted) == ["link-down", "tor-crash"]
 
 
 @pytest.mark.usefixtures("said_nothing_yet")

@@ -209,7 +209,7 @@ def test_a_run_of_a_suite_is_one_of_many_and_no_statistic_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted(monkeypatch, tmp_path, STATISTIC, [link_down()])
-    run = Run("cut", tmp_path / "cut.yaml", "host", 3, 5)
+    run = Run(catalogue.load(str(tmp_path / "cut.yaml")), "host", 3, 5)
     (found,) = run_suite(Suite("s", "", None, (run,)), Pretended(here), tmp_path / "out")
     assert found.answer == "pass"
     assert (tmp_path / "out" / "cut.host.3" / "cut" / "verdict.json").exists()

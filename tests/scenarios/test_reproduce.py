@@ -23,7 +23,7 @@ from scenarios.paper.claim import Answer, Claim, drill_of
 from scenarios.paper.claims import CLAIMS
 from scenarios.paper.judges import Evidence, Finding
 from scenarios.paper.path_figures import QUEUE_PAIRS, SPEC, PathFigures, figures
-from scenarios.paper.reproduce import FOLDER, Ran, choose, drill_file, judge, reproduce
+from scenarios.paper.reproduce import FOLDER, Ran, choose, drill_file, judge, reproduce, wanted_of
 from scenarios.run.calibrate import packets_per_s
 from scenarios.run.order import Order
 from testbed.errors import InputError, NoisyError
@@ -75,6 +75,11 @@ def test_claims_are_chosen_by_key() -> None:
     assert choose([]) == CLAIMS
     with pytest.raises(InputError, match="no claim 'pod-sise'; did you mean pod-size"):
         choose(["pod-sise"])
+
+
+def reproduced(key: str, out: Path) -> tuple[Row, ...]:
+    claims = choose([key])
+    return reproduce(claims, wanted_of(claims, "host", out, ()), "host", out, lambda _line: None, Pretended(here))
 
 
 def _rows(keys: Sequence[str], ran: dict[str, Ran]) -> list[Row]:
@@ -188,7 +193,7 @@ def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, m
         return folder
 
     monkeypatch.setattr("scenarios.run.session.run", run)
-    (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None, Pretended(here))
+    (row,) = reproduced("single-tor-link-down", tmp_path)
     assert (row.answer, row.ours) == (Answer.NO_EVIDENCE, "link-down-single-tor: failed: state restored")
     assert json.loads((tmp_path / "reproduction.json").read_text())["claims"][0]["answer"] == "no evidence"
 
@@ -457,7 +462,7 @@ def test_a_run_too_noisy_to_say_anything_leaves_its_claim_open_and_the_others_an
         raise NoisyError("every queue pair died before the first fault")
 
     monkeypatch.setattr("scenarios.run.session.run", run)
-    (row,) = reproduce(choose(["single-tor-link-down"]), "host", tmp_path, (), lambda _line: None, Pretended(here))
+    (row,) = reproduced("single-tor-link-down", tmp_path)
     assert row.answer is Answer.NOT_RUN
     assert "every queue pair died" in row.ours
     assert (tmp_path / "reproduction.json").exists()

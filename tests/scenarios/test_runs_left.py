@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.waiting import waiting
 from scenarios.campaign import expected
 from scenarios.campaign.campaign import carry_out
-from scenarios.paper.reproduce import choose, estimate_of
+from scenarios.paper.reproduce import choose, wanted_of
 from scenarios.run import wall_cost
 from scenarios.run.runs_left import RunsLeft
 from scenarios.run.wall_cost import Cost
@@ -121,6 +122,8 @@ def test_a_lab_tells_of_its_sequences_together() -> None:
 
 
 @pytest.mark.usefixtures("_unmeasured")
-def test_a_reproduction_says_how_long_its_runs_take() -> None:
-    assert " runs take about " in estimate_of(choose([]), HOST.name, 1)
-    assert estimate_of(choose(["pod-size"]), HOST.name, 1) == "", "that one is computed"
+def test_a_reproduction_says_how_long_its_runs_take(capsys: pytest.CaptureFixture[str]) -> None:
+    waiting(wanted_of(choose([]), HOST.name, Path("out"), ()), 1)
+    assert " runs take about " in capsys.readouterr().err
+    waiting(wanted_of(choose(["pod-size"]), HOST.name, Path("out"), ()), 1)
+    assert capsys.readouterr().err == "", "that one is computed"

@@ -1,0 +1,33 @@
+"""How long runs take, told on standard error: before the first begins, and as they end.
+
+Changes when a command that makes many runs should say more to who waits for them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import click
+
+from scenarios.pool.drills import Wanted
+from scenarios.run import estimate, wall_cost
+from scenarios.run.runs_left import RunsLeft
+
+
+def say(line: str) -> None:
+    """A line for who waits; nothing for ''."""
+    if line:
+        click.echo(line, err=True)
+
+
+def waiting(wanted: Mapping[str, Wanted], jobs: int | None, *, elsewhere: bool = False) -> RunsLeft:
+    """Say how long the runs take, ``jobs`` (None: one per core) side by side; what is returned says it as they end.
+
+    ``elsewhere``: other machines make them, so only their pace tells.
+    """
+    asked = estimate.asked_of({name: (each.order.drill, each.spec) for name, each in wanted.items()})
+    costs = wall_cost.load()
+    if not elsewhere:
+        say(estimate.told(list(asked.values()), costs, jobs or len(os.sched_getaffinity(0))))
+    return RunsLeft(estimate.seconds_of(asked, costs), say)

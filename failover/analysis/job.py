@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from failover.analysis.client import ClientFacts, ClientMetrics
+from failover.analysis.edge import Edge
 from failover.analysis.placement import Placement
 from traffic.job.standby import Replaced
 
@@ -75,6 +76,14 @@ class Death:
     undone: int
     replaced: tuple[Replaced, ...] = ()  # hosts by spares, before it was started again
     final: bool = True  # nobody was going to start it again
+
+    def is_in(self, edge: Edge) -> bool:
+        """Whether it came in the window of an edge."""
+        return edge.inject_before_ns <= self.at_ns < edge.window_end_ns
+
+    def still_ns(self, window_end_ns: int) -> int:
+        """How long the job stood still; without a new start to the end of the window, at least."""
+        return (window_end_ns if self.restarted_at_ns is None else self.restarted_at_ns) - self.since_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,8 +118,7 @@ def _longest_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
 def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:
     found = [(edge.edge.kind, cost) for edge in edges if (cost := _cost_at(job, metrics.edges.index(edge)))]
     who = "the client" if job.client is not None else "the job"
-    if job.deaths:
-        yield f"{who} died {len(job.deaths)} time{'s' * (len(job.deaths) != 1)}"
+    yield from _of_deaths(job, edges, who)
     if not found or not found[0][1].rate_before:
         yield f"{who} had ended no iteration before it"
         return
@@ -140,6 +139,16 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
     part = "all" if lost - late < _LEAST_LOST else f"{late:.1f}"
     of_these = f", {part} of them after the repair" if late >= _LEAST_LOST else ""
     yield f"{who} lost the time of {lost:.1f} iterations{of_these}"
+
+
+def _of_deaths(job: JobMetrics, edges: Sequence[EdgeResult], who: str) -> Iterator[str]:
+    """Those in the windows of these edges, and how long the job stood still, from the end of its last iteration on."""
+    found = [death for death in job.deaths if any(death.is_in(edge.edge) for edge in edges)]
+    if found:
+        longest = max(death.still_ns(max(edge.edge.window_end_ns for edge in edges)) for death in found)
+        least = "" if all(death.restarted_at_ns is not None for death in found) else "at least "
+        times, most = ("once", "") if len(found) == 1 else (f"{len(found)} times", "at most ")
+        yield f"{who} died {times} and stood still for {least or most}{in_ms(longest / 1e6)}"
 
 
 def _cost_at(job: JobMetrics, at: int) -> JobEdge | None:

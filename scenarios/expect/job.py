@@ -61,19 +61,15 @@ def job_stood_still(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) 
     Of the deaths in the windows of the edges chosen. Without a new start the job stood still to the run's end at least.
     """
     edges = [edge for edge, _ in edges_with_costs(expectation, metrics, job)]
-    found = [_stood_still(edge, death, job) for edge in edges for death in job.deaths if _within(death, edge)]
+    found = [_stood_still(edge, death, job) for edge in edges for death in job.deaths if death.is_in(edge.edge)]
     return longest_of(found) if found else Figure(None, "the job did not die")
-
-
-def _within(death: Death, edge: EdgeResult) -> bool:
-    return edge.edge.inject_before_ns <= death.at_ns < edge.edge.window_end_ns
 
 
 def _stood_still(edge: EdgeResult, death: Death, job: JobMetrics) -> Figure:
     said = f"{edge.edge.label}: {death.queue_pair} was given up; iterations undone: {death.undone}"
+    figure_ms = death.still_ns(edge.edge.window_end_ns) / 1e6
     if death.restarted_at_ns is None:
-        return lower_bound((edge.edge.window_end_ns - death.since_ns) / 1e6 - job.tick_ms, said, never=death.final)
-    figure_ms = (death.restarted_at_ns - death.since_ns) / 1e6
+        return lower_bound(figure_ms - job.tick_ms, said, never=death.final)
     return Figure(figure_ms, said, *around(figure_ms, job.tick_ms))
 
 

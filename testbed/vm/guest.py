@@ -53,7 +53,9 @@ class GuestJob:
     environment: Mapping[str, str]
     memory_mb: int
     cpus: int
-    timeout_s: float  # wall time for everything, boot included; math.inf: as long as the command takes
+    timeout_s: (
+        float  # for everything, boot included: wall time, or the guest's where that is virtual; math.inf: no limit
+    )
     terminal: Terminal | None = None
     seed: int = 1  # of all random numbers in the guest, where its time is virtual
     look: Callable[[], None] = unattended

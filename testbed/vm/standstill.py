@@ -67,6 +67,11 @@ class Silence:
         self._clock_s = max(self._clock_s or 0.0, clock_s)
 
     @property
+    def clock_s(self) -> float:
+        """The guest's own clock, when it was last heard; 0 before."""
+        return self._clock_s or 0.0
+
+    @property
     def due(self) -> float:
         """When it will have been silent for too long, on the clock of ``time.monotonic``."""
         return self._since + self._limit_s

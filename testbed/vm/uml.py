@@ -68,7 +68,8 @@ class Uml:
         memory = _memory_folder(job.memory_mb)
         with scratch_folder("hpn-uml-") as scratch, own_cpu() as cpu:
             self._furnish(scratch, job, kernel)
-            with closing(Watch(job, writable, kernel, on_line, self.stall_s, scratch)) as watch:
+            watch = Watch(job, writable, kernel, on_line, self.stall_s, scratch, virtual_time=self._virtual_time)
+            with closing(watch):
                 with (scratch / "kernel").open("ab") as output, _passed(job.terminal) as terminal:
                     group = ProcessGroup(
                         self._command(job, kernel, terminal),

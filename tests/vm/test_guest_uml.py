@@ -104,6 +104,15 @@ def test_a_guest_that_does_not_end_is_ended(tmp_path: Path) -> None:
         _engine("real time").run(_job("echo I wait; sleep 1000", tmp_path, timeout_s=5.0), lambda _line: None)
 
 
+def test_in_virtual_time_the_guests_own_clock_says_when_it_has_taken_too_long(virtual: Uml, tmp_path: Path) -> None:
+    """A machine that is busy makes a guest slow, and ends none: to count takes wall time, and none of the guest's."""
+    count = "i=0; while [ $i -lt 5000000 ]; do i=$((i+1)); done"
+    result = virtual.run(_job(count, tmp_path, timeout_s=1.2), lambda _line: None)
+    assert (result.exit_code, result.wall_s > 1.2) == (0, True)
+    with pytest.raises(MachineError, match=r"did not end within 5 s of its own time; its last words: .*I wait"):
+        virtual.run(_job("echo I wait; sleep 100000", tmp_path, timeout_s=5.0), lambda _line: None)
+
+
 def test_a_busy_wait_in_virtual_time_is_found_by_the_clock_that_stands_still(tmp_path: Path) -> None:
     engine = _engine("virtual time", stall_s=6.0)
     with pytest.raises(MachineError, match=r"silent for 6 s \(its clock stands at \d.*--stall-limit\)") as ended:

@@ -26,6 +26,8 @@ _A_WHILE_S = 2.0
 _STATE, _PGRP, _TIMES = 0, 2, slice(11, 15)  # of /proc/PID/stat, behind the name in brackets
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _MOST = 0.5  # of the time
+_LONGER = 10
+"""A guest that this machine starves may be silent for so many limits, until it had half a limit of CPU time."""
 _WAITING = Path("/proc/pressure/cpu")
 
 
@@ -52,18 +54,21 @@ class Usage:
 class Silence:
     """How long a guest has been silent and what its process group had of this machine meanwhile.
 
-    It tells its own clock from time to time (``heard``); after ``limit_s`` of wall time without that it is ``due``.
+    It tells its own clock from time to time (``heard``); after ``limit_s`` of wall time without that it is ``due``,
+    unless this machine starves it: then it has longer.
     """
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._since = time.monotonic()
+        self._due = self._since + limit_s
         self._clock_s: float | None = None  # the guest's own, when it was last heard
         self._noted: tuple[float, Usage] | None = None
 
     def heard(self, clock_s: float) -> None:
         """A sign of life: the guest has started, or has told its own time; two of them may come in either order."""
         self._since = time.monotonic()
+        self._due = self._since + self._limit_s
         self._clock_s = max(self._clock_s or 0.0, clock_s)
 
     @property
@@ -74,7 +79,7 @@ class Silence:
     @property
     def due(self) -> float:
         """When it will have been silent for too long, on the clock of ``time.monotonic``."""
-        return self._since + self._limit_s
+        return self._due
 
     @property
     def worth_noting(self) -> float:
@@ -82,16 +87,24 @@ class Silence:
         return self._since + min(_A_WHILE_S, self._limit_s / 4)
 
     def note(self, group: int) -> None:
-        """Once in each silence, when it has lasted a while: what the guest had used of the machine by then."""
+        """Once in each silence, when it has lasted a while: what the guest had used of the machine by then.
+
+        Where it is due and starves, it has longer.
+        """
         now = time.monotonic()
         fresh = self._noted is None or self._noted[0] < self._since
         if fresh and now >= self.worth_noting:
             self._noted = now, usage(group)
+        elif now >= self._due and not fresh and self._noted is not None and now < self._since + _LONGER * self._limit_s:
+            since, before = self._noted
+            used = usage(group).since(before)
+            if starves(used, now - since) and used.ran_s < _MOST * self._limit_s:
+                self._due = now + self._limit_s / 8
 
     def text(self, group: int) -> str:
         """That the guest was silent for too long, where it stands, and why."""
         where = "while booting" if self._clock_s is None else f"its clock stands at {self._clock_s:.1f} s"
-        text = f"has been silent for {self._limit_s:g} s ({where}"
+        text = f"has been silent for {max(self._limit_s, time.monotonic() - self._since):.0f} s ({where}"
         if self._noted is not None:
             since, before = self._noted
             text += "; " + explain(usage(group).since(before), time.monotonic() - since)
@@ -118,12 +131,17 @@ def usage(group: int) -> Usage:
     return Usage(sum(each.ran_s for each in members), any(each.state == "R" for each in members), _waiting_s())
 
 
+def starves(used: Usage, silent_s: float) -> bool:
+    """Whether a guest that used so much in ``silent_s`` of wall time would go on if it were let."""
+    return used.wants_more and used.ran_s < _MOST * silent_s
+
+
 def explain(used: Usage, silent_s: float) -> str:
     """What a guest did that was silent for ``silent_s`` and used so much meanwhile, and what to do about it."""
     had = f"it had {used.ran_s:.0f} s of CPU time in the last {silent_s:.0f} s"
     if used.ran_s >= _MOST * silent_s:
         return f"{had}: something in it busy-waits, or computes for longer than that"
-    if used.wants_more:
+    if starves(used, silent_s):
         waited = None if used.waiting_s is None else min(used.waiting_s / silent_s, 1.0)
         how = "" if waited is None else f"; somebody here waited for a CPU in {100 * waited:.0f} % of that time"
         return f"{had} and wants more: this machine starves it{how}; run less beside it"

@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeVar
 
 import pytest
 
+from testbed.vm import standstill
 from testbed.vm.group import ProcessGroup
-from testbed.vm.standstill import Usage, _members, explain, usage
+from testbed.vm.standstill import Silence, Usage, _members, explain, usage
 
 _SPIN = ("/bin/sh", "-c", "while :; do :; done")
 _FOR_S = 1.5
@@ -87,6 +89,26 @@ def _told(group: ProcessGroup) -> str:
     before, begun = usage(group.number), time.monotonic()
     group.ended(_FOR_S)
     return explain(usage(group.number).since(before), time.monotonic() - begun)
+
+
+@pytest.mark.parametrize(
+    ("cpu_a_s", "wants_more", "ended_after_s"),
+    [(0.9, True, 100), (0.1, True, 500), (0.001, True, 1000), (0.0, False, 100)],
+    ids=["busy-waits", "starves", "gets nothing", "hangs"],
+)
+def test_a_guest_that_starves_is_waited_for_until_it_had_half_the_limit_of_cpu_time(
+    monkeypatch: pytest.MonkeyPatch, cpu_a_s: float, wants_more: bool, ended_after_s: float
+) -> None:
+    at = [0.0]
+    monkeypatch.setattr(standstill, "time", SimpleNamespace(monotonic=lambda: at[0]))
+    monkeypatch.setattr(standstill, "usage", lambda _group: Usage(cpu_a_s * at[0], wants_more))
+    silence = Silence(100.0)
+    while at[0] < silence.due:
+        at[0] += 1.0
+        silence.note(1)
+    assert at[0] == pytest.approx(ended_after_s, rel=0.15)
+    silence.heard(5.0)
+    assert silence.due == at[0] + 100.0
 
 
 def test_who_sleeps_hangs_and_who_is_not_let_run_starves(tmp_path: Path) -> None:

@@ -5,23 +5,27 @@ Changes when something more of a machine belongs in every result. No name of the
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
 _GIT_S = 5.0
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _PROC = Path("/proc")
 _SYSTEM = Path("/etc/os-release")
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """``commit``: of the checkout that hpn runs from, '-dirty' behind it where files differ; '' for none."""
+    """``commit``: that hpn runs from, '-dirty' behind it where files of a checkout differ; '' where nobody knows."""
 
     commit: str = ""
     machine: Mapping[str, str | int] = field(default_factory=dict)
@@ -30,7 +34,7 @@ class Origin:
 @cache
 def origin() -> Origin:
     """Of this process."""
-    return Origin(commit_of(_ROOT), machine(_PROC, _SYSTEM))
+    return Origin(commit_of(_ROOT) or installed_commit("hpn"), machine(_PROC, _SYSTEM))
 
 
 def commit_of(root: Path) -> str:
@@ -45,6 +49,16 @@ def commit_of(root: Path) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def installed_commit(package: str) -> str:
+    """The commit that pip installed a package from (PEP 610: ``git+https://...``); '' where it came from elsewhere."""
+    try:
+        text = distribution(package).read_text("direct_url.json") or "{}"
+        commit = json.loads(text).get("vcs_info", {}).get("commit_id", "")
+    except (PackageNotFoundError, ValueError, AttributeError, OSError):
+        return ""
+    return commit if isinstance(commit, str) and _COMMIT.fullmatch(commit) else ""
 
 
 def machine(proc: Path, system: Path) -> Mapping[str, str | int]:

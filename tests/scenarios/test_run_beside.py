@@ -13,7 +13,7 @@ from scenarios.run.asked import asked_of
 from scenarios.run.beside import copy_beside
 from scenarios.run.counted import queue_pairs_of, workers_of
 from scenarios.run.engines import RunBody, body_from
-from scenarios.run.origin import Origin, commit_of, machine
+from scenarios.run.origin import Origin, commit_of, installed_commit, machine
 from scenarios.run.phase import in_phase
 from testbed.fabric.build import build
 from testbed.vm.engines import HOST
@@ -71,6 +71,31 @@ def test_the_commit_is_that_of_the_checkout_and_of_no_repository_above(tmp_path:
     assert commit_of(tmp_path) == f"{told}-dirty"
     (tmp_path / "installed").mkdir()
     assert commit_of(tmp_path / "installed") == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "commit"),
+    [
+        ('{"url": "https://x/hpn", "vcs_info": {"vcs": "git", "commit_id": "' + 40 * "a" + '"}}', 40 * "a"),
+        ('{"url": "file:///x", "dir_info": {}}', ""),
+        ('{"vcs_info": {"commit_id": "</script>"}}', ""),
+        ('{"vcs_info": [1]}', ""),
+        ("{", ""),
+        ("[]", ""),
+        (None, ""),
+    ],
+)
+def test_a_commit_that_pip_installed_is_known_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str | None, commit: str
+) -> None:
+    place = tmp_path / "somewhere-1.0.dist-info"
+    place.mkdir()
+    (place / "METADATA").write_text("Name: somewhere\nVersion: 1.0\n")
+    if written is not None:
+        (place / "direct_url.json").write_text(written)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert installed_commit("somewhere") == commit
+    assert installed_commit("no-such-package-of-anybody") == ""
 
 
 def test_a_machine_is_told_without_its_name(tmp_path: Path) -> None:

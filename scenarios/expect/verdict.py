@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from failover.analysis.model import DrillMetrics
-from failover.analysis.words import packets, plain
+from failover.analysis.words import flows, packets, plain
 from results.verdict import Check, Outcome, Verdict, at_most, decide, held, holds
 from scenarios.expect.asked import Flows
 from scenarios.expect.evidence import Evidence, RunFacts
@@ -116,9 +116,10 @@ def _control_group(drill: Expecting, metrics: DrillMetrics, checks: Sequence[Che
     ]
     edges = [edge for edge in metrics.edges if not edge.edge.control_exempt]
     lost = sum(edge.control_lost for edge in edges)
-    if not asked or (lost and all(check.outcome is not Outcome.FAIL for check in asked)):
-        worst = max(edges, key=lambda edge: edge.control_lost, default=None)
-        where = f"most at {worst.edge.label}" if worst is not None and lost else ""
+    others = max((sum(each.control for each in metrics.flows_at(edge)) for edge in edges), default=0)
+    if others and (not asked or (lost and all(check.outcome is not Outcome.FAIL for check in asked))):
+        worst = max(edges, key=lambda edge: edge.control_lost)
+        where = f"most at {worst.edge.label}" if lost else f"{flows(others)} that no fault touches"
         yield at_most("packets lost of other flows at most 0 (control group)", lost, 0, evidence=where)
     if metrics.unexplained_lost:
         names = [flow.name for flow in metrics.flows if flow.unexplained_lost]

@@ -348,6 +348,19 @@ def test_a_quiet_control_group_is_stated_as_a_check() -> None:
     assert found.outcome is PASS
 
 
+def test_no_check_is_passed_by_a_control_group_of_nobody() -> None:
+    """On a small fabric a fault may touch every queue pair."""
+    measured = link_down()
+    flows = tuple(
+        replace(each, edges=tuple(replace(at, control=False) for at in each.edges)) for each in measured.flows
+    )
+    whole, nobody = (
+        verdict("worst_outage: {below: 1 s}", doubted(each)) for each in (measured, replace(measured, flows=flows))
+    )
+    assert [check.text for check in nobody.checks] == ["worst outage below 1 s"]
+    assert whole.checks[1].evidence.endswith(" that no fault touches")
+
+
 def test_a_synthetic_record_goes_through_analysis_to_the_right_verdict() -> None:
     hit, control = synthetic.flow(0), synthetic.flow(1, src="p0.s0.h1.r0", dst="p0.s1.h1.r0")
     cut_ns = 3 * synthetic.S

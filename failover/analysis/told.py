@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from failover.analysis.job import JobEdge, JobMetrics
+from failover.analysis.job import Death, JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
 from failover.analysis.words import in_ms, packets, plain, queue_pairs
 
@@ -118,7 +118,12 @@ def _longest_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
 def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:
     found = [(edge.edge.kind, cost) for edge in edges if (cost := _cost_at(job, metrics.edges.index(edge)))]
     who = "the client" if job.client is not None else "the job"
-    yield from _of_deaths(job, edges, who)
+    deaths = [death for death in job.deaths if any(death.is_in(edge.edge) for edge in edges)]
+    if deaths and deaths[-1].restarted_at_ns is None:
+        yield _end_of(deaths, edges, who)
+        return
+    if deaths:
+        yield _stop_of(deaths, edges, who)
     if not found or not found[0][1].rate_before:
         yield f"{who} had ended no iteration before it"
         return
@@ -141,14 +146,22 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
     yield f"{who} lost the time of {lost:.1f} iterations{of_these}"
 
 
-def _of_deaths(job: JobMetrics, edges: Sequence[EdgeResult], who: str) -> Iterator[str]:
-    """Those in the windows of these edges, and how long the job stood still, from the end of its last iteration on."""
-    found = [death for death in job.deaths if any(death.is_in(edge.edge) for edge in edges)]
-    if found:
-        longest = max(death.still_ns(max(edge.edge.window_end_ns for edge in edges)) for death in found)
-        least = "" if all(death.restarted_at_ns is not None for death in found) else "at least "
-        times, most = ("once", "") if len(found) == 1 else (f"{len(found)} times", "at most ")
-        yield f"{who} died {times} and stood still for {least or most}{in_ms(longest / 1e6)}"
+def _end_of(deaths: Sequence[Death], edges: Sequence[EdgeResult], who: str) -> str:
+    """A job that stays dead: what it stood still grows with the run, so when it died says more."""
+    times = "" if len(deaths) == 1 else f"{len(deaths)} times, the last time "
+    return f"{who} died {times}{in_ms((deaths[-1].at_ns - _begin_ns(edges)) / 1e6)} after it and was not started again"
+
+
+def _stop_of(deaths: Sequence[Death], edges: Sequence[EdgeResult], who: str) -> str:
+    """How long it stood still, from the end of its last iteration before a death to its new start."""
+    longest = in_ms(max(death.still_ns(edges[-1].edge.window_end_ns) for death in deaths) / 1e6)
+    if len(deaths) == 1:
+        return f"{who} died once and stood still for {longest}"
+    return f"{who} died {len(deaths)} times and stood still for at most {longest}"
+
+
+def _begin_ns(edges: Sequence[EdgeResult]) -> int:
+    return min(edge.edge.inject_before_ns for edge in edges)
 
 
 def _cost_at(job: JobMetrics, at: int) -> JobEdge | None:

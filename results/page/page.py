@@ -72,6 +72,7 @@ class View:
     gaps: Sequence[Gap]
     notes: Sequence[str]
     command: str
+    alone: str  # what to write in the place of --repeat for this run alone; '' where it was no repeat
 
 
 def page(run: Run) -> str:
@@ -127,6 +128,7 @@ def view_of(run: Run) -> View:
         virtual_time=engine is not None and engine.virtual_time,
         gaps=run.gaps,
         notes=() if metrics is None else metrics.unexplained,
+        alone=f"--phase {manifest.phase}" if manifest.repeat else "",
         command=shlex.join(manifest.command if manifest.command[:1] == ("hpn",) else ("hpn", *manifest.command)),
     )
 

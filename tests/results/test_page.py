@@ -137,6 +137,12 @@ def test_a_run_that_never_measured_has_a_page() -> None:
     assert "link-down" in page(run_of(None))
 
 
+def test_a_repeat_says_how_it_alone_is_run_again() -> None:
+    alone = "This run alone: <code>--phase 6</code> in the place of <code>--repeat</code>."
+    assert alone in page(run_of(metrics(), manifest=replace(MANIFEST, repeat=6, phase=6)))
+    assert "This run alone" not in page(run_of(metrics()))
+
+
 def test_every_expectation_is_there_those_not_kept_first() -> None:
     view = view_of(run_of(metrics(80)))
     assert [row.outcome for row in view.checks] == ["fail", "pass", "pass", "pass"]

@@ -6,7 +6,7 @@ Changes when a reference has to say something more. CITATION.cff says the same o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from results.run.folder import RunFolder
 from results.run.identity import DRILL, identity_in
@@ -46,16 +46,18 @@ class Made:
     engine: str
     kernel: str
     drill_digest: str
+    phase: int = 1  # as ``hpn drill run --phase`` takes it: seeds are drawn from it too
 
-    @property
-    def text(self) -> str:
-        """In one sentence without a full stop, on one line."""
+    def text(self, phases: Sequence[int]) -> str:
+        """In one sentence without a full stop, on one line; ``phases``: of all runs that are told alike."""
         version, commit, engine, kernel, digest = (
             _name(each) or "unknown"
             for each in (self.version, self.commit, self.engine, self.kernel, self.drill_digest)
         )
         made = f"hpn {version} (commit {commit}), engine {engine}, kernel {kernel}, drill digest {digest}"
-        return f"run of {_name(self.drill)} on {_name(self.fabric)} by {made}"
+        runs, phase = ("run", "phase") if len(phases) == 1 else (f"{len(phases)} runs", "phases")
+        of = f"{runs} of {_name(self.drill)} on {_name(self.fabric)} by {made}"
+        return of if phases == [1] else f"{of}, {phase} {_ranges(phases)}"
 
 
 def made_by(run: RunFolder) -> Made:
@@ -69,13 +71,17 @@ def made_by(run: RunFolder) -> Made:
         engine=manifest.engine,
         kernel=manifest.kernel,
         drill_digest=identity_in(run, manifest).digests.get(DRILL, ""),
+        phase=manifest.phase,
     )
 
 
 def citation(summary: str, version: str, licence: str, runs: Sequence[Made] = ()) -> Citation:
     """Of hpn by what its package says; with ``runs`` of the versions that made them, and what each was made by."""
     versions = sorted({_name(run.version) for run in runs if run.version}) or [version]
-    note = "; ".join(dict.fromkeys(run.text for run in runs))
+    alike: dict[Made, list[int]] = {}
+    for run in runs:
+        alike.setdefault(replace(run, phase=1), []).append(run.phase)
+    note = "; ".join(run.text(sorted(phases)) for run, phases in alike.items())
     return Citation(f"hpn: {summary}", ", ".join(versions), licence, note)
 
 
@@ -101,6 +107,17 @@ def csl(cited: Citation) -> dict[str, object]:
         "version": cited.version,
     }
     return {**found, "note": cited.note} if cited.note else found
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """'1 to 10', '1, 3 to 5'; ``numbers`` in order."""
+    found: list[list[int]] = []
+    for number in dict.fromkeys(numbers):
+        if found and number == found[-1][-1] + 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return ", ".join(f"{each[0]} to {each[-1]}" if len(each) > 1 else str(each[0]) for each in found)
 
 
 def _name(text: str) -> str:

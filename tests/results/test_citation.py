@@ -14,7 +14,8 @@ from click.testing import CliRunner
 
 import cli
 from results.citation import AUTHORS
-from results.run.folder import create
+from results.run.folder import RunFolder, create
+from results.verdict import decide
 from testbed.errors import InputError
 from tests.results.hostile import NASTY
 from tests.results.sample import MANIFEST
@@ -68,6 +69,17 @@ def test_a_run_is_cited_with_what_made_it(tmp_path: Path) -> None:
         "run of link-down on tiny by hpn 0.0.7 (commit 0123abc), engine host, kernel 6.18.0, drill digest feed0123"
     )
     assert f"  note = {{{item['note']}}}," in cite(folder).splitlines()
+
+
+def test_repeats_are_cited_together_with_the_phases_that_make_them_again(tmp_path: Path) -> None:
+    for phase in (1, 2, 3, 7):
+        made = create(run(tmp_path / "of" / f"link-down-{phase}", phase=phase, repeat=phase).parent / f"other-{phase}")
+        made.write_manifest(replace(MANIFEST, phase=phase))
+        for each in (made, RunFolder(tmp_path / "of" / f"link-down-{phase}")):
+            each.write_verdict(decide([]))
+    (item,) = json.loads(cite(tmp_path / "of", "--json"))
+    assert item["note"].count(", phases 1 to 3, 7") == 2
+    assert item["note"].startswith("4 runs of link-down on tiny by hpn ")
 
 
 def test_what_a_run_does_not_say_is_unknown(tmp_path: Path) -> None:

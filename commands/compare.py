@@ -93,6 +93,14 @@ def compare_(
         elif baseline is None:
             tell_next("compare", quiet=as_json, runs=folders, saved=save)
         return code or _left_out(problems)
+    _tell(groups, html, tell, as_json=as_json)
+    if html is None and len(groups) > 1:
+        tell_next("compare", quiet=as_json, runs=folders, across=across)
+    return _left_out(problems)
+
+
+def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_json: bool) -> None:
+    """Groups held against the first, or one by itself: as a page where asked for, and on stdout."""
     check_trusted(groups)
     found = differences(groups)
     why_no_evidence = why_not(groups)
@@ -113,9 +121,6 @@ def compare_(
         told_apart = {(each.key, each.group) for each in evidence if each.significant}
         said = [Text(f"Do they differ? {printable(answer(found, evidence))}")] if len(groups) > 1 else []
         show(*said, *comparison_parts(groups, found, told_apart), *parts)
-    if html is None and len(groups) > 1:
-        tell_next("compare", quiet=as_json, runs=folders, across=across)
-    return _left_out(problems)
 
 
 def _opened(words: Sequence[Path]) -> tuple[list[Compared], list[HpnError]]:

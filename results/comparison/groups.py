@@ -84,7 +84,7 @@ class Group:
         manifest = self.runs[0].manifest
         of = {"job": manifest.job, "client": manifest.client}
         given = {f"{part}.{key}": str(value) for part, values in of.items() for key, value in values.items()}
-        return {**given, **self.told}
+        return {**self.told, **{key: value for key, value in given.items() if key not in self.told}}
 
 
 def asked_otherwise(one: Group, other: Group) -> str:

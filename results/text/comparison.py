@@ -77,7 +77,7 @@ def name_of(key: Key) -> str:
 
 def figure_of(key: Key) -> str:
     """Its name; the median of an edge is over other flows than that of an expectation, and both say so."""
-    return key.name.replace(_MEDIAN, f"{_MEDIAN} of {'flows with loss' if key.where else 'all flows asked'}", 1)
+    return key.name.replace(_MEDIAN, f"{_MEDIAN} of {'flows with loss' if key.where else 'all flows chosen'}", 1)
 
 
 def groups_sheet(groups: Sequence[Group]) -> Sheet:

@@ -95,7 +95,7 @@ def test_a_run_without_streams_has_no_outage() -> None:
 def test_two_medians_of_a_table_have_two_names() -> None:
     edge, asked = Key("cut failure 0", "median outage", "ms"), Key("", "median outage at failure", "ms")
     assert figure_of(edge) == "median outage of flows with loss"
-    assert figure_of(asked) == "median outage of all flows asked at failure"
+    assert figure_of(asked) == "median outage of all flows chosen at failure"
 
 
 def test_what_a_job_was_run_with_is_a_cause() -> None:

@@ -92,7 +92,8 @@ def compare_(
             tell_next("compare", quiet=as_json, worse=groups[0].runs[0].folder)
         elif baseline is None:
             tell_next("compare", quiet=as_json, runs=folders, saved=save)
-        return code or _left_out(problems)
+        left_out = _left_out(problems)
+        return code or left_out
     _tell(groups, html, tell, as_json=as_json)
     if html is None and len(groups) > 1:
         tell_next("compare", quiet=as_json, runs=folders, across=across)

@@ -81,6 +81,8 @@ class Group:
     @property
     def words(self) -> Mapping[str, str]:
         """What was asked, with all that a job or a client was run with: ``told`` leaves out what a policy has."""
+        if not self.runs:
+            return self.told
         manifest = self.runs[0].manifest
         of = {"job": manifest.job, "client": manifest.client}
         given = {f"{part}.{key}": str(value) for part, values in of.items() for key, value in values.items()}
@@ -178,8 +180,12 @@ def _group(label: str, runs: Sequence[Compared]) -> Group:
 def _named(firsts: Sequence[Compared], labels: Sequence[str]) -> Iterator[str]:
     """The name that the command line gave, with what sets it apart from others of that name."""
     names = [run.name for run in firsts]
-    for name, label in zip(names, labels, strict=True):
-        yield name if name and names.count(name) == 1 else " ".join(filter(None, (name, label)))
+    texts = [
+        name if name and names.count(name) == 1 else " ".join(filter(None, (name, label)))
+        for name, label in zip(names, labels, strict=True)
+    ]
+    for at, text in enumerate(texts, start=1):
+        yield text if texts.count(text) == 1 else f"{text} group {at}"
 
 
 def _labels(firsts: Sequence[Compared], differ: Sequence[Across]) -> Iterator[str]:

@@ -139,6 +139,12 @@ def test_groups_have_the_names_that_the_command_line_gives(tmp_path: Path) -> No
     assert " x 1" not in shown.output
 
 
+def test_groups_that_would_share_a_name_are_numbered() -> None:
+    one, other = runs("1", [20.0])[0], runs("2", [21.0])[0]
+    labels = [group.label for group in grouped([replace(one, name="2"), other], ())]
+    assert len({*labels}) == 2, labels
+
+
 def test_a_table_of_groups_has_only_settings_that_differ() -> None:
     made = [runs("1", [20.0])[0], runs("1", [21.0])[0]]
     jobs: list[dict[str, str | int | float | bool]] = [{"a": 1, "b": 1, "c": 1, "d": 1, "e": 2}, {"e": 2}]
@@ -156,6 +162,16 @@ def test_a_damaged_run_is_named_and_left_out(tmp_path: Path) -> None:
     assert done.return_value == 2
     assert f"hpn: left out: {bad.path / 'manifest.json'}" in done.stderr
     assert "link-down" in done.stdout
+    kept = tmp_path / "b.json"
+    saved = CliRunner().invoke(compare_, [str(good.path), str(bad.path), "--save", str(kept)], standalone_mode=False)
+    assert (saved.return_value, kept.exists()) == (2, True)
+    assert "hpn: left out: " in saved.stderr
+    good.write_metrics(other_run(metrics(), 9e5))
+    worse = CliRunner().invoke(
+        compare_, [str(good.path), str(bad.path), "--baseline", str(kept)], standalone_mode=False
+    )
+    assert worse.return_value == 1
+    assert "hpn: left out: " in worse.stderr
     alone = CliRunner().invoke(compare_, [str(bad.path)])
     assert isinstance(alone.exception, InputError)
 

@@ -210,6 +210,11 @@ def _labels(firsts: Sequence[Compared], differ: Sequence[Across]) -> Iterator[st
             yield text if text and texts.count(text) == 1 else " ".join(filter(None, (text, f"group {at}")))
 
 
+def shortened(setting: str) -> str:
+    """The first settings of many, and how many more there are."""
+    return _PARTS.join(_few(setting.split(_PARTS)))
+
+
 def _few(parts: Sequence[str]) -> Sequence[str]:
     more = len(parts) - _MOST_PARTS
     return [*parts[:_MOST_PARTS], f"and {more} more"] if more > 0 else parts

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from failover.analysis.job import JobMetrics
+from failover.analysis.words import many
 from results.comparison.differences import Difference, Finding
+from results.comparison.groups import Group
 from results.text.comparison import name_of
 
 if TYPE_CHECKING:  # imports numpy
@@ -27,6 +30,20 @@ def answer(found: Sequence[Difference], evidence: Sequence[Evidence]) -> str:
     said = [*(_by_tests(evidence) if evidence else ()), _by_ranges(told, tested=bool(evidence))]
     said += [f"{lacking} more were not measured by all."] if lacking else []
     return " ".join(said)
+
+
+def survival(groups: Sequence[Group]) -> str:
+    """Whose jobs died and were not started again; '' where all lived. It stands before the figures."""
+    jobs = [(group.label, [run.metrics.job for run in group.runs if run.metrics.job]) for group in groups]
+    counted = [(label, [*map(_stays_dead, of)]) for label, of in jobs]
+    if not any(any(dead) for _, dead in counted):
+        return ""
+    of = (f"{label}: in {sum(dead)} of {many(len(dead), 'run')}" for label, dead in counted if dead)
+    return f"The job dies for good, {'; '.join(of)}."
+
+
+def _stays_dead(job: JobMetrics) -> bool:
+    return bool(job.deaths) and job.deaths[-1].restarted_at_ns is None
 
 
 def _by_tests(evidence: Sequence[Evidence]) -> Iterator[str]:

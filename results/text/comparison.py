@@ -15,7 +15,7 @@ from rich.text import Text
 from results.comparison.baseline import Held
 from results.comparison.differences import Difference, Finding
 from results.comparison.figures import Key, Summary, summaries
-from results.comparison.groups import Across, Group, apart_in, asked_otherwise
+from results.comparison.groups import Across, Group, apart_in, asked_otherwise, shortened
 from results.text.bounds import at_least
 from results.text.printable import printable
 from results.text.tables import table
@@ -98,7 +98,7 @@ def groups_sheet(groups: Sequence[Group]) -> Sheet:
     columns = ("group", ">runs", ">left out", *map(str, apart))
     named = dict.fromkeys(str(what) for group in groups for what in group.by_name)
     by_name = f"; {' and '.join(named)} by name: not all folders tell what was asked" if named else ""
-    shared = [groups[0].setting[what] for what in common if groups[0].setting[what]]
+    shared = [shortened(groups[0].setting[what]) for what in common if groups[0].setting[what]]
     of = f" of {', '.join(shared)}" if shared else ""
     return Sheet(f"groups{of}; runs that cannot be trusted are left out{by_name}", columns, rows)
 

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from commands.compare import compare_
+from failover.analysis.job import Death
 from failover.analysis.model import Relation
 from results.comparison.differences import differences
 from results.comparison.edge_figures import figures_of
@@ -20,9 +21,10 @@ from results.comparison.science import science
 from results.page.comparing import comparison_view
 from results.tables.edges import FIGURES
 from results.tables.table import RunFacts
-from results.text.answer import answer
+from results.text.answer import answer, survival
 from results.text.comparison import figure_of, groups_sheet, value_of
 from testbed.errors import InputError
+from tests.results.measured import job as a_job
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 from tests.results.test_science import FIRST, OTHER, exactly, runs
 from tests.results.whole import whole_run
@@ -55,6 +57,22 @@ def test_a_test_that_the_interval_does_not_confirm_is_told_as_such() -> None:
     told = answer(differences(groups), found)
     assert f"By test alone (p (Holm) below 0.05), while the 95 % interval has 0 in it: {NAME}." in told
     assert "differ, by test" not in told
+
+
+def test_a_job_that_stays_dead_is_the_first_thing_told() -> None:
+    """Its network's routes may have come back sooner, which is no gain."""
+    lives, dies = runs("1", FIRST, EVERY), runs("2", OTHER, EVERY)
+    job = a_job()
+    dead = replace(job, deaths=(Death(1, "a>b#0", 0, None, 0),))
+    both = [
+        *(replace(run, metrics=replace(run.metrics, job=job)) for run in lives),
+        *(replace(run, metrics=replace(run.metrics, job=dead)) for run in dies),
+    ]
+    groups = grouped(both, list(Across))
+    one, other = (group.label for group in groups)
+    assert survival(groups) == f"The job dies for good, {one}: in 0 of 6 runs; {other}: in 6 of 6 runs."
+    assert comparison_view(groups, differences(groups), ()).answer.startswith("The job dies for good, ")
+    assert survival(groups[:1]) == ""
 
 
 def test_of_single_runs_ranges_decide_and_overlapping_ones_decide_nothing() -> None:

@@ -108,3 +108,5 @@ def _save(groups: Sequence[Repeats], out: Path, folder: Path, page: Page) -> Non
         if text:
             write(folder / name, text, "--save")
         page.tell(f"kept: {folder / name}" if text else f"not kept, for the drill is no pass: {folder / name}")
+    if any(len(group.runs) == 1 for group in groups):
+        page.tell(f"{folder} has drills of one run: the phase of a timer alone can move its figures; write repeats: 5")

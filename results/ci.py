@@ -115,12 +115,11 @@ class Repeats:
 
     @property
     def reason(self) -> str:
-        """Why it is not a pass, its own limits first; or else why one of its runs is not."""
+        """Why it is not a pass: its own limits or why one of its runs is none, then its baseline."""
         said = why(self.together.verdict) if self.together is not None else ""
         said = said or next((run.reason for run in self.runs if run.reason), "")
-        if self.own_exit_code or self.gate is None or not self.gate.reason:
-            return said
-        return f"against its baseline {self.gate.reason}"
+        held = f"against its baseline {self.gate.reason}" if self.gate is not None and self.gate.reason else ""
+        return "; ".join(filter(None, (said if self.own_exit_code or not held else "", held)))
 
     @property
     def title(self) -> str:

@@ -82,6 +82,11 @@ class Held:
         """What is worse beyond every interval."""
         return tuple(each for each in self.differences if each.is_worse)
 
+    @property
+    def better(self) -> tuple[Difference, ...]:
+        """What is better beyond every interval."""
+        return tuple(each for each in self.differences if not each.is_worse)
+
 
 def baseline_of(group: Group) -> Baseline:
     """What is to be kept of a group. InputError where none of its runs can be trusted."""

@@ -77,8 +77,13 @@ def of_suite(suite: Suite, found: Sequence[OneRun], folder: Path, page: Path) ->
     for each in suite.runs:
         place = os.path.realpath(folder / each.folder)
         title = f"{each.drill} #{each.repeat}" if count[each.drill, each.engine] > 1 else each.drill
-        unmade = place not in there
-        listed.append(_unmade(each, folder, page) if unmade else replace(there.pop(place), title=title))
+        if place in there:
+            listed.append(replace(there.pop(place), title=title))
+            continue
+        begun = [path for path, run in there.items() if os.path.dirname(path) == place and not run.is_earlier_try]
+        for path in begun:  # it came to no verdict, and the suite knows why
+            there.pop(path)
+        listed.append(_unmade(each, folder, page))
     return (*listed, *sorted(there.values(), key=lambda run: str(run.path)))
 
 

@@ -104,6 +104,29 @@ def test_what_is_worse_than_the_baseline_is_red_with_figure_both_values_and_marg
     assert ci("--baseline", "new", outage_ms=20) == 0, "better is not red"
 
 
+def test_one_run_against_one_is_told_to_be_weak_and_so_is_a_baseline_of_one(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    weak = "one run each: the phase of a timer alone can make this difference"
+    assert ci("--save", "baseline") == 0
+    assert "of one run: the phase of a timer alone can move its figures" in capsys.readouterr().out
+    assert ci("--baseline", "baseline", outage_ms=45) == 1
+    assert weak in capsys.readouterr().out
+    Path("suite.yaml").write_text("suite: s\nruns: [{drills: [./cut.yaml], repeats: 5}]\n")
+    assert ci("--baseline", "baseline", "--save", "five", outage_ms=45) == 1
+    told = capsys.readouterr().out
+    assert weak not in told
+    assert "of one run" not in told
+
+
+def test_what_breaks_its_limits_and_is_worse_says_both(ci: Callable[..., int]) -> None:
+    assert ci("--save", "baseline") == 0
+    assert ci("--baseline", "baseline", outage_ms=80) == 1
+    row = next(line for line in Path("ci-out/summary.md").read_text().splitlines() if line.startswith("| cut"))
+    assert "below 50 ms: measured" in row
+    assert "; against its baseline worse: worst outage" in row
+
+
 def test_timers_may_differ_and_are_told(ci: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     ci("--save", "baseline")
     slower = ("preset: tiny", "preset: tiny, bgp: {hold_s: 30}")

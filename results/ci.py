@@ -183,6 +183,18 @@ def _run_suite(run: CiRun) -> Suite:
     return unmade_suite(unmade, run.title, classname, {"folder": run.folder})
 
 
+def refused_junit(suite: str, problems: Sequence[str]) -> str:
+    """The report of a suite that was not run, for its baselines are of something else."""
+    case = Case(NO_WORSE, "baseline", Status.ERROR, "\n".join(problems), "baseline")
+    return report(suite, [Suite("baselines", [case], {})])
+
+
+def refused_summary(suite: str, problems: Sequence[str]) -> str:
+    """The same as Markdown."""
+    lines = (f"# {cell(suite)}: {_HEADLINE[_REFUSED]}, nothing was run", "", *(f"* {cell(each)}" for each in problems))
+    return "\n".join(lines) + "\n"
+
+
 def _gate_suite(group: Repeats, gate: Gate) -> Suite:
     """One case: red with every figure that is worse, or with why the baseline is refused; skipped where none is."""
     said, classname = "\n".join(gate.lines), f"{_classname(group.runs[0])}.baseline"
@@ -221,10 +233,13 @@ def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:
     return {"answer": _ANSWERS[exit_code(groups)], "drills": found}
 
 
-def ci_summary(suite: str, groups: Sequence[Repeats]) -> str:
-    """The summary as Markdown, for a file or a CI system's job page."""
+def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0) -> str:
+    """The summary as Markdown, for a file or a CI system's job page. ``wanted``: how many runs were asked for."""
     runs = [run for group in groups for run in group.runs]
-    headline = f"{_HEADLINE[exit_code(groups)]}, {len(runs)} runs" if runs else "no runs"
+    headline = f"{_HEADLINE[exit_code(groups)]}, {len(runs)} runs"
+    if len(runs) < wanted:
+        so_far = f": {_HEADLINE[exit_code(groups)]}" if runs else ""
+        headline = f"ended early, {len(runs)} of {wanted} runs made{so_far}"
     lines = [f"# {cell(suite)}: {headline}", ""]
     lines += rows(("drill", "engine", "answer", "runs", "", "wall s", "why"), map(_row, groups))
     lines += ["", *rows(("run", "answer", "folder"), ((run.title, run.answer, run.folder) for run in runs))]

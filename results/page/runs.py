@@ -16,6 +16,7 @@ from pathlib import Path
 from results.index.scan import Indexed, read, run_folders
 from results.page.listing import href
 from results.page.story import NO_VERDICT
+from results.page.suite import FILE as SUITE
 from results.page.suite import Listed, Suite
 from results.run.manifest import Manifest
 from results.verdict import Outcome, Verdict
@@ -61,10 +62,13 @@ class OneRun:
 
 
 def runs_below(folder: Path, page: Path) -> tuple[OneRun, ...]:
-    """Every run below a folder, the newest first, with its address for ``page``. InputError where there is none."""
+    """Every run below a folder, the newest first, with its address for ``page``. InputError where there is none.
+
+    Of a suite there may be none: it knows why.
+    """
     root = Path(os.path.abspath(folder))
     found = [_one(read(each), root, page) for each in run_folders(root)]
-    if not found:
+    if not found and not (folder / SUITE).is_file():
         raise InputError(f"{folder} holds no run; name a folder that hpn drill run, ci run or campaign run made")
     return tuple(sorted(found, key=_began, reverse=True))
 

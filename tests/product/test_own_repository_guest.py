@@ -70,15 +70,17 @@ def test_a_copied_ci_file_gates_a_repository_on_its_baseline(repository: Path) -
     change(repository, "interval_ms: 100", "interval_ms: 150")
     code, said = shell(repository, gitlab)
     assert code == 1, said
-    assert "against its baseline worse: worst outage of transit flows at failure: " in said, "the limits of both drills hold"
+    assert "against its baseline worse: worst outage of transit flows at failure: " in said, (
+        "the limits of both drills hold"
+    )
     assert "black-hole on uml-virtual-time: worse: hole failure 0: worst outage: " in said
-    assert "since the baseline: bgp.bfd.interval_ms: 100 | 150" in said
+    assert "since the baseline: bgp.bfd.interval_ms was 100, is 150" in said
     assert "worse by at least " in (repository / "results" / "junit.xml").read_text()
 
     change(repository, "rails: 1", "rails: 1\nhosts: 3")
     code, said = shell(repository, drills)
     assert code == 2, said
-    assert "the baseline is of fabric 'mine (hpn)', these runs of another (hosts: 2 | 3" in said
+    assert "the baseline is of fabric 'mine (hpn)', these runs of another (hosts was 2, is 3" in said
     assert "starting" not in said
 
 

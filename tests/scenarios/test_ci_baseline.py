@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import pytest
 
 import cli
@@ -16,6 +18,7 @@ from results.run.identity import identity_of
 from results.run.progress import Progress
 from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
+from scenarios.pool.task import Task
 from scenarios.run import calibrate, session
 from scenarios.run.asked import asked_of
 from scenarios.run.order import Order
@@ -132,16 +135,19 @@ def test_timers_may_differ_and_are_told(ci: Callable[..., int], capsys: pytest.C
     slower = ("preset: tiny", "preset: tiny, bgp: {hold_s: 30}")
     assert ci("--baseline", "baseline", change=slower) == 0
     assert ci("--baseline", "baseline", change=slower, outage_ms=45) == 1
-    assert "timers or policies of the fabric changed since the baseline: bgp.hold_s: 9 | 30" in capsys.readouterr().out
+    assert (
+        "timers or policies of the fabric changed since the baseline: bgp.hold_s was 9, is 30"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("preset: tiny", "preset: tiny, hosts: 3"), "fabric 'tiny (hpn)', these runs of another (hosts: 2 | 3"),
-        (("preset: tiny", "preset: tiny, seed: 7"), "fabric 'tiny (hpn)', these runs of another (seed: 1 | 7"),
-        (("for: 2 s", "for: 3 s"), "drill 'cut', these runs of another (faults.0.moments: "),
-        (("load: 40 %", "load: 20 %"), "settings 'quick', these runs of another (workload.load: 0.4 | 0.2)"),
+        (("preset: tiny", "preset: tiny, hosts: 3"), "fabric 'tiny (hpn)', these runs of another (hosts was 2, is 3)"),
+        (("preset: tiny", "preset: tiny, seed: 7"), "fabric 'tiny (hpn)', these runs of another (seed was 1, is 7)"),
+        (("for: 2 s", "for: 3 s"), "drill 'cut', these runs of another (faults.0.moments was "),
+        (("load: 40 %", "load: 20 %"), "settings 'quick', these runs of another (workload.load was 0.4, is 0.2)"),
     ],
 )
 def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_differs(
@@ -151,7 +157,41 @@ def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_di
     with pytest.raises(InputError) as caught:
         ci("--baseline", "baseline", "--out", "later", change=change)
     assert str(caught.value).startswith(f"baseline/cut.host.json: the baseline is of {told}")
-    assert not Path("later").exists()
+    assert str(caught.value).endswith("; if that is meant: hpn ci run SUITE --save baseline")
+    assert sorted(os.listdir("later")) == ["junit.xml", "summary.md"]
+    summary = Path("later/summary.md").read_text()
+    assert summary.startswith("# s: a baseline is refused, nothing was run\n")
+    assert "these runs of another" in summary
+    case = ElementTree.parse("later/junit.xml").find(".//testcase/error")
+    assert case is not None
+    assert "these runs of another" in (case.text or "")
+
+
+def test_an_interrupted_suite_says_so_and_has_its_page(ci: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("suite.yaml").write_text("suite: s\nruns: [{drills: [./cut.yaml], repeats: 2}]\n")
+
+    def cut_short(task: Task, folder: Path) -> int:
+        if task.name.endswith("#2"):
+            raise KeyboardInterrupt
+        return here(task, folder)
+
+    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pretended(cut_short))
+    with pytest.raises(click.Abort):
+        ci()
+    assert Path("ci-out/summary.md").read_text().startswith("# s: ended early, 1 of 2 runs made: pass\n")
+    assert Path("ci-out/report.html").is_file()
+
+
+def test_a_suite_that_no_run_could_be_made_of_has_its_page(
+    ci: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_kernel(_task: Task, folder: Path) -> int:
+        (folder / "output.txt").write_text("hpn: there is no kernel\n")
+        return 3
+
+    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pretended(no_kernel))
+    assert ci() == 3
+    assert "there is no kernel" in Path("ci-out/report.html").read_text()
 
 
 def test_a_baseline_of_another_engine_or_format_is_refused(ci: Callable[..., int]) -> None:

@@ -96,7 +96,7 @@ def ci_run(
             schedule.write_reports(out, wanted, groups)
             if len(runs) < len(wanted.runs):  # it was interrupted
                 leave_page(out, page)
-    page.show(ci_table(groups))
+    page.show(ci_table(wanted.name, groups))
     for line in gate_lines(groups):
         page.tell(line)
     if save is not None:

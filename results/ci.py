@@ -17,6 +17,7 @@ from results.junit_xml import Case, Status, Suite, report
 from results.markdown import cell, details, rows, why
 from results.text.tables import table
 from results.verdict import Outcome
+from testbed.vm.engines import has_virtual_time
 
 if TYPE_CHECKING:
     from results.comparison.gate import Gate
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 CANNOT_RUN = "error"
 NO_WORSE = "no figure is worse than its baseline"
 _REFUSED = 2
+_LONGEST_WHY = 120
+"""Of a row for the terminal, which has told each run's reason before; reports have all of it."""
 _OF_RUNS = {0: "pass", 1: "fail", 3: CANNOT_RUN, 4: "inconclusive"}
 _ANSWERS = _OF_RUNS | {_REFUSED: "refused"}
 _HEADLINE = _ANSWERS | {_REFUSED: "a baseline is refused", 3: "could not run everything"}
@@ -177,7 +180,8 @@ def _classname(run: CiRun) -> str:
 def _run_suite(run: CiRun) -> Suite:
     classname = _classname(run) + (f".run-{run.repeat}" if run.repeats > 1 else "")
     if run.judged is not None:
-        return run_suite(run.judged, run.title, classname, {"folder": run.folder})
+        clock = {"clock": "virtual"} if has_virtual_time(run.engine) else {}
+        return run_suite(run.judged, run.title, classname, {"folder": run.folder} | clock)
     log = (run.log,) if run.log else ()
     unmade = Unmade(run.drill, run.repeat, run.error or run.reason, run.answer != CANNOT_RUN, run.wall_s, log)
     return unmade_suite(unmade, run.title, classname, {"folder": run.folder})
@@ -210,9 +214,14 @@ def gate_lines(groups: Iterable[Repeats]) -> list[str]:
     return [f"{group.title}: {line}" for group in groups if group.gate is not None for line in group.gate.lines]
 
 
-def ci_table(groups: Sequence[Repeats]) -> Table:
+def ci_table(suite: str, groups: Sequence[Repeats]) -> Table:
     """The summary for the terminal."""
-    return table("suite", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), map(_row, groups), keys=2)
+    cut = ((*row[:-1], _beginning(row[-1])) for row in map(_row, groups))
+    return table(f"suite {suite}", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), cut, keys=2)
+
+
+def _beginning(told: str) -> str:
+    return told if len(told) <= _LONGEST_WHY else f"{told[: _LONGEST_WHY - 4]} ..."
 
 
 def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:

@@ -22,9 +22,11 @@ from results.page.runs import OneRun, in_order, of_suite, runs_below
 from results.page.series import Series, counted, judged, section_of, series_of, worst
 from results.page.suite import Gated, suite_in
 from results.repeats.together import Repeated
+from results.run.manifest import Manifest
 from results.text.terminal import measured_text
 from results.text.values import value_text
 from results.verdict import Outcome, Verdict
+from testbed.vm.engines import has_virtual_time
 
 _MOST_FIGURES = 2
 _COLUMNS = (
@@ -225,7 +227,12 @@ def _row(run: OneRun) -> tuple[Cell, ...]:
     later = f"{made.phase}: faults {made.phase_ms:.0f} ms later" if made.phase > 1 else str(made.phase)
     seeds = ", ".join(f"{key} {value}" for key, value in made.seeds.items())
     facts = (later, seeds or "-", made.fabric, made.engine, version_of(made) or "-", run.date or "-")
-    return (Link(name, run.href), Mark(run.outcome), said, *facts, f"{made.duration_s:.1f} s", run.folder)
+    return (Link(name, run.href), Mark(run.outcome), said, *facts, _took(made), run.folder)
+
+
+def _took(made: Manifest) -> str:
+    """How long by the clock that its engine measured with; a guest's virtual time is not what people wait for."""
+    return f"{made.duration_s:.1f} s" + (" (virtual)" if has_virtual_time(made.engine) else "")
 
 
 def _says(verdict: Verdict) -> str:

@@ -22,7 +22,7 @@ from results.text.printable import printable
 from results.text.tables import table
 from results.text.values import span_text, value_text
 
-ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; 'repeats: 5' here and at --save tell"
+ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
 
 
 class Sheet(NamedTuple):
@@ -81,18 +81,22 @@ def figure_lines(found: Sequence[Difference]) -> Iterator[str]:
     for each in edges.pop("", []):
         yield printable(_worse_or_better(each))
     for first, *others in edges.values():
-        more = ", ".join(f"{each.key.name} {_now_and_before(each)}" for each in others)
+        more = ", ".join(f"{each.key.name} {_now(each)} ({_before(each)} before)" for each in others)
         yield printable(_worse_or_better(first) + (f"; and {more}" if more else ""))
 
 
 def _worse_or_better(each: Difference) -> str:
     word = "worse" if each.is_worse else "better"
     apart = value_text(each.apart, each.key.unit)
-    return f"{word}: {name_of(each.key)}: {_now_and_before(each)}: {word} by at least {apart}"
+    return f"{word}: {name_of(each.key)}: {_now(each)}, {_before(each)} before: {word} by at least {apart}"
 
 
-def _now_and_before(each: Difference) -> str:
-    return f"{value_of(each.other, each.key)}, {value_of(each.reference, each.key)} before"
+def _now(each: Difference) -> str:
+    return value_of(each.other, each.key)
+
+
+def _before(each: Difference) -> str:
+    return value_of(each.reference, each.key)
 
 
 def name_of(key: Key) -> str:

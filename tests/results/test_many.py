@@ -136,6 +136,13 @@ def test_other_runs_are_listed_the_newest_first_and_can_be_narrowed_without_a_sc
     assert "<script" not in text
 
 
+def test_a_clock_that_nobody_waits_by_is_named(tmp_path: Path) -> None:
+    out = repeats(tmp_path / "out", PASS)
+    made(out / "b", PASS, engine="uml-virtual-time", duration_s=8.9)
+    view = many_view(out, out / "report.html")
+    assert sorted(str(row[view.runs.columns.index(">took")]) for row in view.runs.rows)[-1] == "8.9 s (virtual)"
+
+
 def test_what_all_runs_share_is_told_once(tmp_path: Path) -> None:
     view = many_view(repeats(tmp_path / "out", PASS, FAIL), tmp_path / "out" / "report.html")
     assert view.runs.columns == ("run", "outcome", "what it says", "phase")

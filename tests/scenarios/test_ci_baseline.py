@@ -130,6 +130,16 @@ def test_what_breaks_its_limits_and_is_worse_says_both(ci: Callable[..., int]) -
     assert "; against its baseline worse: worst outage" in row
 
 
+def test_the_table_names_its_suite_and_cuts_a_reason_that_was_told(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ci("--save", "baseline")
+    assert ci("--baseline", "baseline", outage_ms=80) == 1
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("suite s", lines.index("starting cut on host", 4))
+    assert lines[at + 2].endswith(" ...")
+
+
 def test_timers_may_differ_and_are_told(ci: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     ci("--save", "baseline")
     slower = ("preset: tiny", "preset: tiny, bgp: {hold_s: 30}")

@@ -14,7 +14,7 @@ from commands.outfile import make_folder, write
 from commands.overall import leave_page
 from commands.page import Page, json_option, starting, tell_left_out
 from commands.schemas import schema_command
-from commands.waiting import say, waiting
+from commands.waiting import say, still_runs, waiting
 from commands.where import scheduler_option
 from results.ci import Repeats, ci_document, ci_table, gate_lines, grouped
 from results.ci import exit_code as ci_exit_code
@@ -85,7 +85,7 @@ def ci_run(
     runs = []
     side_by_side = jobs if jobs is not None or scheduler is not None else wanted.parallel
     left = waiting(schedule.wanted_of(wanted, out), side_by_side, elsewhere=scheduler is not None)
-    with pool_for(out, side_by_side, scheduler) as pool:
+    with pool_for(out, side_by_side, scheduler, still_runs) as pool:
         try:
             for run in schedule.run_suite(wanted, pool, out, partial(_begun, page, left)):
                 runs.append(run)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 from pydantic_core import to_json
+from rich.text import Text
 
 from commands.completing import places
 from commands.followers import tell_next
@@ -18,11 +19,13 @@ from commands.page import as_json_option, show
 from results.comparison.baseline import baseline_of, held_against, read, written
 from results.comparison.differences import Difference, differences
 from results.comparison.figures import Key, Summary, summaries
-from results.comparison.gather import gathered, opened
-from results.comparison.groups import Across, Group, check_trusted, grouped, why_not
+from results.comparison.gather import labelled, opened
+from results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
+from results.text.answer import answer
 from results.text.comparison import comparison_parts, held_lines
 from results.text.evidence import evidence_parts
-from testbed.errors import InputError
+from results.text.printable import printable
+from testbed.errors import HpnError, InputError, MachineError
 
 if TYPE_CHECKING:
     from results.comparison.science import Evidence
@@ -60,7 +63,8 @@ def compare_(
     """Hold run folders against each other: what differs, by how much, and what could have been seen.
 
     RUN is a run folder, a folder that holds some (all that came to a verdict are taken), or a repeats.json (the runs of
-    its folder). Other files that runs leave beside their folders are passed over.
+    its folder). Other files that runs leave beside their folders are passed over. NAME=RUN names the group of its runs.
+    A run that is damaged is named and left out, and the exit code is 2.
 
     Runs of one drill, fabric, engine, settings and version of hpn (with its commit) are one group, whose figures are
     medians; digests decide, not names. Groups differ in a figure when no value that one may have had is one that the
@@ -73,20 +77,31 @@ def compare_(
     \b
     hpn compare runs/A/link-down runs/B/link-down --across fabric
     hpn compare runs/A/* runs/B/* --html comparison.html
+    hpn compare hash=runs/A plb=runs/B --across settings
     hpn compare runs/main/* --save baseline.json; hpn compare runs/change/* --baseline baseline.json
     """
     if html is not None and (save is not None or baseline is not None):
         raise InputError("--html is of groups held against each other; leave --save and --baseline out")
     if tell is not None and math.isnan(tell):
         raise InputError("--tell takes a number")
-    groups = grouped([opened(folder) for folder in gathered(folders)], [Across(what) for what in across])
+    runs, problems = _opened(folders)
+    groups = grouped(runs, [Across(what) for what in across])
     if save is not None or baseline is not None:
         code = _held(_only(groups), save, baseline, as_json=as_json)
         if code:
             tell_next("compare", quiet=as_json, worse=groups[0].runs[0].folder)
         elif baseline is None:
             tell_next("compare", quiet=as_json, runs=folders, saved=save)
-        return code
+        left_out = _left_out(problems)
+        return code or left_out
+    _tell(groups, html, tell, as_json=as_json)
+    if html is None and len(groups) > 1:
+        tell_next("compare", quiet=as_json, runs=folders, across=across)
+    return _left_out(problems)
+
+
+def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_json: bool) -> None:
+    """Groups held against the first, or one by itself: as a page where asked for, and on stdout."""
     check_trusted(groups)
     found = differences(groups)
     why_no_evidence = why_not(groups)
@@ -104,10 +119,29 @@ def compare_(
         click.echo(to_json(told, indent=2, inf_nan_mode="null"))
     else:
         parts = evidence_parts(evidence, why_no_evidence) if len(groups) > 1 else []
-        show(*comparison_parts(groups, found), *parts)
-    if html is None and len(groups) > 1:
-        tell_next("compare", quiet=as_json, runs=folders, across=across)
-    return 0
+        told_apart = {(each.key, each.group) for each in evidence if each.significant}
+        said = [Text(f"Do they differ? {printable(answer(found, evidence))}")] if len(groups) > 1 else []
+        show(*said, *comparison_parts(groups, found, told_apart), *parts)
+
+
+def _opened(words: Sequence[Path]) -> tuple[list[Compared], list[HpnError]]:
+    """The runs, and why others are left out. The first of these errors where no run is left."""
+    runs, problems = list[Compared](), list[HpnError]()
+    for name, folder in labelled(words):
+        try:
+            runs.append(opened(folder, name))
+        except (InputError, MachineError) as error:
+            problems.append(error)
+    if not runs:
+        raise problems[0]
+    return runs, problems
+
+
+def _left_out(problems: Sequence[HpnError]) -> int:
+    """Name them; the exit code is 2, or 3 where only memory was short, as of ``hpn results export``."""
+    for problem in problems:
+        click.echo(f"hpn: left out: {printable(str(problem))}", err=True)
+    return min((problem.exit_code for problem in problems), default=0)
 
 
 def _held(group: Group, save: Path | None, baseline: Path | None, *, as_json: bool) -> int:

@@ -23,6 +23,7 @@ from commands.page import (
     topology_option,
 )
 from commands.settings import as_run
+from commands.waiting import still_runs
 from commands.where import engine_option, scheduler_option, virtual_time_option
 from commands.writing import drill_new, drill_schema_
 from results.comparison.differences import differences
@@ -205,7 +206,7 @@ def drill_run(
             with claimed(place) as claim:
                 return make(batch, one_by_one(batch, spec, claim, page), page, junit, summary)
         side_by_side = jobs if scheduler is None else None
-        with pool_for(place, side_by_side, scheduler) as pool:
+        with pool_for(place, side_by_side, scheduler, still_runs) as pool:
             return make(batch, pooled(batch, spec, pool, page, side_by_side), page, junit, summary)
 
 

@@ -10,7 +10,7 @@ from commands.completing import claims as claim_keys
 from commands.followers import tell_next
 from commands.page import Page, json_option
 from commands.settings import as_run
-from commands.waiting import waiting
+from commands.waiting import still_runs, waiting
 from commands.where import OneOf, scheduler_option
 from results.run.claim import place_for
 from results.run.folder import prepare
@@ -42,7 +42,7 @@ def reproduce_(
     chosen = reproduce.choose(claims)
     where = engine or reproduce.default_engine()
     page = Page(as_json)
-    with place_for(out) as place, pool_for(place, jobs, scheduler) as pool:
+    with place_for(out) as place, pool_for(place, jobs, scheduler, still_runs) as pool:
         prepare(place)
         wanted = reproduce.wanted_of(chosen, where, place, as_run())
         left = waiting(wanted, pool.width, elsewhere=scheduler is not None)

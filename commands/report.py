@@ -20,11 +20,12 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Where to, of one folder.")
 @click.option("--each", is_flag=True, help="Write the pages of the runs below it too, where they have none.")
 def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
-    """Write a folder's page: one HTML file, report.html in the folder, that needs nothing else.
+    """Write a folder's page, report.html in the folder: one HTML file that asks no network for anything.
 
-    Of a run: what the drill shows, whether it did, every expectation with its limit and interval, and for each fault
-    what happened when. Of repeats, a suite or a campaign: what they come to and what failed, a line for each run, and
-    each figure over all runs with its limit. Of any folder above runs: a list of them, the newest first.
+    A page over many runs links to the pages of its runs, so send the folder. Of a run: what the drill shows, whether
+    it did, every expectation with its limit and interval, and for each fault what happened when. Of repeats, a suite
+    or a campaign: what they come to and what failed, a line for each run, and each figure over all runs with its
+    limit. Of any folder above runs: a list of them, the newest first.
 
     \b
     hpn report runs/20261122-180000/link-down

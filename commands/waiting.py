@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 import click
 
+from results.text.printable import printable
 from scenarios.pool.drills import Wanted
+from scenarios.pool.task import Task
 from scenarios.run import estimate, wall_cost
 from scenarios.run.runs_left import RunsLeft
 
@@ -19,6 +21,11 @@ def say(line: str) -> None:
     """A line for who waits; nothing for ''."""
     if line:
         click.echo(line, err=True)
+
+
+def still_runs(task: Task, line: str) -> None:
+    """Of a task of which nothing else is heard: the last line that it printed."""
+    say(printable(f"still running: {task.name}{line and f' ({line})'}"))
 
 
 def waiting(wanted: Mapping[str, Wanted], jobs: int | None, *, elsewhere: bool = False) -> RunsLeft:

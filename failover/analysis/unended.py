@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult
 
 
@@ -28,3 +30,15 @@ def worst_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
     at = metrics.edges.index(edge)
     found = [(flow, flow.edges[at]) for flow in metrics.flows if flow.edges[at].relation.is_touched]
     return max((open_ms(flow, result, edge) for flow, result in found if is_open(result)), default=0.0)
+
+
+def median_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
+    """The least that the median over the flows with an outage may be; 0 without one."""
+    at = metrics.edges.index(edge)
+    hit = [(flow, flow.edges[at]) for flow in metrics.flows if flow.edges[at].relation.is_touched]
+    return median([_least_ms(flow, result, edge) for flow, result in hit if result.outages] or [0.0])
+
+
+def _least_ms(flow: FlowResult, result: FlowEdgeResult, edge: EdgeResult) -> float:
+    low_ms = result.budget.interval.low
+    return max(low_ms, open_ms(flow, result, edge)) if is_open(result) else low_ms

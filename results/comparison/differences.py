@@ -13,8 +13,7 @@ from enum import StrEnum
 
 from results.comparison.causes import UNEXPLAINED, Side, causes
 from results.comparison.figures import Key, Summary, summaries
-from results.comparison.groups import Group
-from results.run import identity
+from results.comparison.groups import Group, asked_otherwise
 
 _REPAIR = " repair "
 
@@ -84,7 +83,7 @@ def difference(key: Key, base: Summary, other: Summary | None, first: Group, gro
         return Difference(key, group.label, base, other, finding, _seen_from(base, other))
     slower, faster = (group, first) if finding is Finding.MORE else (first, group)
     why = _why(slower, faster, key) if key.unit == "ms" else ""
-    asked = identity.differences(first.told, group.told)
+    asked = asked_otherwise(first, group)
     return Difference(key, group.label, base, other, finding, _seen_from(base, other), why or asked or UNEXPLAINED)
 
 

@@ -13,6 +13,7 @@ from failover.analysis.budget import Interval
 from failover.analysis.intervals import RECOVER, phase_interval
 from failover.analysis.model import DrillMetrics, EdgeResult, Settings
 from failover.analysis.phases import converged
+from failover.analysis.unended import median_ms, worst_ms
 
 
 def _converged_ms(result: EdgeResult, settings: Settings) -> float | None:
@@ -33,16 +34,28 @@ FIGURES: Mapping[str, Callable[[EdgeResult, Settings], float | None]] = {
     _FULL: lambda result, _: result.full_convergence_ms,
 }
 """Name to figure in ms; None where a run has none."""
+_OUTAGES: Mapping[str, Callable[[DrillMetrics, EdgeResult], float]] = {_WORST: worst_ms, _MEDIAN: median_ms}
+"""What they certainly are where an edge did not end for all flows."""
+_ENDED = frozenset({_WORST, _MEDIAN, _FULL})
+"""Lower bounds where it did not."""
 
 
 def figures_of(run: DrillMetrics) -> Iterator[tuple[str, str, float, Interval, bool]]:
-    """Every figure of every edge of one run: edge, figure, ms, interval, and whether it is a lower bound."""
+    """Every figure of every edge of one run: edge, figure, ms, interval, and whether it is a lower bound.
+
+    Of a lower bound ms and the low end are the largest that are certain, and the interval has no upper end. Streams
+    alone tell outages: a run without any has none of these figures.
+    """
     for result in run.edges:
         for figure, read in FIGURES.items():
             ms = read(result, run.settings)
-            if _told(ms):
-                never = figure in {_WORST, _MEDIAN, _FULL} and result.never_over
-                yield result.edge.label, figure, ms, _interval(figure, ms, run, result), never
+            if not _told(ms) or (figure in _OUTAGES and not run.flows):
+                continue
+            interval, never = _interval(figure, ms, run, result), figure in _ENDED and result.never_over
+            if never:
+                low_ms = max(interval.low, _OUTAGES[figure](run, result) if figure in _OUTAGES else 0.0)
+                ms, interval = max(ms, low_ms), Interval(low_ms, math.inf)
+            yield result.edge.label, figure, ms, interval, never
 
 
 def _told(ms: float | None) -> TypeGuard[float]:

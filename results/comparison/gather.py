@@ -6,6 +6,7 @@ drills and suites leave beside run folders are no mistake there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from results.run.identity import identity_in
 from results.run.place import SCRATCH
 from testbed.errors import InputError
 
+_NAMED = re.compile(r"(?P<name>[\w.+-][\w .+-]{0,39})=(?P<run>.+)")
 _MANIFEST = "manifest.json"
 REPEATS = "repeats.json"
 """Judges all runs of the folder that it lies in."""
@@ -30,11 +32,26 @@ def gathered(named: Sequence[Path]) -> list[Path]:
     return found
 
 
-def opened(folder: Path) -> Compared:
-    """The run of a run folder, as it is compared. InputError for what is missing or damaged."""
+def labelled(words: Sequence[Path]) -> list[tuple[str, Path]]:
+    """The same with the name of its group, '' without one: a word may be NAME=RUN. InputError as ``gathered``."""
+    split = [_split(word) for word in words]
+    names: dict[Path, str] = {}
+    for name, named in split:
+        if name:
+            names |= dict.fromkeys((folder.resolve() for folder in gathered([named])), name)
+    return [(names.get(folder.resolve(), ""), folder) for folder in gathered([named for _, named in split])]
+
+
+def _split(word: Path) -> tuple[str, Path]:
+    found = _NAMED.fullmatch(str(word))
+    return (found["name"], Path(found["run"])) if found and not word.exists() else ("", word)
+
+
+def opened(folder: Path, name: str = "") -> Compared:
+    """The run of a run folder, for the group of that name. InputError for what is missing or damaged."""
     run = load(folder)
     manifest = run.manifest()
-    return Compared(str(folder), manifest, run.metrics(), run.verdict(), identity_in(run, manifest))
+    return Compared(str(folder), manifest, run.metrics(), run.verdict(), identity_in(run, manifest), name)
 
 
 def _meant(named: Path) -> Iterator[Path]:

@@ -41,6 +41,8 @@ LEAST = 2
 """Runs of each group that tell a difference; one has no spread."""
 _PARTS = ", "
 _LONGEST = 400
+_MOST_PARTS = 3
+"""Settings that a label tells; the table of groups has all."""
 _COMMIT = 12
 """Digits of a commit that are told."""
 
@@ -54,6 +56,7 @@ class Compared:
     metrics: DrillMetrics
     verdict: Verdict
     identity: Identity = UNKNOWN
+    name: str = ""  # of its group, where the command line gave one
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +78,42 @@ class Group:
         """What only names say of it."""
         return [what for what in WITH_DIGEST if what not in self.digests]
 
+    @property
+    def words(self) -> Mapping[str, str]:
+        """What was asked, with all that a job or a client was run with: ``told`` leaves out what a policy has."""
+        if not self.runs:
+            return self.told
+        manifest = self.runs[0].manifest
+        of = {"job": manifest.job, "client": manifest.client}
+        given = {f"{part}.{key}": str(value) for part, values in of.items() for key, value in values.items()}
+        return {**self.told, **{key: value for key, value in given.items() if key not in self.told}}
+
+
+def asked_otherwise(one: Group, other: Group) -> str:
+    """'job.queue_pairs: 1 | 8', with ';' between several; '' where nothing is known to differ."""
+    if bool(one.told) is not bool(other.told):
+        return ""
+    return differences(one.words, other.words)
+
+
+def apart_in(groups: Sequence[Group]) -> Sequence[str]:
+    """Of the settings of each those parts that not all have."""
+    parts = [_parts(group.setting) for group in groups]
+    common = set.intersection(*map(set, parts))
+    return [_PARTS.join(part for part in each if part not in common) for each in parts]
+
 
 def grouped(runs: Iterable[Compared], across: Collection[Across]) -> tuple[Group, ...]:
     """Groups in the order of their first runs. InputError when they differ in what is not in ``across``."""
     found: dict[tuple[str, ...], list[Compared]] = {}
     for run in runs:
         setting, digests = _setting(run.manifest), _digests(run)
-        found.setdefault(tuple(digests.get(what, setting[what]) for what in Across), []).append(run)
+        key = tuple(digests.get(what, setting[what]) for what in Across)
+        found.setdefault((*key, run.name), []).append(run)
     firsts = [of[0] for of in found.values()]
     differ = [what for at, what in enumerate(Across) if len({key[at] for key in found}) > 1]
-    _check(differ, across, firsts, [dict(zip(Across, key, strict=True)) for key in found])
-    labels = _labels(firsts, differ)
+    _check(differ, across, firsts, [dict(zip(Across, key, strict=False)) for key in found])
+    labels = _named(firsts, [*_labels(firsts, differ)])
     return tuple(_group(label, of) for label, of in zip(labels, found.values(), strict=True))
 
 
@@ -149,6 +177,17 @@ def _group(label: str, runs: Sequence[Compared]) -> Group:
     return Group(label, setting, trusted, len(runs) - len(trusted), digests, first.identity.told)
 
 
+def _named(firsts: Sequence[Compared], labels: Sequence[str]) -> Iterator[str]:
+    """The name that the command line gave, with what sets it apart from others of that name."""
+    names = [run.name for run in firsts]
+    texts = [
+        name if name and names.count(name) == 1 else " ".join(filter(None, (name, label)))
+        for name, label in zip(names, labels, strict=True)
+    ]
+    for at, text in enumerate(texts, start=1):
+        yield text if texts.count(text) == 1 else f"{text} group {at}"
+
+
 def _labels(firsts: Sequence[Compared], differ: Sequence[Across]) -> Iterator[str]:
     """What sets each apart, in as few words as do: names, of settings parts that not all have, else single keys."""
     settings = [_setting(run.manifest) for run in firsts]
@@ -158,7 +197,8 @@ def _labels(firsts: Sequence[Compared], differ: Sequence[Across]) -> Iterator[st
     named = [what for what in told if len({setting[what] for setting in settings}) > 1 and what is not Across.SETTINGS]
     labels = [[setting[what] for what in named] for setting in settings]
     if Across.SETTINGS in told:
-        labels = [[*of, *(p for p in _parts(s) if p not in common)] for of, s in zip(labels, settings, strict=True)]
+        own = [_few([p for p in _parts(setting) if p not in common]) for setting in settings]
+        labels = [[*of, *parts] for of, parts in zip(labels, own, strict=True)]
     if len({tuple(words) for words in labels}) < len(labels):
         apart = sets_apart([run.identity.told for run in firsts])
         labels = [[*words, more] for words, more in zip(labels, apart, strict=True)]
@@ -168,6 +208,11 @@ def _labels(firsts: Sequence[Compared], differ: Sequence[Across]) -> Iterator[st
             yield text or settings[0][Across.DRILL]
         else:
             yield text if text and texts.count(text) == 1 else " ".join(filter(None, (text, f"group {at}")))
+
+
+def _few(parts: Sequence[str]) -> Sequence[str]:
+    more = len(parts) - _MOST_PARTS
+    return [*parts[:_MOST_PARTS], f"and {more} more"] if more > 0 else parts
 
 
 def _parts(setting: Mapping[Across, str]) -> Sequence[str]:

@@ -8,6 +8,7 @@ taken of the least and of the most that all values may be, and what it may be li
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -84,6 +85,12 @@ def interval_of_groups(first: Sequence[Span], other: Sequence[Span], over: Over)
         return bca((one.low, two.high) if high else (one.high, two.low), over)
 
     return _between(at, [*first, *other])
+
+
+def is_degenerate(samples: Sequence[Sequence[Span]]) -> bool:
+    """Whether more than half of each sample is one value: no draw moves its median much, and BCa is not defined."""
+    known = all(each.known for of in samples for each in of)
+    return known and all(max(Counter(of).values()) > len(of) / 2 for of in samples)
 
 
 def bca(samples: Sequence[Numbers], over: Over, resamples: int = RESAMPLES) -> Span:

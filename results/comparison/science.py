@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from results.comparison.exact import cliffs_delta, holm, mann_whitney, pairs_needed, runs_of_groups, signed
+from results.comparison.exact import SIGNIFICANT, cliffs_delta, holm, mann_whitney, pairs_needed, runs_of_groups, signed
 from results.comparison.figures import Key, Value, values_of
 from results.comparison.groups import LEAST, Compared, Group, why_not
 from results.comparison.intervals import (
@@ -20,12 +20,14 @@ from results.comparison.intervals import (
     difference_of,
     interval_of_groups,
     interval_of_pairs,
+    is_degenerate,
     mean,
     median,
     paired,
     statistic_of,
 )
 from results.repeats.statistic import LEAST_RUNS, Statistic
+from results.run.identity import DRILL, other_fabric
 
 LEAST_FOR_INTERVAL = LEAST_RUNS[Statistic.MEDIAN]
 Runs = Sequence[tuple[Compared, Value]]
@@ -36,8 +38,9 @@ class Evidence:
     """What the runs say of one figure of a group; a difference is the group's less the first group's.
 
     ``median``: of the differences where ``pairs`` is not 0, else the difference of the medians; ``mean`` alike. The
-    95 % intervals are None of fewer than LEAST_FOR_INTERVAL runs. ``p``: two-sided, None where not determined; ``holm``
-    is it among all figures that vary. ``more_runs`` of each group would tell a difference of ``to_tell`` among them.
+    95 % intervals are None of fewer than LEAST_FOR_INTERVAL runs; that of the median is too where it is ``degenerate``.
+    ``p``: two-sided, None where not determined; ``holm`` is it among all figures that vary. ``more_runs`` of each group
+    would tell a difference of ``to_tell`` among them.
     """
 
     key: Key
@@ -55,6 +58,23 @@ class Evidence:
     holm: float | None = None
     to_tell: float | None = None
     more_runs: int | None = None
+    degenerate: bool = False
+
+    @property
+    def significant(self) -> bool:
+        """Whether its test tells a difference, at 5 % among all figures that vary."""
+        return self.holm is not None and self.holm < SIGNIFICANT
+
+    @property
+    def differs(self) -> bool:
+        """Whether test and interval both tell a difference; of runs without an interval its median has to."""
+        ends = self.median_interval or self.median
+        return self.significant and not ends.low <= 0 <= ends.high
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the other group is the worse one, where they differ."""
+        return (self.median.low > 0) is self.key.more_is_worse
 
 
 def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evidence, ...]:
@@ -81,16 +101,19 @@ def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:
     """What the runs say of one figure by itself."""
     one, two = _spans(first), _spans(other)
     pairs = _pairs(first, other)
+    degenerate = is_degenerate([pairs] if pairs else [one, two])
     tested = signed(pairs) if pairs else mann_whitney(one, two)
     enough = (len(pairs) or min(len(one), len(two))) >= LEAST_FOR_INTERVAL
     ends = {
         over: (interval_of_pairs(pairs, over) if pairs else interval_of_groups(one, two, over)) if enough else None
         for over in (median, mean)
     }
+    enough_for_median = enough and not degenerate
     at = {over: statistic_of(pairs, over) if pairs else difference_of(one, two, over) for over in (median, mean)}
     return Evidence(
-        key, label, (len(first), len(other)), len(pairs), at[median], ends[median], at[mean], ends[mean],
-        cliffs_delta(one, two), tested.name, tested.exact, tested.p,
+        key, label, (len(first), len(other)), len(pairs), at[median], ends[median] if enough_for_median else None,
+        at[mean], ends[mean], cliffs_delta(one, two), tested.name, tested.exact, tested.p,
+        degenerate=enough and degenerate,
     )  # fmt: skip
 
 
@@ -141,12 +164,27 @@ def _span(value: Value) -> Span:
 
 
 def _pairs(first: Runs, other: Runs) -> list[Span]:
-    """The differences of pairs; empty where runs are none."""
+    """The differences of pairs; empty where runs are none, as those of other faults or on another fabric."""
+    if not _of_one_course(first[0][0], other[0][0]):
+        return []
     one, two = ({_partner(run): _span(value) for run, value in of} for of in (first, other))
     common = [partner for partner in one if partner in two]
     if len(one) < len(first) or len(two) < len(other) or len(common) < min(len(one), len(two)):
         return []
     return paired([one[each] for each in common], [two[each] for each in common])
+
+
+def _of_one_course(one: Compared, other: Compared) -> bool:
+    """Whether a phase and seeds mean the same to both: timers and policies of a fabric may differ, nothing else of it.
+
+    Digests and keys tell; names where folders do not have them.
+    """
+    drills = [each.identity.digests.get(DRILL, "") for each in (one, other)]
+    if not all(drills):
+        drills = [each.manifest.drill for each in (one, other)]
+    if one.identity.told and other.identity.told:
+        return drills[0] == drills[1] and not other_fabric(one.identity.told, other.identity.told)
+    return drills[0] == drills[1] and one.manifest.fabric == other.manifest.fabric
 
 
 def _partner(run: Compared) -> tuple[object, ...]:

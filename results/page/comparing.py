@@ -21,6 +21,7 @@ from results.page.render import rendered
 from results.page.runs import PAGE
 from results.page.sections import Table
 from results.page.strip import Figure, Reading, Strips, Track, charts
+from results.text.answer import answer
 from results.text.bounds import at_least
 from results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
 from results.text.evidence import evidence_sheet
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 _MOST_FIGURES, _MOST_SETTINGS = 60, 60
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."
+_APART = frozenset({Finding.MORE, Finding.LESS})
+_BY_KEY = frozenset({Across.SETTINGS})
+"""Told key by key, and in the table of groups."""
 _NOT_TOLD = "not told"
 
 
@@ -72,20 +76,21 @@ def comparison_view(
     page: Path | None = None,
 ) -> ComparisonView:
     """Everything that the page says; ``found``: what ``results.comparison.differences`` says of the groups."""
-    apart = [each for each in found if each.finding in {Finding.MORE, Finding.LESS}]
-    alike = [each for each in found if each.finding is Finding.NONE_SEEN]
+    tested = {(each.key, each.group) for each in evidence if each.significant}
+    apart = [each for each in found if each.finding in _APART or (each.key, each.group) in tested]
+    alike = [each for each in found if each.finding is Finding.NONE_SEEN and each not in apart]
     lacking = [each for each in found if each.finding is Finding.MISSING]
     sheets = (
         *([own_sheet(groups[0])] if len(groups) == 1 else []),
-        figures_sheet("What differs; medians, intervals over all runs", groups, apart),
-        causes_sheet(groups, apart),
+        figures_sheet("What differs by ranges or tests; medians, intervals over all runs", groups, apart),
+        causes_sheet(groups, apart, tested),
         evidence_sheet(evidence),
-        figures_sheet("No difference seen, and what would have been", groups, alike),
+        figures_sheet("Ranges overlap and no test tells a difference", groups, alike),
         figures_sheet(f"Not measured by all, but by {groups[0].label}", groups, lacking),
     )
     return ComparisonView(
         title=" against ".join(group.label for group in groups),
-        answer=_LONE if len(groups) == 1 else _answer(apart, alike, lacking),
+        answer=_LONE if len(groups) == 1 else answer(found, evidence),
         settings=_settings(groups),
         groups=Table(*groups_sheet(groups)),
         apart=_strips(groups, apart, page),
@@ -96,21 +101,10 @@ def comparison_view(
     )
 
 
-def _answer(apart: Sequence[Difference], alike: Sequence[Difference], lacking: Sequence[Difference]) -> str:
-    worse = sum(each.is_worse for each in apart)
-    told = len(apart) + len(alike)
-    if not told:
-        return "They have no figure in common."
-    lacks = f" {len(lacking)} more were not measured by all." if lacking else ""
-    if not apart:
-        return f"No difference was seen in any of {told} figures.{lacks}"
-    return f"{len(apart)} of {told} figures differ: {worse} worse, {len(apart) - worse} better than the first.{lacks}"
-
-
 def _settings(groups: Sequence[Group]) -> Listing:
     """What was asked otherwise: a row for each, a column for each group; keys as topology and drill files have them."""
-    told = [each.told for each in groups]
-    rows = [(str(what), *(group.setting[what] or "-" for group in groups)) for what in Across]
+    told = [each.words for each in groups]
+    rows = [(str(what), *(group.setting[what] or "-" for group in groups)) for what in Across if what not in _BY_KEY]
     keys = dict.fromkeys(key for each in told for key in each)
     rows += [(key, *(each.get(key, "none") if each else _NOT_TOLD for each in told)) for key in keys]
     differ = [row for row in rows if len(set(row[1:])) > 1]

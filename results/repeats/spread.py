@@ -16,6 +16,7 @@ from rich.table import Table
 from failover.analysis.budget import Interval
 from failover.analysis.model import DrillMetrics
 from results.comparison.edge_figures import FIGURES, figures_of
+from results.text.bounds import at_least
 from results.text.tables import table
 from results.text.values import milliseconds
 
@@ -28,7 +29,8 @@ class Spread:
 
     ``low_ms`` and ``high_ms``: the median, and as far below and above it as the interval of any run reaches from its
     figure. ``agree``: the intervals of all runs have a value in common. ``rsd_pct`` is the relative standard deviation
-    (RFC 8239 asks for less than 10 %), None when the mean is 0.
+    (RFC 8239 asks for less than 10 %), None when the mean is 0 or a run has a lower bound only. Values from
+    ``open_from_ms`` on are lower bounds; None: all runs came back.
     """
 
     edge: str
@@ -42,6 +44,7 @@ class Spread:
     high_ms: float
     rsd_pct: float | None
     agree: bool
+    open_from_ms: float | None = None
 
     @property
     def interval_ms(self) -> Interval:
@@ -63,6 +66,7 @@ def compare(runs: Sequence[DrillMetrics]) -> tuple[Spread, ...]:
 
 def _spread(edge: str, figure: str, found: Sequence[tuple[float, Interval]], missing: int) -> Spread:
     values, intervals = [ms for ms, _ in found], [interval for _, interval in found]
+    bounds = [ms for ms, interval in found if math.isinf(interval.high)]
     middle, average = median(values), mean(values)
     return Spread(
         edge=edge,
@@ -74,14 +78,19 @@ def _spread(edge: str, figure: str, found: Sequence[tuple[float, Interval]], mis
         max_ms=max(values),
         low_ms=max(middle - max(ms - interval.low for ms, interval in found), 0.0),
         high_ms=middle + max(interval.high - ms for ms, interval in found),
-        rsd_pct=100 * pstdev(values) / average if average else None,
+        rsd_pct=100 * pstdev(values) / average if average and not bounds else None,
         agree=max(one.low for one in intervals) <= min(one.high for one in intervals),
+        open_from_ms=min(bounds, default=None),
     )
 
 
 def nearest_rank(values: Sequence[float], percent: float) -> float:
     """The smallest value with at least ``percent`` of all values at or below it."""
     return sorted(values)[max(math.ceil(len(values) * percent / 100), 1) - 1]
+
+
+def _shown(value_ms: float, of: Spread) -> str:
+    return at_least(milliseconds(value_ms), open_ended=of.open_from_ms is not None and value_ms >= of.open_from_ms)
 
 
 def spread_table(spreads: Sequence[Spread]) -> Table:
@@ -92,10 +101,8 @@ def spread_table(spreads: Sequence[Spread]) -> Table:
             spread.edge,
             spread.figure,
             str(len(spread.values_ms)) + (f" (-{spread.missing})" if spread.missing else ""),
-            milliseconds(spread.median_ms),
-            milliseconds(spread.p95_ms),
-            milliseconds(spread.max_ms),
-            spread.interval_ms.text,
+            *(_shown(value, spread) for value in (spread.median_ms, spread.p95_ms, spread.max_ms)),
+            spread.interval_ms.text if spread.open_from_ms is None else at_least(f"{spread.low_ms:.2f}"),
             "-" if spread.rsd_pct is None else f"{spread.rsd_pct:.1f}",
             "yes" if spread.agree else "no: the runs differ by more than their intervals",
         )

@@ -34,7 +34,6 @@ def estimates_sheet(found: Repeated) -> Sheet:
         "run",
         ">median",
         ">95 % interval",
-        "",
         ">p95",
         ">limit",
         ">kept",
@@ -44,7 +43,7 @@ def estimates_sheet(found: Repeated) -> Sheet:
         (
             each.outcome.value,
             each.text,
-            *([""] * 6 if each.limit is None or not each.runs else _figures(each)),
+            *([""] * 5 if each.limit is None or not each.runs else _figures(each)),
             "" if each.limit is None else value_text(each.limit, each.unit),
             f"{each.kept} of {each.runs}",
             str(each.left_out) if each.left_out else "",
@@ -56,8 +55,8 @@ def estimates_sheet(found: Repeated) -> Sheet:
 
 def _figures(each: Estimate) -> tuple[str, ...]:
     worst, middle, p95 = (shown(value, each) for value in (each.worst, each.median, each.p95))
-    ends = median_ends(each) if each.interval else ("", "")
-    return worst, "" if each.worst_run is None else f"#{each.worst_run}", middle, *ends, p95
+    ends = " ".join(median_ends(each)) if each.interval else ""
+    return worst, "" if each.worst_run is None else f"#{each.worst_run}", middle, ends, p95
 
 
 def headline(found: Repeated) -> str:

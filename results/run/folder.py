@@ -111,6 +111,12 @@ class RunFolder:
         found = sorted(self.path.glob("*.jsonl"))
         return {path.name: path.stat().st_size for path in found}
 
+    def check_size(self, name: str, wanted: int) -> None:
+        """InputError for a file that was cut between two lines, say, where nothing else tells."""
+        path = self.path / name
+        if (size := path.stat().st_size) != wanted:
+            raise InputError(f"{path} has {size} bytes and the run left {wanted}: it was cut or edited; repeat the run")
+
     def manifest(self) -> Manifest:
         """What the run was. InputError too for a format that this hpn does not know."""
         path = self.path / "manifest.json"

@@ -75,7 +75,8 @@ class _Reader:
             return None
         try:
             found = read()
-            self._check_size(file)
+            if file in self._sizes:
+                self._folder.check_size(file, self._sizes[file])
         except (InputError, MachineError) as error:
             self.gaps.append(Gap(name, str(error)))
             return None
@@ -84,13 +85,6 @@ class _Reader:
     def perhaps(self, name: str, file: str, read: Callable[[], T], there: object, since: int = 1) -> T | None:
         """The same of a part that a run has when ``there`` holds."""
         return self.part(name, file, read, since) if there else None
-
-    def _check_size(self, file: str) -> None:
-        """InputError for a file that was cut between two lines, say, where nothing else tells."""
-        wanted = self._sizes.get(file)
-        path = self._folder.path / file
-        if wanted is not None and (size := path.stat().st_size) != wanted:
-            raise InputError(f"{path} has {size} bytes and the run left {wanted}: it was cut or edited; repeat the run")
 
 
 def read(path: Path) -> Run:

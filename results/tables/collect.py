@@ -12,13 +12,16 @@ from pathlib import Path
 
 from failover.analysis.model import DrillMetrics
 from results.index.scan import each_once, run_folders
-from results.run.files import damaged
+from results.run.figures import COUNTERS
+from results.run.files import damaged, read
 from results.run.folder import RunFolder
 from results.run.identity import identity_in
+from results.run.manifest import Manifest
 from results.tables.registry import TABLES
 from results.tables.table import Cell, RunFacts
 from testbed.errors import HpnError, InputError, MachineError
 
+_COUNTERS = "counters.json"
 _MOST = 2**63
 Rows = Sequence[tuple[Cell, ...]]
 
@@ -60,6 +63,7 @@ def facts_of(folder: Path) -> RunFacts:
     """What tables take from a run. InputError, which names the file, where one is damaged or should be there."""
     run = RunFolder(folder)
     manifest = run.manifest()
+    _check_files(run, manifest)
     verdict = run.verdict() if run.has_verdict else None
     ended = verdict is not None or _is_there(folder / "metrics.json")
     metrics = run.metrics() if ended else None
@@ -67,6 +71,15 @@ def facts_of(folder: Path) -> RunFacts:
         _check(folder / "metrics.json", metrics)
     drill = run.drill() if _is_there(folder / "drill.json") else None
     return RunFacts(str(folder), manifest, identity_in(run, manifest).digests, verdict, metrics, drill)
+
+
+def _check_files(run: RunFolder, manifest: Manifest) -> None:
+    """Rows come from other files; a run of which one was cut is damaged all the same."""
+    for name, wanted in manifest.files.items():
+        if name == Path(name).name and os.path.isfile(run.path / name):
+            run.check_size(name, wanted)
+    if _is_there(counters := run.path / _COUNTERS):
+        read(counters, COUNTERS)
 
 
 def _below(root: Path) -> list[Path]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failover.analysis.model import EdgeResult, FlowEdgeResult, FlowResult, Relation
-from failover.analysis.unended import is_open, open_ms, worst_ms
+from failover.analysis.unended import is_open, open_ms
 from results.comparison.edge_figures import figures_of
 from results.tables.table import Column, Kind, Row, RunFacts, Table
 
-_WORST = "worst outage"
 EDGE = (
     Column("edge", Kind.TEXT, "the fault or repair, as 'cut failure 0'"),
     Column("faults", Kind.TEXT, "ids of the drill's faults of that instant, with + between several"),
@@ -60,14 +59,11 @@ def _figures(run: RunFacts) -> Iterator[Row]:
         return
     edges = {result.edge.label: result for result in run.metrics.edges}
     for label, figure, measured_ms, interval, open_ended in figures_of(run.metrics):
-        result, low_ms = edges[label], interval.low
-        if open_ended and figure == _WORST:  # until the window ended, as verdicts have it; packets stop when it dies
-            low_ms = max(low_ms, worst_ms(run.metrics, result))
         yield {
-            **edge_cells(result),
+            **edge_cells(edges[label]),
             "figure": figure,
-            "measured_ms": max(measured_ms, low_ms) if open_ended else measured_ms,
-            "low_ms": low_ms,
+            "measured_ms": measured_ms,
+            "low_ms": interval.low,
             "high_ms": None if open_ended else interval.high,
             "open_ended": open_ended,
         }

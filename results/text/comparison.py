@@ -6,7 +6,7 @@ Changes when a comparison has another column.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from rich.console import RenderableType
@@ -15,14 +15,15 @@ from rich.text import Text
 from results.comparison.baseline import Held
 from results.comparison.differences import Difference, Finding
 from results.comparison.figures import Key, Summary, summaries
-from results.comparison.groups import Across, Group
-from results.run.identity import differences
-from results.text.bounds import NEVER, at_least
+from results.comparison.groups import Across, Group, apart_in, asked_otherwise
+from results.text.bounds import at_least
 from results.text.printable import printable
 from results.text.tables import table
 from results.text.values import span_text, value_text
 
 ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
+_MEDIAN = "median outage"
+Figures = Collection[tuple[Key, str]]
 
 
 class Sheet(NamedTuple):
@@ -38,7 +39,9 @@ class Sheet(NamedTuple):
         return next((at for at, column in enumerate(self.columns) if column.startswith(">")), 1)
 
 
-def comparison_parts(groups: Sequence[Group], found: Sequence[Difference]) -> list[RenderableType]:
+def comparison_parts(
+    groups: Sequence[Group], found: Sequence[Difference], told_apart: Figures = ()
+) -> list[RenderableType]:
     """The groups, every figure side by side, and why they differ; of a lone group its figures."""
     sheets = [groups_sheet(groups)]
     if len(groups) == 1:
@@ -46,7 +49,7 @@ def comparison_parts(groups: Sequence[Group], found: Sequence[Difference]) -> li
     if found:
         others = f": {groups[1].label}" if len(groups) == 2 else ""
         caption = f"held against {groups[0].label}{others}; medians, intervals over all runs"
-        sheets += [figures_sheet(caption, groups, found), causes_sheet(groups, found)]
+        sheets += [figures_sheet(caption, groups, found), causes_sheet(groups, found, told_apart)]
     return [table(*sheet, sheet.keys) for sheet in sheets if sheet.rows]
 
 
@@ -81,7 +84,7 @@ def figure_lines(found: Sequence[Difference]) -> Iterator[str]:
     for each in edges.pop("", []):
         yield printable(_worse_or_better(each))
     for first, *others in edges.values():
-        more = ", ".join(f"{each.key.name} {_now(each)} ({_before(each)} before)" for each in others)
+        more = ", ".join(f"{figure_of(each.key)} {_now(each)} ({_before(each)} before)" for each in others)
         yield printable(_worse_or_better(first) + (f"; and {more}" if more else ""))
 
 
@@ -101,7 +104,13 @@ def _before(each: Difference) -> str:
 
 def name_of(key: Key) -> str:
     """'cut failure 0: worst outage'."""
-    return f"{key.where}: {key.name}" if key.where else key.name
+    name = figure_of(key)
+    return f"{key.where}: {name}" if key.where else name
+
+
+def figure_of(key: Key) -> str:
+    """Its name; the median of an edge is over other flows than that of an expectation, and both say so."""
+    return key.name.replace(_MEDIAN, f"{_MEDIAN} of {'flows with loss' if key.where else 'all flows chosen'}", 1)
 
 
 def groups_sheet(groups: Sequence[Group]) -> Sheet:
@@ -109,9 +118,15 @@ def groups_sheet(groups: Sequence[Group]) -> Sheet:
     told = (Across.DRILL, Across.FABRIC, Across.ENGINE, Across.KERNEL, Across.SETTINGS, Across.VERSION)
     common = [what for what in told if len(groups) > 1 and len({group.setting[what] for group in groups}) == 1]
     apart = [what for what in told if what not in common]
+    own = apart_in(groups) if len(groups) > 1 else [group.setting[Across.SETTINGS] for group in groups]
     rows = tuple(
-        (group.label, str(len(group.runs)), str(group.left_out), *(group.setting[what] for what in apart))
-        for group in groups
+        (
+            group.label,
+            str(len(group.runs)),
+            str(group.left_out),
+            *((settings or "-") if what is Across.SETTINGS else group.setting[what] for what in apart),
+        )
+        for group, settings in zip(groups, own, strict=True)
     )
     columns = ("group", ">runs", ">left out", *map(str, apart))
     named = dict.fromkeys(str(what) for group in groups for what in group.by_name)
@@ -129,7 +144,7 @@ def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Differe
         (
             *([each.group] if several else []),
             each.key.where or "expectation",
-            each.key.name,
+            figure_of(each.key),
             value_of(each.reference, each.key),
             _interval(each.reference, each.key),
             value_of(each.other, each.key),
@@ -146,7 +161,7 @@ def own_sheet(group: Group) -> Sheet:
     rows = tuple(
         (
             key.where or "expectation",
-            key.name,
+            figure_of(key),
             str(summary.count),
             value_of(summary, key),
             _interval(summary, key),
@@ -156,19 +171,22 @@ def own_sheet(group: Group) -> Sheet:
     return Sheet("medians, intervals over all runs", ("edge", "figure", ">runs", ">median", ">interval"), rows)
 
 
-def causes_sheet(groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
-    """What was asked otherwise, with all figures that differ; then each known cause once, with its own."""
+def causes_sheet(groups: Sequence[Group], found: Sequence[Difference], told_apart: Figures = ()) -> Sheet:
+    """What was asked otherwise, with all figures that differ; then each known cause once, with its own.
+
+    ``told_apart`` by tests, with the labels of their groups.
+    """
     several = len(groups) > 2
-    rows = tuple((*([group] if several else []), why, figures) for group, why, figures in _causes(groups, found))
+    rows = tuple(
+        (*([group] if several else []), why, figures) for group, why, figures in _causes(groups, found, told_apart)
+    )
     return Sheet("why they differ", (*(["group"] if several else []), "because", "figures"), rows)
 
 
 def value_of(found: Summary | None, key: Key) -> str:
-    """The median, '>= ' before one that is a lower bound; 'never' for one that knows no more."""
+    """The median, '>= ' before one that is a lower bound."""
     if found is None:
         return "-"
-    if found.open_ended and not found.median:
-        return NEVER
     return at_least(value_text(found.median, key.unit), open_ended=found.open_ended)
 
 
@@ -183,17 +201,24 @@ def _interval(found: Summary | None, key: Key) -> str:
 def _finding(each: Difference) -> str:
     if each.finding is not Finding.NONE_SEEN:
         return each.finding.value
+    if not each.seen_from:
+        return "the same in all runs"
     if not math.isfinite(each.seen_from):
-        return f"{each.finding}"
-    least = f"more than {value_text(each.seen_from, each.key.unit)}" if each.seen_from else "any"
-    return f"{each.finding}; {least} would have been"
+        return "ranges overlap"
+    return f"ranges overlap; they would not if more than {value_text(each.seen_from, each.key.unit)} apart"
 
 
-def _causes(groups: Sequence[Group], found: Sequence[Difference]) -> Iterator[tuple[str, str, str]]:
+def _causes(
+    groups: Sequence[Group], found: Sequence[Difference], told_apart: Figures
+) -> Iterator[tuple[str, str, str]]:
     told: dict[tuple[str, str], list[str]] = {}
     for other in groups[1:]:
-        if asked := differences(groups[0].told, other.told):
-            apart = (each for each in found if each.group == other.label and each.why)
+        if asked := asked_otherwise(groups[0], other):
+            apart = (
+                each
+                for each in found
+                if each.group == other.label and (each.why or (each.key, each.group) in told_apart)
+            )
             told[other.label, asked] = [name_of(each.key) for each in apart]
     for each in found:
         if each.why and name_of(each.key) not in (of := told.setdefault((each.group, each.why), [])):

@@ -46,7 +46,7 @@ def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
             name_of(each.key),
             f"{each.pairs} pairs" if each.pairs else f"{each.runs[0]}, {each.runs[1]}",
             _span(each.median, each.key.unit),
-            "too few" if each.median_interval is None else _span(each.median_interval, each.key.unit),
+            _interval(each),
             _span(each.delta, ""),
             _p(each.p),
             _p(each.holm),
@@ -58,10 +58,16 @@ def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
     columns = (
         *(["group"] if several else []),
         *("figure", ">runs", ">median difference", ">95 % interval", ">Cliff's delta"),
-        *(">p", ">p (Holm)", "test", ">more runs to tell"),
+        *(">p", ">p (Holm)", "test", ">more runs for 80 % power"),
     )
     caption = "differences of the medians, of pairs by phase and seed where runs have them; BCa bootstrap, exact tests"
     return Sheet(caption, columns, rows)
+
+
+def _interval(of: Evidence) -> str:
+    if of.median_interval is None:
+        return "degenerate" if of.degenerate else "too few"
+    return _span(of.median_interval, of.key.unit)
 
 
 def _span(of: Span, unit: str) -> str:

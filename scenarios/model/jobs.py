@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from scenarios.model.figures import without_flows
 from scenarios.model.jobrun import JobRun
 from scenarios.model.ways import Ways
 from testbed.errors import InputError
-from traffic.collectives.program import Send
+from traffic.collectives.program import Program, Send, Spend, Stream
 from traffic.flowlevel.links import Links
 from traffic.rdma.plan import JobPlan
 from traffic.rdma.records import MESSAGE
@@ -69,16 +70,26 @@ def _doubts(links: Links, run: JobRun) -> list[str]:
 
 
 def _check_size(plan: JobPlan, end_ns: int) -> None:
-    """Iterations as many as the ports of the NIC that sends most can carry, and all messages of each."""
+    """Iterations as many as the busiest ports can carry, and as compute leaves time for; all messages of each."""
     sent = {
         program.rank: sum(op.piece.size_bytes for op in program.ops if isinstance(op, Send) and op.rail is not None)
         for program in plan.programs
     }
     messages = sum(isinstance(op, Send) and op.rail is not None for program in plan.programs for op in program.ops)
     fastest = max(pair.flow.goodput_bps for pair in plan.queue_pairs)
-    iterations = end_ns / 1e9 / max(max(sent.values()) * 8 / (_PORTS * fastest), plan.tick_ns / 1e9)
+    sending_s, computing_s = max(sent.values()) * 8 / (_PORTS * fastest), max(map(_computing_s, plan.programs))
+    iterations = end_ns / 1e9 / max(sending_s, computing_s, plan.tick_ns / 1e9)
     if messages * iterations > MOST_MESSAGES:
         raise InputError(
             f"{messages * iterations:,.0f} messages in this drill, and the model goes through {MOST_MESSAGES:,} at"
             " most; take a shorter timeline, larger messages or fewer hosts"
         )
+
+
+def _computing_s(program: Program) -> float:
+    """The least that a rank computes in an iteration: what is on one stream is done one after the other."""
+    spent: Counter[Stream] = Counter()
+    for op in program.ops:
+        if isinstance(op, Spend):
+            spent[op.stream] += op.ns
+    return max(spent.values(), default=0) / 1e9

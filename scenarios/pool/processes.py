@@ -14,8 +14,10 @@ from pathlib import Path
 
 from scenarios.pool.attempt import Attempt
 from scenarios.pool.scratch import handed_over, scratch
-from scenarios.pool.task import LOSSES, MADE, Begun, Done, Task, hung, poisoned, unheard
+from scenarios.pool.task import LOSSES, MADE, OUTPUT, Begun, Done, Task, hung, poisoned, unheard
 from testbed.errors import MachineError
+
+_TAIL_BYTES = 4096
 
 
 class Processes:
@@ -24,13 +26,23 @@ class Processes:
     far = False
 
     def __init__(
-        self, width: int, below: Path, cores: int | None = None, attempt: Callable[[], Attempt] = Attempt
+        self,
+        width: int,
+        below: Path,
+        cores: int | None = None,
+        attempt: Callable[[], Attempt] = Attempt,
+        on_wait: Begun = unheard,
+        every_s: float = 30.0,
     ) -> None:
-        """Attempts are made in a folder ``below`` that one, which is made when needed. ``cores``: None for all here."""
+        """Attempts are made in a folder ``below`` that one, which is made when needed. ``cores``: None for all here.
+
+        While no task ends, ``on_wait`` is told each that runs, and the last line that it printed, ``every_s`` seconds.
+        """
         self.width = width
         self._below = below
         self._cores = cores or len(os.sched_getaffinity(0))
         self._attempt = attempt
+        self._on_wait, self._every_s = on_wait, every_s
 
     def __enter__(self) -> Processes:
         return self
@@ -50,6 +62,9 @@ class Processes:
                         work.start(task)
                     if not work.running:
                         return
+                    while not work.some_ended(self._every_s):
+                        for task, line in work.last_lines():
+                            self._on_wait(task, line)
                     yield from handed_over(work.ended())
             finally:
                 work.end()
@@ -77,22 +92,31 @@ class _Work:
     folder: Path
     threads: ThreadPoolExecutor
     make: Callable[[], Attempt]
-    running: dict[Future[Done], tuple[Task, Attempt]] = field(default_factory=dict)
+    running: dict[Future[Done], tuple[Task, Attempt, Path]] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
 
     def tasks(self) -> list[Task]:
-        return [task for task, _ in self.running.values()]
+        return [task for task, _, _ in self.running.values()]
 
     def start(self, task: Task) -> None:
         attempt = self.make()
         folder = Path(tempfile.mkdtemp(dir=self.folder))
-        self.running[self.threads.submit(_carry_out, task, attempt, folder)] = task, attempt
+        self.running[self.threads.submit(_carry_out, task, attempt, folder)] = task, attempt, folder
+
+    def some_ended(self, within_s: float) -> bool:
+        """Wait so long at most."""
+        return bool(wait(self.running, within_s, return_when=FIRST_COMPLETED).done)
+
+    def last_lines(self) -> Iterator[tuple[Task, str]]:
+        """What each task printed last; '' for nothing."""
+        for task, _, folder in self.running.values():
+            yield task, _last_line(folder / MADE / OUTPUT)
 
     def ended(self) -> Iterator[Done]:
         """Those that have ended; one whose process was killed begins again, unless it was the task."""
         ready, _ = wait(self.running, return_when=FIRST_COMPLETED)
         for future in ready:
-            task, _attempt = self.running.pop(future)
+            task, _, _ = self.running.pop(future)
             done = future.result()
             if done.code >= 0 or done.error or not task.again:
                 yield done
@@ -107,11 +131,21 @@ class _Work:
 
     def end(self) -> None:
         """End what runs, and wait for it."""
-        for future, (_, attempt) in self.running.items():
+        for future, (_, attempt, _) in self.running.items():
             future.cancel()
             attempt.end()
         with suppress(KeyboardInterrupt):  # a second Ctrl-C: nothing of it is waited for any more
             wait(self.running)
+
+
+def _last_line(file: Path) -> str:
+    try:
+        with file.open("rb") as printed:
+            printed.seek(max(printed.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
+            lines = printed.read().decode(errors="replace").splitlines()
+    except OSError:  # it has not begun
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _carry_out(task: Task, attempt: Attempt, folder: Path) -> Done:

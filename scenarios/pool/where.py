@@ -10,27 +10,29 @@ from pathlib import Path
 
 from scenarios.pool.processes import Processes
 from scenarios.pool.scratch import taken
-from scenarios.pool.task import Pool
+from scenarios.pool.task import Begun, Pool, unheard
 from testbed.errors import InputError, MachineError
 
 _LONGEST = 1 << 20
 
 
 @contextmanager
-def pool_for(below: Path, jobs: int | None = None, scheduler: str | None = None) -> Iterator[Pool]:
+def pool_for(
+    below: Path, jobs: int | None = None, scheduler: str | None = None, on_wait: Begun = unheard
+) -> Iterator[Pool]:
     """The pool that was asked for: ``jobs`` (None: one per core) processes here, or the workers of a scheduler.
 
     Attempts are made in a folder ``below`` that one, on whose file system results shall lie, and which nobody else may
     make runs in meanwhile. InputError for that and for both at once, MachineError when dask.distributed is not
-    installed or no scheduler with workers answers.
+    installed or no scheduler with workers answers. ``on_wait``: see ``Processes``; a scheduler's workers tell nothing.
     """
-    with _opened(below, jobs, scheduler) as pool, taken(below):
+    with _opened(below, jobs, scheduler, on_wait) as pool, taken(below):
         yield pool
 
 
-def _opened(below: Path, jobs: int | None, scheduler: str | None) -> AbstractContextManager[Pool]:
+def _opened(below: Path, jobs: int | None, scheduler: str | None, on_wait: Begun) -> AbstractContextManager[Pool]:
     if scheduler is None:
-        return Processes(jobs or len(os.sched_getaffinity(0)), below)
+        return Processes(jobs or len(os.sched_getaffinity(0)), below, on_wait=on_wait)
     if jobs is not None:
         raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import re
@@ -16,6 +17,7 @@ from failover.analysis.budget import Interval
 from failover.analysis.model import DrillMetrics
 from results.run.folder import create
 from tests.docs.commandline import commands, mistakes
+from tests.results.measured import everything, job
 from tests.results.sample import MANIFEST, metrics, verdict
 
 BOOK = Path(__file__).parents[2] / "examples" / "notebook" / "two_policies.ipynb"
@@ -56,8 +58,6 @@ def run(folder: Path, outage_ms: float, *reasons: str, came_back: bool = True) -
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the cells leave behind: of one policy 20, 30, 40 ms and a run to leave out, of the other one that stands."""
-    pytest.importorskip("pandas", reason="no pandas: pip install hpn[notebook]")
-    plots = pytest.importorskip("matplotlib.pyplot", reason="no matplotlib: pip install hpn[notebook]")
     here = tmp_path_factory.mktemp("notebook")
     for at, outage_ms in enumerate((20.0, 30.0, 40.0)):
         run(here / "runs" / "move-source-ports" / f"link-down-{at}", outage_ms)
@@ -65,13 +65,23 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     for at, outage_ms in enumerate((100.0, 200.0)):
         run(here / "runs" / "off" / f"link-down-{at}", outage_ms)
     run(here / "runs" / "off" / "link-down-dead", 300.0, came_back=False)
+    return drawn_in(here)
+
+
+def drawn_in(here: Path) -> dict[str, Any]:
+    """What the cells leave behind, started in that folder; ``table``: what the last one shows."""
+    pytest.importorskip("pandas", reason="no pandas: pip install hpn[notebook]")
+    plots = pytest.importorskip("matplotlib.pyplot", reason="no matplotlib: pip install hpn[notebook]")
     cells: dict[str, Any] = {"here": here}
     *cells_before, last = source("code")
     plots.switch_backend("Agg")
     with contextlib.chdir(here):
         for number, cell in enumerate(cells_before):
             exec(compile(cell, f"{BOOK.name} cell {number}", "exec"), cells)
-        cells["shown"] = eval(last, cells)
+        *definitions, table = ast.parse(last).body
+        exec(compile(ast.Module(definitions, []), BOOK.name, "exec"), cells)
+        assert isinstance(table, ast.Expr)
+        cells["table"] = eval(compile(ast.Expression(table.value), BOOK.name, "eval"), cells)
     plots.close("all")
     return cells
 
@@ -116,9 +126,27 @@ def test_the_boxes_have_the_worst_of_each_run_and_mark_lower_bounds(drawn: dict[
 
 
 def test_the_table_tells_runs_medians_and_bounds(drawn: dict[str, Any]) -> None:
-    told = drawn["shown"].to_dict("index")
-    assert told["move-source-ports"] == {"runs": 3, "median (ms)": 30.0, "largest (ms)": 40.0, "lower bounds": 0}
-    assert (told["off"]["runs"], told["off"]["median (ms)"], told["off"]["lower bounds"]) == (3, 200.0, 1)
+    told = drawn["table"].to_dict("index")
+    assert told["move-source-ports"] == {"runs": 3, "median (ms)": "30.00", "largest (ms)": "40.00", "lower bounds": 0}
+    assert (told["off"]["runs"], told["off"]["median (ms)"], told["off"]["lower bounds"]) == (3, "200.00", 1)
+    assert told["off"]["largest (ms)"].startswith(">= ")
+    bounds = drawn["worst"]["off"].assign(open_ended=True)
+    assert drawn["shown"](bounds, 200.0) == ">= 200.00", "a median of bounds was a number"
+
+
+def test_runs_of_jobs_are_drawn_by_their_iterations(tmp_path: Path) -> None:
+    """Without flows the axis had no limit: a ValueError of matplotlib."""
+    drill = replace(everything(), transfers=None)
+    made = replace(drill, flows=(), flow_count=0, job=replace(job(), edges=job().edges))
+    for policy in ("move-source-ports", "off"):
+        of = create(tmp_path / "runs" / policy / "link-down-1")
+        of.write_manifest(MANIFEST)
+        of.write_metrics(made)
+        of.write_verdict(verdict(metrics()))
+    cells = drawn_in(tmp_path)
+    assert cells["cdf_axes"].get_xlabel() == "iteration of a job at the failure (ms)"
+    assert cells["box_axes"].get_ylabel() == "longest iteration at the failure (ms)"
+    assert set(cells["table"].index) == {"move-source-ports", "off"}
 
 
 def test_the_notebook_keeps_no_outputs_and_its_first_cells_say_what_to_run() -> None:

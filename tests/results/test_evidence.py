@@ -49,7 +49,7 @@ def test_groups_are_told_with_interval_effect_test_and_what_would_tell(tmp_path:
     assert told["holm"] == told["p"], "no other figure varies"
     assert worst["no_evidence"] == ""
     shown = _said(one, other)
-    row = next(line for line in shown.splitlines() if "failure 0: worst outage" in line)
+    row = next(line for line in shown.splitlines() if line.startswith("link failure 0: worst outage"))
     assert "6 pairs" in row
     assert "+3.00 ms" in row
     assert "0.031" in row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from results.repeats.spread import compare, nearest_rank, spread_table
@@ -60,3 +61,14 @@ def test_a_figure_without_end_from_a_damaged_file_is_missing() -> None:
     endless = replace(first, phases=replace(first.phases, detect=replace(first.phases.detect, ms=float("inf"))))
     by_figure = {(one.edge, one.figure): one for one in compare([base, replace(base, edges=(endless, *rest))])}
     assert by_figure["link failure 0", "detect"].missing == 1
+
+
+def test_a_run_that_never_came_back_leaves_bounds_over_the_runs() -> None:
+    """They were numbers, with an upper end."""
+    ended, slow = metrics(), other_run(metrics(), 500.0)
+    never = replace(slow, edges=(replace(slow.edges[0], flows_unrecovered=1), *slow.edges[1:]))
+    found = next(one for one in compare([ended, never]) if one.figure == "worst outage")
+    assert (found.open_from_ms, found.high_ms, found.rsd_pct) == (500.0, math.inf, None)
+    shown = as_text(spread_table([found]), 200)
+    assert ">= 500" in shown
+    assert "inf" not in shown

@@ -76,6 +76,7 @@ def test_a_lower_bound_has_no_upper_end(tmp_path: Path) -> None:
     stuck = replace(flow, edges=(replace(flow.edges[0], recovered=False), *flow.edges[1:]))
     edges = (replace(first, flows_unrecovered=1), *others)
     run.write_metrics(replace(found, edges=edges, flows=(stuck, *found.flows[1:])))
+    run.write_manifest(replace(run.manifest(), files=run.sizes()))
     judged = verdict(found)
     bound = replace(judged.checks[0], open_ended=True, high=None)
     run.write_verdict(replace(judged, checks=(bound, *judged.checks[1:])))
@@ -95,6 +96,7 @@ def test_a_flow_that_had_died_before_has_no_outage_of_0(tmp_path: Path) -> None:
     flow = found.flows[0]
     silent = replace(flow, stopped_at_ns=1, edges=(flow.edges[0], replace(flow.edges[1], sent=0)))
     run.write_metrics(replace(found, flows=(silent, *found.flows[1:])))
+    run.write_manifest(replace(run.manifest(), files=run.sizes()))
     row = next(row for row in exported(tmp_path, run.path)["flows"] if (row["flow"], row["kind"]) == ("0", "repair"))
     assert (row["sent"], row["outage_ms"], row["open_ended"]) == ("0", "", "false")
 
@@ -310,3 +312,23 @@ def test_frames_hold_the_same_rows_and_the_damaged_run_is_told(root: Path, tmp_p
     told: list[HpnError] = []
     assert len(hpn.frames(root, on_problem=told.append)["runs"]) == 1
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("name", ["iterations.jsonl", "spans.jsonl", "flows.jsonl", "queue_pairs.jsonl"])
+def test_a_run_whose_file_was_cut_is_left_out_though_no_row_is_made_of_it(tmp_path: Path, name: str) -> None:
+    """Rows came out whole, and nothing was said."""
+    run = whole_run(tmp_path / "runs" / "one")
+    path = run.path / name
+    path.write_bytes(b'{"a": 1}\n{"a": 2}\n')
+    run.write_manifest(replace(run.manifest(), files={name: path.stat().st_size}))
+    assert export(run.path, "--csv", tmp_path / "whole").exit_code == 0
+    path.write_bytes(b'{"a": 1}\n')
+    cut = export(run.path, "--csv", tmp_path / "cut")
+    assert isinstance(cut.exception, InputError)
+    assert f"{name} has 9 bytes and the run left 18" in str(cut.exception)
+
+
+def test_a_run_whose_counters_were_cut_is_left_out(tmp_path: Path) -> None:
+    run = whole_run(tmp_path / "runs" / "one")
+    (run.path / "counters.json").write_bytes(b'{"p0": {"sent"')
+    assert isinstance(export(run.path, "--csv", tmp_path / "cut").exception, InputError)

@@ -9,6 +9,7 @@ import pytest
 from results.verdict import Outcome
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
+from scenarios.model import jobs
 from scenarios.model.answer import MODELLED, Answer, model
 from scenarios.model.measured import Measured, shipped
 from scenarios.model.page import document
@@ -184,6 +185,20 @@ def test_whole_messages_count_as_outstanding_and_keep_queue_pairs_from_even_turn
     found = model(job_drill(tmp_path, f"{collective}, {more}", "scale: 2000"), shipped()).metrics.job
     assert found is not None
     assert 128 < found.mean_ms < 137
+
+
+def test_a_job_that_computes_most_of_the_time_has_as_few_messages_as_that_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At line rate an iteration would be a tick: hundreds of them and too many messages, where ten fit."""
+    job = "training: {compute: 500 ms, data: 4, data_size: 100 KB}, gpus: 1"
+    drill = job_drill(tmp_path, job, "scale: 2000")
+    iterations = model(drill, shipped()).metrics.job.iterations  # type: ignore[union-attr]  # it has a job
+    monkeypatch.setattr(jobs, "MOST_MESSAGES", 500 * len(iterations))
+    assert model(drill, shipped()).metrics.job is not None
+    monkeypatch.setattr(jobs, "MOST_MESSAGES", len(iterations))
+    with pytest.raises(InputError, match="messages in this drill"):
+        model(drill, shipped())
 
 
 def test_a_job_s_queue_pairs_die_on_a_single_tor(tmp_path: Path) -> None:

@@ -42,4 +42,4 @@ def test_the_pool_is_the_one_that_was_asked_for(
     monkeypatch.setattr(f"commands.{name}.pool_for", stop)
     with pytest.raises(Asked) as found:
         cli.command_line.main([*COMMANDS[name], *options, "--out", "out"], prog_name="hpn", standalone_mode=False)
-    assert found.value.args == asked
+    assert found.value.args[:2] == asked

@@ -83,6 +83,27 @@ def test_every_task_comes_back_once_with_what_it_made_and_nothing_is_left(tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_while_none_ends_each_that_runs_is_told_with_what_it_printed_last(tmp_path: Path) -> None:
+    """A task ends when it has been told of twice."""
+    heard: list[tuple[str, str]] = []
+    told_twice = threading.Event()
+
+    class Slow(Attempt):
+        def run(self, task: Task, folder: Path) -> Ended:
+            (folder / MADE).mkdir()
+            (folder / MADE / OUTPUT).write_text("starting\n  2.3 of 6.0 s\n\n")
+            return Ended(0 if told_twice.wait(WAIT_S) else 1)
+
+    def on_wait(task: Task, line: str) -> None:
+        heard.append((task.name, line))
+        if len(heard) >= 4:
+            told_twice.set()
+
+    pool = Processes(2, tmp_path, 2, Slow, on_wait, every_s=0.1)
+    assert {done.code for done in pool.run(tasks("a", "b"))} == {0}
+    assert set(heard[2:]) == {("a", "2.3 of 6.0 s"), ("b", "2.3 of 6.0 s")}
+
+
 def test_tasks_share_the_machine_only_as_far_as_its_cores_go(tmp_path: Path) -> None:
     script = Scripted(meet=threading.Barrier(2))
     wanted = [*tasks("x", "y", cores=0), *tasks("a", "b", cores=1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -19,9 +20,11 @@ from results.ci import Repeats, ci_document, ci_table, gate_lines, grouped
 from results.ci import exit_code as ci_exit_code
 from results.run.folder import prepare
 from scenarios.pool.where import pool_for
+from scenarios.run.runs_left import RunsLeft
 from scenarios.suite import baselines, schedule
 from scenarios.suite.json_schema import suite_schema
-from scenarios.suite.suite import load_suite
+from scenarios.suite.suite import Run, Suite, load_suite
+from testbed.errors import InputError
 from testbed.vm.engines import ENGINES
 
 _DIR = click.Path(file_okay=False, path_type=Path)
@@ -75,23 +78,25 @@ def ci_run(
     """
     page, wanted = Page(as_json), load_suite(suite, ENGINES, topology)
     tell_left_out(wanted.left_out)
-    kept = baselines.kept_for(wanted, baseline, say) if baseline is not None else None
+    prepare(out)
+    kept = _kept(wanted, baseline, out)
     if save is not None:
         make_folder(save, "--save")
-    prepare(out)
     runs = []
     side_by_side = jobs if jobs is not None or scheduler is not None else wanted.parallel
     left = waiting(schedule.wanted_of(wanted, out), side_by_side, elsewhere=scheduler is not None)
     with pool_for(out, side_by_side, scheduler, still_runs) as pool:
         try:
-            for run in schedule.run_suite(wanted, pool, out, lambda run, where: page.tell(starting(run.title, where))):
+            for run in schedule.run_suite(wanted, pool, out, partial(_begun, page, left)):
                 runs.append(run)
                 page.tell(f"{run.answer}: {run.title} ({run.wall_s:.0f} s) {run.reason}".rstrip())
                 left.ended(run.title)
         finally:
             groups = baselines.gated(grouped(schedule.in_order(wanted, runs)), out, kept)
             schedule.write_reports(out, wanted, groups)
-    page.show(ci_table(groups))
+            if len(runs) < len(wanted.runs):  # it was interrupted
+                leave_page(out, page)
+    page.show(ci_table(wanted.name, groups))
     for line in gate_lines(groups):
         page.tell(line)
     if save is not None:
@@ -103,8 +108,26 @@ def ci_run(
     return ci_exit_code(groups)
 
 
+def _begun(page: Page, left: RunsLeft, run: Run, where: str) -> None:
+    page.tell(starting(run.title, where))
+    left.begun(run.title)
+
+
+def _kept(wanted: Suite, baseline: Path | None, out: Path) -> baselines.Kept | None:
+    """The baselines that were asked for; a CI system that keeps OUT is told why they are refused."""
+    if baseline is None:
+        return None
+    try:
+        return baselines.kept_for(wanted, baseline, say)
+    except InputError as error:
+        schedule.write_refusal(out, wanted, error)
+        raise
+
+
 def _save(groups: Sequence[Repeats], out: Path, folder: Path, page: Page) -> None:
     for name, text in baselines.save(groups, out):
         if text:
             write(folder / name, text, "--save")
         page.tell(f"kept: {folder / name}" if text else f"not kept, for the drill is no pass: {folder / name}")
+    if any(len(group.runs) == 1 for group in groups):
+        page.tell(f"{folder} has drills of one run: the phase of a timer alone can move its figures; write repeats: 5")

@@ -17,6 +17,7 @@ from results.junit_xml import Case, Status, Suite, report
 from results.markdown import cell, details, rows, why
 from results.text.tables import table
 from results.verdict import Outcome
+from testbed.vm.engines import has_virtual_time
 
 if TYPE_CHECKING:
     from results.comparison.gate import Gate
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 CANNOT_RUN = "error"
 NO_WORSE = "no figure is worse than its baseline"
 _REFUSED = 2
+_LONGEST_WHY = 120
+"""Of a row for the terminal, which has told each run's reason before; reports have all of it."""
 _OF_RUNS = {0: "pass", 1: "fail", 3: CANNOT_RUN, 4: "inconclusive"}
 _ANSWERS = _OF_RUNS | {_REFUSED: "refused"}
 _HEADLINE = _ANSWERS | {_REFUSED: "a baseline is refused", 3: "could not run everything"}
@@ -115,12 +118,11 @@ class Repeats:
 
     @property
     def reason(self) -> str:
-        """Why it is not a pass, its own limits first; or else why one of its runs is not."""
+        """Why it is not a pass: its own limits or why one of its runs is none, then its baseline."""
         said = why(self.together.verdict) if self.together is not None else ""
         said = said or next((run.reason for run in self.runs if run.reason), "")
-        if self.own_exit_code or self.gate is None or not self.gate.reason:
-            return said
-        return f"against its baseline {self.gate.reason}"
+        held = f"against its baseline {self.gate.reason}" if self.gate is not None and self.gate.reason else ""
+        return "; ".join(filter(None, (said if self.own_exit_code or not held else "", held)))
 
     @property
     def title(self) -> str:
@@ -178,10 +180,23 @@ def _classname(run: CiRun) -> str:
 def _run_suite(run: CiRun) -> Suite:
     classname = _classname(run) + (f".run-{run.repeat}" if run.repeats > 1 else "")
     if run.judged is not None:
-        return run_suite(run.judged, run.title, classname, {"folder": run.folder})
+        clock = {"clock": "virtual"} if has_virtual_time(run.engine) else {}
+        return run_suite(run.judged, run.title, classname, {"folder": run.folder} | clock)
     log = (run.log,) if run.log else ()
     unmade = Unmade(run.drill, run.repeat, run.error or run.reason, run.answer != CANNOT_RUN, run.wall_s, log)
     return unmade_suite(unmade, run.title, classname, {"folder": run.folder})
+
+
+def refused_junit(suite: str, problems: Sequence[str]) -> str:
+    """The report of a suite that was not run, for its baselines are of something else."""
+    case = Case(NO_WORSE, "baseline", Status.ERROR, "\n".join(problems), "baseline")
+    return report(suite, [Suite("baselines", [case], {})])
+
+
+def refused_summary(suite: str, problems: Sequence[str]) -> str:
+    """The same as Markdown."""
+    lines = (f"# {cell(suite)}: {_HEADLINE[_REFUSED]}, nothing was run", "", *(f"* {cell(each)}" for each in problems))
+    return "\n".join(lines) + "\n"
 
 
 def _gate_suite(group: Repeats, gate: Gate) -> Suite:
@@ -199,9 +214,14 @@ def gate_lines(groups: Iterable[Repeats]) -> list[str]:
     return [f"{group.title}: {line}" for group in groups if group.gate is not None for line in group.gate.lines]
 
 
-def ci_table(groups: Sequence[Repeats]) -> Table:
+def ci_table(suite: str, groups: Sequence[Repeats]) -> Table:
     """The summary for the terminal."""
-    return table("suite", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), map(_row, groups), keys=2)
+    cut = ((*row[:-1], _beginning(row[-1])) for row in map(_row, groups))
+    return table(f"suite {suite}", ("drill", "engine", "answer", "runs", "", ">wall s", "why"), cut, keys=2)
+
+
+def _beginning(told: str) -> str:
+    return told if len(told) <= _LONGEST_WHY else f"{told[: _LONGEST_WHY - 4]} ..."
 
 
 def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:
@@ -222,10 +242,13 @@ def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:
     return {"answer": _ANSWERS[exit_code(groups)], "drills": found}
 
 
-def ci_summary(suite: str, groups: Sequence[Repeats]) -> str:
-    """The summary as Markdown, for a file or a CI system's job page."""
+def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0) -> str:
+    """The summary as Markdown, for a file or a CI system's job page. ``wanted``: how many runs were asked for."""
     runs = [run for group in groups for run in group.runs]
-    headline = f"{_HEADLINE[exit_code(groups)]}, {len(runs)} runs" if runs else "no runs"
+    headline = f"{_HEADLINE[exit_code(groups)]}, {len(runs)} runs"
+    if len(runs) < wanted:
+        so_far = f": {_HEADLINE[exit_code(groups)]}" if runs else ""
+        headline = f"ended early, {len(runs)} of {wanted} runs made{so_far}"
     lines = [f"# {cell(suite)}: {headline}", ""]
     lines += rows(("drill", "engine", "answer", "runs", "", "wall s", "why"), map(_row, groups))
     lines += ["", *rows(("run", "answer", "folder"), ((run.title, run.answer, run.folder) for run in runs))]

@@ -19,7 +19,7 @@ from results.comparison.differences import Difference, Finding, told_apart
 from results.comparison.figures import Key, Summary, summaries
 from results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
 from results.run.files import first_mistake
-from results.run.identity import differences, other_fabric, run_otherwise
+from results.run.identity import other_fabric, run_otherwise, since
 from results.verdict import without_limit
 from testbed.errors import InputError
 from testbed.files.bounded import read_bounded
@@ -69,7 +69,7 @@ class Held:
     """Runs held against a baseline. ``missing``: figures of the baseline that the runs do not have.
 
     ``by_name``: what only names say to be the same. ``run_otherwise``: timers and policies of the fabric that differ,
-    'bgp.hold_s: 9 | 30'.
+    'bgp.hold_s was 9, is 30'.
     """
 
     differences: tuple[Difference, ...]
@@ -81,6 +81,11 @@ class Held:
     def worse(self) -> tuple[Difference, ...]:
         """What is worse beyond every interval."""
         return tuple(each for each in self.differences if each.is_worse)
+
+    @property
+    def better(self) -> tuple[Difference, ...]:
+        """What is better beyond every interval."""
+        return tuple(each for each in self.differences if not each.is_worse)
 
 
 def baseline_of(group: Group) -> Baseline:
@@ -160,7 +165,7 @@ def check_same(
         if may_differ and run_otherwise(baseline.told, told):
             continue
         if is_known or here != value:
-            asked = (may_differ and other_fabric(baseline.told, told)) or differences(baseline.told, told)
+            asked = (may_differ and other_fabric(baseline.told, told)) or since(baseline.told, told)
             more = f" ({shorten(asked, 400, quoted=False)})" if asked else ""
             raise InputError(
                 f"the baseline is of {what} {shorten(value, 80)}, these runs of {_other(here, value)}{more}"

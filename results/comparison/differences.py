@@ -49,6 +49,11 @@ class Difference:
         return self.finding is (Finding.MORE if self.key.more_is_worse else Finding.LESS)
 
     @property
+    def is_of_single_runs(self) -> bool:
+        """Whether one run stands against one."""
+        return self.reference.count == 1 and self.other is not None and self.other.count == 1
+
+    @property
     def apart(self) -> float:
         """The least that the two differ by: between the ends of their intervals; 0 where no difference is seen."""
         if self.other is None:

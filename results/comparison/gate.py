@@ -13,7 +13,7 @@ from pathlib import Path
 
 from results.comparison.baseline import Baseline, Held, baseline_of, held_against, written
 from results.comparison.groups import Compared, Group, grouped
-from results.text.comparison import held_lines
+from results.text.comparison import changed_line, figure_lines, held_lines
 from testbed.errors import InputError
 
 _SUFFIX = ".json"
@@ -41,12 +41,25 @@ class Gate:
         return (self.said,) if self.held is None else tuple(line.plain for line in held_lines(self.held))
 
     @property
+    def changed(self) -> str:
+        """The line of ``lines`` that tells the changed timers and policies; '' where none is."""
+        return "" if self.held is None else changed_line(self.held)
+
+    @property
+    def better(self) -> tuple[str, ...]:
+        """The lines of ``lines`` that tell what is better."""
+        return () if self.held is None else tuple(figure_lines(self.held.better))
+
+    @property
     def reason(self) -> str:
         """Why it is red, in one line; '' where it is not."""
         if not self.exit_code:
             return ""
-        more = 0 if self.held is None else len(self.held.worse) - 1
-        return self.lines[0] + (f"; {more} more worse" if more else "")
+        if self.held is None:
+            return self.said
+        first = min(self.held.worse, key=lambda each: bool(each.key.where))  # an expectation before what no limit is of
+        more = len(self.held.worse) - 1
+        return next(figure_lines([first])) + (f"; {more} more worse" if more else "")
 
 
 def file_of(folder: Path, drill: str, engine: str) -> Path:

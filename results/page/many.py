@@ -7,8 +7,8 @@ listed, the newest first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from failover.analysis.words import many
@@ -17,14 +17,16 @@ from results.comparison.groups import version_of
 from results.markdown import why
 from results.page import story
 from results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, without_constant
-from results.page.overview import MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, Head, ManyView, many_html
+from results.page.overview import MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, Head, ManyView, Part, many_html
 from results.page.runs import OneRun, in_order, of_suite, runs_below
 from results.page.series import Series, counted, judged, section_of, series_of, worst
 from results.page.suite import Gated, suite_in
 from results.repeats.together import Repeated
+from results.run.manifest import Manifest
 from results.text.terminal import measured_text
 from results.text.values import value_text
 from results.verdict import Outcome, Verdict
+from testbed.vm.engines import has_virtual_time
 
 _MOST_FIGURES = 2
 _COLUMNS = (
@@ -40,6 +42,43 @@ _COLUMNS = (
     ">took",
     "folder",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Drill:
+    """Runs of one drill, what they come to as repeats, and what came of its baseline; None where it has none."""
+
+    series: Series
+    together: Repeated | None = None
+    gate: Gated | None = None
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether its baseline makes it no pass."""
+        return self.gate is not None and self.gate.answer != Outcome.PASS
+
+    @property
+    def by_limits(self) -> str:
+        """What its limits alone say."""
+        return self.series.worst if self.together is None else self.together.outcome.value
+
+    @property
+    def outcome(self) -> str:
+        """What its limits and its baseline say together."""
+        return worst([self.by_limits, *([self.gate.answer] if self.gate is not None else [])])
+
+    @property
+    def why_by_limits(self) -> str:
+        """Why its limits alone make it no pass."""
+        if self.together is not None and (said := why(self.together.verdict)):
+            return said
+        return next((_why(run) for run in self.series.last if run.outcome != Outcome.PASS.value), "")
+
+    @property
+    def why(self) -> str:
+        """Why it is no pass: its limits, then its baseline."""
+        held = f"against its baseline {self.gate.reason}" if self.gate is not None and self.is_gated else ""
+        return "; ".join(filter(None, (self.why_by_limits, held)))
 
 
 def many_page(folder: Path, page: Path) -> str:
@@ -60,11 +99,12 @@ def many_view(folder: Path, page: Path) -> ManyView:
 
 def _judged_view(name: str, runs: Sequence[OneRun], folder: Path, kept: Sequence[Gated] = ()) -> ManyView:
     """Repeats, each drill judged as one."""
+    gates = {each.title: each for each in kept}
     series = series_of(runs)
-    found = [(each, judged(each)) for each in series]
+    found = [_Drill(each, judged(each), gates.get(f"{each.drill} on {each.engine}")) for each in series]
     lost = [run for run in runs if run.manifest is None]
-    if len(found) == 1 and found[0][1] is not None and not lost:
-        together = found[0][1]
+    if len(found) == 1 and found[0].together is not None and not lost:
+        together = found[0].together
         broken, notes = story.broken(together.verdict), tuple(filter(None, (together.proof, *together.reasons[1:])))
         told = f"{story.answer(together.verdict)} {many(len(together.answers), 'repeat')}: {series[0].counts}."
         unstable = ("Unstable: some runs pass and some fail.",) if together.unstable else ()
@@ -74,15 +114,21 @@ def _judged_view(name: str, runs: Sequence[OneRun], folder: Path, kept: Sequence
     return _view(_against(head, kept), runs, found, folder, overview=_overview(found) if len(found) > 1 else ())
 
 
+def _part(gated: Gated) -> Part:
+    """What came of a baseline: what was changed, what is worse, and folded what is better."""
+    lines = tuple(filter(None, (gated.changed, *gated.lines)))
+    return Part(f"{gated.title} against its baseline", lines, f"{len(gated.better)} better", gated.better)
+
+
 def _against(head: Head, kept: Sequence[Gated]) -> Head:
     """The same with what came of baselines: a drill that keeps its limits fails where a figure is worse."""
     bad = [each for each in kept if each.answer != Outcome.PASS]
+    head = replace(head, parts=tuple(map(_part, sorted(kept, key=lambda each: each.answer == Outcome.PASS))))
     if not bad:
-        return replace(head, notes=(*head.notes, *(f"{each.title}: {line}" for each in kept for line in each.lines)))
+        return head
     outcome = worst([head.outcome, *(each.answer for each in bad)])
     answer = f"No. {many(len(bad), 'drill')} did not hold against the baseline. Limits alone: {head.answer}"
-    told = [f"{each.title} against its baseline: {line}" for each in bad for line in each.lines]
-    return replace(head, outcome=outcome, answer=answer, broken=[*told, *head.broken])
+    return replace(head, outcome=outcome, answer=answer)
 
 
 def _index_view(name: str, runs: Sequence[OneRun], folder: Path) -> ManyView:
@@ -99,28 +145,18 @@ def _index_view(name: str, runs: Sequence[OneRun], folder: Path) -> ManyView:
         if run.outcome != "pass"
     ]
     head = Head(name, "index", "What is there?", answer, broken)
-    return _view(head, runs, [(each, None) for each in series], folder, lists_folders=True)
+    return _view(head, runs, [_Drill(each) for each in series], folder, lists_folders=True)
 
 
-def _of_all(name: str, found: Sequence[tuple[Series, Repeated | None]], lost: Sequence[OneRun]) -> Head:
-    outcomes = [_outcome(*each) for each in found]
+def _of_all(name: str, found: Sequence[_Drill], lost: Sequence[OneRun]) -> Head:
+    outcomes = [each.by_limits for each in found]
     answer = f"{many(len(found), 'drill')}: {counted(outcomes)}."
     if lost:
         answer += f" {many(len(lost), 'run')} could not be made or read."
     outcome = worst([*outcomes, *(run.outcome for run in lost)])
     answer = {"pass": "Yes. ", "fail": "No. "}.get(outcome, "") + answer
-    broken = [f"{each.title}: {_why_of(each, of)}" for each, of in found if _outcome(each, of) != Outcome.PASS]
+    broken = [f"{each.series.title}: {each.why_by_limits}" for each in found if each.by_limits != Outcome.PASS]
     return Head(name, outcome, "Did all pass?", answer, [*broken, *(f"{run.title}: {_why(run)}" for run in lost)])
-
-
-def _outcome(series: Series, together: Repeated | None) -> str:
-    return series.worst if together is None else together.outcome.value
-
-
-def _why_of(series: Series, together: Repeated | None) -> str:
-    if together is not None and (said := why(together.verdict)):
-        return said
-    return next((_why(run) for run in series.last if run.outcome != Outcome.PASS.value), "")
 
 
 def _why(run: OneRun) -> str:
@@ -132,13 +168,15 @@ def _why(run: OneRun) -> str:
 def _view(
     head: Head,
     runs: Sequence[OneRun],
-    found: Sequence[tuple[Series, Repeated | None]],
+    found: Sequence[_Drill],
     folder: Path,
     overview: Sequence[Listing] = (),
     *,
     lists_folders: bool = False,
 ) -> ManyView:
-    series, shown = [each for each, _ in found], found[:MOST_SECTIONS]
+    series, shown = [each.series for each in found], found[:MOST_SECTIONS]
+    gates = {each.series.runs[0].path: each for each in found if each.is_gated and len(each.series.last) == 1}
+    runs = [_gated(run, gates) for run in runs]
     listing, common = without_constant(_listing(runs[:MOST_ROWS], series, len(_COLUMNS) - (not lists_folders)))
     few = len(found) <= OPEN_SECTIONS
     return ManyView(
@@ -149,21 +187,27 @@ def _view(
         runs=listing,
         runs_notes=tuple(_notes(runs, folder)),
         common=common,
-        sections=[section_of(*each, opened=few or _outcome(*each) != Outcome.PASS) for each in shown],
+        sections=[section_of(each.series, each.together, opened=few or each.outcome != Outcome.PASS) for each in shown],
         left_out=f"{len(found) - len(shown)} more drills and settings are left out." if len(found) > len(shown) else "",
     )
 
 
-def _overview(found: Sequence[tuple[Series, Repeated | None]]) -> tuple[Listing, ...]:
+def _gated(run: OneRun, gates: Mapping[Path, _Drill]) -> OneRun:
+    """A drill's only run has its drill's answer, for there is no other row to have it."""
+    drill = gates.get(run.path)
+    return run if drill is None else replace(run, outcome=drill.outcome, problem=drill.why, verdict=None)
+
+
+def _overview(found: Sequence[_Drill]) -> tuple[Listing, ...]:
     rows: list[tuple[Cell, ...]] = [
         (
-            series.title,
-            Mark(_outcome(series, together)),
-            series.counts,
-            "unstable" if together is not None and together.unstable else "-",
-            _why_of(series, together) or ("" if together is None else together.proof) or "-",
+            each.series.title,
+            Mark(each.outcome),
+            each.series.counts,
+            "unstable" if each.together is not None and each.together.unstable else "-",
+            each.why or ("" if each.together is None else each.together.proof) or "-",
         )
-        for series, together in found
+        for each in found
     ]
     return (Listing("Drills", ("drill", "outcome", "runs", "", "why, or what it proves"), rows),)
 
@@ -183,7 +227,12 @@ def _row(run: OneRun) -> tuple[Cell, ...]:
     later = f"{made.phase}: faults {made.phase_ms:.0f} ms later" if made.phase > 1 else str(made.phase)
     seeds = ", ".join(f"{key} {value}" for key, value in made.seeds.items())
     facts = (later, seeds or "-", made.fabric, made.engine, version_of(made) or "-", run.date or "-")
-    return (Link(name, run.href), Mark(run.outcome), said, *facts, f"{made.duration_s:.1f} s", run.folder)
+    return (Link(name, run.href), Mark(run.outcome), said, *facts, _took(made), run.folder)
+
+
+def _took(made: Manifest) -> str:
+    """How long by the clock that its engine measured with; a guest's virtual time is not what people wait for."""
+    return f"{made.duration_s:.1f} s" + (" (virtual)" if has_virtual_time(made.engine) else "")
 
 
 def _says(verdict: Verdict) -> str:

@@ -49,8 +49,18 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Lines about one drill, and those that only who asks for them sees."""
+
+    title: str
+    lines: Sequence[str]
+    summary: str = ""
+    folded: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
-    """The first screen: a word, a question with its answer in a sentence, and what failed."""
+    """The first screen: a word, a question with its answer in a sentence, what failed, and what came of baselines."""
 
     title: str
     outcome: str
@@ -58,12 +68,17 @@ class Head:
     answer: str
     broken: Sequence[str]
     notes: Sequence[str] = ()
+    parts: Sequence[Part] = ()
 
     @property
     def told(self) -> Sequence[str]:
         """What failed, the first of it."""
-        more = len(self.broken) - _MOST_TOLD
-        return [*self.broken[:_MOST_TOLD], *([f"{more} more are in the list."] if more > 0 else [])]
+        return self.broken[:_MOST_TOLD]
+
+    @property
+    def folded(self) -> Sequence[str]:
+        """What failed besides."""
+        return self.broken[_MOST_TOLD:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from results.index.scan import Indexed, read, run_folders
 from results.page.listing import href
 from results.page.story import NO_VERDICT
+from results.page.suite import FILE as SUITE
 from results.page.suite import Listed, Suite
 from results.run.manifest import Manifest
 from results.verdict import Outcome, Verdict
@@ -61,10 +62,13 @@ class OneRun:
 
 
 def runs_below(folder: Path, page: Path) -> tuple[OneRun, ...]:
-    """Every run below a folder, the newest first, with its address for ``page``. InputError where there is none."""
+    """Every run below a folder, the newest first, with its address for ``page``. InputError where there is none.
+
+    Of a suite there may be none: it knows why.
+    """
     root = Path(os.path.abspath(folder))
     found = [_one(read(each), root, page) for each in run_folders(root)]
-    if not found:
+    if not found and not (folder / SUITE).is_file():
         raise InputError(f"{folder} holds no run; name a folder that hpn drill run, ci run or campaign run made")
     return tuple(sorted(found, key=_began, reverse=True))
 
@@ -77,8 +81,13 @@ def of_suite(suite: Suite, found: Sequence[OneRun], folder: Path, page: Path) ->
     for each in suite.runs:
         place = os.path.realpath(folder / each.folder)
         title = f"{each.drill} #{each.repeat}" if count[each.drill, each.engine] > 1 else each.drill
-        unmade = place not in there
-        listed.append(_unmade(each, folder, page) if unmade else replace(there.pop(place), title=title))
+        if place in there:
+            listed.append(replace(there.pop(place), title=title))
+            continue
+        begun = [path for path, run in there.items() if os.path.dirname(path) == place and not run.is_earlier_try]
+        for path in begun:  # it came to no verdict, and the suite knows why
+            there.pop(path)
+        listed.append(_unmade(each, folder, page))
     return (*listed, *sorted(there.values(), key=lambda run: str(run.path)))
 
 

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
 from results.ci import Repeats
 from results.run.files import dumped, read, write
+
+if TYPE_CHECKING:
+    from results.comparison.gate import Gate
 
 FILE = "suite.json"
 _ANSWERS = {1: "fail", 2: "refused"}
@@ -34,11 +38,17 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """What came of a drill's baseline: 'pass', 'fail' where a figure is worse, 'refused' where it is of another run."""
+    """What came of a drill's baseline: 'pass', 'fail' where a figure is worse, 'refused' where it is of another run.
+
+    ``changed`` tells timers and policies that are not the baseline's; it and ``better`` are no part of ``lines``.
+    """
 
     title: str
     answer: str
     lines: tuple[str, ...]
+    changed: str = ""
+    better: tuple[str, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +70,15 @@ def write_suite(out: Path, name: str, groups: Sequence[Repeats]) -> None:
         for group in groups
         for run in group.runs
     )
-    gated = (
-        Gated(group.title, _ANSWERS.get(group.gate.exit_code, "pass"), tuple(group.gate.lines))
-        for group in groups
-        if group.gate is not None
-    )
+    gated = (_gated(group.title, group.gate) for group in groups if group.gate is not None)
     write(out / FILE, dumped(_SUITE, Suite(name, tuple(listed), tuple(gated)), indent=1))
+
+
+def _gated(title: str, gate: Gate) -> Gated:
+    apart = {gate.changed, *gate.better}
+    lines = tuple(line for line in gate.lines if line not in apart)
+    answer = _ANSWERS.get(gate.exit_code, "pass")
+    return Gated(title, answer, lines, gate.changed, gate.better, gate.reason)
 
 
 def suite_in(folder: Path) -> Suite | None:

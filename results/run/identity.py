@@ -83,15 +83,24 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> str:
 
 
 def run_otherwise(one: Mapping[str, str], other: Mapping[str, str]) -> str:
-    """As ``differences``, of one fabric that is run in another way; '' where it is another fabric, or nobody knows."""
+    """As ``since``, of one fabric that is run in another way; '' where it is another fabric, or nobody knows."""
     keys = [key for key in _differing(one, other) if _section(key) in _OF_FABRIC]
-    return _in_words(one, other, keys) if all(_section(key) in RUN_BY for key in keys) else ""
+    return _since(one, other, keys) if all(_section(key) in RUN_BY for key in keys) else ""
 
 
 def other_fabric(one: Mapping[str, str], other: Mapping[str, str]) -> str:
-    """As ``differences``, of what makes it another fabric."""
-    keys = (key for key in _differing(one, other) if _section(key) in _OF_FABRIC and _section(key) not in RUN_BY)
-    return _in_words(one, other, list(keys))
+    """As ``since``, of what makes it another fabric; links only where no setting makes them other links."""
+    keys = [key for key in _differing(one, other) if _section(key) in _OF_FABRIC and _section(key) not in RUN_BY]
+    return _since(one, other, [key for key in keys if key != "links"] or keys)
+
+
+def since(one: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """As ``differences``, where the first is the older: 'bgp.hold_s was 9, is 30'."""
+    return _since(one, other, _differing(one, other))
+
+
+def _since(one: Mapping[str, str], other: Mapping[str, str], keys: Sequence[str]) -> str:
+    return _listed([f"{key} was {one.get(key, 'none')}, is {other.get(key, 'none')}" for key in keys])
 
 
 def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
@@ -103,9 +112,12 @@ def _section(key: str) -> str:
 
 
 def _in_words(one: Mapping[str, str], other: Mapping[str, str], keys: Sequence[str]) -> str:
-    told = [f"{key}: {one.get(key, 'none')} | {other.get(key, 'none')}" for key in keys[:_MOST_TOLD]]
-    more = [f"and {len(keys) - _MOST_TOLD} more"] if len(keys) > _MOST_TOLD else []
-    return "; ".join([*told, *more])
+    return _listed([f"{key}: {one.get(key, 'none')} | {other.get(key, 'none')}" for key in keys])
+
+
+def _listed(told: Sequence[str]) -> str:
+    more = [f"and {len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
+    return "; ".join([*told[:_MOST_TOLD], *more])
 
 
 def sets_apart(told: Sequence[Mapping[str, str]]) -> list[str]:

@@ -21,6 +21,7 @@ from results.text.printable import printable
 from results.text.tables import table
 from results.text.values import span_text, value_text
 
+ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
 _MEDIAN = "median outage"
 Figures = Collection[tuple[Key, str]]
 
@@ -53,20 +54,52 @@ def comparison_parts(
 
 
 def held_lines(held: Held) -> Iterator[Text]:
-    """What is worse or better than a baseline, worse first, and what it has that these runs have not."""
-    for each in sorted(held.differences, key=lambda each: not each.is_worse):
-        word = "worse" if each.is_worse else "better"
-        now, before = value_of(each.other, each.key), value_of(each.reference, each.key)
-        apart = value_text(each.apart, each.key.unit)
-        yield Text(printable(f"{word}: {name_of(each.key)}: {now}, {before} before: {word} by at least {apart}"))
+    """What is worse than a baseline, what it has that these runs have not, what was changed, and what is better."""
+    yield from map(Text, figure_lines(held.worse))
+    if held.worse and all(each.is_of_single_runs for each in held.worse):
+        yield Text(ONE_RUN_EACH)
     for key in held.missing:
         yield Text(printable(f"not measured: {name_of(key)}"))
-    if held.run_otherwise:
-        yield Text(printable(f"timers or policies of the fabric changed since the baseline: {held.run_otherwise}"))
+    if changed := changed_line(held):
+        yield Text(changed)
+    yield from map(Text, figure_lines(held.better))
     if held.by_name:
         yield Text(f"told to be the same by name only: {', '.join(held.by_name)}; --save keeps digests of newer runs")
     if not held.differences:
         yield Text("no figure is worse or better than the baseline by more than the intervals of both")
+
+
+def changed_line(held: Held) -> str:
+    """Which timers and policies are not the baseline's; '' where all are."""
+    if not held.run_otherwise:
+        return ""
+    return printable(f"timers or policies of the fabric changed since the baseline: {held.run_otherwise}")
+
+
+def figure_lines(found: Sequence[Difference]) -> Iterator[str]:
+    """A line for each figure that has a limit; then one for each edge, with all figures of it."""
+    edges: dict[str, list[Difference]] = {}
+    for each in found:
+        edges.setdefault(each.key.where, []).append(each)
+    for each in edges.pop("", []):
+        yield printable(_worse_or_better(each))
+    for first, *others in edges.values():
+        more = ", ".join(f"{figure_of(each.key)} {_now(each)} ({_before(each)} before)" for each in others)
+        yield printable(_worse_or_better(first) + (f"; and {more}" if more else ""))
+
+
+def _worse_or_better(each: Difference) -> str:
+    word = "worse" if each.is_worse else "better"
+    apart = value_text(each.apart, each.key.unit)
+    return f"{word}: {name_of(each.key)}: {_now(each)}, {_before(each)} before: {word} by at least {apart}"
+
+
+def _now(each: Difference) -> str:
+    return value_of(each.other, each.key)
+
+
+def _before(each: Difference) -> str:
+    return value_of(each.reference, each.key)
 
 
 def name_of(key: Key) -> str:

@@ -1,4 +1,4 @@
-"""How long many runs still take, by the pace of those that have ended; told now and then.
+"""How long many runs still take, by the pace of those that have ended and what is under way; told now and then.
 
 Changes when the pace of runs should be told in other words.
 """
@@ -12,7 +12,10 @@ from scenarios.run.estimate import EVERY_S, WORTH_TELLING_S, in_words
 
 
 class RunsLeft:
-    """Follows runs from now on. ``shares``: how much of the work each is, in any unit; unknown ones count nothing."""
+    """Follows runs from now on. ``shares``: how much of the work each is, in any unit; unknown ones count nothing.
+
+    Where nobody tells which runs have ``begun`` the pace is that of what has ended alone.
+    """
 
     def __init__(
         self,
@@ -23,18 +26,45 @@ class RunsLeft:
         self._left = dict(shares)
         self._runs, self._work = len(shares), sum(shares.values())
         self._tell, self._clock = tell, clock
+        self._under_way: dict[str, float] = {}  # since when
+        self._widest = 1
+        self._ended_share = self._ended_wall_s = 0.0
         self._begun_s = self._told_s = clock()
+
+    def begun(self, run: str) -> None:
+        """This one is under way."""
+        if run in self._left:
+            self._under_way[run] = self._clock()
+            self._widest = max(self._widest, len(self._under_way))
 
     def ended(self, *runs: str) -> None:
         """These have ended together: tell what is left, when that is due. One that ended before counts once."""
-        known = [self._left.pop(run) for run in runs if run in self._left]
+        now_s = self._clock()
+        known = [self._end(run, now_s) for run in runs if run in self._left]
         if not known or not self._left:
             return
-        now_s, left = self._clock(), sum(self._left.values())
+        left = sum(self._left.values())
         if now_s - self._told_s < EVERY_S or left >= self._work:
             return
-        left_s = (now_s - self._begun_s) * left / (self._work - left)
+        left_s = self._by_run_s(now_s) if self._ended_share else self._by_all_s(now_s, left)
         if now_s - self._begun_s + left_s > WORTH_TELLING_S:
             self._told_s = now_s
             done = self._runs - len(self._left)
             self._tell(f"{done:,} of {self._runs:,} have ended, about {in_words(left_s)} left")
+
+    def _end(self, run: str, now_s: float) -> str:
+        share, since_s = self._left.pop(run), self._under_way.pop(run, None)
+        if since_s is not None:
+            self._ended_share += share
+            self._ended_wall_s += now_s - since_s
+        return run
+
+    def _by_all_s(self, now_s: float, left: float) -> float:
+        return (now_s - self._begun_s) * left / (self._work - left)
+
+    def _by_run_s(self, now_s: float) -> float:
+        """Each takes as long for its share as those that ended; as many side by side as there were at most."""
+        pace = self._ended_wall_s / self._ended_share
+        begun = {run: now_s - since_s for run, since_s in self._under_way.items()}
+        each_s = [max(0.0, share * pace - begun.get(run, 0.0)) for run, share in self._left.items()]
+        return max([sum(each_s) / self._widest, *each_s])

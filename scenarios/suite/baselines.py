@@ -80,7 +80,8 @@ def _checked(path: Path, run: Run) -> Baseline:
     try:
         check_same(kept, setting, digests, identity.told, however_run=True)
     except InputError as error:
-        raise InputError([f"{path}: {problem}" for problem in error.problems]) from error
+        meant = f"if that is meant: hpn ci run SUITE --save {path.parent}"
+        raise InputError([f"{path}: {problem}; {meant}" for problem in error.problems]) from error
     return kept
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from results.ci import CiRun, Repeats, ci_junit, ci_summary
+from results.ci import CiRun, Repeats, ci_junit, ci_summary, refused_junit, refused_summary
 from results.junit import judged
 from results.page.suite import write_suite
 from results.run.folder import RunFolder
@@ -18,7 +18,7 @@ from scenarios.pool.task import OUTPUT, Pool
 from scenarios.run import repeats
 from scenarios.run.order import Order
 from scenarios.suite.suite import Run, Suite
-from testbed.errors import exit_code_of
+from testbed.errors import InputError, exit_code_of
 from testbed.files.replacing import replace_text
 from testbed.vm.engines import EngineSpec, named
 
@@ -80,5 +80,11 @@ def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_suite(out, suite.name, groups)
     replace_text(out / JUNIT, ci_junit(suite.name, groups))
-    replace_text(out / SUMMARY, ci_summary(suite.name, groups))
+    replace_text(out / SUMMARY, ci_summary(suite.name, groups, len(suite.runs)))
     repeats.write(out, [group.together for group in groups if group.together is not None])
+
+
+def write_refusal(out: Path, suite: Suite, error: InputError) -> None:
+    """OUT/junit.xml and OUT/summary.md of a suite that is not run: its baselines are of something else."""
+    replace_text(out / JUNIT, refused_junit(suite.name, error.problems))
+    replace_text(out / SUMMARY, refused_summary(suite.name, error.problems))

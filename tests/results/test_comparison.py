@@ -388,7 +388,7 @@ def test_a_baseline_of_another_digest_is_refused_whatever_the_names(tmp_path: Pa
     (tmp_path / "b.json").write_text(written(baseline_of(here)))
     kept = read(tmp_path / "b.json")
     assert held_against(kept, here).by_name == ()
-    words = r"of fabric 'tiny \(hpn\)', these runs of another \(path_control.enabled: false \| true\)$"
+    words = r"of fabric 'tiny \(hpn\)', these runs of another \(path_control.enabled was false, is true\)$"
     with pytest.raises(InputError, match=words):
         held_against(kept, there)
     (renamed,) = grouped([replace(run(replace(MANIFEST, fabric="mine")), identity=HERE)], ())

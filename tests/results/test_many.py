@@ -9,14 +9,17 @@ from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner
+from pydantic import TypeAdapter
 
 from commands.report import report
 from results.ci import CiRun, grouped
 from results.comparison.gate import Gate
-from results.page.listing import href
+from results.page.listing import Mark, href
 from results.page.many import many_view
+from results.page.overview import Head
 from results.page.strip import Figure, Track, charts, reading_of
-from results.page.suite import write_suite
+from results.page.suite import Gated, Suite, write_suite
+from results.run.files import dumped, write
 from results.run.folder import create
 from results.verdict import Check, Outcome, at_most, held
 from tests.results.hostile import NASTY
@@ -133,6 +136,13 @@ def test_other_runs_are_listed_the_newest_first_and_can_be_narrowed_without_a_sc
     assert "<script" not in text
 
 
+def test_a_clock_that_nobody_waits_by_is_named(tmp_path: Path) -> None:
+    out = repeats(tmp_path / "out", PASS)
+    made(out / "b", PASS, engine="uml-virtual-time", duration_s=8.9)
+    view = many_view(out, out / "report.html")
+    assert sorted(str(row[view.runs.columns.index(">took")]) for row in view.runs.rows)[-1] == "8.9 s (virtual)"
+
+
 def test_what_all_runs_share_is_told_once(tmp_path: Path) -> None:
     view = many_view(repeats(tmp_path / "out", PASS, FAIL), tmp_path / "out" / "report.html")
     assert view.runs.columns == ("run", "outcome", "what it says", "phase")
@@ -160,7 +170,51 @@ def test_a_suite_whose_figures_are_worse_than_kept_fails_though_limits_are_kept(
     write_suite(tmp_path, "nightly", [replace(group, gate=worse) for group in runs])
     head = many_view(tmp_path, tmp_path / "report.html").head
     assert (head.outcome, head.answer.startswith("No. 1 drill did not hold against the baseline.")) == ("refused", True)
-    assert "it is of another fabric" in head.broken[0]
+    (part,) = head.parts
+    assert (part.title, part.lines) == ("link-down on host against its baseline", ("it is of another fabric",))
+
+
+def test_a_drill_that_is_worse_than_its_baseline_is_no_green_row(tmp_path: Path) -> None:
+    gate = Gated("link-down on host", "fail", ("worse: detect: 9 ms",), reason="worse: detect: 9 ms; 3 more worse")
+    for drill in ("link-down", "tor-crash"):
+        made(tmp_path / f"{drill}.host" / drill, PASS, drill=drill)
+    write(tmp_path / "suite.json", dumped(TypeAdapter(Suite), Suite("nightly", (), (gate,))))
+    view = many_view(tmp_path, tmp_path / "report.html")
+    (drills,) = view.overview
+    why = "against its baseline worse: detect: 9 ms; 3 more worse"
+    assert [(row[1], row[4]) for row in drills.rows] == [(Mark("fail"), why), (Mark("pass"), "-")]
+    rows = [(row[1], row[2]) for row in view.runs.rows]
+    assert rows[0] == (Mark("fail"), why)
+    assert [each.text for each in view.filters[0].choices] == ["all (2)", "fail (1)", "pass (1)"]
+
+
+def test_a_gate_s_page_tells_the_changed_setting_first_folds_what_is_better_and_cuts_nothing(tmp_path: Path) -> None:
+    made(tmp_path / "link-down.host" / "link-down", PASS)
+    worse, better = tuple(f"worse: {at}" for at in range(20)), tuple(f"better: {at}" for at in range(5))
+    gate = Gated("link-down on host", "fail", worse, "bgp.keepalive_s: 3 | 2", better, "worse: 0")
+    write(tmp_path / "suite.json", dumped(TypeAdapter(Suite), Suite("nightly", (), (gate,))))
+    (part,) = many_view(tmp_path, tmp_path / "report.html").head.parts
+    assert part.lines == ("bgp.keepalive_s: 3 | 2", *worse)
+    assert (part.summary, part.folded) == ("5 better", better)
+    text = written(tmp_path)
+    assert (
+        text.index("keepalive_s") < text.index("worse: 19") < text.index("<summary>5 better") < text.index("better: 4")
+    )
+    assert text.count("link-down on host against its baseline") == 1
+
+
+def test_what_failed_besides_the_first_dozen_is_folded_and_not_cut() -> None:
+    head = Head("a", "fail", "?", "No.", [str(at) for at in range(15)])
+    assert [*head.told, *head.folded] == [str(at) for at in range(15)]
+    assert len(head.folded) == 3
+
+
+def test_a_run_without_a_verdict_that_its_suite_knows_is_counted_once(tmp_path: Path) -> None:
+    begun = create(tmp_path / "link-down.host" / "link-down")
+    begun.write_manifest(MANIFEST)
+    write_suite(tmp_path, "nightly", grouped([_suite_run("link-down", "link-down.host", "no kernel")]))
+    view = many_view(tmp_path, tmp_path / "report.html")
+    assert [(row[1], row[2]) for row in view.runs.rows] == [(Mark("error"), "no kernel")]
 
 
 def test_a_suite_s_file_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:

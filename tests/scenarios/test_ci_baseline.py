@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import pytest
 
 import cli
@@ -16,6 +18,7 @@ from results.run.identity import identity_of
 from results.run.progress import Progress
 from scenarios.expect.evidence import RunFacts
 from scenarios.expect.verdict import judge
+from scenarios.pool.task import Task
 from scenarios.run import calibrate, session
 from scenarios.run.asked import asked_of
 from scenarios.run.order import Order
@@ -104,21 +107,57 @@ def test_what_is_worse_than_the_baseline_is_red_with_figure_both_values_and_marg
     assert ci("--baseline", "new", outage_ms=20) == 0, "better is not red"
 
 
+def test_one_run_against_one_is_told_to_be_weak_and_so_is_a_baseline_of_one(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    weak = "one run each: the phase of a timer alone can make this difference"
+    assert ci("--save", "baseline") == 0
+    assert "of one run: the phase of a timer alone can move its figures" in capsys.readouterr().out
+    assert ci("--baseline", "baseline", outage_ms=45) == 1
+    assert weak in capsys.readouterr().out
+    Path("suite.yaml").write_text("suite: s\nruns: [{drills: [./cut.yaml], repeats: 5}]\n")
+    assert ci("--baseline", "baseline", "--save", "five", outage_ms=45) == 1
+    told = capsys.readouterr().out
+    assert weak not in told
+    assert "of one run" not in told
+
+
+def test_what_breaks_its_limits_and_is_worse_says_both(ci: Callable[..., int]) -> None:
+    assert ci("--save", "baseline") == 0
+    assert ci("--baseline", "baseline", outage_ms=80) == 1
+    row = next(line for line in Path("ci-out/summary.md").read_text().splitlines() if line.startswith("| cut"))
+    assert "below 50 ms: measured" in row
+    assert "; against its baseline worse: worst outage" in row
+
+
+def test_the_table_names_its_suite_and_cuts_a_reason_that_was_told(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ci("--save", "baseline")
+    assert ci("--baseline", "baseline", outage_ms=80) == 1
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("suite s", lines.index("starting cut on host", 4))
+    assert lines[at + 2].endswith(" ...")
+
+
 def test_timers_may_differ_and_are_told(ci: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     ci("--save", "baseline")
     slower = ("preset: tiny", "preset: tiny, bgp: {hold_s: 30}")
     assert ci("--baseline", "baseline", change=slower) == 0
     assert ci("--baseline", "baseline", change=slower, outage_ms=45) == 1
-    assert "timers or policies of the fabric changed since the baseline: bgp.hold_s: 9 | 30" in capsys.readouterr().out
+    assert (
+        "timers or policies of the fabric changed since the baseline: bgp.hold_s was 9, is 30"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("preset: tiny", "preset: tiny, hosts: 3"), "fabric 'tiny (hpn)', these runs of another (hosts: 2 | 3"),
-        (("preset: tiny", "preset: tiny, seed: 7"), "fabric 'tiny (hpn)', these runs of another (seed: 1 | 7"),
-        (("for: 2 s", "for: 3 s"), "drill 'cut', these runs of another (faults.0.moments: "),
-        (("load: 40 %", "load: 20 %"), "settings 'quick', these runs of another (workload.load: 0.4 | 0.2)"),
+        (("preset: tiny", "preset: tiny, hosts: 3"), "fabric 'tiny (hpn)', these runs of another (hosts was 2, is 3)"),
+        (("preset: tiny", "preset: tiny, seed: 7"), "fabric 'tiny (hpn)', these runs of another (seed was 1, is 7)"),
+        (("for: 2 s", "for: 3 s"), "drill 'cut', these runs of another (faults.0.moments was "),
+        (("load: 40 %", "load: 20 %"), "settings 'quick', these runs of another (workload.load was 0.4, is 0.2)"),
     ],
 )
 def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_differs(
@@ -128,7 +167,41 @@ def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_di
     with pytest.raises(InputError) as caught:
         ci("--baseline", "baseline", "--out", "later", change=change)
     assert str(caught.value).startswith(f"baseline/cut.host.json: the baseline is of {told}")
-    assert not Path("later").exists()
+    assert str(caught.value).endswith("; if that is meant: hpn ci run SUITE --save baseline")
+    assert sorted(os.listdir("later")) == ["junit.xml", "summary.md"]
+    summary = Path("later/summary.md").read_text()
+    assert summary.startswith("# s: a baseline is refused, nothing was run\n")
+    assert "these runs of another" in summary
+    case = ElementTree.parse("later/junit.xml").find(".//testcase/error")
+    assert case is not None
+    assert "these runs of another" in (case.text or "")
+
+
+def test_an_interrupted_suite_says_so_and_has_its_page(ci: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("suite.yaml").write_text("suite: s\nruns: [{drills: [./cut.yaml], repeats: 2}]\n")
+
+    def cut_short(task: Task, folder: Path) -> int:
+        if task.name.endswith("#2"):
+            raise KeyboardInterrupt
+        return here(task, folder)
+
+    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pretended(cut_short))
+    with pytest.raises(click.Abort):
+        ci()
+    assert Path("ci-out/summary.md").read_text().startswith("# s: ended early, 1 of 2 runs made: pass\n")
+    assert Path("ci-out/report.html").is_file()
+
+
+def test_a_suite_that_no_run_could_be_made_of_has_its_page(
+    ci: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_kernel(_task: Task, folder: Path) -> int:
+        (folder / "output.txt").write_text("hpn: there is no kernel\n")
+        return 3
+
+    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pretended(no_kernel))
+    assert ci() == 3
+    assert "there is no kernel" in Path("ci-out/report.html").read_text()
 
 
 def test_a_baseline_of_another_engine_or_format_is_refused(ci: Callable[..., int]) -> None:

@@ -48,6 +48,17 @@ def test_what_is_left_goes_by_the_pace_of_the_work_that_is_done() -> None:
     assert len(runs.told) == 1, "nothing is left to be told of"
 
 
+def test_what_is_under_way_side_by_side_counts() -> None:
+    runs = Runs({"a": 1.0, "b": 1.1, "c": 1.0})
+    runs.left.begun("a")
+    runs.left.begun("b")
+    runs.after(60, "a")
+    runs.left.begun("c")
+    assert runs.told == ["1 of 3 have ended, about 60 s left"], "b is about to end, c has yet to take its 60 s"
+    runs.after(55, "c")
+    assert runs.told[1:] == ["2 of 3 have ended, about 1 s left"], "b is late, by half a minute"
+
+
 def test_it_is_told_at_most_every_30_s() -> None:
     runs = Runs(dict.fromkeys(map(str, range(100)), 1.0))
     for each in range(100):

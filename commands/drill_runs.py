@@ -52,7 +52,12 @@ def pooled(batch: Batch, spec: EngineSpec, pool: Pool, page: Page, jobs: int | N
     """
     wanted = _wanted(batch, spec)
     left = waiting(wanted, jobs, elsewhere=jobs is None)
-    for made in run_all(pool, wanted, lambda name, where: page.tell(starting(name, where))):
+
+    def begins(name: str, where: str) -> None:
+        page.tell(starting(name, where))
+        left.begun(name)
+
+    for made in run_all(pool, wanted, begins):
         if isinstance(made.run, HpnError) and not isinstance(made.run, MachineError | NoisyError):
             raise made.run
         yield wanted[made.name].order, made.run

@@ -13,7 +13,7 @@ from scenarios.model.figures import without_flows
 from scenarios.model.jobrun import JobRun
 from scenarios.model.ways import Ways
 from testbed.errors import InputError
-from traffic.collectives.program import Send
+from traffic.collectives.program import Program, Send, Spend, Stream
 from traffic.flowlevel.links import Links
 from traffic.rdma.plan import JobPlan
 from traffic.rdma.records import MESSAGE
@@ -69,16 +69,27 @@ def _doubts(links: Links, run: JobRun) -> list[str]:
 
 
 def _check_size(plan: JobPlan, end_ns: int) -> None:
-    """Iterations as many as the ports of the NIC that sends most can carry, and all messages of each."""
+    """The most iterations that fit: each lasts as its longest sending or its longest computing, whichever is longer."""
     sent = {
         program.rank: sum(op.piece.size_bytes for op in program.ops if isinstance(op, Send) and op.rail is not None)
         for program in plan.programs
     }
     messages = sum(isinstance(op, Send) and op.rail is not None for program in plan.programs for op in program.ops)
     fastest = max(pair.flow.goodput_bps for pair in plan.queue_pairs)
-    iterations = end_ns / 1e9 / max(max(sent.values()) * 8 / (_PORTS * fastest), plan.tick_ns / 1e9)
+    computed = max(_computed_ns(program) for program in plan.programs)
+    least_s = max(max(sent.values()) * 8 / (_PORTS * fastest), computed / 1e9, plan.tick_ns / 1e9)
+    iterations = end_ns / 1e9 / least_s
     if messages * iterations > MOST_MESSAGES:
         raise InputError(
             f"{messages * iterations:,.0f} messages in this drill, and the model goes through {MOST_MESSAGES:,} at"
             " most; take a shorter timeline, larger messages or fewer hosts"
         )
+
+
+def _computed_ns(program: Program) -> int:
+    """The least time of an iteration: a rank spends time on one thing at a time of each stream that is a resource."""
+    spent = dict.fromkeys((Stream.COMPUTE, Stream.NVLINK), 0)
+    for op in program.ops:
+        if isinstance(op, Spend) and op.stream in spent:
+            spent[op.stream] += op.ns
+    return max(spent.values())

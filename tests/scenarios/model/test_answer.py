@@ -9,6 +9,7 @@ import pytest
 from results.verdict import Outcome
 from scenarios.drill import catalogue
 from scenarios.drill.model import Drill
+from scenarios.model import jobs
 from scenarios.model.answer import MODELLED, Answer, model
 from scenarios.model.measured import Measured, shipped
 from scenarios.model.page import document
@@ -184,6 +185,17 @@ def test_whole_messages_count_as_outstanding_and_keep_queue_pairs_from_even_turn
     found = model(job_drill(tmp_path, f"{collective}, {more}", "scale: 2000"), shipped()).metrics.job
     assert found is not None
     assert 128 < found.mean_ms < 137
+
+
+def test_a_job_that_computes_most_of_the_time_is_counted_with_its_computing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sending alone would allow thousands of iterations in these eight seconds; computing allows sixteen."""
+    monkeypatch.setattr(jobs, "MOST_MESSAGES", 10_000)
+    job = "training: {compute: 500 ms, data: 4, data_size: 1 MB}, gpus: 1"
+    found = model(job_drill(tmp_path, job, "hosts: 2, scale: 100"), shipped()).metrics.job
+    assert found is not None
+    assert 500 < found.mean_ms < 600
 
 
 def test_a_job_s_queue_pairs_die_on_a_single_tor(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from results.page.sections import (
     Table,
     check_rows,
     collectives_table,
+    counters_table,
     host_table,
     iterations_chart,
     ports_table,
@@ -148,7 +149,8 @@ def _tables(metrics: DrillMetrics | None) -> tuple[Sequence[Table], Sequence[Tab
     if metrics is None:
         return (), ()
     collectives = None if metrics.job is None else collectives_table(metrics.job)
-    found = (offered_table(metrics), collectives, ports_table(metrics))
+    counters = None if metrics.job is None else counters_table(metrics.job)
+    found = (offered_table(metrics), collectives, counters, ports_table(metrics))
     host = host_table(metrics)
     return [table for table in found if table is not None], [] if host is None else [host]
 

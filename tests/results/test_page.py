@@ -190,6 +190,12 @@ def test_a_job_s_iterations_are_a_chart_with_its_faults_and_a_table() -> None:
     assert view.stories[0].edges[0].facts[-1].caption == "What it cost the job"
 
 
+def test_what_the_nics_counted_stands_on_the_page() -> None:
+    counted = replace(job(), counters={"a": {"local_ack_timeout_err": 1}, "b": {"local_ack_timeout_err": 3}})
+    tables = {table.caption: table for table in view_of(run_of(of_job(counted))).tables}
+    assert tables["Counters of all NICs together"].rows == (("local_ack_timeout_err", "4"),)
+
+
 @given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12))
 def test_an_axis_holds_what_it_was_made_for_and_its_ticks_stand_on_it(one: float, other: float) -> None:
     axis = linear(min(one, other), max(one, other))

@@ -26,6 +26,7 @@ from results.page.sections import (
     Table,
     check_rows,
     collectives_table,
+    counters_table,
     host_table,
     iterations_chart,
     ports_table,
@@ -118,9 +119,7 @@ def view_of(run: Run) -> View:
         charts=[chart for chart in charts if chart.id != HOST],
         heat=heat,
         time_names=names.first_of_each_kind(_times(charts, heat)),
-        ranks=None
-        if run.spans is None
-        else rank_timeline(run.spans, begin_ns, min((each.edge.inject_before_ns for each in edges), default=None)),
+        ranks=_ranks(run, begin_ns),
         tables=tables,
         table_names=names.first_of_each_kind(_cells(tables)),
         machine=machine,
@@ -133,12 +132,25 @@ def view_of(run: Run) -> View:
     )
 
 
+def _ranks(run: Run, begin_ns: int) -> RankTimeline | None:
+    """What ranks did around the first edge, until the job died or the record ends."""
+    if run.spans is None:
+        return None
+    metrics = run.metrics
+    edges = () if metrics is None else metrics.edges
+    dead = () if metrics is None or metrics.job is None else [death.at_ns for death in metrics.job.deaths]
+    end_ns = max((each.edge.window_end_ns for each in edges), default=None)
+    edge_ns = min((each.edge.inject_before_ns for each in edges), default=None)
+    return rank_timeline(run.spans, begin_ns, edge_ns, min(dead, default=end_ns))
+
+
 def _tables(metrics: DrillMetrics | None) -> tuple[Sequence[Table], Sequence[Table]]:
     """Those about what the fault did, and those about what the machine did meanwhile; none without rows."""
     if metrics is None:
         return (), ()
     collectives = None if metrics.job is None else collectives_table(metrics.job)
-    found = (offered_table(metrics), collectives, ports_table(metrics))
+    counters = None if metrics.job is None else counters_table(metrics.job)
+    found = (offered_table(metrics), collectives, counters, ports_table(metrics))
     host = host_table(metrics)
     return [table for table in found if table is not None], [] if host is None else [host]
 

@@ -17,6 +17,11 @@ _MOST_BARS = 1500
 _BEFORE, _ITERATIONS = 1, 4  # iterations before the one that the edge met, and in all
 
 
+UNFINISHED = "not ended"
+_LONGEST_STILL = 3
+"""How many times as long as all that ended before it a stand is drawn."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bar:
     """A span; ``kind``: of its fill."""
@@ -46,8 +51,13 @@ class RankTimeline:
     left_out: int  # ranks
 
 
-def rank_timeline(spans: Sequence[SpanTime], begin_ns: int, edge_ns: int | None) -> RankTimeline | None:
-    """None where no rank did anything else than end iterations."""
+def rank_timeline(
+    spans: Sequence[SpanTime], begin_ns: int, edge_ns: int | None, until_ns: int | None = None
+) -> RankTimeline | None:
+    """None where no rank did anything else than end iterations.
+
+    ``until_ns``: when the job died, or its record ends; ranks that ended nothing more before it stood still.
+    """
     parts = [span for span in spans if span.kind != "iteration" and span.end_ns >= span.begin_ns]
     if not parts:
         return None
@@ -59,6 +69,8 @@ def rank_timeline(spans: Sequence[SpanTime], begin_ns: int, edge_ns: int | None)
     shown = [span for span in shown if span.rank in kept][:_MOST_BARS]
     if not shown:
         return None
+    if edge_ns is not None and until_ns is not None:
+        shown += _unfinished(spans, shown, wanted.stop, until_ns)
     first, last = min(span.begin_ns for span in shown), max(span.end_ns for span in shown)
     axis = Linear((first - begin_ns) / 1e9, max((last - begin_ns) / 1e9, (first - begin_ns) / 1e9 + 1e-6))
     kinds = tuple(sorted({span.kind for span in shown}))
@@ -77,6 +89,21 @@ def _met(spans: Sequence[SpanTime], edge_ns: int | None) -> int:
         return first
     begun = [span.iteration for span in spans if span.begin_ns <= edge_ns]
     return max(begun, default=first)
+
+
+def _unfinished(spans: Sequence[SpanTime], shown: Sequence[SpanTime], stop: int, until_ns: int) -> Sequence[SpanTime]:
+    """What each rank of these was at when the job stood still; cut where it would make all else narrow."""
+    last: dict[int, SpanTime] = {}
+    for span in spans:
+        if span.rank not in last or span.end_ns >= last[span.rank].end_ns:
+            last[span.rank] = span
+    first, end = min(span.begin_ns for span in shown), max(span.end_ns for span in shown)
+    until_ns = min(until_ns, end + _LONGEST_STILL * (end - first))
+    return [
+        SpanTime(rank, found.iteration + (found.kind == "iteration"), UNFINISHED, UNFINISHED, found.end_ns, until_ns, 0)
+        for rank in sorted({span.rank for span in shown})
+        if (found := last[rank]).iteration < stop and found.end_ns < until_ns
+    ]
 
 
 def _bar(span: SpanTime, axis: Linear, begin_ns: int, kinds: Sequence[str]) -> Bar:

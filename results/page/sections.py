@@ -13,6 +13,7 @@ from failover.analysis.model import DrillMetrics
 from failover.analysis.words import number
 from results.page.chart import Chart, Line, Moment, thinned
 from results.page.courses import GROUP, X_LABEL
+from results.text.job import summed_counters
 from results.text.terminal import interval_text, margin_text, measured_text
 from results.text.values import milliseconds, value_text
 from results.verdict import Check
@@ -78,6 +79,12 @@ def collectives_table(job: JobMetrics) -> Table | None:
     )
     columns = ("what", "kind", ">bytes", ">ranks", ">times", ">mean ms", ">range ms", ">busbw", ">wrong")
     return Table("Collectives, messages and computing: the slowest rank's time", columns, rows) if rows else None
+
+
+def counters_table(job: JobMetrics) -> Table | None:
+    """What the NICs counted, all together; None where all is zero."""
+    rows = tuple((name, f"{count:,}") for name, count in summed_counters(job).items())
+    return Table("Counters of all NICs together", ("counter", ">count"), rows) if rows else None
 
 
 def ports_table(metrics: DrillMetrics) -> Table | None:

@@ -127,11 +127,21 @@ def _restart(policy: RestartPolicy | None) -> Iterator[str]:
 def _work(work: Work) -> str:
     """What the ranks do, by the fields that are not as they are unless said."""
     said = [
-        f"{field.name} {_shown(getattr(work, field.name))}"
+        _field(field.name, getattr(work, field.name))
         for field in fields(work)
         if getattr(work, field.name) != field.default
     ]
     return f"{type(work).__name__} {', '.join(said)}"
+
+
+def _field(name: str, value: object) -> str:
+    """A field and its value, in the unit that its name ends with: 'compute 120 ms', 'data_size 2 MB'."""
+    if isinstance(value, int) and name.endswith("_ns"):
+        return f"{name.removesuffix('_ns')} {format_duration(value)}"
+    if isinstance(value, int) and name.endswith("_bytes"):
+        what = name.removesuffix("_bytes")
+        return f"{what if what == 'size' else f'{what}_size'} {format_size(value)}"
+    return f"{name} {_shown(value)}"
 
 
 def _shown(value: object) -> str:

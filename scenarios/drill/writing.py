@@ -89,7 +89,7 @@ TEMPLATES: Registry[Template] = Registry(
         ),
         Template(
             "training",
-            "a job of training iterations, compute and gradients: what they feel",
+            "a job of training iterations, compute and gradients: what its iterations feel",
             "job:\n  training: {compute: 120 ms, data: GPUS, data_size: 2 MB}",
             "2 s",
             "5 s",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -70,15 +69,16 @@ def _doubts(links: Links, run: JobRun) -> list[str]:
 
 
 def _check_size(plan: JobPlan, end_ns: int) -> None:
-    """Iterations as many as the busiest ports can carry, and as compute leaves time for; all messages of each."""
+    """The most iterations that fit: each lasts as its longest sending or its longest computing, whichever is longer."""
     sent = {
         program.rank: sum(op.piece.size_bytes for op in program.ops if isinstance(op, Send) and op.rail is not None)
         for program in plan.programs
     }
     messages = sum(isinstance(op, Send) and op.rail is not None for program in plan.programs for op in program.ops)
     fastest = max(pair.flow.goodput_bps for pair in plan.queue_pairs)
-    sending_s, computing_s = max(sent.values()) * 8 / (_PORTS * fastest), max(map(_computing_s, plan.programs))
-    iterations = end_ns / 1e9 / max(sending_s, computing_s, plan.tick_ns / 1e9)
+    computed = max(_computed_ns(program) for program in plan.programs)
+    least_s = max(max(sent.values()) * 8 / (_PORTS * fastest), computed / 1e9, plan.tick_ns / 1e9)
+    iterations = end_ns / 1e9 / least_s
     if messages * iterations > MOST_MESSAGES:
         raise InputError(
             f"{messages * iterations:,.0f} messages in this drill, and the model goes through {MOST_MESSAGES:,} at"
@@ -86,10 +86,10 @@ def _check_size(plan: JobPlan, end_ns: int) -> None:
         )
 
 
-def _computing_s(program: Program) -> float:
-    """The least that a rank computes in an iteration: what is on one stream is done one after the other."""
-    spent: Counter[Stream] = Counter()
+def _computed_ns(program: Program) -> int:
+    """The least time of an iteration: a rank spends time on one thing at a time of each stream that is a resource."""
+    spent = dict.fromkeys((Stream.COMPUTE, Stream.NVLINK), 0)
     for op in program.ops:
-        if isinstance(op, Spend):
+        if isinstance(op, Spend) and op.stream in spent:
             spent[op.stream] += op.ns
-    return max(spent.values(), default=0) / 1e9
+    return max(spent.values())

@@ -22,6 +22,7 @@ from results.page.chain import Side, chain_of
 from results.page.chart import Chart, Line, Moment, thinned
 from results.page.courses import queues_chart
 from results.page.page import page, view_of
+from results.page.ranks import UNFINISHED
 from results.page.story import answer, harm
 from results.run.reading import Gap, Run, read
 from results.verdict import Outcome, Verdict, decide, holds
@@ -189,6 +190,12 @@ def test_a_job_s_iterations_are_a_chart_with_its_faults_and_a_table() -> None:
     assert view.stories[0].edges[0].facts[-1].caption == "What it cost the job"
 
 
+def test_what_the_nics_counted_stands_on_the_page() -> None:
+    counted = replace(job(), counters={"a": {"local_ack_timeout_err": 1}, "b": {"local_ack_timeout_err": 3}})
+    tables = {table.caption: table for table in view_of(run_of(of_job(counted))).tables}
+    assert tables["Counters of all NICs together"].rows == (("local_ack_timeout_err", "4"),)
+
+
 @given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12))
 def test_an_axis_holds_what_it_was_made_for_and_its_ticks_stand_on_it(one: float, other: float) -> None:
     axis = linear(min(one, other), max(one, other))
@@ -352,7 +359,7 @@ def test_a_whole_folder_has_every_part_of_a_page(tmp_path: Path) -> None:
     assert "cut: link-down" in view.picture
     assert view.heat is not None
     assert view.ranks is not None
-    assert view.ranks.kinds == ("all-reduce",)
+    assert view.ranks.kinds == ("all-reduce", UNFINISHED)
     assert view.gaps == ()
     assert len(page(read(folder.path)).encode()) < 150_000
 

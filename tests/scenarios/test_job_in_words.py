@@ -1,0 +1,27 @@
+"""A job's settings in words have the units that a drill file has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scenarios.drill.describe import describe
+from scenarios.drill.load import drill_from
+from testbed.files.document import parse
+
+DRILL = """\
+drill: words
+summary: a job that computes
+topology: {preset: tiny}
+job: {training: {compute: 120 ms, data: 8, data_size: 2 MB}}
+timeline: {healthy: 1 s, faults: [], settle: 1 s}
+expect:
+  - job_survives: yes
+"""
+
+
+def test_a_job_s_times_and_sizes_have_the_units_of_its_file() -> None:
+    told = "\n".join(describe(drill_from(parse(DRILL, "words"), Path())))
+    assert "compute 120 ms" in told
+    assert "data_size 2 MB" in told
+    assert "_ns" not in told
+    assert "_bytes" not in told

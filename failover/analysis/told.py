@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from failover.analysis.job import Death, JobEdge, JobMetrics
 from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
-from failover.analysis.words import in_ms, packets, plain, queue_pairs
+from failover.analysis.words import about_ms, in_ms, packets, plain, queue_pairs
 
 _MOST_SENTENCES = 3
 _LEAST_LOST = 0.1
@@ -131,7 +131,7 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
     broken = failures or [cost for _, cost in found]
     mended = [cost for kind, cost in found if kind is EdgeKind.REPAIR] if failures else []
     if longest := _longest(broken):
-        yield f"the longest iteration took {longest} (mean before: {in_ms(job.mean_ms)})"
+        yield f"the longest iteration took {longest} (mean before: {about_ms(job.mean_ms)})"
     else:
         yield "no iteration ended before the repair" if mended else "no iteration ended"
     if mended and (longest := _longest(mended)):
@@ -172,4 +172,4 @@ def _longest(of: Sequence[JobEdge]) -> str:
     """'248 ms'; '' where no iteration was under way."""
     worst = max(of, key=lambda each: each.longest_ms)
     least = "at least " if worst.unfinished else ""
-    return f"{least}{in_ms(worst.longest_ms)}" if worst.longest_ms else ""
+    return f"{least}{about_ms(worst.longest_ms, at_least=worst.unfinished)}" if worst.longest_ms else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 
 
@@ -39,10 +40,17 @@ def plain(value: float, digits: int = 3) -> str:
 
 
 def in_ms(value: float | None) -> str:
-    """Rounded up to three digits: '0.65 ms', '4.46 s'."""
-    if value is None:
-        return "an unknown time"
+    """Rounded up to three digits, for what a time does not exceed: '0.65 ms', '4.46 s'."""
+    return "an unknown time" if value is None else _ms(value, lambda scaled: math.ceil(scaled - 1e-6))
+
+
+def about_ms(value: float, *, at_least: bool = False) -> str:
+    """To the nearest of three digits, as tables have it, or rounded down for what a time is at least."""
+    return _ms(value, (lambda scaled: math.floor(scaled + 1e-6)) if at_least else round)
+
+
+def _ms(value: float, whole: Callable[[float], int]) -> str:
     if value >= 1000:
-        return f"{math.ceil(value / 10 - 1e-9) / 100:,.2f} s"
+        return f"{whole(value / 10) / 100:,.2f} s"
     digits = 2 if value < 10 else 1 if value < 100 else 0
-    return f"{math.ceil(value * 10**digits - 1e-6) / 10**digits:.{digits}f} ms"
+    return f"{whole(value * 10**digits) / 10**digits:.{digits}f} ms"

@@ -1,4 +1,4 @@
-"""Times in sentences: what they do not exceed is rounded up, what they are at least down, figures as tables have them."""
+"""Times in sentences: a bound is rounded to its side, a figure to the nearest as tables do."""
 
 from __future__ import annotations
 

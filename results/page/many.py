@@ -236,9 +236,11 @@ def _took(made: Manifest) -> str:
 
 
 def _says(verdict: Verdict) -> str:
-    """What failed, or why it says nothing; of a pass its first figures."""
+    """What failed, or why it says nothing; of a pass what its faults cost, else its first figures."""
     if verdict.outcome is Outcome.INCONCLUSIVE:
         return why(verdict)
+    if verdict.outcome is Outcome.PASS and verdict.cost:
+        return verdict.cost
     of = [check for check in verdict.checks if check.outcome is verdict.outcome]
     if verdict.outcome is Outcome.FAIL:
         broken = [f"{check.text}: {measured_text(check)}" for check in of]

@@ -104,7 +104,17 @@ def section_of(series: Series, together: Repeated | None, *, opened: bool) -> Se
     tables = [] if together is None or not together.estimates else [_estimates(together)]
     said = [series.counts, "" if together is None else together.proof or why(together.verdict)]
     strips = charts(_figures(shown))
-    return Section(series.title, "; ".join(filter(None, said)), opened, strips, tables=tables)
+    return Section(series.title, "; ".join(filter(None, said)), opened, strips, lines=_cost(series), tables=tables)
+
+
+def _cost(series: Series) -> Sequence[str]:
+    """What the faults cost its worst run, the first of several."""
+    told = [run for run in series.last if run.verdict is not None and run.verdict.cost]
+    if not told:
+        return ()
+    chosen = min(told, key=lambda run: _WORST_FIRST.index(run.outcome) if run.outcome in _WORST_FIRST else 0)
+    cost = chosen.verdict.cost if chosen.verdict is not None else ""
+    return (f"{chosen.title}: {cost}" if len(series.last) > 1 else cost,)
 
 
 def _estimates(together: Repeated) -> Listing:

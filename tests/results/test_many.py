@@ -80,6 +80,16 @@ def test_a_page_elsewhere_leads_to_the_runs_from_there(tmp_path: Path) -> None:
     assert 'href="./../out/link-down-1"' in written(out, "--out", tmp_path / "deep" / "page.html")
 
 
+def test_what_its_faults_cost_is_said_of_each_pass_and_of_the_worst_run_of_each_drill(tmp_path: Path) -> None:
+    cheap, dear = (replace(each, cost=f"A cut: {what}.") for each, what in ((PASS, "none died"), (FAIL, "8 died")))
+    view = many_view(repeats(tmp_path / "out", cheap, dear, cheap), tmp_path / "report.html")
+    assert [row[2] for row in view.runs.rows][::2] == ["A cut: none died."] * 2
+    (section,) = view.sections
+    assert section.lines == ("link-down #2: A cut: 8 died.",)
+    one = many_view(repeats(tmp_path / "one", cheap), tmp_path / "report.html")
+    assert one.sections[0].lines == ("A cut: none died.",)
+
+
 def test_an_earlier_try_is_listed_and_not_judged(tmp_path: Path) -> None:
     out = repeats(tmp_path / "out", PASS, PASS)
     made(out / "link-down-1.doubtful-1", UNTRUSTED, repeat=1)

@@ -80,10 +80,17 @@ def series_of(runs: Sequence[OneRun]) -> tuple[Series, ...]:
     made = [Series(drill, engine, of) for (drill, engine, _), of in found.items()]
     names = Counter(each.title for each in made)
     alike = [at for at, each in enumerate(made) if names[each.title] > 1]
+    fabrics = _fabrics([made[at] for at in alike])
     told = sets_apart([_told(made[at].runs[0]) for at in alike])
-    for at, apart in zip(alike, told, strict=True):
-        made[at] = Series(made[at].drill, made[at].engine, made[at].runs, apart or f"experiment {at + 1}")
+    for at, fabric, apart in zip(alike, fabrics, told, strict=True):
+        made[at] = Series(made[at].drill, made[at].engine, made[at].runs, fabric or apart or f"experiment {at + 1}")
     return tuple(made)
+
+
+def _fabrics(alike: Sequence[Series]) -> Sequence[str]:
+    """The fabric of each by its name, which its user gave; '' of those that share one with another of its drill."""
+    names = [(each.drill, each.engine, each.runs[0].manifest.fabric if each.runs[0].manifest else "") for each in alike]
+    return [name if names.count((*of, name)) == 1 else "" for *of, name in names]
 
 
 def judged(series: Series) -> Repeated | None:

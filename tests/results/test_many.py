@@ -90,6 +90,15 @@ def test_what_its_faults_cost_is_said_of_each_pass_and_of_the_worst_run_of_each_
     assert one.sections[0].lines == ("A cut: none died.",)
 
 
+def test_one_drill_on_several_fabrics_is_told_apart_by_their_names(tmp_path: Path) -> None:
+    for at, fabric in enumerate(("review", "review-single-tor", "other", "other")):
+        made(tmp_path / str(at), PASS, fabric=fabric, digests={"fabric": f"{at:016x}", "drill": "1" * 16})
+    view = many_view(tmp_path, tmp_path / "report.html")
+    titles = sorted(section.title for section in view.sections)
+    assert titles[-2:] == ["link-down on host: review", "link-down on host: review-single-tor"]
+    assert not any(title.endswith(": other") for title in titles), "that name tells nothing"
+
+
 def test_an_earlier_try_is_listed_and_not_judged(tmp_path: Path) -> None:
     out = repeats(tmp_path / "out", PASS, PASS)
     made(out / "link-down-1.doubtful-1", UNTRUSTED, repeat=1)

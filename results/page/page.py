@@ -31,6 +31,7 @@ from results.page.sections import (
     iterations_chart,
     ports_table,
 )
+from results.page.setup import fabric_line, traffic_line
 from results.run.manifest import Manifest
 from results.run.reading import Gap, Run
 from testbed.vm.engines import ENGINES
@@ -47,6 +48,8 @@ class View:
     outcome: str
     faults: Sequence[str]
     summary: str
+    fabric: str  # in a sentence
+    traffic: str
     cost: str
     causes: Sequence[str]
     answer: str
@@ -102,6 +105,8 @@ def view_of(run: Run) -> View:
         outcome=story.outcome(verdict),
         faults=story.faults(run.drill, names),
         summary="" if run.drill is None else run.drill.summary,
+        fabric=fabric_line(run.fabric),
+        traffic=traffic_line(run.drill),
         cost="" if verdict is None else verdict.cost,
         causes=() if verdict is None else verdict.causes,
         answer=story.answer(verdict),

@@ -23,11 +23,13 @@ from results.page.chart import Chart, Line, Moment, thinned
 from results.page.courses import queues_chart
 from results.page.page import page, view_of
 from results.page.ranks import UNFINISHED
+from results.page.setup import fabric_line
 from results.page.story import answer, harm
 from results.run.reading import Gap, Run, read
 from results.verdict import Outcome, Verdict, decide, holds
 from testbed.errors import MachineError
 from testbed.events import Event, EventKind
+from testbed.fabric.load import load_fabric
 from testbed.kernel.qdisc import BucketReading
 from tests.failover.synthetic import MS, S
 from tests.results.large import FAULTS, FLOWS, large_run
@@ -142,6 +144,22 @@ def test_a_repeat_says_how_it_alone_is_run_again() -> None:
     alone = "This run alone: <code>--phase 6</code> in the place of <code>--repeat</code>."
     assert alone in page(run_of(metrics(), manifest=replace(MANIFEST, repeat=6, phase=6)))
     assert "This run alone" not in page(run_of(metrics()))
+
+
+def test_a_page_says_early_what_ran_and_on_what() -> None:
+    assert fabric_line(load_fabric("tiny")) == (
+        "tiny (hpn): 2 segments of 2 hosts, 2 rails, 2 planes, 8 ToRs, 4 Aggs;"
+        " NIC ports of 200 Gbit/s, uplinks of 400 Gbit/s, emulated at 1:1,000;"
+        " LACP fast, BGP by bird, hold time 9 s, no BFD"
+    )
+    drill = replace(DRILL, traffic=("a job of 4 GPUs", "16 queue pairs"))
+    text = "".join(seen(page(run_of(metrics(), drill=drill, fabric=FABRIC))).text)
+    assert f"On: {fabric_line(FABRIC)}." in text
+    assert "Traffic: a job of 4 GPUs; 16 queue pairs." in text
+    assert text.index("On: ") < text.index("Expectations")
+    bare = page(run_of(metrics()))
+    assert "<b>On:</b>" not in bare
+    assert "<b>Traffic:</b>" not in bare
 
 
 def test_every_expectation_is_there_those_not_kept_first() -> None:

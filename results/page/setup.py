@@ -1,0 +1,54 @@
+"""What a run ran on and what it sent, in two sentences at the head of its page. Pure.
+
+Changes when a reader has to know something more of fabric or traffic before any figure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from failover.analysis.words import many
+from results.run.drill import AskedDrill
+from testbed.fabric.model import Fabric, Role
+from testbed.fabric.spec import FabricSpec
+
+_SWITCHES = {Role.TOR: "ToR", Role.AGG: "Agg", Role.CORE: "Core"}
+
+
+def fabric_line(fabric: Fabric | None) -> str:
+    """'mine (hpn): 2 segments of 6 hosts, ...; BFD 100 ms x 3'; '' where the folder does not tell it."""
+    return "" if fabric is None else f"{fabric.spec.name} ({fabric.spec.architecture}): {'; '.join(_parts(fabric))}"
+
+
+def traffic_line(drill: AskedDrill | None) -> str:
+    """What sent, as the drill has it in words."""
+    return "" if drill is None else "; ".join(drill.traffic)
+
+
+def _parts(fabric: Fabric) -> Iterator[str]:
+    spec = fabric.spec
+    yield ", ".join(_size(fabric))
+    ports, uplinks = _rate(spec.nic_port_rate), _rate(spec.uplink_rate)
+    yield f"NIC ports of {ports}, uplinks of {uplinks}, emulated at 1:{spec.scale:,}"
+    yield f"LACP {spec.lacp.rate}, BGP by {spec.bgp.daemon}, hold time {spec.bgp.hold_s} s, {_bfd(spec)}"
+
+
+def _size(fabric: Fabric) -> Iterator[str]:
+    spec = fabric.spec
+    if spec.pods > 1:
+        yield many(spec.pods, "pod")
+    yield f"{many(spec.segments, 'segment')} of {many(spec.hosts, 'host')}"
+    yield many(spec.rails, "rail")
+    yield many(fabric.planes, "plane")
+    roles = Counter(node.role for node in fabric.nodes)
+    yield from (many(roles[role], name) for role, name in _SWITCHES.items() if roles[role])
+
+
+def _rate(bps: int) -> str:
+    return f"{bps / 1e9:g} Gbit/s"
+
+
+def _bfd(spec: FabricSpec) -> str:
+    bfd = spec.bgp.bfd
+    return "no BFD" if bfd is None else f"BFD {bfd.interval_ms} ms x {bfd.multiplier}"

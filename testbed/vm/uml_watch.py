@@ -84,8 +84,8 @@ class Watch:
         elif said.ended is not None:
             limits = {f"did not switch itself off within {_POWER_OFF_S:g} s": said.ended + _POWER_OFF_S}
         else:
+            self._silence.note(group.number)  # first: where the guest starves, it is due later
             limits = {**self._time_limit(), _SILENT: self._silence.due}
-            self._silence.note(group.number)
         due, what = min((at, what) for what, at in limits.items())
         if now >= due:
             raise self._error(self._silence.text(group.number) if what == _SILENT else what)

@@ -132,7 +132,7 @@ def test_what_the_command_leaves_behind_is_asked_to_end_before_power_goes(uml: U
 
 
 def test_a_panic_is_told_with_the_kernels_last_words(uml: Uml, tmp_path: Path) -> None:
-    hog = "hog = [bytes([n]) * 2**20 for n in range(200)]"
+    hog = "hog = [bytes([n % 256]) * 2**20 for n in range(512)]"  # just below 256 MB it thrashes instead
     eat = f"echo 1 > /proc/sys/vm/panic_on_oom; exec {sys.executable} -S -c '{hog}'"
     with pytest.raises(MachineError, match=r"(?i)panic"):
         uml.run(_job(eat, tmp_path, memory_mb=96), lambda _line: None)

@@ -90,7 +90,8 @@ def series_of(runs: Sequence[OneRun]) -> tuple[Series, ...]:
 def _fabrics(alike: Sequence[Series]) -> Sequence[str]:
     """The fabric of each by its name, which its user gave; '' of those that share one with another of its drill."""
     names = [(each.drill, each.engine, each.runs[0].manifest.fabric if each.runs[0].manifest else "") for each in alike]
-    return [name if names.count((*of, name)) == 1 else "" for *of, name in names]
+    count = Counter(names)
+    return [each[2] if count[each] == 1 else "" for each in names]
 
 
 def judged(series: Series) -> Repeated | None:

@@ -84,8 +84,8 @@ def ci_run(
         make_folder(save, "--save")
     runs = []
     side_by_side = jobs if jobs is not None or scheduler is not None else wanted.parallel
-    left = waiting(schedule.wanted_of(wanted, out), side_by_side, elsewhere=scheduler is not None)
     with pool_for(out, side_by_side, scheduler, still_runs) as pool:
+        left = waiting(schedule.wanted_of(wanted, out), pool.width, elsewhere=pool.far)
         try:
             for run in schedule.run_suite(wanted, pool, out, partial(_begun, page, left)):
                 runs.append(run)

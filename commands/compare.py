@@ -21,7 +21,7 @@ from results.comparison.differences import Difference, differences
 from results.comparison.figures import Key, Summary, summaries
 from results.comparison.gather import labelled, opened
 from results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
-from results.text.answer import answer, survival
+from results.text.answer import answer
 from results.text.comparison import comparison_parts, held_lines
 from results.text.evidence import evidence_parts
 from results.text.printable import printable
@@ -120,8 +120,7 @@ def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_
     else:
         parts = evidence_parts(evidence, why_no_evidence) if len(groups) > 1 else []
         told_apart = {(each.key, each.group) for each in evidence if each.significant}
-        first = printable(f"Do they differ? {survival(groups)} {answer(found, evidence)}".replace("  ", " "))
-        said = [Text(first)] if len(groups) > 1 else []
+        said = [Text(f"Do they differ? {printable(answer(groups, found, evidence))}")] if len(groups) > 1 else []
         show(*said, *comparison_parts(groups, found, told_apart), *parts)
 
 

@@ -205,9 +205,8 @@ def drill_run(
         if scheduler is None and jobs == 1:
             with claimed(place) as claim:
                 return make(batch, one_by_one(batch, spec, claim, page), page, junit, summary)
-        side_by_side = jobs if scheduler is None else None
-        with pool_for(place, side_by_side, scheduler, still_runs) as pool:
-            return make(batch, pooled(batch, spec, pool, page, side_by_side), page, junit, summary)
+        with pool_for(place, jobs if scheduler is None else None, scheduler, still_runs) as pool:
+            return make(batch, pooled(batch, spec, pool, page), page, junit, summary)
 
 
 @drill.command("compare")

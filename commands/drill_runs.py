@@ -45,13 +45,10 @@ def one_by_one(batch: Batch, spec: EngineSpec, claim: Claim, page: Page) -> Iter
             return
 
 
-def pooled(batch: Batch, spec: EngineSpec, pool: Pool, page: Page, jobs: int | None) -> Iterator[Ran]:
-    """Every run, by a pool, as they end, ``jobs`` side by side (None: on other machines).
-
-    InputError for a place that holds something else.
-    """
+def pooled(batch: Batch, spec: EngineSpec, pool: Pool, page: Page) -> Iterator[Ran]:
+    """Every run, by a pool, as they end; InputError for a place that holds something else."""
     wanted = _wanted(batch, spec)
-    left = waiting(wanted, jobs, elsewhere=jobs is None)
+    left = waiting(wanted, pool.width, elsewhere=pool.far)
 
     def begins(name: str, where: str) -> None:
         page.tell(starting(name, where))

@@ -45,7 +45,7 @@ def reproduce_(
     with place_for(out) as place, pool_for(place, jobs, scheduler, still_runs) as pool:
         prepare(place)
         wanted = reproduce.wanted_of(chosen, where, place, as_run())
-        left = waiting(wanted, pool.width, elsewhere=scheduler is not None)
+        left = waiting(wanted, pool.width, elsewhere=pool.far)
         rows = reproduce.reproduce(chosen, wanted, where, place, page.tell, pool, left.ended)
     page.show(answers.claims_table(rows))
     page.tell(f"written to {place / reproduce.MARKDOWN} and {reproduce.JSON}")

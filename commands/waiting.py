@@ -5,7 +5,6 @@ Changes when a command that makes many runs should say more to who waits for the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 import click
@@ -28,13 +27,13 @@ def still_runs(task: Task, line: str) -> None:
     say(printable(f"still running: {task.name}{line and f' ({line})'}"))
 
 
-def waiting(wanted: Mapping[str, Wanted], jobs: int | None, *, elsewhere: bool = False) -> RunsLeft:
-    """Say how long the runs take, ``jobs`` (None: one per core) side by side; what is returned says it as they end.
+def waiting(wanted: Mapping[str, Wanted], width: int, *, elsewhere: bool = False) -> RunsLeft:
+    """Say how long the runs take, ``width`` side by side; what is returned says it as they end.
 
     ``elsewhere``: other machines make them, so only their pace tells.
     """
     asked = estimate.asked_of({name: (each.order.drill, each.spec) for name, each in wanted.items()})
     costs = wall_cost.load()
     if not elsewhere:
-        say(estimate.told(list(asked.values()), costs, jobs or len(os.sched_getaffinity(0))))
+        say(estimate.told(list(asked.values()), costs, width))
     return RunsLeft(estimate.seconds_of(asked, costs), say)

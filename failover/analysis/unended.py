@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import median
 
 from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult
@@ -27,16 +28,19 @@ def open_ms(flow: FlowResult, result: FlowEdgeResult, edge: EdgeResult) -> float
 
 def worst_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
     """The longest time that a flow which is hit was certainly down at an edge that did not end for all; else 0."""
-    at = metrics.edges.index(edge)
-    found = [(flow, flow.edges[at]) for flow in metrics.flows if flow.edges[at].relation.is_touched]
-    return max((open_ms(flow, result, edge) for flow, result in found if is_open(result)), default=0.0)
+    found = (open_ms(flow, result, edge) for flow, result in _hit(metrics, edge) if is_open(result))
+    return max(found, default=0.0)
 
 
 def median_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
     """The least that the median over the flows with an outage may be; 0 without one."""
+    found = [_least_ms(flow, result, edge) for flow, result in _hit(metrics, edge) if result.outages]
+    return median(found or [0.0])
+
+
+def _hit(metrics: DrillMetrics, edge: EdgeResult) -> Iterator[tuple[FlowResult, FlowEdgeResult]]:
     at = metrics.edges.index(edge)
-    hit = [(flow, flow.edges[at]) for flow in metrics.flows if flow.edges[at].relation.is_touched]
-    return median([_least_ms(flow, result, edge) for flow, result in hit if result.outages] or [0.0])
+    return ((flow, flow.edges[at]) for flow in metrics.flows if flow.edges[at].relation.is_touched)
 
 
 def _least_ms(flow: FlowResult, result: FlowEdgeResult, edge: EdgeResult) -> float:

@@ -105,14 +105,14 @@ def apart_in(groups: Sequence[Group]) -> Sequence[str]:
 
 def grouped(runs: Iterable[Compared], across: Collection[Across]) -> tuple[Group, ...]:
     """Groups in the order of their first runs. InputError when they differ in what is not in ``across``."""
-    found: dict[tuple[str, ...], list[Compared]] = {}
+    found: dict[tuple[tuple[str, ...], str], list[Compared]] = {}
     for run in runs:
         setting, digests = _setting(run.manifest), _digests(run)
         key = tuple(digests.get(what, setting[what]) for what in Across)
-        found.setdefault((*key, run.name), []).append(run)
-    firsts = [of[0] for of in found.values()]
-    differ = [what for at, what in enumerate(Across) if len({key[at] for key in found}) > 1]
-    _check(differ, across, firsts, [dict(zip(Across, key, strict=False)) for key in found])
+        found.setdefault((key, run.name), []).append(run)
+    firsts, keys = [of[0] for of in found.values()], [key for key, _ in found]
+    differ = [what for at, what in enumerate(Across) if len({key[at] for key in keys}) > 1]
+    _check(differ, across, firsts, [dict(zip(Across, key, strict=True)) for key in keys])
     labels = _named(firsts, [*_labels(firsts, differ)])
     return tuple(_group(label, of) for label, of in zip(labels, found.values(), strict=True))
 

@@ -21,7 +21,7 @@ from results.page.render import rendered
 from results.page.runs import PAGE
 from results.page.sections import Table
 from results.page.strip import Figure, Reading, Strips, Track, charts
-from results.text.answer import answer, survival
+from results.text.answer import answer
 from results.text.bounds import at_least
 from results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
 from results.text.evidence import evidence_sheet
@@ -90,7 +90,7 @@ def comparison_view(
     )
     return ComparisonView(
         title=" against ".join(group.label for group in groups),
-        answer=_LONE if len(groups) == 1 else f"{survival(groups)} {answer(found, evidence)}".strip(),
+        answer=_LONE if len(groups) == 1 else answer(groups, found, evidence),
         settings=_settings(groups),
         groups=Table(*groups_sheet(groups)),
         apart=_strips(groups, apart, page),

@@ -17,7 +17,7 @@ from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
 
 _NAME = re.compile(r"[A-Za-z][\w.]*(?:>[\w.]+#\d+|-[\w.]+|:\w+)?")
 _FLOW = re.compile(r"(.+)>(.+)#(\d+)")
-_ROLES = {Role.HOST: "host", Role.TOR: "ToR", Role.AGG: "Agg", Role.CORE: "Core"}
+ROLES = {Role.HOST: "host", Role.TOR: "ToR", Role.AGG: "Agg", Role.CORE: "Core"}
 _ORDINALS = ("first", "second", "third")
 _MOST_LABELS = 200
 """Of edges that are looked for in a section's texts: a storm of flaps has thousands, all of one kind."""
@@ -129,7 +129,7 @@ def _node(fabric: Fabric, node: Node) -> str:
         return f"{'spare ' if node.spare else ''}host {node.index}{where}"
     of = [] if node.rail is None else [f"rail {node.rail}"]
     of += [f"plane {node.plane}"] if node.plane is not None and fabric.planes > 1 else []
-    number = "the ToR" if node.role is Role.TOR and fabric.planes > 1 else f"{_ROLES[node.role]} {node.index}"
+    number = "the ToR" if node.role is Role.TOR and fabric.planes > 1 else f"{ROLES[node.role]} {node.index}"
     return f"{number}{' of ' + ', '.join(of) if of else ''}{where}"
 
 

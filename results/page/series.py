@@ -117,12 +117,12 @@ def section_of(series: Series, together: Repeated | None, *, opened: bool) -> Se
 
 def _cost(series: Series) -> Sequence[str]:
     """What the faults cost its worst run, the first of several."""
-    told = [run for run in series.last if run.verdict is not None and run.verdict.cost]
+    told = [(run, run.verdict.cost) for run in series.last if run.verdict is not None and run.verdict.cost]
     if not told:
         return ()
-    chosen = min(told, key=lambda run: _WORST_FIRST.index(run.outcome) if run.outcome in _WORST_FIRST else 0)
-    cost = chosen.verdict.cost if chosen.verdict is not None else ""
-    return (f"{chosen.title}: {cost}" if len(series.last) > 1 else cost,)
+    of_worst = worst(run.outcome for run, _ in told)
+    title, cost = next((run.title, cost) for run, cost in told if run.outcome == of_worst)
+    return (f"{title}: {cost}" if len(series.last) > 1 else cost,)
 
 
 def _estimates(together: Repeated) -> Listing:

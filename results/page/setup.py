@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from failover.analysis.words import many
+from results.page.names import ROLES
 from results.run.drill import AskedDrill
 from testbed.fabric.model import Fabric, Role
 from testbed.fabric.spec import FabricSpec
-
-_SWITCHES = {Role.TOR: "ToR", Role.AGG: "Agg", Role.CORE: "Core"}
 
 
 def fabric_line(fabric: Fabric | None) -> str:
@@ -42,7 +41,7 @@ def _size(fabric: Fabric) -> Iterator[str]:
     yield many(spec.rails, "rail")
     yield many(fabric.planes, "plane")
     roles = Counter(node.role for node in fabric.nodes)
-    yield from (many(roles[role], name) for role, name in _SWITCHES.items() if roles[role])
+    yield from (many(roles[role], name) for role, name in ROLES.items() if roles[role] and role is not Role.HOST)
 
 
 def _rate(bps: int) -> str:

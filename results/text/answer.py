@@ -21,15 +21,24 @@ _MOST_NAMES = 6
 _TOLD = frozenset({Finding.MORE, Finding.LESS, Finding.NONE_SEEN})
 
 
-def answer(found: Sequence[Difference], evidence: Sequence[Evidence]) -> str:
-    """Sentences. A figure differs by its test and its interval together; ranges say so only where runs have no test."""
+def answer(groups: Sequence[Group], found: Sequence[Difference], evidence: Sequence[Evidence]) -> str:
+    """Sentences, whose job died first.
+
+    A figure differs by its test and its interval together; ranges say so only where runs have no test.
+    """
+    return " ".join(filter(None, (survival(groups), *_of_figures(found, evidence))))
+
+
+def _of_figures(found: Sequence[Difference], evidence: Sequence[Evidence]) -> Iterator[str]:
     told = [each for each in found if each.finding in _TOLD]
     if not told:
-        return "They have no figure in common."
-    lacking = len(found) - len(told)
-    said = [*(_by_tests(evidence) if evidence else ()), _by_ranges(told, tested=bool(evidence))]
-    said += [f"{lacking} more were not measured by all."] if lacking else []
-    return " ".join(said)
+        yield "They have no figure in common."
+        return
+    if evidence:
+        yield from _by_tests(evidence)
+    yield _by_ranges(told, tested=bool(evidence))
+    if lacking := len(found) - len(told):
+        yield f"{lacking} more were not measured by all."
 
 
 def survival(groups: Sequence[Group]) -> str:

@@ -36,7 +36,7 @@ class Processes:
     ) -> None:
         """Attempts are made in a folder ``below`` that one, which is made when needed. ``cores``: None for all here.
 
-        While no task ends, ``on_wait`` is told each that runs, and the last line that it printed, ``every_s`` seconds.
+        While no task ends, ``on_wait`` is told every ``every_s`` seconds each that runs, and its last line of output.
         """
         self.width = width
         self._below = below

@@ -42,6 +42,7 @@ class GuestJob:
     """One command to run inside a guest that sees the host's files.
 
     Everything is read-only there but ``writable``: folders that exist on the host and appear at the same path.
+    ``timeout_s`` is wall time, or the guest's own where its time is virtual.
     ``environment`` is added to a small fixed one. An engine that has one CPU only ignores ``cpus``. With ``terminal``
     the command leads a session on it, and no lines are reported. Not in virtual time: nobody types there.
     ``look`` is called now and then, several times a second, by an engine that has somebody up meanwhile.
@@ -53,9 +54,7 @@ class GuestJob:
     environment: Mapping[str, str]
     memory_mb: int
     cpus: int
-    timeout_s: (
-        float  # for everything, boot included: wall time, or the guest's where that is virtual; math.inf: no limit
-    )
+    timeout_s: float  # for everything, boot included; math.inf: as long as the command takes
     terminal: Terminal | None = None
     seed: int = 1  # of all random numbers in the guest, where its time is virtual
     look: Callable[[], None] = unattended

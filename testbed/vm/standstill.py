@@ -92,10 +92,10 @@ class Silence:
         Where it is due and starves, it has longer.
         """
         now = time.monotonic()
-        fresh = self._noted is None or self._noted[0] < self._since
-        if fresh and now >= self.worth_noting:
-            self._noted = now, usage(group)
-        elif now >= self._due and not fresh and self._noted is not None and now < self._since + _LONGER * self._limit_s:
+        if self._noted is None or self._noted[0] < self._since:
+            if now >= self.worth_noting:
+                self._noted = now, usage(group)
+        elif self._due <= now < self._since + _LONGER * self._limit_s:
             since, before = self._noted
             used = usage(group).since(before)
             if starves(used, now - since) and used.ran_s < _MOST * self._limit_s:

@@ -40,7 +40,7 @@ def said(one: list[Compared], other: list[Compared]) -> str:
     found = differences(groups)
     evidence = () if why_not(groups) else science(groups)
     view = comparison_view(groups, found, evidence)
-    assert view.answer == answer(found, evidence)
+    assert view.answer == answer(groups, found, evidence)
     return view.answer
 
 
@@ -54,7 +54,7 @@ def test_a_figure_that_its_test_tells_is_named_where_ranges_overlap() -> None:
 def test_a_test_that_the_interval_does_not_confirm_is_told_as_such() -> None:
     groups = grouped([*runs("1", FIRST, EVERY), *runs("2", OTHER, EVERY)], ())
     found = [replace(each, median_interval=Span(0.0, 4.0)) if each.significant else each for each in science(groups)]
-    told = answer(differences(groups), found)
+    told = answer(groups, differences(groups), found)
     assert f"By test alone (p (Holm) below 0.05), while the 95 % interval has 0 in it: {NAME}." in told
     assert "differ, by test" not in told
 

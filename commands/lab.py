@@ -43,9 +43,9 @@ def plan(topology: str, as_json: bool) -> None:
     fabric = load_fabric(topology)
     found, refused = inventory(fabric), preflight.refusals(fabric, fabric.spec.name)
     if as_json:
-        click.echo(json.dumps(asdict(found) | {"refused": refused}, indent=2))
+        click.echo(json.dumps({"name": fabric.spec.name} | asdict(found) | {"refused": refused}, indent=2))
         return
-    show(*inventory_tables(found))
+    show(*inventory_tables(found, fabric.spec.name))
     for line in ("hpn up refuses it on this machine:", *(f"  {each}" for each in refused)) if refused else ():
         click.echo(line)
     if refused:

@@ -127,6 +127,8 @@ def _title(metrics: DrillMetrics, result: EdgeResult, names: Names) -> str:
     edge = result.edge
     several = any(other.edge.index and other.edge.faults == edge.faults for other in metrics.edges)
     title = f"{edge.kind.capitalize()}{f' {edge.index}' if several else ''} of {' and '.join(edge.faults)}"
+    if step := names.step(edge):
+        return f"{title}: {step}"
     asked = [words for each in edge.faults if (words := names.fault(each))]
     return f"{title}: {' and '.join(asked)}" if asked else title
 

@@ -18,6 +18,7 @@ from results.markdown import why
 from results.page import story
 from results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, without_constant
 from results.page.overview import MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, Head, ManyView, Part, many_html
+from results.page.picture import picture_of_all
 from results.page.runs import OneRun, in_order, of_suite, runs_below
 from results.page.series import Series, counted, judged, section_of, series_of, worst
 from results.page.suite import Gated, suite_in
@@ -189,6 +190,7 @@ def _view(
         common=common,
         sections=[section_of(each.series, each.together, opened=few or each.outcome != Outcome.PASS) for each in shown],
         left_out=f"{len(found) - len(shown)} more drills and settings are left out." if len(found) > len(shown) else "",
+        picture=picture_of_all([each.last[0] for each in series if each.last]),
     )
 
 

@@ -60,6 +60,16 @@ class Names:
         fault = self._of_fault.get(id_)
         return "" if fault is None else f"{fault.kind} of {fault.target}"
 
+    def step(self, edge: Edge) -> str:
+        """'tor-leave of p0.s0.t0.0 (carrier stays)': the part of a fault that an edge is; '' where it is all of it."""
+        fault = self._of_fault.get(edge.fault)
+        of = () if fault is None else fault.moments
+        first, here = (
+            next((each.what for each in of if each.kind == edge.kind and each.index == index), "")
+            for index in (0, edge.index)
+        )
+        return here if here != first else ""
+
     def _parts(self, text: str) -> Iterator[tuple[str, Named]]:
         for name in dict.fromkeys(_NAME.findall(text)):
             kind, words = self._meaning(name)

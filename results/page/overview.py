@@ -94,8 +94,9 @@ class ManyView:
     common: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     left_out: str = ""
+    picture: str = ""  # of the fabric that all share, as SVG
 
 
 def many_html(view: ManyView) -> str:
     """The page as text, UTF-8 when written. MachineError when this installation is not whole."""
-    return rendered("many.html", view, has_charts=False)
+    return rendered("many.html", view, has_charts=False, picture=view.picture)

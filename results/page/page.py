@@ -29,6 +29,7 @@ from results.page.sections import (
     counters_table,
     host_table,
     iterations_chart,
+    links_table,
     ports_table,
 )
 from results.page.setup import fabric_line, traffic_line
@@ -155,7 +156,8 @@ def _tables(metrics: DrillMetrics | None) -> tuple[Sequence[Table], Sequence[Tab
         return (), ()
     collectives = None if metrics.job is None else collectives_table(metrics.job)
     counters = None if metrics.job is None else counters_table(metrics.job)
-    found = (offered_table(metrics), collectives, counters, ports_table(metrics))
+    links = None if metrics.job is None else links_table(metrics.job)
+    found = (offered_table(metrics), collectives, links, counters, ports_table(metrics))
     host = host_table(metrics)
     return [table for table in found if table is not None], [] if host is None else [host]
 

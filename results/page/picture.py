@@ -1,24 +1,54 @@
-"""The fabric of a run with what was broken in it. Pure.
+"""The fabric of a run, or of several, with what was broken in it.
 
 Changes when the picture of a run shows something else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from results.graph.faults import marks_of
 from results.graph.grouping import Level
-from results.graph.overlay import Overlay
+from results.graph.overlay import Mark, Overlay
 from results.graph.svg import fabric_svg
+from results.page.runs import OneRun
 from results.run.drill import AskedFault
+from results.run.folder import RunFolder
+from testbed.errors import InputError
 from testbed.fabric.model import Fabric
 
 _MOST_NODES = 40
 """More than that are drawn by segments, or a page would be a picture alone."""
+_MOST_RUNS = 12
 
 
 def fabric_picture(fabric: Fabric, faults: Sequence[AskedFault]) -> str:
     """The fabric as SVG with the faults marked at their targets; those at areas, such as a plane, have no place."""
+    return _drawn(fabric, marks_of(fabric, faults))
+
+
+def picture_of_all(runs: Sequence[OneRun]) -> str:
+    """The fabric that all runs share, with the faults of all, each by its drill; '' where fabrics differ.
+
+    Nothing is drawn for more than 12 runs, or where a folder does not tell its fabric or drill.
+    """
+    if not 0 < len(runs) <= _MOST_RUNS:
+        return ""
+    try:
+        fabrics = [RunFolder(run.path).fabric() for run in runs]
+        marks = tuple(mark for run in runs for mark in _marks(run, fabrics[0]))
+    except InputError:
+        return ""
+    return _drawn(fabrics[0], marks) if all(each == fabrics[0] for each in fabrics) else ""
+
+
+def _marks(run: OneRun, fabric: Fabric) -> Iterator[Mark]:
+    drill = RunFolder(run.path).drill()
+    faults = [replace(fault, id=drill.name) for fault in drill.faults]
+    return iter(marks_of(fabric, faults))
+
+
+def _drawn(fabric: Fabric, marks: tuple[Mark, ...]) -> str:
     level = None if len(fabric.nodes) <= _MOST_NODES else Level.SEGMENT
-    return fabric_svg(fabric, Overlay(faults=marks_of(fabric, faults)), level)
+    return fabric_svg(fabric, Overlay(faults=marks), level)

@@ -13,7 +13,7 @@ from failover.analysis.model import DrillMetrics
 from failover.analysis.words import number
 from results.page.chart import Chart, Line, Moment, thinned
 from results.page.courses import GROUP, X_LABEL
-from results.text.job import summed_counters
+from results.text.job import OF_LINKS, ON_LINKS, placement_rows, summed_counters
 from results.text.terminal import interval_text, margin_text, measured_text
 from results.text.values import milliseconds, value_text
 from results.verdict import Check
@@ -21,6 +21,20 @@ from results.verdict import Check
 _MOST_PORTS = 16
 _LEAST_LOAD = 0.01
 """Of a port's rate; with less, no queue and no loss there is nothing to tell of it."""
+_MEANINGS = {
+    "duplicate_request": "packets received that had arrived before",
+    "local_ack_timeout_err": "times that a queue pair waited for its retry timer, then sent again",
+    "np_cnp_sent": "congestion notifications sent",
+    "np_ecn_marked_roce_packets": "packets received with an ECN mark",
+    "out_of_sequence": "packets received before one that was missing",
+    "packet_seq_err": "NAKs received: the other side missed a packet",
+    "req_cqe_error": "work requests that completed with an error",
+    "req_cqe_flush_error": "of these, flushed as their queue pair had died",
+    "req_transport_retries_exceeded": "queue pairs that died: all retries were used up",
+    "rp_cnp_handled": "congestion notifications received, to which the sender slowed down",
+    "rx_write_requests": "messages received",
+}
+"""Of NIC counters, by the names of ``rdma statistic show``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +97,14 @@ def collectives_table(job: JobMetrics) -> Table | None:
 
 def counters_table(job: JobMetrics) -> Table | None:
     """What the NICs counted, all together; None where all is zero."""
-    rows = tuple((name, f"{count:,}") for name, count in summed_counters(job).items())
-    return Table("Counters of all NICs together", ("counter", ">count"), rows) if rows else None
+    rows = tuple((name, f"{count:,}", _MEANINGS.get(name, "")) for name, count in summed_counters(job).items())
+    return Table("Counters of all NICs together", ("counter", ">count", "what was counted"), rows) if rows else None
+
+
+def links_table(job: JobMetrics) -> Table | None:
+    """How queue pairs lay on the links of each tier, before and after each edge; None where nobody looked."""
+    rows = tuple(placement_rows(job))
+    return Table(ON_LINKS[0].upper() + ON_LINKS[1:], OF_LINKS, rows) if rows else None
 
 
 def ports_table(metrics: DrillMetrics) -> Table | None:

@@ -8,6 +8,7 @@ machine (engine, kernel, and what its LAG datapath and marker came to), which re
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -62,10 +63,19 @@ def identity_of(fabric: Fabric, drill: AskedDrill, phase_ms: float = 0.0) -> Ide
     course, settings = _course(drill, round(phase_ms * 1e6)), _settings(drill)
     found: dict[str, JsonValue] = {FABRIC: [given, seed, links], DRILL: course, SETTINGS: settings}
     whole: dict[str, JsonValue] = fabric.spec.model_dump(mode="json", exclude=_NO_PART)
-    words = {**whole, "seed": seed, "links": len(links), **course, **(settings or {})}
+    words = {**whole, "seed": seed, "links": _counted(fabric), **course, **(settings or {})}
     return Identity(
         {part: digest_of(content) for part, content in found.items() if content is not None}, dict(_flat("", words))
     )
+
+
+def _counted(fabric: Fabric) -> dict[str, JsonValue]:
+    """'24 of 200 Gbit/s' by tier, at the rates of the real network."""
+    found = Counter((link.kind.value, link.rate_bps * fabric.spec.scale) for link in fabric.links)
+    tiers: dict[str, list[str]] = {}
+    for (kind, bps), count in sorted(found.items()):
+        tiers.setdefault(kind, []).append(f"{count} of {bps / 1e9:g} Gbit/s")
+    return {kind: " and ".join(counts) for kind, counts in tiers.items()}
 
 
 def identity_in(run: RunFolder, manifest: Manifest) -> Identity:
@@ -91,7 +101,7 @@ def run_otherwise(one: Mapping[str, str], other: Mapping[str, str]) -> str:
 def other_fabric(one: Mapping[str, str], other: Mapping[str, str]) -> str:
     """As ``since``, of what makes it another fabric; links only where no setting makes them other links."""
     keys = [key for key in _differing(one, other) if _section(key) in _OF_FABRIC and _section(key) not in RUN_BY]
-    return _since(one, other, [key for key in keys if key != "links"] or keys)
+    return _since(one, other, [key for key in keys if _section(key) != "links"] or keys)
 
 
 def since(one: Mapping[str, str], other: Mapping[str, str]) -> str:

@@ -16,9 +16,10 @@ from results.text.bounds import at_least
 from results.text.tables import table
 from results.text.values import rate
 
-_ON_LINKS = "queue pairs on links, by true paths; imbalance is most / mean, fairness Jain's"
+ON_LINKS = "queue pairs on links, by true paths; imbalance is most / mean, fairness Jain's"
 _OF_RANKS = (">rank", "NIC", ">steps", "ended")
-_OF_LINKS = ("when", "tier", ">links", ">mean", ">most", "on", ">imbalance", ">fairness", ">polarisation")
+OF_LINKS = ("when", "tier", ">links", ">mean", ">most", "on", ">imbalance", ">fairness", ">polarisation")
+"""The columns of ``placement_rows``."""
 
 
 def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType]:
@@ -41,9 +42,8 @@ def job_parts(metrics: DrillMetrics, job: JobMetrics) -> Iterator[RenderableType
         yield from map(Text, _last_words(job.client.facts.ranks))
         yield from map(Text, _client_lines(job, job.client.facts))
         return
-    if job.placements:
-        rows = [_tier(at, tier) for at in _changed(job.placements) for tier in at.tiers]
-        yield table(_ON_LINKS, _OF_LINKS, rows, keys=2)
+    if rows := placement_rows(job):
+        yield table(ON_LINKS, OF_LINKS, rows, keys=2)
         yield Text()
     yield from map(Text, _lines(job))
 
@@ -81,6 +81,11 @@ def _how_often(job: JobMetrics) -> str:
         return f", one every {plain(job.period_ms, 5)} ms{when}"
     mean = plain(job.mean_ms, 5)
     return f", {mean} ms from the first rank's begin to the last one's end{when}" if job.mean_ms else ""
+
+
+def placement_rows(job: JobMetrics) -> list[tuple[str, ...]]:
+    """How queue pairs lay on the links of each tier: at the begin, and after each edge that changed it."""
+    return [_tier(at, tier) for at in _changed(job.placements) for tier in at.tiers]
 
 
 def _changed(placements: Sequence[Placement]) -> Iterator[Placement]:

@@ -40,8 +40,8 @@ def table(
     return made
 
 
-def inventory_tables(found: Inventory) -> list[Table]:
-    """What ``hpn plan`` shows: nodes, links by tier, port budgets."""
+def inventory_tables(found: Inventory, name: str) -> list[Table]:
+    """What ``hpn plan`` shows of a topology of that name: nodes, links by tier, port budgets."""
     nodes = [
         ("GPUs (one per rail)", f"{found.gpus:,}", f"{found.spare_gpus:,}"),
         ("hosts", f"{found.hosts:,}", f"{found.spare_hosts:,}"),
@@ -74,7 +74,7 @@ def inventory_tables(found: Inventory) -> list[Table]:
         for budget in found.budgets
     ]
     return [
-        table(f"{found.architecture}", ("", ">active", ">spare"), nodes),
+        table(f"{name} ({found.architecture})", ("", ">active", ">spare"), nodes),
         table("links", ("tier", ">count", ">rate", ">emulated"), links),
         table(
             "ports per switch",

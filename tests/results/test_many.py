@@ -19,12 +19,15 @@ from results.page.many import many_view
 from results.page.overview import Head
 from results.page.strip import Figure, Track, charts, reading_of
 from results.page.suite import Gated, Suite, write_suite
+from results.run.drill import AskedDrill
 from results.run.files import dumped, write
-from results.run.folder import create
+from results.run.folder import RunFolder, create
 from results.verdict import Check, Outcome, at_most, held
+from testbed.fabric.load import load_fabric
 from tests.results.hostile import NASTY
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.test_page import HOSTILE, seen
+from tests.results.whole import DRILL
 
 PASS, FAIL = verdict(metrics()), verdict(metrics(80))
 UNTRUSTED = verdict(metrics(), "the machine was full")
@@ -135,6 +138,31 @@ def test_the_side_that_breaks_a_limit_is_the_shaded_one() -> None:
     assert share is not None
     (chart,) = charts([Figure("goodput", "%", [Track("", "", [share])], 95.0, is_upper=False)])
     assert chart.strips[0].beyond == (0.0, chart.strips[0].limit_pct)
+
+
+def drilled(folder: Path, drill: AskedDrill, fabric: str, **changes: object) -> Path:
+    run = RunFolder(made(folder, drill=drill.name, **changes))
+    run.write_drill(drill)
+    run.write_fabric(load_fabric(fabric))
+    return folder
+
+
+def test_one_picture_has_what_all_drills_broke_on_the_fabric_that_they_share(tmp_path: Path) -> None:
+    (fault,) = DRILL.faults[:1]
+    for name, target in (("cut", "p0.s0.h0.r0.0"), ("crash", "p0.s0.t0.1")):
+        drilled(tmp_path / name, replace(DRILL, name=name, faults=(replace(fault, target=target),)), "tiny")
+    text = written(tmp_path)
+    assert f"p0.s0.h0.r0.0, cut: {fault.kind}" in text
+    assert f"p0.s0.t0.1, crash: {fault.kind}" in text
+    drilled(tmp_path / "other", replace(DRILL, name="other"), "small")
+    assert "<svg" not in written(tmp_path)
+
+
+def test_a_damaged_fabric_leaves_the_picture_out_and_not_the_page(tmp_path: Path) -> None:
+    (drilled(tmp_path / "cut", DRILL, "tiny") / "fabric.json").write_text("{")
+    text = written(tmp_path)
+    assert "<svg" not in text
+    assert "1 run of 1 drill" in text
 
 
 def test_other_runs_are_listed_the_newest_first_and_can_be_narrowed_without_a_script(tmp_path: Path) -> None:

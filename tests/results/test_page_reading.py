@@ -11,6 +11,7 @@ import pytest
 from failover.analysis.budget import Interval
 from results.page.page import page
 from results.page.sections import check_rows
+from results.run.drill import PlannedMoment
 from results.run.reading import Run, read
 from results.verdict import at_least, decide, holds
 from tests.results.sample import metrics, verdict
@@ -105,6 +106,17 @@ def test_failures_of_a_flap_come_first_then_its_repairs() -> None:
     flows = tuple(replace(flow, edges=flow.edges * 2) for flow in found.flows)
     titles = re.findall("<h3>(.*?) of link</h3>", page(run_of(replace(found, edges=edges, flows=flows))))
     assert titles == ["Failure 0", "Failure 1", "Repair 0", "Repair 1"]
+
+
+def test_a_step_of_a_fault_is_told_in_its_own_words() -> None:
+    found = metrics()
+    first, second = (replace(found.edges[0], edge=replace(found.edges[0].edge, index=at)) for at in (0, 1))
+    moments = [PlannedMoment(at, "failure", at, what) for at, what in enumerate(("tor-drain t", "tor-leave t"))]
+    fault = replace(DRILL.faults[0], id="link", moments=tuple(moments))
+    flows = tuple(replace(flow, edges=flow.edges[:1] * 2) for flow in found.flows)
+    drained = run_of(replace(found, edges=(first, second), flows=flows), drill=replace(DRILL, faults=(fault,)))
+    titles = re.findall("<h3>(.*?)</h3>", page(drained))
+    assert titles == [f"Failure 0 of link: {fault.kind} of {fault.target}", "Failure 1 of link: tor-leave t"]
 
 
 def test_an_edge_that_took_nothing_is_a_sentence_and_no_table_of_zeros() -> None:

@@ -25,7 +25,7 @@ def test_the_plan_says_how_cores_pick_a_next_hop(preset: str, said: str | None) 
 def _text(spec: FabricSpec) -> str:
     out = io.StringIO()
     console = Console(file=out, width=160)
-    for found in inventory_tables(inventory(build(spec))):
+    for found in inventory_tables(inventory(build(spec)), spec.name):
         console.print(found)
     return out.getvalue()
 

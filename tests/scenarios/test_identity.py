@@ -61,6 +61,15 @@ def test_repeats_of_a_drill_are_one_experiment(name: str) -> None:
     assert experiment_of(found[0].digests)
 
 
+def test_another_architecture_is_told_with_the_rates_of_its_links(tmp_path: Path) -> None:
+    one, other = (
+        identity(drill(tmp_path, _BASE.replace("preset: tiny", f"preset: tiny, architecture: {name}")))
+        for name in ("hpn", "single-tor")
+    )
+    found = differences(one.told, other.told)
+    assert "links.access: 16 of 200 Gbit/s | 8 of 400 Gbit/s" in found, found
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import click
 
-from commands import COMMANDS, edge
-from commands.group import LazyGroup
-from testbed import plugins
-from testbed.kernel import neighbour_table
+from hpn.commands import COMMANDS, edge
+from hpn.commands.group import LazyGroup
+from hpn.testbed import plugins, versions
+from hpn.testbed.kernel import neighbour_table
 
 
 @click.group(cls=LazyGroup, commands_of=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="hpn")
+@click.version_option(versions.HPN, package_name="hpn")
 @click.option(
     "--plugin",
     multiple=True,

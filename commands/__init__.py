@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from testbed.entries import Registry
+from hpn.testbed.entries import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ COMMANDS: Registry[Command] = Registry(
     "command",
     lambda command: command.name,
     (
-        Command(name, f"commands.{module}", section)
+        Command(name, f"hpn.commands.{module}", section)
         for section, modules in _SECTIONS.items()
         for module, names in modules.items()
         for name in names

@@ -9,13 +9,13 @@ import json
 
 import click
 
-from commands.completing import parts
-from commands.followers import tell_next
-from commands.page import as_json_option, lab_option
-from results.text.tables import change_lines
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric
-from testbed.lab.service import control, registry
+from hpn.commands.completing import parts
+from hpn.commands.followers import tell_next
+from hpn.commands.page import as_json_option, lab_option
+from hpn.results.text.tables import change_lines
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.lab.service import control, registry
 
 
 @click.command("break")

@@ -7,21 +7,21 @@ from pathlib import Path
 
 import click
 
-from commands.completing import topologies
-from commands.followers import tell_next
-from commands.outfile import write
-from commands.page import Page, as_json_option, json_option, show, stall_limit_option
-from commands.waiting import say
-from commands.where import engine_option, scheduler_option, virtual_time_option
-from scenarios.campaign import campaign as campaigns
-from scenarios.campaign import expected
-from scenarios.campaign import report as campaign_report
-from scenarios.campaign.journal import Done
-from scenarios.campaign.journal import load as load_campaign
-from scenarios.campaign.labs import PooledLabs
-from scenarios.pool.where import pool_for
-from testbed.fabric.load import load_fabric
-from testbed.vm.engines import asked_for
+from hpn.commands.completing import topologies
+from hpn.commands.followers import tell_next
+from hpn.commands.outfile import write
+from hpn.commands.page import Page, as_json_option, json_option, show, stall_limit_option
+from hpn.commands.waiting import say
+from hpn.commands.where import engine_option, scheduler_option, virtual_time_option
+from hpn.scenarios.campaign import campaign as campaigns
+from hpn.scenarios.campaign import expected
+from hpn.scenarios.campaign import report as campaign_report
+from hpn.scenarios.campaign.journal import Done
+from hpn.scenarios.campaign.journal import load as load_campaign
+from hpn.scenarios.campaign.labs import PooledLabs
+from hpn.scenarios.pool.where import pool_for
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.vm.engines import asked_for
 
 
 @click.group()
@@ -83,7 +83,7 @@ def campaign_run(
 
 
 def _leave_page(out: Path, page: Page) -> None:
-    from scenarios.campaign.page import campaign_page  # Jinja, which is loaded after the sequences
+    from hpn.scenarios.campaign.page import campaign_page  # Jinja, which is loaded after the sequences
 
     place = out / "report.html"
     write(place, campaign_page(out, place))

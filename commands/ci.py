@@ -8,24 +8,24 @@ from pathlib import Path
 
 import click
 
-from commands.completing import topologies
-from commands.followers import tell_next
-from commands.outfile import make_folder, write
-from commands.overall import leave_page
-from commands.page import Page, json_option, starting, tell_left_out
-from commands.schemas import schema_command
-from commands.waiting import say, still_runs, waiting
-from commands.where import scheduler_option
-from results.ci import Repeats, ci_document, ci_table, gate_lines, grouped
-from results.ci import exit_code as ci_exit_code
-from results.run.folder import prepare
-from scenarios.pool.where import pool_for
-from scenarios.run.runs_left import RunsLeft
-from scenarios.suite import baselines, schedule
-from scenarios.suite.json_schema import suite_schema
-from scenarios.suite.suite import Run, Suite, load_suite
-from testbed.errors import InputError
-from testbed.vm.engines import ENGINES
+from hpn.commands.completing import topologies
+from hpn.commands.followers import tell_next
+from hpn.commands.outfile import make_folder, write
+from hpn.commands.overall import leave_page
+from hpn.commands.page import Page, json_option, starting, tell_left_out
+from hpn.commands.schemas import schema_command
+from hpn.commands.waiting import say, still_runs, waiting
+from hpn.commands.where import scheduler_option
+from hpn.results.ci import Repeats, ci_document, ci_table, gate_lines, grouped
+from hpn.results.ci import exit_code as ci_exit_code
+from hpn.results.run.folder import prepare
+from hpn.scenarios.pool.where import pool_for
+from hpn.scenarios.run.runs_left import RunsLeft
+from hpn.scenarios.suite import baselines, schedule
+from hpn.scenarios.suite.json_schema import suite_schema
+from hpn.scenarios.suite.suite import Run, Suite, load_suite
+from hpn.testbed.errors import InputError
+from hpn.testbed.vm.engines import ENGINES
 
 _DIR = click.Path(file_okay=False, path_type=Path)
 

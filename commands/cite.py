@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from commands.completing import runs as run_folders
-from commands.page import as_json_option
-from results.citation import bibtex, citation, csl, made_by
-from results.run.folder import load
+from hpn.commands.completing import runs as run_folders
+from hpn.commands.page import as_json_option
+from hpn.results.citation import bibtex, citation, csl, made_by
+from hpn.results.run.folder import load
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -35,6 +35,6 @@ def cite(runs: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _runs(named: Sequence[Path]) -> Sequence[Path]:
-    from results.comparison.gather import gathered  # numpy
+    from hpn.results.comparison.gather import gathered  # numpy
 
     return gathered(named) if named else ()

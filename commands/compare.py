@@ -12,23 +12,23 @@ import click
 from pydantic_core import to_json
 from rich.text import Text
 
-from commands.completing import places
-from commands.followers import tell_next
-from commands.outfile import write
-from commands.page import as_json_option, show
-from results.comparison.baseline import baseline_of, held_against, read, written
-from results.comparison.differences import Difference, differences
-from results.comparison.figures import Key, Summary, summaries
-from results.comparison.gather import labelled, opened
-from results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
-from results.text.answer import answer
-from results.text.comparison import comparison_parts, held_lines
-from results.text.evidence import evidence_parts
-from results.text.printable import printable
-from testbed.errors import HpnError, InputError, MachineError
+from hpn.commands.completing import places
+from hpn.commands.followers import tell_next
+from hpn.commands.outfile import write
+from hpn.commands.page import as_json_option, show
+from hpn.results.comparison.baseline import baseline_of, held_against, read, written
+from hpn.results.comparison.differences import Difference, differences
+from hpn.results.comparison.figures import Key, Summary, summaries
+from hpn.results.comparison.gather import labelled, opened
+from hpn.results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
+from hpn.results.text.answer import answer
+from hpn.results.text.comparison import comparison_parts, held_lines
+from hpn.results.text.evidence import evidence_parts
+from hpn.results.text.printable import printable
+from hpn.testbed.errors import HpnError, InputError, MachineError
 
 if TYPE_CHECKING:
-    from results.comparison.science import Evidence
+    from hpn.results.comparison.science import Evidence
 
 _ANY = click.Path(path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -107,8 +107,8 @@ def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_
     why_no_evidence = why_not(groups)
     evidence = () if why_no_evidence else _science(groups, tell)
     if html is not None:
-        from results.page.beside import beside  # Jinja and numpy, which no other command waits for
-        from results.page.comparing import comparison_page
+        from hpn.results.page.beside import beside  # Jinja and numpy, which no other command waits for
+        from hpn.results.page.comparing import comparison_page
 
         write(html, comparison_page(groups, found, evidence, beside(groups), html), "--html")
     if len(groups) == 1:
@@ -159,7 +159,7 @@ def _held(group: Group, save: Path | None, baseline: Path | None, *, as_json: bo
 
 
 def _science(groups: Sequence[Group], tell: float | None) -> Sequence[Evidence]:
-    from results.comparison.science import science  # numpy, which baselines do not wait for
+    from hpn.results.comparison.science import science  # numpy, which baselines do not wait for
 
     return science(groups, tell)
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from commands.remembered import digest, kept
-from testbed.errors import HpnError
+from hpn.commands.remembered import digest, kept
+from hpn.testbed.errors import HpnError
 
 if TYPE_CHECKING:
-    from testbed.lab.service.labfolder import LabFolder
+    from hpn.testbed.lab.service.labfolder import LabFolder
 
 _Found = TypeVar("_Found")
 Items = list[CompletionItem]
@@ -56,13 +56,13 @@ def _listed(name: str, where: str, *, or_file: bool = False) -> Completer:
     return complete
 
 
-drill_names = _listed("drill_names", "scenarios.drill.catalogue:names", or_file=True)
-topologies = _listed("topologies", "testbed.fabric.presets:PRESETS", or_file=True)
-presets = _listed("presets", "testbed.fabric.presets:PRESETS")
-faults = _listed("faults", "failover.faults:FAULTS")
-templates = _listed("templates", "scenarios.drill.writing:TEMPLATES")
-claims = _listed("claims", "scenarios.paper.claims:CLAIMS")
-networks = _listed("networks", "scenarios.month.month:NETWORKS")
+drill_names = _listed("drill_names", "hpn.scenarios.drill.catalogue:names", or_file=True)
+topologies = _listed("topologies", "hpn.testbed.fabric.presets:PRESETS", or_file=True)
+presets = _listed("presets", "hpn.testbed.fabric.presets:PRESETS")
+faults = _listed("faults", "hpn.failover.faults:FAULTS")
+templates = _listed("templates", "hpn.scenarios.drill.writing:TEMPLATES")
+claims = _listed("claims", "hpn.scenarios.paper.claims:CLAIMS")
+networks = _listed("networks", "hpn.scenarios.month.month:NETWORKS")
 
 
 def targets(context: click.Context, _param: click.Parameter, incomplete: str) -> Items:
@@ -71,9 +71,9 @@ def targets(context: click.Context, _param: click.Parameter, incomplete: str) ->
     topology = str(context.params.get("topology") or "tiny")
 
     def find() -> list[str]:
-        from failover.faults import FAULTS
-        from scenarios.drill.targets import accepted
-        from testbed.fabric.load import load_fabric
+        from hpn.failover.faults import FAULTS
+        from hpn.scenarios.drill.targets import accepted
+        from hpn.testbed.fabric.load import load_fabric
 
         return [*accepted(load_fabric(topology), FAULTS[fault].TARGET)] if fault in FAULTS else []
 
@@ -114,7 +114,7 @@ def places(_context: click.Context, _param: click.Parameter, incomplete: str) ->
 
 
 def _labs() -> list[LabFolder]:
-    from testbed.lab.service.registry import glimpsed
+    from hpn.testbed.lab.service.registry import glimpsed
 
     return _safely(glimpsed)
 
@@ -132,8 +132,8 @@ def _parts_of(file: Path, kind: str) -> list[str]:
     text = file.read_bytes()
 
     def find() -> list[str]:
-        from testbed.fabric.build import build
-        from testbed.fabric.spec import FabricSpec
+        from hpn.testbed.fabric.build import build
+        from hpn.testbed.fabric.spec import FabricSpec
 
         return [part.name for part in getattr(build(FabricSpec.model_validate_json(text)), kind)]
 

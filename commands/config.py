@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from commands import settings
-from commands.group import LazyGroup
-from commands.page import as_json_option, show
-from results.text.tables import rows_table
-from testbed.variables import VARIABLES
+from hpn.commands import settings
+from hpn.commands.group import LazyGroup
+from hpn.commands.page import as_json_option, show
+from hpn.results.text.tables import rows_table
+from hpn.testbed.variables import VARIABLES
 
 
 @dataclass(frozen=True, slots=True)

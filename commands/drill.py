@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from commands.completing import drill_names, runs
-from commands.drill_runs import make, one_by_one, pooled
-from commands.followers import tell_next
-from commands.group import RenamedGroup
-from commands.page import (
+from hpn.commands.completing import drill_names, runs
+from hpn.commands.drill_runs import make, one_by_one, pooled
+from hpn.commands.followers import tell_next
+from hpn.commands.group import RenamedGroup
+from hpn.commands.page import (
     Page,
     as_json_option,
     json_option,
@@ -22,31 +22,31 @@ from commands.page import (
     topology_asked,
     topology_option,
 )
-from commands.settings import as_run
-from commands.waiting import still_runs
-from commands.where import engine_option, scheduler_option, virtual_time_option
-from commands.writing import drill_new, drill_schema_
-from results.comparison.differences import differences
-from results.comparison.gather import opened
-from results.comparison.groups import Across, grouped
-from results.junit import check_place
-from results.run.claim import claimed, place_for
-from results.run.folder import load as load_run
-from results.run.folder import run_document
-from results.text.comparison import comparison_parts
-from results.text.tables import (
+from hpn.commands.settings import as_run
+from hpn.commands.waiting import still_runs
+from hpn.commands.where import engine_option, scheduler_option, virtual_time_option
+from hpn.commands.writing import drill_new, drill_schema_
+from hpn.results.comparison.differences import differences
+from hpn.results.comparison.gather import opened
+from hpn.results.comparison.groups import Across, grouped
+from hpn.results.junit import check_place
+from hpn.results.run.claim import claimed, place_for
+from hpn.results.run.folder import load as load_run
+from hpn.results.run.folder import run_document
+from hpn.results.text.comparison import comparison_parts
+from hpn.results.text.tables import (
     table,
 )
-from results.text.terminal import summary
-from results.verdict import worst_exit_code
-from scenarios.drill import catalogue
-from scenarios.drill.describe import describe, put_elsewhere
-from scenarios.pool.where import pool_for
-from scenarios.run import client_site, engines, estimate, refusals, repeats
-from scenarios.run.order import Batch
-from testbed.errors import InputError, MachineError, NoisyError
-from testbed.fabric.spec import FabricSpec
-from testbed.vm.engines import asked_for
+from hpn.results.text.terminal import summary
+from hpn.results.verdict import worst_exit_code
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.describe import describe, put_elsewhere
+from hpn.scenarios.pool.where import pool_for
+from hpn.scenarios.run import client_site, engines, estimate, refusals, repeats
+from hpn.scenarios.run.order import Batch
+from hpn.testbed.errors import InputError, MachineError, NoisyError
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.vm.engines import asked_for
 
 
 @click.group(cls=RenamedGroup)
@@ -74,7 +74,7 @@ def drill_ls(as_json: bool) -> None:
 @topology_option
 def drill_show(name: str, topology: FabricSpec | None) -> None:
     """Explain a drill: what happens in hardware, what is emulated, its load, timeline and expectations."""
-    from scenarios.model.fitting import load_lines  # numpy
+    from hpn.scenarios.model.fitting import load_lines  # numpy
 
     chosen = catalogue.load(name, topology)
     for line in describe(chosen):
@@ -94,7 +94,7 @@ def drill_validate(names: tuple[str, ...], topology: FabricSpec | None) -> None:
     A drill that this machine would refuse to run is not called good: what is in the way is told, and whether it can
     run in virtual time. Where it cannot, the exit code is 3.
     """
-    from scenarios.model.fitting import congestion_lines  # numpy
+    from hpn.scenarios.model.fitting import congestion_lines  # numpy
 
     problems: list[str] = []
     refused_here: dict[str, refusals.Refused] = {}
@@ -248,7 +248,7 @@ def analyse_(run: Path, out: Path | None, as_json: bool) -> int:
     The exit code is the verdict's; 2 when the folder holds other metrics or another verdict than its records give,
     unless --out takes the new ones.
     """
-    from scenarios.run.analyse import analyse  # numpy, which a drill loads after its measurement only
+    from hpn.scenarios.run.analyse import analyse  # numpy, which a drill loads after its measurement only
 
     page, found = Page(as_json), analyse(load_run(run))
     page.show(summary(found.manifest, found.metrics, found.verdict))

@@ -8,28 +8,28 @@ from pathlib import Path
 import click
 from pydantic import JsonValue
 
-from commands.followers import tell_next
-from commands.outfile import write
-from commands.overall import leave_page
-from commands.page import Page, starting, terminal
-from commands.waiting import waiting
-from results.junit import Unmade, judged, junit_xml
-from results.markdown import drills_summary
-from results.repeats.spread import compare, spread_table
-from results.run.claim import Claim
-from results.run.folder import RunFolder, run_document
-from results.text.live import LiveView
-from results.text.terminal import summary
-from results.verdict import Outcome, worst_exit_code
-from scenarios.drill.describe import put_elsewhere
-from scenarios.drill.model import Drill
-from scenarios.pool import drills as pool_drills
-from scenarios.pool.drills import Wanted, run_all
-from scenarios.pool.task import Pool
-from scenarios.run import calibrate, engines, repeats, session
-from scenarios.run.order import Batch, Order
-from testbed.errors import HpnError, MachineError, NoisyError
-from testbed.vm.engines import EngineSpec
+from hpn.commands.followers import tell_next
+from hpn.commands.outfile import write
+from hpn.commands.overall import leave_page
+from hpn.commands.page import Page, starting, terminal
+from hpn.commands.waiting import waiting
+from hpn.results.junit import Unmade, judged, junit_xml
+from hpn.results.markdown import drills_summary
+from hpn.results.repeats.spread import compare, spread_table
+from hpn.results.run.claim import Claim
+from hpn.results.run.folder import RunFolder, run_document
+from hpn.results.text.live import LiveView
+from hpn.results.text.terminal import summary
+from hpn.results.verdict import Outcome, worst_exit_code
+from hpn.scenarios.drill.describe import put_elsewhere
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.pool import drills as pool_drills
+from hpn.scenarios.pool.drills import Wanted, run_all
+from hpn.scenarios.pool.task import Pool
+from hpn.scenarios.run import calibrate, engines, repeats, session
+from hpn.scenarios.run.order import Batch, Order
+from hpn.testbed.errors import HpnError, MachineError, NoisyError
+from hpn.testbed.vm.engines import EngineSpec
 
 Ran = tuple[Order, RunFolder | HpnError]
 
@@ -156,7 +156,9 @@ def _check(drills: Iterable[Drill], spec: EngineSpec) -> None:
 def _with_report(run: RunFolder | MachineError | NoisyError) -> RunFolder | MachineError | NoisyError:
     """The run's page beside its figures."""
     if isinstance(run, RunFolder):
-        from results.page.folder import write_report  # Jinja and numpy, which nobody waits for who only lists drills
+        from hpn.results.page.folder import (
+            write_report,  # Jinja and numpy, which nobody waits for who only lists drills
+        )
 
         write_report(run.path)
     return run

@@ -16,10 +16,10 @@ from typing import NoReturn
 
 import click
 
-from testbed import plugins
-from testbed.errors import HpnError, MachineError
-from testbed.kernel.processes import interrupted_by_any_signal
-from testbed.vm import repeatable
+from hpn.testbed import plugins
+from hpn.testbed.errors import HpnError, MachineError
+from hpn.testbed.kernel.processes import interrupted_by_any_signal
+from hpn.testbed.vm import repeatable
 
 _SIGPIPE = 128 + signal.SIGPIPE  # what a shell reports of a program whose reader went away; no answer of a drill
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from commands.completing import runs
-from commands.followers import tell_next
-from commands.outfile import write
-from testbed.errors import InputError
+from hpn.commands.completing import runs
+from hpn.commands.followers import tell_next
+from hpn.commands.outfile import write
+from hpn.testbed.errors import InputError
 
 _TRACE, _CONTROL = "perfetto", "pcapng"
 _ENDINGS = {".json": _TRACE, ".pcapng": _CONTROL}
@@ -41,16 +41,16 @@ def export(run: Path, out: Path, form: str | None) -> None:
 
 
 def _trace(path: Path) -> tuple[bytes, Sequence[str]]:
-    from results.export.timeline import trace_of  # numpy
-    from results.run.reading import read
+    from hpn.results.export.timeline import trace_of  # numpy
+    from hpn.results.run.reading import read
 
     run = read(path)
     return trace_of(run), [f"{gap.part}: {gap.why}" for gap in run.gaps]
 
 
 def _control(path: Path) -> tuple[bytes, Sequence[str]]:
-    from results.export.control import control_frames  # numpy
-    from results.run.reading import read
+    from hpn.results.export.control import control_frames  # numpy
+    from hpn.results.run.reading import read
 
     found = control_frames(read(path))
     return found.file, found.gaps

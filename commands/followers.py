@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from results.text.printable import printable
+from hpn.results.text.printable import printable
 
 Value = str | Path | int | Sequence[str | Path] | None
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import click
 
-from commands.completing import topologies
-from commands.outfile import write
-from commands.page import Length, lab_option
-from results.graph.dot import fabric_dot
-from results.graph.faults import marks_of
-from results.graph.grouping import Level
-from results.graph.overlay import Mark, Overlay
-from results.graph.svg import fabric_svg
-from results.run.folder import load as run_folder
-from testbed.errors import InputError
-from testbed.fabric.load import load_fabric
-from testbed.fabric.model import Fabric
-from testbed.lab.service import control, load, registry
+from hpn.commands.completing import topologies
+from hpn.commands.outfile import write
+from hpn.commands.page import Length, lab_option
+from hpn.results.graph.dot import fabric_dot
+from hpn.results.graph.faults import marks_of
+from hpn.results.graph.grouping import Level
+from hpn.results.graph.overlay import Mark, Overlay
+from hpn.results.graph.svg import fabric_svg
+from hpn.results.run.folder import load as run_folder
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.lab.service import control, load, registry
 
 _FORMATS = {"svg": fabric_svg, "dot": fabric_dot}
 _AUTO = "auto"

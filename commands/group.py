@@ -13,8 +13,8 @@ from typing import IO, Any
 import click
 from click.shell_completion import CompletionItem
 
-from commands import Command, settings
-from testbed.errors import InputError
+from hpn.commands import Command, settings
+from hpn.testbed.errors import InputError
 
 _INDENT = 6  # what click leaves free beside the names
 
@@ -23,7 +23,7 @@ class _Alone(click.exceptions.NoArgsIsHelpError):
     """The command without arguments."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        from commands.next_step import hints  # reads runs and labs, which no other command waits for
+        from hpn.commands.next_step import hints  # reads runs and labs, which no other command waits for
 
         super().show(file)
         for line in ("", *hints()):
@@ -68,8 +68,8 @@ class LazyGroup(click.Group):
 
     def _outline(self, name: str) -> click.Command:
         """The command as completion needs it, its module not imported where that is known."""
-        from commands.outline import command_of, outline
-        from commands.remembered import kept
+        from hpn.commands.outline import command_of, outline
+        from hpn.commands.remembered import kept
 
         try:
             return command_of(name, kept(f"command-{name}", lambda: outline(self._command(name))))

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from commands.completing import nodes as nodes_of_lab
-from commands.completing import runs
-from commands.page import as_json_option, lab_option, show
-from failover.analysis.job import JobMetrics
-from results.run.folder import load
-from results.text.nccl import json_rows, lines, rows
-from results.text.tables import rows_table
-from testbed.errors import InputError
-from testbed.lab.service import control, registry
-from testbed.lab.service.inspect import SECTIONS
+from hpn.commands.completing import nodes as nodes_of_lab
+from hpn.commands.completing import runs
+from hpn.commands.page import as_json_option, lab_option, show
+from hpn.failover.analysis.job import JobMetrics
+from hpn.results.run.folder import load
+from hpn.results.text.nccl import json_rows, lines, rows
+from hpn.results.text.tables import rows_table
+from hpn.testbed.errors import InputError
+from hpn.testbed.lab.service import control, registry
+from hpn.testbed.lab.service.inspect import SECTIONS
 
 _COUNTERS, _COLLECTIVES, _RUN = "counters", "collectives", "run"
 _EMPTY = {"broken": "nothing is broken; hpn break TARGET breaks a part"}
@@ -87,8 +87,8 @@ def _of_run(what: str, run: Path | None, as_json: bool) -> None:
 
 def _show_contents(run: Path, as_json: bool) -> None:
     """Print what a run folder holds."""
-    from results.run.reading import read  # numpy
-    from results.text.contents import rows as rows_of
+    from hpn.results.run.reading import read  # numpy
+    from hpn.results.text.contents import rows as rows_of
 
     found = rows_of(read(run))
     if as_json:

@@ -17,21 +17,21 @@ from importlib import import_module
 
 from pydantic import JsonValue
 
-from commands import edge
-from scenarios.run.job import Job, job_from
-from testbed.errors import MachineError
-from testbed.kernel import sandbox, survivor
-from testbed.vm.engines import EngineSpec, named
+from hpn.commands import edge
+from hpn.scenarios.run.job import Job, job_from
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import sandbox, survivor
+from hpn.testbed.vm.engines import EngineSpec, named
 
 Kind = Callable[[JsonValue, EngineSpec], int]
 """Does a body for an engine, which may not be the one whose kernel this is; the exit code."""
 
 KINDS: Mapping[str, str] = {
-    "run": "commands.drill_runs:run_job",
-    "drill": "commands.drill_runs:pool_job",
-    "sequences": "scenarios.campaign.block:asked",
-    "lab": "scenarios.campaign.block:asked_on",
-    "selftest": "scenarios.selftest.start:asked",
+    "run": "hpn.commands.drill_runs:run_job",
+    "drill": "hpn.commands.drill_runs:pool_job",
+    "sequences": "hpn.scenarios.campaign.block:asked",
+    "lab": "hpn.scenarios.campaign.block:asked_on",
+    "selftest": "hpn.scenarios.selftest.start:asked",
 }
 """Module and function of each kind. The module is imported before a guest's clock counts, with all that a job needs."""
 

@@ -15,21 +15,21 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from commands.completing import labs, nics, nodes, parts, topologies
-from commands.followers import tell_next
-from commands.page import Length, as_json_option, lab_option, raise_neighbours_option, show
-from results.text.live import LiveUp
-from results.text.tables import inventory_tables, rows_table, table
-from testbed.errors import InputError
-from testbed.fabric.inventory import inventory
-from testbed.fabric.load import load_fabric
-from testbed.fabric.presets import PRESETS
-from testbed.kernel.capture import WHOLE_BYTES
-from testbed.lab.service import attach, control, preflight, registry, supervisor
-from testbed.lab.service.capture import capture as record_links
-from testbed.lab.service.capture import links_of
-from testbed.lab.service.labfolder import DIED, LOST, UP, LabRecord
-from testbed.lab.service.metrics import exporter
+from hpn.commands.completing import labs, nics, nodes, parts, topologies
+from hpn.commands.followers import tell_next
+from hpn.commands.page import Length, as_json_option, lab_option, raise_neighbours_option, show
+from hpn.results.text.live import LiveUp
+from hpn.results.text.tables import inventory_tables, rows_table, table
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.inventory import inventory
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel.capture import WHOLE_BYTES
+from hpn.testbed.lab.service import attach, control, preflight, registry, supervisor
+from hpn.testbed.lab.service.capture import capture as record_links
+from hpn.testbed.lab.service.capture import links_of
+from hpn.testbed.lab.service.labfolder import DIED, LOST, UP, LabRecord
+from hpn.testbed.lab.service.metrics import exporter
 
 
 @click.command()

@@ -8,26 +8,26 @@ from pathlib import Path
 
 import click
 
-from commands.followers import tell_next
-from commands.page import Page, as_json_option, show, stall_limit_option, terminal
-from commands.where import OneOf, engine_option, virtual_time_option
-from results.ground_truth import ground_truth_table, paused_table
-from results.text.live import LiveSteps
-from results.text.tables import (
+from hpn.commands.followers import tell_next
+from hpn.commands.page import Page, as_json_option, show, stall_limit_option, terminal
+from hpn.commands.where import OneOf, engine_option, virtual_time_option
+from hpn.results.ground_truth import ground_truth_table, paused_table
+from hpn.results.text.live import LiveSteps
+from hpn.results.text.tables import (
     calibration_line,
     doctor_table,
     figure_line,
     kernels_table,
 )
-from scenarios.bench import figures, virtual
-from scenarios.run import calibrate
-from scenarios.selftest import start
-from testbed.doctor import examine
-from testbed.errors import MachineError, NoisyError
-from testbed.vm import kernel_build, kernel_list
-from testbed.vm import shell as guest_shell
-from testbed.vm.doctor import examine as examine_guests
-from testbed.vm.engines import asked_for
+from hpn.scenarios.bench import figures, virtual
+from hpn.scenarios.run import calibrate
+from hpn.scenarios.selftest import start
+from hpn.testbed.doctor import examine
+from hpn.testbed.errors import MachineError, NoisyError
+from hpn.testbed.vm import kernel_build, kernel_list
+from hpn.testbed.vm import shell as guest_shell
+from hpn.testbed.vm.doctor import examine as examine_guests
+from hpn.testbed.vm.engines import asked_for
 
 _REPEATS = click.IntRange(1, 100)
 _FIRST = "link-down"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from commands.completing import drill_names
-from commands.followers import tell_next
-from commands.outfile import write
-from commands.page import Page, json_option, topology_option
-from testbed.errors import InputError
-from testbed.fabric.spec import FabricSpec
+from hpn.commands.completing import drill_names
+from hpn.commands.followers import tell_next
+from hpn.commands.outfile import write
+from hpn.commands.page import Page, json_option, topology_option
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 @click.command("model")
@@ -53,11 +53,11 @@ def model_(
         return _calibrate([Path(name) for name in names], times, Page(as_json))
     if len(names) > 1:
         raise InputError(f"one drill at a time, not {len(names)}; with --calibrate these are run folders")
-    from scenarios.drill import catalogue
-    from scenarios.model.answer import model
-    from scenarios.model.measured import load, shipped
-    from scenarios.model.page import document, page
-    from testbed.lab.service.preflight import available_memory
+    from hpn.scenarios.drill import catalogue
+    from hpn.scenarios.model.answer import model
+    from hpn.scenarios.model.measured import load, shipped
+    from hpn.scenarios.model.page import document, page
+    from hpn.testbed.lab.service.preflight import available_memory
 
     drawn_from = shipped() if times is None else load(times)
     answer = model(catalogue.load(names[0], topology), drawn_from, seed, available_memory() or float("inf"))
@@ -69,9 +69,9 @@ def model_(
 
 def _calibrate(folders: list[Path], times: Path | None, out: Page) -> int:
     """Write the times of these runs."""
-    from scenarios.model.calibrating import measured_in
-    from scenarios.model.measured import text_of
-    from scenarios.model.page import measured_document, measured_table
+    from hpn.scenarios.model.calibrating import measured_in
+    from hpn.scenarios.model.measured import text_of
+    from hpn.scenarios.model.page import measured_document, measured_table
 
     if times is None:
         raise InputError("say where the times go: hpn model --calibrate RUN... --times FILE")

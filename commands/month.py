@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commands.completing import networks as network_names
-from commands.followers import tell_next
-from commands.outfile import write
-from commands.page import Page, json_option
-from testbed.fabric.presets import PRESETS
+from hpn.commands.completing import networks as network_names
+from hpn.commands.followers import tell_next
+from hpn.commands.outfile import write
+from hpn.commands.page import Page, json_option
+from hpn.testbed.fabric.presets import PRESETS
 
 if TYPE_CHECKING:
-    from scenarios.month.month import Asked
+    from hpn.scenarios.month.month import Asked
 
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -56,11 +56,11 @@ def month(
     hpn month --assumptions
     hpn month hpn single-tor --set flaps_a_day=60000 --set link_repair_h=8
     """
-    from results.text.month import assumptions_table, month_table, told_changes
-    from scenarios.month.assumptions import told, with_set
-    from scenarios.month.failures import MONTH_H
-    from scenarios.month.month import NETWORKS, Asked, reckon  # numpy: no other command waits for it
-    from testbed.lab.service.preflight import available_memory
+    from hpn.results.text.month import assumptions_table, month_table, told_changes
+    from hpn.scenarios.month.assumptions import told, with_set
+    from hpn.scenarios.month.failures import MONTH_H
+    from hpn.scenarios.month.month import NETWORKS, Asked, reckon  # numpy: no other command waits for it
+    from hpn.testbed.lab.service.preflight import available_memory
 
     page, given = Page(as_json), with_set(changes)
     if assumptions:
@@ -83,9 +83,9 @@ def month(
 
 
 def _draw(asked: Asked, available: float, load_map: Path | None, job_sizes: Path | None) -> None:
-    from results.graph.loadmap import load_map_svg
-    from results.graph.sizes import sizes_svg
-    from scenarios.month.loads import job_courses, load_map_of, load_panels
+    from hpn.results.graph.loadmap import load_map_svg
+    from hpn.results.graph.sizes import sizes_svg
+    from hpn.scenarios.month.loads import job_courses, load_map_of, load_panels
 
     if load_map is not None:
         panels = load_panels(asked, available)

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from commands.results import index_of
-from results.index.queries import RunLine, Wanted, runs
-from results.text.printable import printable
-from testbed.errors import HpnError
-from testbed.lab.service import registry
+from hpn.commands.results import index_of
+from hpn.results.index.queries import RunLine, Wanted, runs
+from hpn.results.text.printable import printable
+from hpn.testbed.errors import HpnError
+from hpn.testbed.lab.service import registry
 
 _RUNS = Path("runs")
 _ANSWERS = {"fail": "failed", "inconclusive": "is inconclusive", "pass": "passed"}

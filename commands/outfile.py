@@ -9,8 +9,8 @@ import errno
 import os
 from pathlib import Path
 
-from testbed.errors import HpnError, InputError, MachineError
-from testbed.files.replacing import replace, replace_text
+from hpn.testbed.errors import HpnError, InputError, MachineError
+from hpn.testbed.files.replacing import replace, replace_text
 
 _NO_PLACE = {
     errno.ENOENT,

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from commands import completing
-from commands.group import RenamedGroup
-from commands.where import OneOf
+from hpn.commands import completing
+from hpn.commands.group import RenamedGroup
+from hpn.commands.where import OneOf
 
 Outline = dict[str, Any]
 """As JSON can hold it."""

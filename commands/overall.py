@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from commands.page import Page
-from testbed.errors import InputError
+from hpn.commands.page import Page
+from hpn.testbed.errors import InputError
 
 
 def leave_page(out: Path, page: Page) -> None:
     """Write OUT/report.html and tell where it is; nothing where no run was made."""
-    from results.page.folder import write_report  # Jinja and numpy, which are loaded after the measurements
+    from hpn.results.page.folder import write_report  # Jinja and numpy, which are loaded after the measurements
 
     try:
         page.tell(f"page over all runs: {write_report(out)}")

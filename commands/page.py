@@ -12,11 +12,11 @@ import click
 from pydantic_core import to_json
 from rich.console import Console, RenderableType
 
-from commands.completing import labs, topologies
-from testbed.fabric.load import load_topology
-from testbed.fabric.spec import FabricSpec
-from testbed.files.units import parse_duration
-from testbed.vm.standstill import STALL_S, STALL_VARIABLE
+from hpn.commands.completing import labs, topologies
+from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.units import parse_duration
+from hpn.testbed.vm.standstill import STALL_S, STALL_VARIABLE
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from commands.completing import claims as claim_keys
-from commands.followers import tell_next
-from commands.page import Page, json_option
-from commands.settings import as_run
-from commands.waiting import still_runs, waiting
-from commands.where import OneOf, scheduler_option
-from results.run.claim import place_for
-from results.run.folder import prepare
-from scenarios.paper import answers, reproduce
-from scenarios.pool.where import pool_for
-from testbed.vm.engines import ENGINES
+from hpn.commands.completing import claims as claim_keys
+from hpn.commands.followers import tell_next
+from hpn.commands.page import Page, json_option
+from hpn.commands.settings import as_run
+from hpn.commands.waiting import still_runs, waiting
+from hpn.commands.where import OneOf, scheduler_option
+from hpn.results.run.claim import place_for
+from hpn.results.run.folder import prepare
+from hpn.scenarios.paper import answers, reproduce
+from hpn.scenarios.pool.where import pool_for
+from hpn.testbed.vm.engines import ENGINES
 
 
 @click.command("reproduce")

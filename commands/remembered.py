@@ -17,12 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from testbed import PACKAGES, plugins
-from testbed.errors import MachineError
+from hpn.testbed import plugins
+from hpn.testbed.errors import MachineError
+from hpn.testbed.package import FOLDER, PACKAGES
 
 Kept = TypeVar("Kept")
 
-_ROOT = Path(__file__).parent.parent
 _OLD_S = 30 * 86_400
 
 
@@ -53,7 +53,7 @@ def digest(*texts: str | bytes) -> str:
 
 
 def _file(name: str) -> Path:
-    from testbed.vm.kernel_cache import cache_folder
+    from hpn.testbed.vm.kernel_cache import cache_folder
 
     return cache_folder() / "completion" / f"{_version()}-{name}.json"
 
@@ -61,7 +61,8 @@ def _file(name: str) -> Path:
 @cache
 def _version() -> str:
     """What hpn is made of."""
-    return digest(sys.version, *(each for room in PACKAGES for each in sorted(_sources(_ROOT / room))))
+    folders = (FOLDER, *(FOLDER / package for package in PACKAGES))
+    return digest(sys.version, *sorted({each for folder in folders for each in _sources(folder)}))
 
 
 def _sources(folder: Path) -> Iterator[str]:
@@ -77,7 +78,7 @@ def _sources(folder: Path) -> Iterator[str]:
 
 def _write(file: Path, text: str) -> None:
     """Write the file, and delete those that nobody has written for long."""
-    from testbed.files.replacing import replace_text
+    from hpn.testbed.files.replacing import replace_text
 
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_text(file, text)

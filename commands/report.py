@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from commands.completing import runs as run_folders
-from commands.followers import tell_next
-from commands.outfile import write
-from results.text.printable import printable
-from testbed.errors import InputError
+from hpn.commands.completing import runs as run_folders
+from hpn.commands.followers import tell_next
+from hpn.commands.outfile import write
+from hpn.results.text.printable import printable
+from hpn.testbed.errors import InputError
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -32,8 +32,12 @@ def report(folders: tuple[Path, ...], out: Path | None, each: bool) -> None:
     hpn report ci-out
     hpn report runs --each
     """
-    from results.page.folder import NAME, report_of, write_missing  # Jinja and numpy, which no other command waits for
-    from scenarios.campaign.page import campaign_page, is_campaign  # likewise
+    from hpn.results.page.folder import (  # Jinja and numpy, which no other command waits for
+        NAME,
+        report_of,
+        write_missing,
+    )
+    from hpn.scenarios.campaign.page import campaign_page, is_campaign  # likewise
 
     if out is not None and len(folders) > 1:
         raise InputError(f"--out names one file and there are {len(folders)} folders; leave it out")

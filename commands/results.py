@@ -13,20 +13,20 @@ from pathlib import Path
 import click
 from rich.console import Group
 
-from commands.completing import drill_names
-from commands.followers import tell_next
-from commands.group import RenamedGroup
-from commands.page import as_json_option, show, terminal
-from commands.tables import export
-from results.index.experiments import set_apart
-from results.index.prune import delete, old_runs
-from results.index.queries import Wanted, counts, runs, trends
-from results.index.store import Index, opened
-from results.text.index import counts_table, runs_table, trend_parts
-from results.text.printable import escaped_name, printable
-from results.text.tables import table
-from testbed.errors import InputError
-from testbed.vm.kernel_cache import cache_folder
+from hpn.commands.completing import drill_names
+from hpn.commands.followers import tell_next
+from hpn.commands.group import RenamedGroup
+from hpn.commands.page import as_json_option, show, terminal
+from hpn.commands.tables import export
+from hpn.results.index.experiments import set_apart
+from hpn.results.index.prune import delete, old_runs
+from hpn.results.index.queries import Wanted, counts, runs, trends
+from hpn.results.index.store import Index, opened
+from hpn.results.text.index import counts_table, runs_table, trend_parts
+from hpn.results.text.printable import escaped_name, printable
+from hpn.results.text.tables import table
+from hpn.testbed.errors import InputError
+from hpn.testbed.vm.kernel_cache import cache_folder
 
 _ROOT = click.option(
     "--runs",

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import click
 
-from commands.outfile import check_free, write
-from testbed.errors import InputError
-from testbed.files.document import shorten
-from testbed.files.json_schema import Schema
+from hpn.commands.outfile import check_free, write
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import shorten
+from hpn.testbed.files.json_schema import Schema
 
 
 def schema_text(schema: Schema) -> str:

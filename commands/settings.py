@@ -19,7 +19,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 
 Table = Mapping[str, Any]
 
@@ -188,8 +188,8 @@ def _place(path: Sequence[str], key: str) -> str:
 
 
 def _unknown(file: File, path: Sequence[str], key: str, known: Sequence[str]) -> InputError:
-    from testbed.files.check import did_you_mean  # pydantic, which only whoever has made a mistake waits for
-    from testbed.files.document import shorten
+    from hpn.testbed.files.check import did_you_mean  # pydantic, which only whoever has made a mistake waits for
+    from hpn.testbed.files.document import shorten
 
     what = "an option" if path else "a command or an option of hpn"
     hint = did_you_mean(key, known, "there are")

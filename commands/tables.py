@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
-from commands.completing import places
-from commands.outfile import make_folder, write
-from results.tables.collect import Collected, Rows, collected, found
-from results.tables.csvfile import csv_of
-from results.tables.parquet import parquet_of
-from results.tables.registry import TABLES
-from results.tables.table import Table
-from results.text.printable import printable
-from testbed.errors import HpnError, InputError, MachineError
+from hpn.commands.completing import places
+from hpn.commands.outfile import make_folder, write
+from hpn.results.tables.collect import Collected, Rows, collected, found
+from hpn.results.tables.csvfile import csv_of
+from hpn.results.tables.parquet import parquet_of
+from hpn.results.tables.registry import TABLES
+from hpn.results.tables.table import Table
+from hpn.results.text.printable import printable
+from hpn.testbed.errors import HpnError, InputError, MachineError
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 

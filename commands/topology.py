@@ -9,17 +9,17 @@ from pathlib import Path
 
 import click
 
-from commands.completing import presets
-from commands.followers import tell_next
-from commands.schemas import Begun, schema_command, schema_option
-from results.text.printable import printable
-from testbed.errors import InputError
-from testbed.fabric.json_schema import topology_schema
-from testbed.fabric.load import is_path
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.writing import written
-from testbed.files.check import did_you_mean
-from testbed.files.document import shorten
+from hpn.commands.completing import presets
+from hpn.commands.followers import tell_next
+from hpn.commands.schemas import Begun, schema_command, schema_option
+from hpn.results.text.printable import printable
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.json_schema import topology_schema
+from hpn.testbed.fabric.load import is_path
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.writing import written
+from hpn.testbed.files.check import did_you_mean
+from hpn.testbed.files.document import shorten
 
 
 @click.group()

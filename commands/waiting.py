@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 import click
 
-from results.text.printable import printable
-from scenarios.pool.drills import Wanted
-from scenarios.pool.task import Task
-from scenarios.run import estimate, wall_cost
-from scenarios.run.runs_left import RunsLeft
+from hpn.results.text.printable import printable
+from hpn.scenarios.pool.drills import Wanted
+from hpn.scenarios.pool.task import Task
+from hpn.scenarios.run import estimate, wall_cost
+from hpn.scenarios.run.runs_left import RunsLeft
 
 
 def say(line: str) -> None:

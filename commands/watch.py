@@ -8,18 +8,18 @@ from contextlib import closing, suppress
 
 import click
 
-from commands.completing import labs
-from commands.page import Length, lab_option, terminal
-from results.watch.moment import Moment
-from results.watch.views import JsonLines, Log, Screen, View
-from testbed.errors import InputError
-from testbed.events import now_ns
-from testbed.fabric.model import Fabric
-from testbed.kernel.processes import interrupted_by_any_signal
-from testbed.kernel.qdisc import rates
-from testbed.lab.service import control, registry, status
-from testbed.lab.service.labfolder import LabFolder, LabRecord
-from testbed.lab.service.load import PortReader, reader_outside
+from hpn.commands.completing import labs
+from hpn.commands.page import Length, lab_option, terminal
+from hpn.results.watch.moment import Moment
+from hpn.results.watch.views import JsonLines, Log, Screen, View
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel.processes import interrupted_by_any_signal
+from hpn.testbed.kernel.qdisc import rates
+from hpn.testbed.lab.service import control, registry, status
+from hpn.testbed.lab.service.labfolder import LabFolder, LabRecord
+from hpn.testbed.lab.service.load import PortReader, reader_outside
 
 _TOGETHER_S = 0.1  # what comes in within so long is shown at once
 _LEAST_NS = 100_000_000

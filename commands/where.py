@@ -10,7 +10,7 @@ from collections.abc import Callable
 import click
 import click.shell_completion
 
-from testbed.vm.engines import HOST, EngineSpec, words
+from hpn.testbed.vm.engines import HOST, EngineSpec, words
 
 
 class OneOf(click.ParamType[str]):

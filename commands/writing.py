@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from commands.completing import faults, targets, templates, topologies
-from commands.followers import tell_next
-from commands.schemas import Begun, schema_command, schema_option
-from failover.faults import FAULTS
-from scenarios.drill.json_schema import drill_schema
-from scenarios.drill.writing import TEMPLATES, Wish, completed
-from testbed.fabric.load import is_path
-from testbed.fabric.presets import PRESETS
+from hpn.commands.completing import faults, targets, templates, topologies
+from hpn.commands.followers import tell_next
+from hpn.commands.schemas import Begun, schema_command, schema_option
+from hpn.failover.faults import FAULTS
+from hpn.scenarios.drill.json_schema import drill_schema
+from hpn.scenarios.drill.writing import TEMPLATES, Wish, completed
+from hpn.testbed.fabric.load import is_path
+from hpn.testbed.fabric.presets import PRESETS
 
 
 @click.command("new")
@@ -44,7 +44,7 @@ def drill_new(
     \b
     hpn drill new my-crash --fault tor-crash --template job
     """
-    from scenarios.model.fitting import fitted  # numpy
+    from hpn.scenarios.model.fitting import fitted  # numpy
 
     told = any(given is not None for given in (template, fault, topology, target))
     wish = Wish(template or "streams", fault or "link-down", topology or "", target or "", name or "")

@@ -14,90 +14,90 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from failover.analysis.model import DrillMetrics as DrillMetrics
-    from failover.faults import FAULTS as FAULTS
-    from failover.inject.levers import LabLevers as LabLevers
     from hpn.api import analyse as analyse
     from hpn.api import compare as compare
     from hpn.api import load_run as load_run
     from hpn.api import on_lab as on_lab
     from hpn.api import run as run
-    from results.graph.dot import fabric_dot as fabric_dot
-    from results.graph.overlay import Mark as Mark
-    from results.graph.overlay import Overlay as Overlay
-    from results.graph.svg import fabric_svg as fabric_svg
-    from results.run.folder import RunFolder as RunFolder
-    from results.run.metrics import metrics_from_dict as metrics_from_dict
-    from results.run.metrics import metrics_to_dict as metrics_to_dict
-    from results.tables.frames import frames as frames
-    from results.verdict import Outcome as Outcome
-    from results.verdict import Verdict as Verdict
-    from scenarios.drill.catalogue import load as load_drill
-    from scenarios.drill.catalogue import names as drills
-    from scenarios.drill.model import Drill as Drill
-    from scenarios.expect.metrics import METRICS as METRICS
-    from testbed.errors import HpnError as HpnError
-    from testbed.errors import InputError as InputError
-    from testbed.errors import MachineError as MachineError
-    from testbed.errors import NoisyError as NoisyError
-    from testbed.fabric.architectures import ARCHITECTURES as ARCHITECTURES
-    from testbed.fabric.build import build as build
-    from testbed.fabric.inventory import inventory as inventory
-    from testbed.fabric.load import load_fabric as load_fabric
-    from testbed.fabric.model import Fabric as Fabric
-    from testbed.fabric.presets import PRESETS as PRESETS
-    from testbed.fabric.spec import FabricSpec as FabricSpec
-    from testbed.lab.lab import Lab as Lab
-    from testbed.lag.datapaths import DATAPATHS as DATAPATHS
-    from testbed.routing.daemons import DAEMONS as DAEMONS
-    from testbed.routing.pathcontrol.policies import PATH_POLICIES as PATH_POLICIES
-    from testbed.versions import HPN as __version__
-    from testbed.vm.engines import ENGINES as ENGINES
-    from traffic.client.registry import CLIENTS as CLIENTS
-    from traffic.paths import CHOICES as SOURCE_PORTS
-    from traffic.patterns import PATTERNS as PATTERNS
+    from hpn.failover.analysis.model import DrillMetrics as DrillMetrics
+    from hpn.failover.faults import FAULTS as FAULTS
+    from hpn.failover.inject.levers import LabLevers as LabLevers
+    from hpn.results.graph.dot import fabric_dot as fabric_dot
+    from hpn.results.graph.overlay import Mark as Mark
+    from hpn.results.graph.overlay import Overlay as Overlay
+    from hpn.results.graph.svg import fabric_svg as fabric_svg
+    from hpn.results.run.folder import RunFolder as RunFolder
+    from hpn.results.run.metrics import metrics_from_dict as metrics_from_dict
+    from hpn.results.run.metrics import metrics_to_dict as metrics_to_dict
+    from hpn.results.tables.frames import frames as frames
+    from hpn.results.verdict import Outcome as Outcome
+    from hpn.results.verdict import Verdict as Verdict
+    from hpn.scenarios.drill.catalogue import load as load_drill
+    from hpn.scenarios.drill.catalogue import names as drills
+    from hpn.scenarios.drill.model import Drill as Drill
+    from hpn.scenarios.expect.metrics import METRICS as METRICS
+    from hpn.testbed.errors import HpnError as HpnError
+    from hpn.testbed.errors import InputError as InputError
+    from hpn.testbed.errors import MachineError as MachineError
+    from hpn.testbed.errors import NoisyError as NoisyError
+    from hpn.testbed.fabric.architectures import ARCHITECTURES as ARCHITECTURES
+    from hpn.testbed.fabric.build import build as build
+    from hpn.testbed.fabric.inventory import inventory as inventory
+    from hpn.testbed.fabric.load import load_fabric as load_fabric
+    from hpn.testbed.fabric.model import Fabric as Fabric
+    from hpn.testbed.fabric.presets import PRESETS as PRESETS
+    from hpn.testbed.fabric.spec import FabricSpec as FabricSpec
+    from hpn.testbed.lab.lab import Lab as Lab
+    from hpn.testbed.lag.datapaths import DATAPATHS as DATAPATHS
+    from hpn.testbed.routing.daemons import DAEMONS as DAEMONS
+    from hpn.testbed.routing.pathcontrol.policies import PATH_POLICIES as PATH_POLICIES
+    from hpn.testbed.versions import HPN as __version__
+    from hpn.testbed.vm.engines import ENGINES as ENGINES
+    from hpn.traffic.client.registry import CLIENTS as CLIENTS
+    from hpn.traffic.paths import CHOICES as SOURCE_PORTS
+    from hpn.traffic.patterns import PATTERNS as PATTERNS
 
 _PLACES = {
-    "ARCHITECTURES": "testbed.fabric.architectures",
-    "CLIENTS": "traffic.client.registry",
-    "DAEMONS": "testbed.routing.daemons",
-    "DATAPATHS": "testbed.lag.datapaths",
-    "Drill": "scenarios.drill.model",
-    "DrillMetrics": "failover.analysis.model",
-    "ENGINES": "testbed.vm.engines",
-    "FAULTS": "failover.faults",
-    "Fabric": "testbed.fabric.model",
-    "FabricSpec": "testbed.fabric.spec",
-    "HpnError": "testbed.errors",
-    "InputError": "testbed.errors",
-    "Lab": "testbed.lab.lab",
-    "LabLevers": "failover.inject.levers",
-    "METRICS": "scenarios.expect.metrics",
-    "MachineError": "testbed.errors",
-    "NoisyError": "testbed.errors",
-    "Mark": "results.graph.overlay",
-    "Outcome": "results.verdict",
-    "Overlay": "results.graph.overlay",
-    "PATH_POLICIES": "testbed.routing.pathcontrol.policies",
-    "PATTERNS": "traffic.patterns",
-    "PRESETS": "testbed.fabric.presets",
-    "RunFolder": "results.run.folder",
-    "SOURCE_PORTS": "traffic.paths:CHOICES",
-    "Verdict": "results.verdict",
-    "__version__": "testbed.versions:HPN",
+    "ARCHITECTURES": "hpn.testbed.fabric.architectures",
+    "CLIENTS": "hpn.traffic.client.registry",
+    "DAEMONS": "hpn.testbed.routing.daemons",
+    "DATAPATHS": "hpn.testbed.lag.datapaths",
+    "Drill": "hpn.scenarios.drill.model",
+    "DrillMetrics": "hpn.failover.analysis.model",
+    "ENGINES": "hpn.testbed.vm.engines",
+    "FAULTS": "hpn.failover.faults",
+    "Fabric": "hpn.testbed.fabric.model",
+    "FabricSpec": "hpn.testbed.fabric.spec",
+    "HpnError": "hpn.testbed.errors",
+    "InputError": "hpn.testbed.errors",
+    "Lab": "hpn.testbed.lab.lab",
+    "LabLevers": "hpn.failover.inject.levers",
+    "METRICS": "hpn.scenarios.expect.metrics",
+    "MachineError": "hpn.testbed.errors",
+    "NoisyError": "hpn.testbed.errors",
+    "Mark": "hpn.results.graph.overlay",
+    "Outcome": "hpn.results.verdict",
+    "Overlay": "hpn.results.graph.overlay",
+    "PATH_POLICIES": "hpn.testbed.routing.pathcontrol.policies",
+    "PATTERNS": "hpn.traffic.patterns",
+    "PRESETS": "hpn.testbed.fabric.presets",
+    "RunFolder": "hpn.results.run.folder",
+    "SOURCE_PORTS": "hpn.traffic.paths:CHOICES",
+    "Verdict": "hpn.results.verdict",
+    "__version__": "hpn.testbed.versions:HPN",
     "analyse": "hpn.api",
-    "build": "testbed.fabric.build",
+    "build": "hpn.testbed.fabric.build",
     "compare": "hpn.api",
-    "drills": "scenarios.drill.catalogue:names",
-    "fabric_dot": "results.graph.dot",
-    "fabric_svg": "results.graph.svg",
-    "frames": "results.tables.frames",
-    "inventory": "testbed.fabric.inventory",
-    "load_drill": "scenarios.drill.catalogue:load",
-    "load_fabric": "testbed.fabric.load",
+    "drills": "hpn.scenarios.drill.catalogue:names",
+    "fabric_dot": "hpn.results.graph.dot",
+    "fabric_svg": "hpn.results.graph.svg",
+    "frames": "hpn.results.tables.frames",
+    "inventory": "hpn.testbed.fabric.inventory",
+    "load_drill": "hpn.scenarios.drill.catalogue:load",
+    "load_fabric": "hpn.testbed.fabric.load",
     "load_run": "hpn.api",
-    "metrics_from_dict": "results.run.metrics",
-    "metrics_to_dict": "results.run.metrics",
+    "metrics_from_dict": "hpn.results.run.metrics",
+    "metrics_to_dict": "hpn.results.run.metrics",
     "on_lab": "hpn.api",
     "run": "hpn.api",
 }

@@ -1,5 +1,11 @@
 """``python -m hpn`` is the ``hpn`` command."""
 
-from cli import main
+import sys
+
+try:
+    from hpn.cli import main
+except ModuleNotFoundError as error:
+    sys.stderr.write(f"hpn: the Python package {error.name} is missing; run make setup, or pip install hpn\n")
+    sys.exit(3)
 
 main()

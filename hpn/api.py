@@ -9,25 +9,25 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from results.repeats import spread
-from results.run import folder
-from results.run.folder import RunFolder
-from results.run.progress import Progress
-from scenarios.drill import catalogue
-from scenarios.drill.model import Drill
-from scenarios.run import engines
-from scenarios.run.order import Order
-from testbed.errors import InputError
-from testbed.events import Event
-from testbed.fabric.model import Fabric
-from testbed.kernel import sandbox
-from testbed.lab.lab import Lab
-from testbed.lab.service import preflight
-from testbed.vm.engines import HOST, named
+from hpn.results.repeats import spread
+from hpn.results.run import folder
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.progress import Progress
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run import engines
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service import preflight
+from hpn.testbed.vm.engines import HOST, named
 
 if TYPE_CHECKING:
-    from results.repeats.spread import Spread
-    from scenarios.run.analyse import Analysed
+    from hpn.results.repeats.spread import Spread
+    from hpn.scenarios.run.analyse import Analysed
 
 _CONVERGE_S = 60.0
 
@@ -74,7 +74,7 @@ def load_run(path: str | os.PathLike[str]) -> RunFolder:
 
 def analyse(run: RunFolder) -> Analysed:
     """Metrics and verdict made anew from what ``keep_records`` kept. InputError when that is nothing, or damaged."""
-    from scenarios.run.analyse import analyse as analysed  # numpy, which a drill loads after its measurement only
+    from hpn.scenarios.run.analyse import analyse as analysed  # numpy, which a drill loads after its measurement only
 
     return analysed(run)
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from results.junit import Judged, Unmade, repeats_suite, run_suite, unmade_suite
-from results.junit_xml import Case, Status, Suite, report
-from results.markdown import cell, details, rows, why
-from results.text.tables import table
-from results.verdict import Outcome
-from testbed.vm.engines import has_virtual_time
+from hpn.results.junit import Judged, Unmade, repeats_suite, run_suite, unmade_suite
+from hpn.results.junit_xml import Case, Status, Suite, report
+from hpn.results.markdown import cell, details, rows, why
+from hpn.results.text.tables import table
+from hpn.results.verdict import Outcome
+from hpn.testbed.vm.engines import has_virtual_time
 
 if TYPE_CHECKING:
-    from results.comparison.gate import Gate
-    from results.repeats.together import Repeated
+    from hpn.results.comparison.gate import Gate
+    from hpn.results.repeats.together import Repeated
 
 CANNOT_RUN = "error"
 NO_WORSE = "no figure is worse than its baseline"
@@ -142,7 +142,7 @@ def _together(group: Repeats) -> Repeats:
     made = {run.repeat: run.judged.verdict for run in group.runs if run.judged is not None}
     if group.runs[0].repeats == 1 or not made:
         return group
-    from results.repeats.together import judge_repeats  # imports numpy, which no other command of the suite needs
+    from hpn.results.repeats.together import judge_repeats  # imports numpy, which no other command of the suite needs
 
     return replace(group, together=judge_repeats(group.title, tuple(made.values()), tuple(made)))
 

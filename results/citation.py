@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from results.run.folder import RunFolder
-from results.run.identity import DRILL, identity_in
-from results.text.printable import printable
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.identity import DRILL, identity_in
+from hpn.results.text.printable import printable
 
 AUTHORS = "The hpn authors"
 """As REUSE.toml has them."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 from rich.table import Table
 
-from failover.analysis.budget import Interval, around
-from results.text.tables import table
-from results.text.values import span_text
-from results.verdict import Outcome
-from testbed.errors import MachineError
+from hpn.failover.analysis.budget import Interval, around
+from hpn.results.text.tables import table
+from hpn.results.text.values import span_text
+from hpn.results.verdict import Outcome
+from hpn.testbed.errors import MachineError
 
 BIN_MS = 10.0
 _SHOWN = 20

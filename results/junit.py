@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from results.junit_xml import Case, Status, Suite, report
-from results.run.folder import RunFolder
-from results.run.manifest import Manifest
-from results.text.terminal import describe
-from results.verdict import Check, Outcome, Verdict
-from testbed.errors import InputError
+from hpn.results.junit_xml import Case, Status, Suite, report
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.manifest import Manifest
+from hpn.results.text.terminal import describe
+from hpn.results.verdict import Check, Outcome, Verdict
+from hpn.testbed.errors import InputError
 
 if TYPE_CHECKING:
-    from results.repeats.together import Repeated
+    from hpn.results.repeats.together import Repeated
 
 TRUSTED = "the measurement can be trusted"
 _ATTACHED = ("report.html", "verdict.json", "metrics.json", "events.jsonl")

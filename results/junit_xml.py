@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from xml.etree import ElementTree
 
-from results.text.fitting import shortened
-from results.text.xml import possible
+from hpn.results.text.fitting import shortened
+from hpn.results.text.xml import possible
 
 _MOST = 20_000  # characters of any text: reports of CI systems have limits, 30 MB a file in GitLab
 _MESSAGE = 500

@@ -11,14 +11,14 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from results.junit import Judged, Unmade
-from results.text.fitting import shortened
-from results.text.terminal import describe
-from results.text.xml import possible
-from results.verdict import Outcome, Verdict, worst_exit_code
+from hpn.results.junit import Judged, Unmade
+from hpn.results.text.fitting import shortened
+from hpn.results.text.terminal import describe
+from hpn.results.text.xml import possible
+from hpn.results.verdict import Outcome, Verdict, worst_exit_code
 
 if TYPE_CHECKING:
-    from results.repeats.together import Repeated
+    from hpn.results.repeats.together import Repeated
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}

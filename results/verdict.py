@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from results.repeats.statistic import Statistic
+from hpn.results.repeats.statistic import Statistic
 
 _LIMIT = re.compile(r"(.+) (?:below|at most|above|at least) -?[0-9.].*", re.DOTALL)
 _UPPER, _STRICT = frozenset({"below", "at_most"}), frozenset({"below", "above"})

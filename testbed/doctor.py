@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.kernel import ns, programs, sandbox, soft_roce
-from testbed.kernel.htb import add_fifo, port_queues
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.red import LOOPBACK, ROOT, add_red
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import ns, programs, sandbox, soft_roce
+from hpn.testbed.kernel.htb import add_fifo, port_queues
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.red import LOOPBACK, ROOT, add_red
 
 _RMEM_WANTED = 4 << 20
 

@@ -13,7 +13,8 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from testbed.errors import InputError
+from hpn.testbed import oldnames
+from hpn.testbed.errors import InputError
 
 VARIABLE = "HPN_PLUGINS"
 _PREFIX = "hpn_plugin_"
@@ -45,6 +46,7 @@ def load_all() -> None:
     InputError when a folder is none, or when a file cannot be imported; it says where.
     """
     for folder in folders():
+        oldnames.accept()
         if not folder.is_dir():
             raise InputError(f"{folder} is no folder; --plugin and {VARIABLE} take folders with Python files")
         for file in sorted(folder.glob("[!.]*.py")):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from testbed.entries import Registry
+from hpn.testbed.entries import Registry
 
 
 class Side(StrEnum):

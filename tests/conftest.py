@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from testbed.errors import MachineError
-from testbed.kernel import sandbox
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import sandbox
 
 # nohup has SIGHUP ignored, and so would every command that a test starts to send it SIGHUP.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -122,7 +122,7 @@ class Answer:
 
 def copied(root: Path, to: Path) -> Path:
     """A copy of the sources of ``root``, as they stand, below ``to``."""
-    return Path(shutil.copytree(root, to / "checkout", ignore=shutil.ignore_patterns(*_NO_SOURCES)))
+    return Path(shutil.copytree(root, to / "checkout", symlinks=True, ignore=shutil.ignore_patterns(*_NO_SOURCES)))
 
 
 def run_tests(root: Path, tests: Collection[str], *, byte_code: bool = False) -> list[Ran]:

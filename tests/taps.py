@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Iterable, Mapping
 
-from testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.ns import NetNs
 
 _PAYLOAD = b"where do I go"
 _OUTGOING = 4  # PACKET_OUTGOING

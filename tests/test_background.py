@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from testbed.background import ended_by_failures, in_background
+from hpn.testbed.background import ended_by_failures, in_background
 
 
 def _fail() -> None:

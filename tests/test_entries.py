@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 import pytest
 
-from testbed.entries import Registry
+from hpn.testbed.entries import Registry
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.errors import HpnError, InputError, MachineError, NoisyError, error_for, exit_code_of
-from testbed.routing.bird.control import BirdError
+from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError, error_for, exit_code_of
+from hpn.testbed.routing.bird.control import BirdError
 
 
 @pytest.mark.parametrize("kind", [HpnError, InputError, MachineError, NoisyError])

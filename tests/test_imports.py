@@ -11,71 +11,73 @@ from pathlib import Path
 
 import pytest
 
-from testbed import PACKAGES
+from hpn.testbed.package import PACKAGES, own_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
 # A module may import modules of its own room and of rooms with a smaller number; the longest name counts.
 ROOMS = {
-    "cli": 200,
+    "hpn.cli": 200,
     "docs": 220,  # makes the site: nothing imports it
     "hpn.__main__": 210,
     "hpn": 190,
-    "commands": 190,
-    "scenarios.bench": 180,
-    "scenarios.campaign": 170,
-    "scenarios.month": 170,
-    "scenarios.paper": 170,
-    "scenarios.selftest": 170,
-    "scenarios.suite": 170,
-    "scenarios.pool": 165,
-    "scenarios.run": 160,
-    "scenarios.model": 155,
-    "scenarios.drill": 150,
-    "scenarios.expect": 140,
-    "results": 130,
-    "failover.inject": 120,
-    "failover.sampling": 110,
-    "failover.faults": 105,
-    "failover.analysis": 100,
-    "traffic": 60,
-    "testbed.vm": 52,
-    "testbed.lab.service": 52,
-    "testbed.lab": 50,
-    "testbed.doctor": 40,
-    "testbed.routing": 30,
-    "testbed.routing.pathcontrol": 15,
-    "testbed.routing.pathcontrol.agent_io": 30,  # what has to do with a kernel
-    "testbed.routing.pathcontrol.tor_agent": 30,
-    "testbed.routing.pathcontrol.fib": 25,
-    "testbed.lag": 30,
-    "testbed.fabric.json_schema": 38,
-    "testbed.fabric.writing": 38,
-    "testbed.fabric.load": 37,
-    "testbed.fabric.build": 36,
-    "testbed.fabric.rules": 35,  # asks what a topology file may name: architectures, LAG datapaths, BGP daemons
-    "testbed.fabric": 20,
-    "testbed.kernel": 20,
-    "testbed.files": 10,
-    "testbed.background": 0,
-    "testbed.entries": 0,
-    "testbed.condition": 0,
-    "testbed.errors": 0,
-    "testbed.events": 0,
-    "testbed.plugins": 1,
-    "testbed.variables": 1,
-    "testbed.versions": 0,
+    "hpn.commands": 190,
+    "hpn.scenarios.bench": 180,
+    "hpn.scenarios.campaign": 170,
+    "hpn.scenarios.month": 170,
+    "hpn.scenarios.paper": 170,
+    "hpn.scenarios.selftest": 170,
+    "hpn.scenarios.suite": 170,
+    "hpn.scenarios.pool": 165,
+    "hpn.scenarios.run": 160,
+    "hpn.scenarios.model": 155,
+    "hpn.scenarios.drill": 150,
+    "hpn.scenarios.expect": 140,
+    "hpn.results": 130,
+    "hpn.failover.inject": 120,
+    "hpn.failover.sampling": 110,
+    "hpn.failover.faults": 105,
+    "hpn.failover.analysis": 100,
+    "hpn.traffic": 60,
+    "hpn.testbed.vm": 52,
+    "hpn.testbed.lab.service": 52,
+    "hpn.testbed.lab": 50,
+    "hpn.testbed.doctor": 40,
+    "hpn.testbed.routing": 30,
+    "hpn.testbed.routing.pathcontrol": 15,
+    "hpn.testbed.routing.pathcontrol.agent_io": 30,  # what has to do with a kernel
+    "hpn.testbed.routing.pathcontrol.tor_agent": 30,
+    "hpn.testbed.routing.pathcontrol.fib": 25,
+    "hpn.testbed.lag": 30,
+    "hpn.testbed.fabric.json_schema": 38,
+    "hpn.testbed.fabric.writing": 38,
+    "hpn.testbed.fabric.load": 37,
+    "hpn.testbed.fabric.build": 36,
+    "hpn.testbed.fabric.rules": 35,  # asks what a topology file may name: architectures, LAG datapaths, BGP daemons
+    "hpn.testbed.fabric": 20,
+    "hpn.testbed.kernel": 20,
+    "hpn.testbed.files": 10,
+    "hpn.testbed.background": 0,
+    "hpn.testbed.entries": 0,
+    "hpn.testbed.condition": 0,
+    "hpn.testbed.errors": 0,
+    "hpn.testbed.events": 0,
+    "hpn.testbed.oldnames": 1,
+    "hpn.testbed.package": 0,
+    "hpn.testbed.plugins": 2,
+    "hpn.testbed.variables": 1,
+    "hpn.testbed.versions": 1,
 }
 # Rooms below which a running lab stands and which must not see one all the same; who acts on a lab, neither.
 LAB_FREE = (
-    *("results", "scenarios.expect", "scenarios.drill", "scenarios.model"),
-    *("failover.analysis", "failover.faults", "failover.sampling"),
+    *("hpn.results", "hpn.scenarios.expect", "hpn.scenarios.drill", "hpn.scenarios.model"),
+    *("hpn.failover.analysis", "hpn.failover.faults", "hpn.failover.sampling"),
 )
-OF_A_LAB = ("testbed.lab", "testbed.lab.service", "failover.inject")
+OF_A_LAB = ("hpn.testbed.lab", "hpn.testbed.lab.service", "hpn.failover.inject")
 
 
 def _sources() -> list[Path]:
-    return [ROOT / "cli.py", *(path for room in PACKAGES for path in sorted((ROOT / room).rglob("*.py")))]
+    return own_files("*.py")
 
 
 def _room(module: str) -> str | None:
@@ -108,11 +110,11 @@ def test_a_module_imports_only_downwards(path: Path) -> None:
 
 def test_nothing_that_a_lab_is_made_of_knows_the_lab() -> None:
     """Not for its types either: what breaks a lab or looks whether it stands takes the parts that it uses."""
-    todo, seen = ["testbed.lab.lab"], set[str]()
+    todo, seen = ["hpn.testbed.lab.lab"], set[str]()
     while todo:
         module = todo.pop()
         parts = set(_own_modules(ROOT / f"{module.replace('.', '/')}.py"))
-        assert "testbed.lab.lab" not in parts, f"{module} imports the lab, which is made of it"
+        assert "hpn.testbed.lab.lab" not in parts, f"{module} imports the lab, which is made of it"
         todo += parts - seen
         seen |= parts
 
@@ -144,7 +146,7 @@ def test_the_command_starts_without_threads_and_without_numpy() -> None:
     Numpy would also make every command wait a tenth of a second.
     """
     asked = (
-        "import importlib, os, sys, cli\n"
+        "import importlib, os, sys\nfrom hpn import cli\n"
         "for command in cli.COMMANDS.values(): importlib.import_module(command.module)\n"
         "print(len(os.listdir('/proc/self/task')), 'numpy' in sys.modules)"
     )
@@ -153,16 +155,18 @@ def test_the_command_starts_without_threads_and_without_numpy() -> None:
 
 
 def test_every_package_is_one_of_the_import_order_and_of_the_wheel() -> None:
-    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "hpn"}
+    links = {path.name: path.readlink() for path in (ROOT / "hpn").iterdir() if path.is_symlink()}
     assert packages == set(PACKAGES)
+    assert links == {name: Path("..", name) for name in (*packages, "cli.py")}
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
-    assert {name.rstrip("*") for name in metadata["setuptools"]["packages"]["find"]["include"]} == packages
-    assert packages < set(metadata["mypy"]["files"])
+    assert metadata["setuptools"]["packages"]["find"]["include"] == ["hpn*"]
+    assert "hpn" in metadata["mypy"]["files"]
 
 
 def test_help_and_version_import_nothing_that_takes_time() -> None:
     asked = (
-        "import sys, cli\n"
+        "import sys\nfrom hpn import cli\n"
         "cli.command_line.main([sys.argv[1]], prog_name='hpn', standalone_mode=False)\n"
         "print(*sorted({name.split('.')[0] for name in sys.modules}), *sys.modules)"
     )
@@ -170,4 +174,6 @@ def test_help_and_version_import_nothing_that_takes_time() -> None:
         command = [sys.executable, "-c", asked, option]
         said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
         found = set(said.split())
-        assert found & {"pydantic", "rich", "yaml", "numpy", "scenarios", "results", "commands.drill"} == set(), option
+        assert (
+            found & {"pydantic", "rich", "yaml", "numpy", "hpn.scenarios", "hpn.results", "hpn.commands.drill"} == set()
+        ), option

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from testbed.events import EventSink
-from testbed.kernel.ns import NetNs
-from traffic.flow import FlowSpec
-from traffic.messages import (
+from hpn.testbed.events import EventSink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.messages import (
     Progress,
     Replace,
     Replaced,
@@ -16,15 +16,15 @@ from traffic.messages import (
     TrafficReport,
     WorkerReport,
 )
-from traffic.placement import place
-from traffic.pool import WorkerPool
-from traffic.qp import AckPolicy, RetryPolicy, ack_delay_ns
+from hpn.traffic.placement import place
+from hpn.traffic.pool import WorkerPool
+from hpn.traffic.qp import AckPolicy, RetryPolicy, ack_delay_ns
 
 
 class TrafficEngine(WorkerPool):
     """Flows between NICs whose hosts' namespaces are given; records go to ``out``. Use: start, begin, ..., finish."""
 
-    MODULE = "traffic.worker"
+    MODULE = "hpn.traffic.worker"
     REPORT = WorkerReport
 
     def __init__(

@@ -7,9 +7,9 @@ import os
 import subprocess
 from typing import IO
 
-from testbed.errors import MachineError
-from testbed.kernel.ns import NetNs
-from testbed.kernel.processes import piped
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.processes import piped
 
 
 def spawn(

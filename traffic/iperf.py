@@ -8,9 +8,9 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from testbed.errors import MachineError
-from testbed.kernel.ns import NetNs
-from traffic.foreign import ended, said, spawn
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.foreign import ended, said, spawn
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from traffic.flow import FlowSpec
+from hpn.traffic.flow import FlowSpec
 
 
 class Message:

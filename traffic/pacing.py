@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from traffic.flow import Transfers
+from hpn.traffic.flow import Transfers
 
 I64 = npt.NDArray[np.int64]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
-from testbed.entries import Registry
-from traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
+from hpn.testbed.entries import Registry
+from hpn.traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
 
 _Direction = tuple[str, bool]
 """A link, and whether it is taken upwards: a cable carries its rate each way."""

@@ -9,11 +9,11 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.entries import Registry
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Nic
-from traffic.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, Transfers, default_sports
-from traffic.framing import wire_bytes
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.traffic.flow import MAX_FLOWS, SPORT_MAX, SPORT_MIN, FlowSpec, Transfers, default_sports
+from hpn.traffic.framing import wire_bytes
 
 Pair = tuple[Nic, Nic]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from traffic.flow import FlowSpec
+from hpn.traffic.flow import FlowSpec
 
 
 def place(flows: Sequence[FlowSpec], workers: int) -> Mapping[str, int]:

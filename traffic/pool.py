@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from testbed.errors import HpnError, MachineError
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.kernel.ns import NetNs
-from traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
-from traffic.messages import (
+from hpn.testbed.errors import HpnError, MachineError
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
+from hpn.traffic.messages import (
     Assignment,
     Begin,
     Failed,
@@ -33,7 +33,7 @@ from traffic.messages import (
     Stop,
     Stopped,
 )
-from traffic.process import WorkerProcess
+from hpn.traffic.process import WorkerProcess
 
 T = TypeVar("T", bound=Message)
 

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from testbed.errors import MachineError
-from traffic.messages import Decoder, Message, encode
+from hpn.testbed.errors import MachineError
+from hpn.traffic.messages import Decoder, Message, encode
 
 _ROOT = Path(__file__).resolve().parent.parent
 _TAIL = 2000

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from testbed.events import now_ns
-from testbed.kernel.ns import NetNs
-from traffic import wire
-from traffic.flow import FlowSpec, responder_qpn
-from traffic.framing import ACK_BYTES, ICRC_BYTES, data_bytes
-from traffic.pacing import I64
-from traffic.qp import AckPolicy
-from traffic.recordfile import RecordFile
-from traffic.records import FLAG_BAD_ICRC, RECEIVED
-from traffic.recvmmsg import Batch, BatchReceiver
-from traffic.responders import Responders
-from traffic.sockets import buffer_bytes, drops, open_receiver
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic import wire
+from hpn.traffic.flow import FlowSpec, responder_qpn
+from hpn.traffic.framing import ACK_BYTES, ICRC_BYTES, data_bytes
+from hpn.traffic.pacing import I64
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.recordfile import RecordFile
+from hpn.traffic.records import FLAG_BAD_ICRC, RECEIVED
+from hpn.traffic.recvmmsg import Batch, BatchReceiver
+from hpn.traffic.responders import Responders
+from hpn.traffic.sockets import buffer_bytes, drops, open_receiver
 
 _FILL_WORD = np.uint64(int.from_bytes(bytes([wire.FILL] * 8), "little"))
 _BATCH = 512

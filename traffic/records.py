@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.flow import FlowSpec
+from hpn.traffic.flow import FlowSpec
 
 __all__ = ["FLAG_BAD_ICRC", "RECEIVED", "SENT", "FlowSpec"]
 

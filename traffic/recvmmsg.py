@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from testbed.kernel.ns import libc
-from traffic.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
+from hpn.testbed.kernel.ns import libc
+from hpn.traffic.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
 
 _SOL_SOCKET, _SCM_TIMESTAMPNS = 1, 35
 _CONTROL_HEAD_BYTES, _STAMP_BYTES, _TOS_BYTES = 16, 32, 24  # of control messages: the head of each, and all

@@ -6,12 +6,12 @@ import errno
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from testbed.events import now_ns
-from testbed.kernel.ns import NetNs
-from traffic import wire
-from traffic.flow import ROCE_PORT, FlowSpec
-from traffic.qp import AckPolicy, Reply, Responder
-from traffic.sockets import open_sender
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic import wire
+from hpn.traffic.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.qp import AckPolicy, Reply, Responder
+from hpn.traffic.sockets import open_sender
 
 
 class Responders:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from traffic import uring
-from traffic.mmsg import MMSGHDR, MSG_DONTWAIT
-from traffic.recvmmsg import Batch, BatchReceiver
-from traffic.sendmmsg import PacketRows
-from traffic.uring import Requests, Ring
+from hpn.traffic import uring
+from hpn.traffic.mmsg import MMSGHDR, MSG_DONTWAIT
+from hpn.traffic.recvmmsg import Batch, BatchReceiver
+from hpn.traffic.sendmmsg import PacketRows
+from hpn.traffic.uring import Requests, Ring
 
 _SPARE = 2
 """Datagrams asked for beyond those that came last time: one that is refused says that there are no more."""

@@ -11,19 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from testbed.errors import MachineError
-from testbed.events import now_ns
-from testbed.kernel.ns import NetNs
-from traffic import wire
-from traffic.flow import ROCE_PORT, FlowSpec, responder_qpn
-from traffic.framing import ICRC_BYTES, data_bytes, ip_bytes
-from traffic.gaps import SendGaps
-from traffic.messages import SendReport
-from traffic.pacing import I64, Schedule
-from traffic.qp import Requester, RetryPolicy
-from traffic.recordfile import RecordFile
-from traffic.records import SENT
-from traffic.sockets import MAX_BURST_BYTES, MAX_BURST_PACKETS, open_sender
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic import wire
+from hpn.traffic.flow import ROCE_PORT, FlowSpec, responder_qpn
+from hpn.traffic.framing import ICRC_BYTES, data_bytes, ip_bytes
+from hpn.traffic.gaps import SendGaps
+from hpn.traffic.messages import SendReport
+from hpn.traffic.pacing import I64, Schedule
+from hpn.traffic.qp import Requester, RetryPolicy
+from hpn.traffic.recordfile import RecordFile
+from hpn.traffic.records import SENT
+from hpn.traffic.sockets import MAX_BURST_BYTES, MAX_BURST_PACKETS, open_sender
 
 _ROWS = 512
 """Packets prepared at once: 2 MB at path MTU 4096, of which an ordinary tick touches a fraction."""

@@ -8,8 +8,8 @@ from socket import AF_INET, inet_aton
 import numpy as np
 import numpy.typing as npt
 
-from testbed.kernel.ns import libc
-from traffic.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
+from hpn.testbed.kernel.ns import libc
+from hpn.traffic.mmsg import IOVEC, MMSGHDR, MSG_DONTWAIT, SOCKADDR_BYTES
 
 U8 = npt.NDArray[np.uint8]
 

@@ -13,11 +13,11 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from testbed.errors import MachineError
-from testbed.events import now_ns
-from testbed.kernel.sandbox import die_with_parent
-from testbed.kernel.timerfd import Ticker
-from traffic.messages import Assignment, Decoder, Failed, Finish, Message, encode
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.sandbox import die_with_parent
+from hpn.testbed.kernel.timerfd import Ticker
+from hpn.traffic.messages import Assignment, Decoder, Failed, Finish, Message, encode
 
 A = TypeVar("A", bound=Assignment)
 

@@ -6,11 +6,11 @@ import os
 import socket
 import struct
 
-from testbed.errors import MachineError
-from testbed.kernel import open_files
-from testbed.kernel.buffers import enlarge_receive, enlarge_send
-from testbed.kernel.ns import NetNs
-from traffic.flow import ROCE_PORT
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import open_files
+from hpn.testbed.kernel.buffers import enlarge_receive, enlarge_send
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.flow import ROCE_PORT
 
 _SO_TIMESTAMPNS = 35
 _SO_MEMINFO, _SK_MEMINFO_DROPS, _SK_MEMINFO_VARS = 55, 8, 9

@@ -10,10 +10,10 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from testbed.errors import MachineError
-from testbed.kernel.ns import NetNs
-from testbed.kernel.processes import piped
-from traffic.foreign import ended, said, spawn
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.processes import piped
+from hpn.traffic.foreign import ended, said, spawn
 
 _SENT = re.compile(r"Total of (\d+) messages sent in ([\d.]+) sec")
 _CAME = re.compile(r"Total (\d+) messages received")

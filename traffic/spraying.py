@@ -11,8 +11,8 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
-from traffic.paths import MOST_CANDIDATES, Router
+from hpn.traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN, FlowSpec
+from hpn.traffic.paths import MOST_CANDIDATES, Router
 
 _SEARCH = 4096
 """Drawn at most to find source ports behind one port of a NIC: half of them are, where it has two."""

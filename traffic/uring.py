@@ -15,7 +15,7 @@ import os
 import numpy as np
 import numpy.typing as npt
 
-from testbed.kernel.ns import libc
+from hpn.testbed.kernel.ns import libc
 
 REQUEST = np.dtype(
     [

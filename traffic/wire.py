@@ -16,8 +16,8 @@ from socket import inet_aton, inet_ntoa
 import numpy as np
 import numpy.typing as npt
 
-from traffic.flow import ROCE_PORT, requester_qpn
-from traffic.framing import ACK_BYTES, BTH_BYTES, ICRC_BYTES
+from hpn.traffic.flow import ROCE_PORT, requester_qpn
+from hpn.traffic.framing import ACK_BYTES, BTH_BYTES, ICRC_BYTES
 
 U32 = npt.NDArray[np.uint32]
 U8 = npt.NDArray[np.uint8]

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from testbed.events import now_ns
-from testbed.kernel.ns import NetNs
-from testbed.kernel.timerfd import Ticker
-from traffic.flow import requester_qpn
-from traffic.gaps import send_gaps
-from traffic.messages import (
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.timerfd import Ticker
+from hpn.traffic.flow import requester_qpn
+from hpn.traffic.gaps import send_gaps
+from hpn.traffic.messages import (
     Begin,
     Finish,
     Message,
@@ -38,14 +38,14 @@ from traffic.messages import (
     Stopped,
     WorkerReport,
 )
-from traffic.qp import AckPolicy
-from traffic.receiver import Receiver
-from traffic.recordfile import RecordFile
-from traffic.records import RECEIVED, SENT
-from traffic.sender import Sender
-from traffic.served import Engine, collect_no_more, drain, serve
-from traffic.sockets import raise_file_limit
-from traffic.wire import SYNDROME_ACK, Ack
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.receiver import Receiver
+from hpn.traffic.recordfile import RecordFile
+from hpn.traffic.records import RECEIVED, SENT
+from hpn.traffic.sender import Sender
+from hpn.traffic.served import Engine, collect_no_more, drain, serve
+from hpn.traffic.sockets import raise_file_limit
+from hpn.traffic.wire import SYNDROME_ACK, Ack
 
 _PROGRESS_NS = 100_000_000
 _EXPIRY_NS = 10_000_000  # how often retry timers are looked at

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import click
 
-from cli import command_line
 from docs.site.markdown import code, page, plain, prose, table
+from hpn.cli import command_line
 
 _INTRODUCTION = """# Commands
 

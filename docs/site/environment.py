@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from cli import command_line
 from docs.site.commands import tree, variable
 from docs.site.markdown import code, page, table
-from testbed.variables import VARIABLES, Side
+from hpn.cli import command_line
+from hpn.testbed.variables import VARIABLES, Side
 
 
 def environment() -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from docs.site.markdown import code, page, plain, prose, table
 from docs.site.models import keys
-from failover.faults import FAULTS, Fault, Told
-from failover.faults.base import SwitchPart
-from scenarios.drill import catalogue
-from scenarios.drill.schema import RestoredFaultEntry, fault_model
+from hpn.failover.faults import FAULTS, Fault, Told
+from hpn.failover.faults.base import SwitchPart
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.schema import RestoredFaultEntry, fault_model
 
 _TELLS = {
     Told.CARRIER: "the ports that are hit lose carrier",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from docs.site.markdown import code, page, plain, prose, table
 from docs.site.models import keys, section
-from scenarios.drill import catalogue
-from scenarios.drill.schema import DrillFile, RestoredFaultEntry
-from scenarios.drill.sections import SECTIONS
-from scenarios.suite.suite import SuiteFile
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from traffic.client.client import Client
-from traffic.client.registry import CLIENTS
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.schema import DrillFile, RestoredFaultEntry
+from hpn.scenarios.drill.sections import SECTIONS
+from hpn.scenarios.suite.suite import SuiteFile
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.client.client import Client
+from hpn.traffic.client.registry import CLIENTS
 
 
 def drill_file() -> str:

@@ -8,15 +8,15 @@ from pydantic.fields import FieldInfo
 
 from docs.site.markdown import code, page, plain, table
 from docs.site.models import keys
-from scenarios.drill.schema import (
+from hpn.scenarios.drill.schema import (
     OrderExpectation,
     UntouchedExpectation,
     YesOrNoExpectation,
     expectation_model,
 )
-from scenarios.expect.asked import Bound
-from scenarios.expect.metric import Metric, Pauses, Shape, Slowed, Traffic
-from scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.asked import Bound
+from hpn.scenarios.expect.metric import Metric, Pauses, Shape, Slowed, Traffic
+from hpn.scenarios.expect.metrics import METRICS
 
 _INTRODUCTION = """# Metrics and expectations
 

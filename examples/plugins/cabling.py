@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from commands import COMMANDS, Command
 from hpn import load_fabric
+from hpn.commands import COMMANDS, Command
 
 
 @click.command()

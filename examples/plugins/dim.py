@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from failover.faults import FAULTS, Told, Unit, parameter
-from failover.faults.base import AS_OFTEN_AS_A_TOR, LinkFault, Need
-from failover.faults.levers import Action, Levers, Lost
-from failover.faults.streams import NOTHING, Direction, Frames, Stream, streams
+from hpn.failover.faults import FAULTS, Told, Unit, parameter
+from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, LinkFault, Need
+from hpn.failover.faults.levers import Action, Levers, Lost
+from hpn.failover.faults.streams import NOTHING, Direction, Frames, Stream, streams
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from testbed.routing.pathcontrol.host_agent import HostAgent
-from testbed.routing.pathcontrol.policies import PATH_POLICIES, HostPlace, HostPolicy, PathPolicy
+from hpn.testbed.routing.pathcontrol.host_agent import HostAgent
+from hpn.testbed.routing.pathcontrol.policies import PATH_POLICIES, HostPlace, HostPolicy, PathPolicy
 
 
 def _agent(place: HostPlace) -> HostPolicy:

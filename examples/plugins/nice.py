@@ -10,9 +10,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from testbed.errors import MachineError
-from testbed.vm.engines import ENGINES, EngineSpec
-from testbed.vm.guest import GuestJob, GuestResult
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.engines import ENGINES, EngineSpec
+from hpn.testbed.vm.guest import GuestJob, GuestResult
 
 _TAIL = 50
 

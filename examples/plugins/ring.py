@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.errors import InputError
-from traffic.patterns import PATTERNS, Asked, Demand, Pattern, Stream
+from hpn.testbed.errors import InputError
+from hpn.traffic.patterns import PATTERNS, Asked, Demand, Pattern, Stream
 
 
 def _ring(asked: Asked) -> Demand:

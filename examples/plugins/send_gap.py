@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from failover.analysis.model import DrillMetrics
-from scenarios.expect.asked import Asked
-from scenarios.expect.choose import chosen_flows, nothing
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
-from scenarios.expect.metrics import METRICS
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.choose import chosen_flows, nothing
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import Figure
+from hpn.scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from hpn.scenarios.expect.metrics import METRICS
 
 
 def _worst(expectation: Asked, metrics: DrillMetrics) -> Figure:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from testbed.fabric.architectures.architecture import Problem
-from testbed.fabric.spec import FabricSpec
-from testbed.lag.datapath import LagKind, LagPlace
-from testbed.lag.datapaths import DATAPATHS
-from testbed.lag.host_nft import NFT, lag_seed, speaker
-from testbed.lag.machine import PortStatus
-from testbed.lag.nft_datapath import NftDatapath
+from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.lag.datapath import LagKind, LagPlace
+from hpn.testbed.lag.datapaths import DATAPATHS
+from hpn.testbed.lag.host_nft import NFT, lag_seed, speaker
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.nft_datapath import NftDatapath
 
 
 class StickyLag:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from failover.analysis.words import plain
+from hpn.failover.analysis.words import plain
 
 _EARLY_NS = 1_000_000_000
 """A client that has done its work may end this long before the run: its last step would not have fitted."""

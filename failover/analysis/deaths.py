@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowResult, Phases
-from failover.analysis.words import in_ms, queue_pairs
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowResult, Phases
+from hpn.failover.analysis.words import in_ms, queue_pairs
 
 NOTICED = "an end of the link noticed"
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from failover.analysis.model import Edge, HitLink, Relation
-from testbed.fabric.model import Fabric, LinkKind
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.model import Edge, HitLink, Relation
+from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.traffic.flow import FlowSpec
 
 
 def hit_links(fabric: Fabric, links: Iterable[str]) -> tuple[HitLink, ...]:

@@ -8,9 +8,9 @@ that counts too. Verdicts, tables and comparisons all ask here.
 
 from __future__ import annotations
 
-from failover.analysis.budget import Interval, around, late_by
-from failover.analysis.downtime import Downtime
-from failover.analysis.model import DrillMetrics, EdgeResult, Phase
+from hpn.failover.analysis.budget import Interval, around, late_by
+from hpn.failover.analysis.downtime import Downtime
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, Phase
 
 RECOVER, SWITCH = "recover", "switch"
 

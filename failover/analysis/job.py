@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from failover.analysis.client import ClientFacts, ClientMetrics
-from failover.analysis.edge import Edge
-from failover.analysis.placement import Placement
-from traffic.job.standby import Replaced
+from hpn.failover.analysis.client import ClientFacts, ClientMetrics
+from hpn.failover.analysis.edge import Edge
+from hpn.failover.analysis.placement import Placement
+from hpn.traffic.job.standby import Replaced
 
 MOST_LATE_PCT = 2.0
 """Half of what a drill of the library allows a job to lose."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from testbed.events import Event, EventKind
-from testbed.routing.pathcontrol.actions import RELEASED, STEERED, STUCK
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.routing.pathcontrol.actions import RELEASED, STEERED, STUCK
 
 
 class Mark(StrEnum):

@@ -10,22 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from failover.analysis.budget import Interval, OutageBudget
-from failover.analysis.congestion import Congestion, EdgeCongestion
-from failover.analysis.downtime import Downtime
-from failover.analysis.edge import Edge as Edge
-from failover.analysis.edge import EdgeKind as EdgeKind
-from failover.analysis.edge import HitLink as HitLink
-from failover.analysis.edge import Relation as Relation
-from failover.analysis.hostload import HostLoad
-from failover.analysis.impairment import EdgeImpairment, Impairment
-from failover.analysis.job import JobMetrics
-from failover.analysis.marks import Marked
-from failover.analysis.offered import Offered
-from failover.analysis.ports import PortMetrics
-from failover.analysis.settings import QUICK as QUICK
-from failover.analysis.settings import Settings as Settings
-from failover.analysis.transfers import Transfers
+from hpn.failover.analysis.budget import Interval, OutageBudget
+from hpn.failover.analysis.congestion import Congestion, EdgeCongestion
+from hpn.failover.analysis.downtime import Downtime
+from hpn.failover.analysis.edge import Edge as Edge
+from hpn.failover.analysis.edge import EdgeKind as EdgeKind
+from hpn.failover.analysis.edge import HitLink as HitLink
+from hpn.failover.analysis.edge import Relation as Relation
+from hpn.failover.analysis.hostload import HostLoad
+from hpn.failover.analysis.impairment import EdgeImpairment, Impairment
+from hpn.failover.analysis.job import JobMetrics
+from hpn.failover.analysis.marks import Marked
+from hpn.failover.analysis.offered import Offered
+from hpn.failover.analysis.ports import PortMetrics
+from hpn.failover.analysis.settings import QUICK as QUICK
+from hpn.failover.analysis.settings import Settings as Settings
+from hpn.failover.analysis.transfers import Transfers
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from testbed.events import Event, EventKind
-from testbed.routing.pathcontrol.actions import STUCK
-from testbed.routing.pathcontrol.message import LIFETIME_REFRESHES
-from traffic.flow import FlowSpec
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.routing.pathcontrol.actions import STUCK
+from hpn.testbed.routing.pathcontrol.message import LIFETIME_REFRESHES
+from hpn.traffic.flow import FlowSpec
 
 _MS = 1_000_000
 _SLACK_NS = 50 * _MS

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from failover.analysis.metrics.trace import FlowTrace
-from failover.analysis.model import NoiseFloor
+from hpn.failover.analysis.metrics.trace import FlowTrace
+from hpn.failover.analysis.model import NoiseFloor
 
 PSEUDO_EDGE_SPACING_S = 0.25
 

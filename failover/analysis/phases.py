@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from failover.analysis.marks import Mark
-from failover.analysis.model import Edge, EdgeKind, EdgeResult, FlowEdgeResult, HitLink, Phase, Phases
-from testbed.events import Event, EventKind
-from testbed.routing.pathcontrol.actions import STEERING
+from hpn.failover.analysis.marks import Mark
+from hpn.failover.analysis.model import Edge, EdgeKind, EdgeResult, FlowEdgeResult, HitLink, Phase, Phases
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.routing.pathcontrol.actions import STEERING
 
 _NOTICED: Mapping[EdgeKind, Mapping[EventKind, frozenset[str]]] = {
     EdgeKind.FAILURE: {

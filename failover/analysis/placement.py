@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Role
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Role
 
 _Direction = tuple[str, bool]
 """A link, and whether it is taken upwards."""

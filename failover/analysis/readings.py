@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from testbed.fabric.model import Fabric, LinkKind, Role
-from testbed.kernel.qdisc import BucketReading
+from hpn.testbed.fabric.model import Fabric, LinkKind, Role
+from hpn.testbed.kernel.qdisc import BucketReading
 
 _ROW = 7
 

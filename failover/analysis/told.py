@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from failover.analysis.job import Death, JobEdge, JobMetrics
-from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
-from failover.analysis.words import about_ms, in_ms, packets, plain, queue_pairs
+from hpn.failover.analysis.job import Death, JobEdge, JobMetrics
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
+from hpn.failover.analysis.words import about_ms, in_ms, packets, plain, queue_pairs
 
 _MOST_SENTENCES = 3
 _LEAST_LOST = 0.1

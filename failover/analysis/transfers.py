@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from failover.analysis.budget import Interval
+from hpn.failover.analysis.budget import Interval
 
 
 class Fate(StrEnum):

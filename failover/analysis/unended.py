@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult
 
 
 def is_open(result: FlowEdgeResult) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from failover.analysis.hostload import Sample
+from hpn.failover.analysis.hostload import Sample
 
 
 @dataclass(frozen=True, slots=True)

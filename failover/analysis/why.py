@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from failover.analysis.congestion import EdgeCongestion
-from failover.analysis.deaths import TooLate, before_it_was_over, began_at, steps, too_late, unnoticed
-from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Phases
-from failover.analysis.offered import NO_PATH, Offered, Span, overloads
-from failover.analysis.words import flows, in_ms, packets, queue_pairs
+from hpn.failover.analysis.congestion import EdgeCongestion
+from hpn.failover.analysis.deaths import TooLate, before_it_was_over, began_at, steps, too_late, unnoticed
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Phases
+from hpn.failover.analysis.offered import NO_PATH, Offered, Span, overloads
+from hpn.failover.analysis.words import flows, in_ms, packets, queue_pairs
 
 _MOST_LINKS = 3
 _MOST_CAUSES = 12

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from failover.faults.base import (
+from hpn.failover.faults.base import (
     MS,
     Fault,
     Need,
@@ -22,11 +22,11 @@ from failover.faults.base import (
     lacks,
     nics_hit,
 )
-from failover.faults.control_plane import BgpReset, TorControlHang, TorDrain, TorLeave
-from failover.faults.fields import Parameter, Unit, parameter, parameters
-from failover.faults.impair import ArpLoss, BitCorruption, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
-from failover.faults.link import AdminDown, End, LinkDown, LinkFlap
-from failover.faults.node import (
+from hpn.failover.faults.control_plane import BgpReset, TorControlHang, TorDrain, TorLeave
+from hpn.failover.faults.fields import Parameter, Unit, parameter, parameters
+from hpn.failover.faults.impair import ArpLoss, BitCorruption, LacpLoss, LinkDelay, OneWayLoss, RateDrop, SilentDrop
+from hpn.failover.faults.link import AdminDown, End, LinkDown, LinkFlap
+from hpn.failover.faults.node import (
     AggCrash,
     CoreCrash,
     HostDown,
@@ -36,11 +36,11 @@ from failover.faults.node import (
     TorCrash,
     TorDataplaneDeath,
 )
-from failover.faults.replace import HostReplaced, SpareTakeover
-from failover.faults.stack import StackUpgrade
-from failover.faults.storm import FlapStorm
-from testbed.entries import Registry
-from testbed.fabric.model import Fabric
+from hpn.failover.faults.replace import HostReplaced, SpareTakeover
+from hpn.failover.faults.stack import StackUpgrade
+from hpn.failover.faults.storm import FlapStorm
+from hpn.testbed.entries import Registry
+from hpn.testbed.fabric.model import Fabric
 
 __all__ = [
     "FAULTS",

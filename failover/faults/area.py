@@ -5,8 +5,8 @@ Changes when drills may aim at a new kind of group.
 
 from __future__ import annotations
 
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Link, LinkKind, Node, Role
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Node, Role
 
 ALL = "all"
 

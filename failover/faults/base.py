@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import ClassVar
 
-from failover.analysis.model import EdgeKind
-from failover.faults.levers import Action, Levers
-from failover.faults.streams import EVERYTHING, NOTHING, Stream
-from testbed.fabric.model import Fabric, Link, LinkKind
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults.levers import Action, Levers
+from hpn.failover.faults.streams import EVERYTHING, NOTHING, Stream
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind
 
 MS = 1_000_000
 

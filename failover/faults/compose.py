@@ -7,8 +7,8 @@ leaves nothing of the other. No kind is named here: each says of itself what it 
 
 from __future__ import annotations
 
-from failover.faults.base import Fault, PlannedFault, SwitchPart, Told
-from testbed.fabric.model import Fabric, Role
+from hpn.failover.faults.base import Fault, PlannedFault, SwitchPart, Told
+from hpn.testbed.fabric.model import Fabric, Role
 
 _HALVES = {SwitchPart.CONTROL, SwitchPart.FORWARDING}
 """With both dead nothing of a switch works, and its carrier stays."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from failover.analysis.model import EdgeKind
-from failover.faults.base import (
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults.base import (
     AS_OFTEN_AS_A_TOR,
     MS,
     LinkFault,
@@ -17,10 +17,10 @@ from failover.faults.base import (
     TargetKind,
     Told,
 )
-from failover.faults.fields import Unit, parameter
-from failover.faults.levers import Action, Levers
-from failover.faults.node import SwitchFault, TorCrash
-from failover.faults.streams import NOTHING, Direction, Frames, Stream, streams
+from hpn.failover.faults.fields import Unit, parameter
+from hpn.failover.faults.levers import Action, Levers
+from hpn.failover.faults.node import SwitchFault, TorCrash
+from hpn.failover.faults.streams import NOTHING, Direction, Frames, Stream, streams
 
 
 @dataclass(frozen=True, slots=True)

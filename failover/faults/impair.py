@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkFault, Need, TargetKind, Told
-from failover.faults.fields import Unit, choice, parameter
-from failover.faults.levers import Action, Levers, Lost
-from failover.faults.streams import EVERYTHING, NOTHING, Direction, Directions, Frames, Stream, streams
+from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkFault, Need, TargetKind, Told
+from hpn.failover.faults.fields import Unit, choice, parameter
+from hpn.failover.faults.levers import Action, Levers, Lost
+from hpn.failover.faults.streams import EVERYTHING, NOTHING, Direction, Directions, Frames, Stream, streams
 
 
 class Dropped(StrEnum):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from failover.faults.streams import Direction
-from testbed.fabric.model import Fabric, Link
+from hpn.failover.faults.streams import Direction
+from hpn.testbed.fabric.model import Fabric, Link
 
 LinkEnd = tuple[Link, str]
 """A link and the node at the end that is meant."""

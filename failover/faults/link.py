@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from failover.analysis.model import EdgeKind
-from failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkCarrierFault, PlannedEdge, TargetKind
-from failover.faults.fields import Unit, choice, parameter
-from failover.faults.levers import Action, Levers
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, MS, LinkCarrierFault, PlannedEdge, TargetKind
+from hpn.failover.faults.fields import Unit, choice, parameter
+from hpn.failover.faults.levers import Action, Levers
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from failover.analysis.model import EdgeKind
-from failover.faults import Fault, PlannedEdge, PlannedFault
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults import Fault, PlannedEdge, PlannedFault
 
 
 @dataclass(frozen=True, slots=True)

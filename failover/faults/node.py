@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from failover.faults.area import links_of_any, switches_of
-from failover.faults.base import AS_OFTEN_AS_A_TOR, CarrierFault, Need, SwitchPart, TargetKind, Told
-from failover.faults.fields import choice
-from failover.faults.levers import Action, Levers
-from failover.faults.streams import Direction, Frames, Stream, streams
-from testbed.fabric.model import Fabric, Link, Role
+from hpn.failover.faults.area import links_of_any, switches_of
+from hpn.failover.faults.base import AS_OFTEN_AS_A_TOR, CarrierFault, Need, SwitchPart, TargetKind, Told
+from hpn.failover.faults.fields import choice
+from hpn.failover.faults.levers import Action, Levers
+from hpn.failover.faults.streams import Direction, Frames, Stream, streams
+from hpn.testbed.fabric.model import Fabric, Link, Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from failover.analysis.model import EdgeKind
-from failover.faults.base import MS, PlannedEdge, Replacement, TargetKind, Told
-from failover.faults.fields import Unit, name, parameter
-from failover.faults.levers import NO_ACTION, Action, Levers
-from failover.faults.node import HostDown, ManyLinksFault
-from failover.faults.streams import NOTHING, Stream
-from testbed.fabric.model import Fabric, Link
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults.base import MS, PlannedEdge, Replacement, TargetKind, Told
+from hpn.failover.faults.fields import Unit, name, parameter
+from hpn.failover.faults.levers import NO_ACTION, Action, Levers
+from hpn.failover.faults.node import HostDown, ManyLinksFault
+from hpn.failover.faults.streams import NOTHING, Stream
+from hpn.testbed.fabric.model import Fabric, Link
 
 
 @dataclass(frozen=True, slots=True)

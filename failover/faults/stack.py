@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from failover.faults.base import MS, TargetKind
-from failover.faults.fields import Unit, parameter
-from failover.faults.levers import Action, Levers
-from failover.faults.node import SwitchFault
+from hpn.failover.faults.base import MS, TargetKind
+from hpn.failover.faults.fields import Unit, parameter
+from hpn.failover.faults.levers import Action, Levers
+from hpn.failover.faults.node import SwitchFault
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import ClassVar
 
-from failover.analysis.model import EdgeKind
-from failover.faults.area import access_links
-from failover.faults.base import MS, PlannedEdge, TargetKind
-from failover.faults.fields import Unit, parameter
-from failover.faults.levers import NO_ACTION, Action, Levers
-from failover.faults.link import LinkDown
-from failover.faults.node import ManyLinksFault
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Link
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults.area import access_links
+from hpn.failover.faults.base import MS, PlannedEdge, TargetKind
+from hpn.failover.faults.fields import Unit, parameter
+from hpn.failover.faults.levers import NO_ACTION, Action, Levers
+from hpn.failover.faults.link import LinkDown
+from hpn.failover.faults.node import ManyLinksFault
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Link
 
 MOST_FLAPS = 200
 

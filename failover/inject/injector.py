@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from failover.analysis.edges import hit_links
-from failover.analysis.model import Edge, EdgeKind
-from failover.faults import Fault
-from failover.faults.levers import Action
-from failover.faults.moments import Due, Moment
-from failover.inject.levers import LabLevers
-from testbed.errors import HpnError
-from testbed.events import Event, EventKind, now_ns
-from testbed.lab.lab import Lab
+from hpn.failover.analysis.edges import hit_links
+from hpn.failover.analysis.model import Edge, EdgeKind
+from hpn.failover.faults import Fault
+from hpn.failover.faults.levers import Action
+from hpn.failover.faults.moments import Due, Moment
+from hpn.failover.inject.levers import LabLevers
+from hpn.testbed.errors import HpnError
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.lab.lab import Lab
 
 
 class Job(Protocol):

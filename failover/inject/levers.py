@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from failover.faults.levers import Action, LinkEnd, Lost
-from failover.faults.streams import Direction
-from testbed.fabric.model import Fabric, Link, Port
-from testbed.lab.breaking.breakage import Breakage
-from testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
-from testbed.lab.lab import Lab
-from testbed.lab.stack import Stacks
-from traffic.framing import BTH_BYTES
+from hpn.failover.faults.levers import Action, LinkEnd, Lost
+from hpn.failover.faults.streams import Direction
+from hpn.testbed.fabric.model import Fabric, Link, Port
+from hpn.testbed.lab.breaking.breakage import Breakage
+from hpn.testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.stack import Stacks
+from hpn.traffic.framing import BTH_BYTES
 
 _CORRUPTED_BYTE = BTH_BYTES + 100
 """In the UDP payload: behind every header, in every path MTU and no acknowledgement; the ICRC covers it."""

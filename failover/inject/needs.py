@@ -9,12 +9,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from failover.faults import Fault, Need
-from testbed.doctor import probe_kernel
-from testbed.errors import MachineError
-from testbed.kernel import ns, sandbox
-from testbed.kernel.ns import NetNs
-from testbed.lab.breaking import breakage, impair_ingress
+from hpn.failover.faults import Fault, Need
+from hpn.testbed.doctor import probe_kernel
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import ns, sandbox
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.breaking import breakage, impair_ingress
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from failover.analysis.hostload import HostLoad, OwnTime, Sample, summarise
-from testbed.events import now_ns
+from hpn.failover.analysis.hostload import HostLoad, OwnTime, Sample, summarise
+from hpn.testbed.events import now_ns
 
 INTERVAL_S = 0.1
 PROC = Path("/proc")

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from failover.analysis.readings import Sampled, Sampling, Series, watched
-from testbed.errors import MachineError
-from testbed.events import now_ns
-from testbed.fabric.model import Fabric
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.timerfd import Ticker
+from hpn.failover.analysis.readings import Sampled, Sampling, Series, watched
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.timerfd import Ticker
 
 _GOLDEN = 0.6180339887498949
 

@@ -15,15 +15,15 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from results.comparison.differences import Difference, Finding, told_apart
-from results.comparison.figures import Key, Summary, summaries
-from results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
-from results.run.files import first_mistake
-from results.run.identity import other_fabric, run_otherwise, since
-from results.verdict import without_limit
-from testbed.errors import InputError
-from testbed.files.bounded import read_bounded
-from testbed.files.document import shorten
+from hpn.results.comparison.differences import Difference, Finding, told_apart
+from hpn.results.comparison.figures import Key, Summary, summaries
+from hpn.results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
+from hpn.results.run.files import first_mistake
+from hpn.results.run.identity import other_fabric, run_otherwise, since
+from hpn.results.verdict import without_limit
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.bounded import read_bounded
+from hpn.testbed.files.document import shorten
 
 FORMAT = 1
 _LARGEST_BYTES = 4_000_000

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from failover.analysis.model import DrillMetrics
-from results.run.manifest import Manifest
-from testbed.lag.datapath import LagKind
-from testbed.lag.datapaths import DATAPATHS
-from testbed.vm.engines import has_virtual_time
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.run.manifest import Manifest
+from hpn.testbed.lag.datapath import LagKind
+from hpn.testbed.lag.datapaths import DATAPATHS
+from hpn.testbed.vm.engines import has_virtual_time
 
 CPU_COST = "CPU time: in virtual time computing takes none, elsewhere it is part of every reaction"
 UNEXPLAINED = "unexplained: compare the events.jsonl of the two runs"

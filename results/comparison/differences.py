@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from results.comparison.causes import UNEXPLAINED, Side, causes
-from results.comparison.figures import Key, Summary, summaries
-from results.comparison.groups import Group, asked_otherwise
+from hpn.results.comparison.causes import UNEXPLAINED, Side, causes
+from hpn.results.comparison.figures import Key, Summary, summaries
+from hpn.results.comparison.groups import Group, asked_otherwise
 
 _REPAIR = " repair "
 

@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeGuard
 
-from failover.analysis.budget import Interval
-from failover.analysis.intervals import RECOVER, phase_interval
-from failover.analysis.model import DrillMetrics, EdgeResult, Settings
-from failover.analysis.phases import converged
-from failover.analysis.unended import median_ms, worst_ms
+from hpn.failover.analysis.budget import Interval
+from hpn.failover.analysis.intervals import RECOVER, phase_interval
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, Settings
+from hpn.failover.analysis.phases import converged
+from hpn.failover.analysis.unended import median_ms, worst_ms
 
 
 def _converged_ms(result: EdgeResult, settings: Settings) -> float | None:

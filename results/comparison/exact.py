@@ -17,7 +17,7 @@ from statistics import NormalDist, variance
 import numpy as np
 import numpy.typing as npt
 
-from results.comparison.intervals import Span
+from hpn.results.comparison.intervals import Span
 
 SIGNIFICANT = 0.05
 POWER = 0.8

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from results.comparison.edge_figures import figures_of
-from results.comparison.groups import Compared, Group
+from hpn.results.comparison.edge_figures import figures_of
+from hpn.results.comparison.groups import Compared, Group
 
 _LOWER_IS_WORSE = frozenset({"at_least", "above"})
 _MS = "ms"

@@ -11,10 +11,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.comparison.baseline import Baseline, Held, baseline_of, held_against, written
-from results.comparison.groups import Compared, Group, grouped
-from results.text.comparison import changed_line, figure_lines, held_lines
-from testbed.errors import InputError
+from hpn.results.comparison.baseline import Baseline, Held, baseline_of, held_against, written
+from hpn.results.comparison.groups import Compared, Group, grouped
+from hpn.results.text.comparison import changed_line, figure_lines, held_lines
+from hpn.testbed.errors import InputError
 
 _SUFFIX = ".json"
 

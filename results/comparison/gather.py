@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from results.comparison.groups import Compared
-from results.index.scan import each_once, run_folders
-from results.run.folder import load
-from results.run.identity import identity_in
-from results.run.place import SCRATCH
-from testbed.errors import InputError
+from hpn.results.comparison.groups import Compared
+from hpn.results.index.scan import each_once, run_folders
+from hpn.results.run.folder import load
+from hpn.results.run.identity import identity_in
+from hpn.results.run.place import SCRATCH
+from hpn.testbed.errors import InputError
 
 _NAMED = re.compile(r"(?P<name>[\w.+-][\w .+-]{0,39})=(?P<run>.+)")
 _MANIFEST = "manifest.json"

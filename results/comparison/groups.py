@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from failover.analysis.model import DrillMetrics
-from results.run.identity import UNKNOWN, Identity, differences, sets_apart
-from results.run.manifest import Manifest
-from results.verdict import Outcome, Verdict
-from testbed.errors import InputError
-from testbed.files.document import shorten
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.run.identity import UNKNOWN, Identity, differences, sets_apart
+from hpn.results.run.manifest import Manifest
+from hpn.results.verdict import Outcome, Verdict
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import shorten
 
 
 class Across(StrEnum):

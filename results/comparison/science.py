@@ -12,10 +12,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from results.comparison.exact import SIGNIFICANT, cliffs_delta, holm, mann_whitney, pairs_needed, runs_of_groups, signed
-from results.comparison.figures import Key, Value, values_of
-from results.comparison.groups import LEAST, Compared, Group, why_not
-from results.comparison.intervals import (
+from hpn.results.comparison.exact import (
+    SIGNIFICANT,
+    cliffs_delta,
+    holm,
+    mann_whitney,
+    pairs_needed,
+    runs_of_groups,
+    signed,
+)
+from hpn.results.comparison.figures import Key, Value, values_of
+from hpn.results.comparison.groups import LEAST, Compared, Group, why_not
+from hpn.results.comparison.intervals import (
     Span,
     difference_of,
     interval_of_groups,
@@ -26,8 +34,8 @@ from results.comparison.intervals import (
     paired,
     statistic_of,
 )
-from results.repeats.statistic import LEAST_RUNS, Statistic
-from results.run.identity import DRILL, other_fabric
+from hpn.results.repeats.statistic import LEAST_RUNS, Statistic
+from hpn.results.run.identity import DRILL, other_fabric
 
 LEAST_FOR_INTERVAL = LEAST_RUNS[Statistic.MEDIAN]
 Runs = Sequence[tuple[Compared, Value]]

@@ -12,19 +12,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from failover.analysis.edge import Edge
-from results.run.drill import AskedDrill
-from results.run.files import content
-from results.run.reading import Run
-from testbed.errors import InputError
-from testbed.events import EventKind
-from testbed.files.document import shorten
-from testbed.files.units import format_duration
-from testbed.kernel import pcapng
-from testbed.kernel.pcapng_reading import Dropped, Frame, Interface, blocks
-from testbed.lag.datapath import ETHERTYPE_PATH_CONTROL
-from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
-from testbed.versions import HPN
+from hpn.failover.analysis.edge import Edge
+from hpn.results.run.drill import AskedDrill
+from hpn.results.run.files import content
+from hpn.results.run.reading import Run
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import EventKind
+from hpn.testbed.files.document import shorten
+from hpn.testbed.files.units import format_duration
+from hpn.testbed.kernel import pcapng
+from hpn.testbed.kernel.pcapng_reading import Dropped, Frame, Interface, blocks
+from hpn.testbed.lag.datapath import ETHERTYPE_PATH_CONTROL
+from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
+from hpn.testbed.versions import HPN
 
 FOLDER = "captures"
 _ARP, _IPV4 = 0x0806, 0x0800

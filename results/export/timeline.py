@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from failover.analysis.job import JobMetrics, SpanTime
-from failover.analysis.model import DrillMetrics, EdgeResult, FlowResult, Phase
-from failover.analysis.paths import PathAt
-from failover.analysis.readings import Series
-from results.export.trace import Args, Count, Instant, Placed, Slice, Trace
-from results.page.courses import goodput_bps
-from results.run.reading import Run
-from testbed.errors import InputError
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.job import JobMetrics, SpanTime
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowResult, Phase
+from hpn.failover.analysis.paths import PathAt
+from hpn.failover.analysis.readings import Series
+from hpn.results.export.trace import Args, Count, Instant, Placed, Slice, Trace
+from hpn.results.page.courses import goodput_bps
+from hpn.results.run.reading import Run
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import Event, EventKind
 
 _OF_RUN = (EventKind.PHASE, EventKind.FAULT)
 _EDGES = {"inject", "restore"}

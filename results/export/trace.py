@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from testbed.files.document import shorten
+from hpn.testbed.files.document import shorten
 
 Value = str | int | float | bool | None | list[str]
 Args = Mapping[str, Value]

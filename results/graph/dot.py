@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from results.graph import words
-from results.graph.grouping import Box, Bundle, Drawn, Level, drawn
-from results.graph.layout import side
-from results.graph.overlay import NOTHING, Overlay
-from results.text.fitting import shortened
-from results.text.xml import possible
-from testbed.fabric.model import Fabric, LinkKind, Role
+from hpn.results.graph import words
+from hpn.results.graph.grouping import Box, Bundle, Drawn, Level, drawn
+from hpn.results.graph.layout import side
+from hpn.results.graph.overlay import NOTHING, Overlay
+from hpn.results.text.fitting import shortened
+from hpn.results.text.xml import possible
+from hpn.testbed.fabric.model import Fabric, LinkKind, Role
 
 _RED, _GREEN = "#b3001b", "#0a7d3c"
 _PLANES = ("#0b5cad", "#9a4a00")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from results.graph.overlay import Mark
-from results.run.drill import AskedFault
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric
+from hpn.results.graph.overlay import Mark
+from hpn.results.run.drill import AskedFault
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
 
 
 def marks_of(fabric: Fabric, faults: Iterable[AskedFault]) -> tuple[Mark, ...]:

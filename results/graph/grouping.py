@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from results.text.fitting import shortened
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Link, LinkKind, Node, Role
+from hpn.results.text.fitting import shortened
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Node, Role
 
 
 class Level(StrEnum):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from results.graph.grouping import Box, Bundle, Drawn, Level
-from testbed.fabric.model import LinkKind, Role
+from hpn.results.graph.grouping import Box, Bundle, Drawn, Level
+from hpn.testbed.fabric.model import LinkKind, Role
 
 MARGIN = 16.0
 LEFT = 86.0  # for the names of the rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from results.text.xml import escaped
+from hpn.results.text.xml import escaped
 
 _CELL, _GAP = 13.0, 2.0
 _ROW_NAMES, _TOP, _GRID_HEAD, _BETWEEN, _MARGIN = 96.0, 48.0, 20.0, 24.0, 14.0

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Link, Node
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Link, Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from results.text.xml import escaped
+from hpn.results.text.xml import escaped
 
 _WIDTH, _HEIGHT = 860.0, 420.0
 _LEFT, _TOP, _RIGHT, _BOTTOM = 60.0, 44.0, 250.0, 46.0

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 
-from results.graph import words
-from results.graph.grouping import Drawn, Level, drawn
-from results.graph.layout import MARGIN, Frame, Layout, Line, Placed, lay_out, text_width
-from results.graph.overlay import NOTHING, Overlay
-from results.text.fitting import shortened
-from results.text.xml import escaped
-from testbed.fabric.model import Fabric
+from hpn.results.graph import words
+from hpn.results.graph.grouping import Drawn, Level, drawn
+from hpn.results.graph.layout import MARGIN, Frame, Layout, Line, Placed, lay_out, text_width
+from hpn.results.graph.overlay import NOTHING, Overlay
+from hpn.results.text.fitting import shortened
+from hpn.results.text.xml import escaped
+from hpn.testbed.fabric.model import Fabric
 
 _LEAST_WIDTH = 420.0
 _LINE = 17.0  # height of a line of the legend

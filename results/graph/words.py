@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from results.graph.grouping import WORDS, Box, Drawn, Level, counted
-from results.graph.overlay import Overlay
-from results.text.fitting import shortened
-from results.text.values import rate
-from testbed.fabric.model import Fabric, Link, Node, Role
+from hpn.results.graph.grouping import WORDS, Box, Drawn, Level, counted
+from hpn.results.graph.overlay import Overlay
+from hpn.results.text.fitting import shortened
+from hpn.results.text.values import rate
+from hpn.testbed.fabric.model import Fabric, Link, Node, Role
 
 _MOST_NAMES = 12
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from results.index.queries import Trend
-from results.run.folder import RunFolder
-from results.run.identity import identity_in, sets_apart
-from testbed.errors import InputError
+from hpn.results.index.queries import Trend
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.identity import identity_in, sets_apart
+from hpn.testbed.errors import InputError
 
 
 def set_apart(found: Sequence[Trend]) -> tuple[Trend, ...]:

@@ -12,11 +12,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.index.queries import NEWEST_FIRST, Wanted
-from results.index.scan import Stamp, stamp_of
-from results.index.store import Index
-from results.run.claim import in_use
-from testbed.errors import InputError
+from hpn.results.index.queries import NEWEST_FIRST, Wanted
+from hpn.results.index.scan import Stamp, stamp_of
+from hpn.results.index.store import Index
+from hpn.results.run.claim import in_use
+from hpn.testbed.errors import InputError
 
 _MANIFEST = "manifest.json"
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from results.index.store import Index
-from testbed.errors import InputError
+from hpn.results.index.store import Index
+from hpn.testbed.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

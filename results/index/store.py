@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from results.index.scan import Found, Indexed, Stamp, read, run_folders
-from results.run.files import content
-from results.text.printable import escaped_name
-from testbed.errors import InputError, MachineError
-from testbed.files.replacing import replace
+from hpn.results.index.scan import Found, Indexed, Stamp, read, run_folders
+from hpn.results.run.files import content
+from hpn.results.text.printable import escaped_name
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.files.replacing import replace
 
 _NUMBER = 4
 _SCHEMA = """

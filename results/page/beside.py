@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from results.comparison.groups import Compared, Group
-from results.page.chart import Chart
-from results.page.page import charts_of
-from results.run.reading import read
-from testbed.errors import InputError, MachineError
+from hpn.results.comparison.groups import Compared, Group
+from hpn.results.page.chart import Chart
+from hpn.results.page.page import charts_of
+from hpn.results.run.reading import read
+from hpn.testbed.errors import InputError, MachineError
 
 _MOST_GROUPS = 4
 _OF_THE_MACHINE = "host"

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from failover.analysis.edge import EdgeKind
-from failover.analysis.marks import Mark, mark_of
-from failover.analysis.model import EdgeResult
-from results.page.axis import Logarithmic, Tick, logarithmic_ms, time_range
-from testbed.events import Event
+from hpn.failover.analysis.edge import EdgeKind
+from hpn.failover.analysis.marks import Mark, mark_of
+from hpn.failover.analysis.model import EdgeResult
+from hpn.results.page.axis import Logarithmic, Tick, logarithmic_ms, time_range
+from hpn.testbed.events import Event
 
 
 class Side(StrEnum):

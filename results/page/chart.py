@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from results.page.axis import Linear, Tick, linear, number_text
+from hpn.results.page.axis import Linear, Tick, linear, number_text
 
 MOST_POINTS = 600
 """Of one line; a page stays small, and a screen has hardly more columns."""

@@ -12,23 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from results.comparison.differences import Difference, Finding
-from results.comparison.figures import Key, Summary, Value, values_of
-from results.comparison.groups import Across, Compared, Group
-from results.page.beside import Beside
-from results.page.listing import Listing, href
-from results.page.render import rendered
-from results.page.runs import PAGE
-from results.page.sections import Table
-from results.page.strip import Figure, Reading, Strips, Track, charts
-from results.text.answer import answer
-from results.text.bounds import at_least
-from results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
-from results.text.evidence import evidence_sheet
-from results.text.values import rounded_up, value_text
+from hpn.results.comparison.differences import Difference, Finding
+from hpn.results.comparison.figures import Key, Summary, Value, values_of
+from hpn.results.comparison.groups import Across, Compared, Group
+from hpn.results.page.beside import Beside
+from hpn.results.page.listing import Listing, href
+from hpn.results.page.render import rendered
+from hpn.results.page.runs import PAGE
+from hpn.results.page.sections import Table
+from hpn.results.page.strip import Figure, Reading, Strips, Track, charts
+from hpn.results.text.answer import answer
+from hpn.results.text.bounds import at_least
+from hpn.results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
+from hpn.results.text.evidence import evidence_sheet
+from hpn.results.text.values import rounded_up, value_text
 
 if TYPE_CHECKING:
-    from results.comparison.science import Evidence
+    from hpn.results.comparison.science import Evidence
 
 _MOST_FIGURES, _MOST_SETTINGS = 60, 60
 _LONE = "There is one group: runs of one drill, fabric, engine, settings and version."

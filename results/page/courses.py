@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from failover.analysis.hostload import HostMoment
-from failover.analysis.metrics.series import MessageSeries, StreamSeries
-from failover.analysis.paths import PathAt
-from failover.analysis.readings import Sampled
-from failover.analysis.series import Bins
-from results.page.axis import number_text
-from results.page.chart import MOST_POINTS, Chart, Line, Moment, thinned
-from results.run.readings import READING
-from results.text.values import scale
+from hpn.failover.analysis.hostload import HostMoment
+from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
+from hpn.failover.analysis.paths import PathAt
+from hpn.failover.analysis.readings import Sampled
+from hpn.failover.analysis.series import Bins
+from hpn.results.page.axis import number_text
+from hpn.results.page.chart import MOST_POINTS, Chart, Line, Moment, thinned
+from hpn.results.run.readings import READING
+from hpn.results.text.values import scale
 
 X_LABEL = "s since the traffic began"
 GROUP = "run"

@@ -9,18 +9,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from failover.analysis.budget import Interval
-from failover.analysis.job import JobEdge, JobMetrics
-from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowEdgeResult, Goodput
-from failover.analysis.unended import worst_ms
-from failover.analysis.words import flows, packets, plain
-from results.page.axis import Tick, logarithmic_ms, time_range, time_text
-from results.page.chain import Chain, chain_of
-from results.page.names import Named, Names
-from results.page.sections import Table
-from results.text.bounds import NEVER, at_least
-from results.text.values import milliseconds, rounded_up, scale, span_text
-from testbed.events import Event
+from hpn.failover.analysis.budget import Interval
+from hpn.failover.analysis.job import JobEdge, JobMetrics
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowEdgeResult, Goodput
+from hpn.failover.analysis.unended import worst_ms
+from hpn.failover.analysis.words import flows, packets, plain
+from hpn.results.page.axis import Tick, logarithmic_ms, time_range, time_text
+from hpn.results.page.chain import Chain, chain_of
+from hpn.results.page.names import Named, Names
+from hpn.results.page.sections import Table
+from hpn.results.text.bounds import NEVER, at_least
+from hpn.results.text.values import milliseconds, rounded_up, scale, span_text
+from hpn.testbed.events import Event
 
 _MOST_FLOWS = 24
 _MOST_NICS = 24

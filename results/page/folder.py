@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from results.page.many import many_page
-from results.page.page import page
-from results.page.runs import PAGE, runs_below
-from results.run.files import write
-from results.run.reading import read
-from testbed.errors import InputError
+from hpn.results.page.many import many_page
+from hpn.results.page.page import page
+from hpn.results.page.runs import PAGE, runs_below
+from hpn.results.run.files import write
+from hpn.results.run.reading import read
+from hpn.testbed.errors import InputError
 
 NAME = PAGE
 

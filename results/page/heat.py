@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from failover.analysis.metrics.series import StreamSeries
-from results.page.axis import Linear, Tick
+from hpn.failover.analysis.metrics.series import StreamSeries
+from hpn.results.page.axis import Linear, Tick
 
 _MOST_FLOWS = 32
 _MOST_COLUMNS = 600

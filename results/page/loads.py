@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failover.analysis.model import DrillMetrics
-from failover.analysis.offered import FULL, OfferedLink
-from results.page.sections import Table
-from results.text.values import value_text
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.offered import FULL, OfferedLink
+from hpn.results.page.sections import Table
+from hpn.results.text.values import value_text
 
 _MOST_SPANS = 8
 _MOST_LINKS = 16

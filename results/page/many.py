@@ -11,23 +11,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from failover.analysis.words import many
-from results.comparison.gather import REPEATS
-from results.comparison.groups import version_of
-from results.markdown import why
-from results.page import story
-from results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, without_constant
-from results.page.overview import MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, Head, ManyView, Part, many_html
-from results.page.picture import picture_of_all
-from results.page.runs import OneRun, in_order, of_suite, runs_below
-from results.page.series import Series, counted, judged, section_of, series_of, worst
-from results.page.suite import Gated, suite_in
-from results.repeats.together import Repeated
-from results.run.manifest import Manifest
-from results.text.terminal import measured_text
-from results.text.values import value_text
-from results.verdict import Outcome, Verdict
-from testbed.vm.engines import has_virtual_time
+from hpn.failover.analysis.words import many
+from hpn.results.comparison.gather import REPEATS
+from hpn.results.comparison.groups import version_of
+from hpn.results.markdown import why
+from hpn.results.page import story
+from hpn.results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, without_constant
+from hpn.results.page.overview import MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, Head, ManyView, Part, many_html
+from hpn.results.page.picture import picture_of_all
+from hpn.results.page.runs import OneRun, in_order, of_suite, runs_below
+from hpn.results.page.series import Series, counted, judged, section_of, series_of, worst
+from hpn.results.page.suite import Gated, suite_in
+from hpn.results.repeats.together import Repeated
+from hpn.results.run.manifest import Manifest
+from hpn.results.text.terminal import measured_text
+from hpn.results.text.values import value_text
+from hpn.results.verdict import Outcome, Verdict
+from hpn.testbed.vm.engines import has_virtual_time
 
 _MOST_FIGURES = 2
 _COLUMNS = (

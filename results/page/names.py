@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from failover.analysis.edge import Edge, EdgeKind
-from failover.analysis.model import EdgeResult
-from results.run.drill import AskedFault
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
+from hpn.failover.analysis.edge import Edge, EdgeKind
+from hpn.failover.analysis.model import EdgeResult
+from hpn.results.run.drill import AskedFault
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
 
 _NAME = re.compile(r"[A-Za-z][\w.]*(?:>[\w.]+#\d+|-[\w.]+|:\w+)?")
 _FLOW = re.compile(r"(.+)>(.+)#(\d+)")

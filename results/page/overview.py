@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from results.page.axis import Tick
-from results.page.listing import Filter, Listing
-from results.page.render import rendered
-from results.page.strip import Strips
+from hpn.results.page.axis import Tick
+from hpn.results.page.listing import Filter, Listing
+from hpn.results.page.render import rendered
+from hpn.results.page.strip import Strips
 
 MOST_ROWS, MOST_SECTIONS, OPEN_SECTIONS, _MOST_TOLD = 1000, 60, 3, 12
 

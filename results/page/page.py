@@ -10,18 +10,18 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from failover.analysis.model import DrillMetrics
-from results.page import story
-from results.page.chart import Chart, Moment, aligned
-from results.page.courses import HOST, goodput_chart, host_chart, messages_chart, queues_chart
-from results.page.edges import Story, stories
-from results.page.heat import HeatMap, heat_map
-from results.page.loads import offered_table
-from results.page.names import Named, Names
-from results.page.picture import fabric_picture
-from results.page.ranks import RankTimeline, rank_timeline
-from results.page.render import rendered
-from results.page.sections import (
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.page import story
+from hpn.results.page.chart import Chart, Moment, aligned
+from hpn.results.page.courses import HOST, goodput_chart, host_chart, messages_chart, queues_chart
+from hpn.results.page.edges import Story, stories
+from hpn.results.page.heat import HeatMap, heat_map
+from hpn.results.page.loads import offered_table
+from hpn.results.page.names import Named, Names
+from hpn.results.page.picture import fabric_picture
+from hpn.results.page.ranks import RankTimeline, rank_timeline
+from hpn.results.page.render import rendered
+from hpn.results.page.sections import (
     CheckRow,
     Table,
     check_rows,
@@ -32,10 +32,10 @@ from results.page.sections import (
     links_table,
     ports_table,
 )
-from results.page.setup import fabric_line, traffic_line
-from results.run.manifest import Manifest
-from results.run.reading import Gap, Run
-from testbed.vm.engines import ENGINES
+from hpn.results.page.setup import fabric_line, traffic_line
+from hpn.results.run.manifest import Manifest
+from hpn.results.run.reading import Gap, Run
+from hpn.testbed.vm.engines import ENGINES
 
 FIGURES = ("measured", "interval", "limit", "margin")
 """The columns of an expectation that hold figures."""

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from results.graph.faults import marks_of
-from results.graph.grouping import Level
-from results.graph.overlay import Mark, Overlay
-from results.graph.svg import fabric_svg
-from results.page.runs import OneRun
-from results.run.drill import AskedFault
-from results.run.folder import RunFolder
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric
+from hpn.results.graph.faults import marks_of
+from hpn.results.graph.grouping import Level
+from hpn.results.graph.overlay import Mark, Overlay
+from hpn.results.graph.svg import fabric_svg
+from hpn.results.page.runs import OneRun
+from hpn.results.run.drill import AskedFault
+from hpn.results.run.folder import RunFolder
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
 
 _MOST_NODES = 40
 """More than that are drawn by segments, or a page would be a picture alone."""

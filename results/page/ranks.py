@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from failover.analysis.job import SpanTime
-from results.page.axis import Linear, Tick
+from hpn.failover.analysis.job import SpanTime
+from hpn.results.page.axis import Linear, Tick
 
 _MOST_RANKS = 16
 _MOST_BARS = 1500

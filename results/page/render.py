@@ -15,8 +15,8 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from results.page.linking import Glossary, as_text
-from testbed.errors import MachineError
+from hpn.results.page.linking import Glossary, as_text
+from hpn.testbed.errors import MachineError
 
 UPLOT = "uplot-1.6.32.min.js"
 UPLOT_SHA256 = "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
@@ -54,7 +54,7 @@ def rendered(template: str, view: object, *, has_charts: bool, picture: str = ""
 @cache
 def static(name: str) -> str:
     """A file that comes with the templates."""
-    return files("results.page").joinpath("static", name).read_text(encoding="utf-8")
+    return files("hpn.results.page").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def _digest(script: str) -> str:
@@ -70,7 +70,7 @@ def _shown(value: object) -> object:
 @cache
 def _templates() -> Environment:
     return Environment(
-        loader=PackageLoader("results.page"),
+        loader=PackageLoader("hpn.results.page"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,

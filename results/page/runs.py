@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from results.index.scan import Indexed, read, run_folders
-from results.page.listing import href
-from results.page.story import NO_VERDICT
-from results.page.suite import FILE as SUITE
-from results.page.suite import Listed, Suite
-from results.run.manifest import Manifest
-from results.verdict import Outcome, Verdict
-from testbed.errors import InputError
+from hpn.results.index.scan import Indexed, read, run_folders
+from hpn.results.page.listing import href
+from hpn.results.page.story import NO_VERDICT
+from hpn.results.page.suite import FILE as SUITE
+from hpn.results.page.suite import Listed, Suite
+from hpn.results.run.manifest import Manifest
+from hpn.results.verdict import Outcome, Verdict
+from hpn.testbed.errors import InputError
 
 PAGE = "report.html"
 _EARLIER = ".doubtful-"

@@ -10,18 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from results.markdown import why
-from results.page.listing import Listing, Mark
-from results.page.overview import Section
-from results.page.runs import OneRun
-from results.page.strip import Figure, Reading, Track, charts, reading_of
-from results.repeats.together import Repeated, judge_repeats
-from results.repeats.view import estimates_sheet
-from results.run.folder import RunFolder
-from results.run.identity import identity_in, sets_apart
-from results.text.values import value_text
-from results.verdict import Check, Outcome
-from testbed.errors import InputError
+from hpn.results.markdown import why
+from hpn.results.page.listing import Listing, Mark
+from hpn.results.page.overview import Section
+from hpn.results.page.runs import OneRun
+from hpn.results.page.strip import Figure, Reading, Track, charts, reading_of
+from hpn.results.repeats.together import Repeated, judge_repeats
+from hpn.results.repeats.view import estimates_sheet
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.identity import identity_in, sets_apart
+from hpn.results.text.values import value_text
+from hpn.results.verdict import Check, Outcome
+from hpn.testbed.errors import InputError
 
 _MOST_FIGURES = 40
 _WORST_FIRST = ("fail", "refused", "error", "inconclusive", "no verdict", "pass")

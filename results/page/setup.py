@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from failover.analysis.words import many
-from results.page.names import ROLES
-from results.run.drill import AskedDrill
-from testbed.fabric.model import Fabric, Role
-from testbed.fabric.spec import FabricSpec
+from hpn.failover.analysis.words import many
+from hpn.results.page.names import ROLES
+from hpn.results.run.drill import AskedDrill
+from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 def fabric_line(fabric: Fabric | None) -> str:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from results.ci import Repeats
-from results.run.files import dumped, read, write
+from hpn.results.ci import Repeats
+from hpn.results.run.files import dumped, read, write
 
 if TYPE_CHECKING:
-    from results.comparison.gate import Gate
+    from hpn.results.comparison.gate import Gate
 
 FILE = "suite.json"
 _ANSWERS = {1: "fail", 2: "refused"}

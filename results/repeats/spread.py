@@ -13,12 +13,12 @@ from statistics import mean, median, pstdev
 
 from rich.table import Table
 
-from failover.analysis.budget import Interval
-from failover.analysis.model import DrillMetrics
-from results.comparison.edge_figures import FIGURES, figures_of
-from results.text.bounds import at_least
-from results.text.tables import table
-from results.text.values import milliseconds
+from hpn.failover.analysis.budget import Interval
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.comparison.edge_figures import FIGURES, figures_of
+from hpn.results.text.bounds import at_least
+from hpn.results.text.tables import table
+from hpn.results.text.values import milliseconds
 
 PUBLISHABLE_REPEATS = 10
 

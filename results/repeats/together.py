@@ -15,14 +15,14 @@ from statistics import median
 
 from pydantic import TypeAdapter
 
-from results.repeats.binomial import rate_at_least, rate_at_most
-from results.repeats.bootstrap import median_interval
-from results.repeats.spread import nearest_rank
-from results.repeats.statistic import LEAST_RUNS, Statistic
-from results.text.bounds import NEVER
-from results.text.bounds import at_least as at_least_text
-from results.text.values import rounded_up, span_text, value_text
-from results.verdict import Check, Outcome, Verdict, at_least, at_most, decide
+from hpn.results.repeats.binomial import rate_at_least, rate_at_most
+from hpn.results.repeats.bootstrap import median_interval
+from hpn.results.repeats.spread import nearest_rank
+from hpn.results.repeats.statistic import LEAST_RUNS, Statistic
+from hpn.results.text.bounds import NEVER
+from hpn.results.text.bounds import at_least as at_least_text
+from hpn.results.text.values import rounded_up, span_text, value_text
+from hpn.results.verdict import Check, Outcome, Verdict, at_least, at_most, decide
 
 _UPPER, _STRICT = {"below", "at_most"}, {"below", "above"}
 _BEYOND_P95 = 0.05

@@ -8,12 +8,12 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from results.repeats.spread import PUBLISHABLE_REPEATS
-from results.repeats.together import Estimate, Repeated, median_ends, shown
-from results.text.comparison import Sheet
-from results.text.tables import table
-from results.text.values import value_text
-from results.verdict import Outcome
+from hpn.results.repeats.spread import PUBLISHABLE_REPEATS
+from hpn.results.repeats.together import Estimate, Repeated, median_ends, shown
+from hpn.results.text.comparison import Sheet
+from hpn.results.text.tables import table
+from hpn.results.text.values import value_text
+from hpn.results.verdict import Outcome
 
 
 def repeats_summary(found: Repeated) -> Group:

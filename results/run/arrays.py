@@ -19,9 +19,9 @@ from typing import IO
 
 import numpy as np
 
-from results.run.files import check_memory, damaged, opened
-from testbed.errors import InputError
-from traffic.columns import Column, Table
+from hpn.results.run.files import check_memory, damaged, opened
+from hpn.testbed.errors import InputError
+from hpn.traffic.columns import Column, Table
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the first that the format knows: equal arrays give equal files
 _LEVEL = 6

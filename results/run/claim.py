@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
-from results.run.place import with_all_above
-from testbed.errors import HpnError, InputError, MachineError
+from hpn.results.run.place import with_all_above
+from hpn.testbed.errors import HpnError, InputError, MachineError
 
 RUNS = Path("runs")
 """Where runs are made that nobody names a folder for."""

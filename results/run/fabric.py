@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from results.run.files import damaged, parse
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role, Stack
-from testbed.fabric.spec import CorePorts, FabricSpec
-from testbed.files.document import shorten
+from hpn.results.run.files import damaged, parse
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role, Stack
+from hpn.testbed.fabric.spec import CorePorts, FabricSpec
+from hpn.testbed.files.document import shorten
 
 _LONGEST = 128
 """Characters of a name; the kernel's own of interfaces have 15."""

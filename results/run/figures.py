@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from failover.analysis.job import Iteration, JobMetrics, SpanTime
-from failover.analysis.model import DrillMetrics, FlowEdgeResult
-from failover.analysis.placement import Placement, Way
-from failover.analysis.ports import PortMetrics
-from failover.analysis.transfers import Transfer, Transfers
-from results.run.metrics import metrics_json
-from results.verdict import Verdict
+from hpn.failover.analysis.job import Iteration, JobMetrics, SpanTime
+from hpn.failover.analysis.model import DrillMetrics, FlowEdgeResult
+from hpn.failover.analysis.placement import Placement, Way
+from hpn.failover.analysis.ports import PortMetrics
+from hpn.failover.analysis.transfers import Transfer, Transfers
+from hpn.results.run.metrics import metrics_json
+from hpn.results.verdict import Verdict
 
 VERDICT = TypeAdapter(Verdict)
 SPAN = TypeAdapter(SpanTime)

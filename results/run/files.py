@@ -20,10 +20,10 @@ from typing import BinaryIO, NoReturn, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from results.run import limits
-from testbed.errors import InputError, MachineError
-from testbed.files.document import shorten
-from testbed.files.replacing import replace
+from hpn.results.run import limits
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.files.document import shorten
+from hpn.testbed.files.replacing import replace
 
 T = TypeVar("T")
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from failover.analysis.hostload import HostMoment
-from failover.analysis.job import SpanTime
-from failover.analysis.model import DrillMetrics
-from failover.analysis.paths import PathAt
-from results.run.claim import Claim, claimed
-from results.run.counted import QUEUE_PAIR, WORKERS, QueuePairCounts, Workers
-from results.run.drill import DRILL, AskedDrill
-from results.run.fabric import fabric_from, fabric_json
-from results.run.figures import (
+from hpn.failover.analysis.hostload import HostMoment
+from hpn.failover.analysis.job import SpanTime
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.paths import PathAt
+from hpn.results.run.claim import Claim, claimed
+from hpn.results.run.counted import QUEUE_PAIR, WORKERS, QueuePairCounts, Workers
+from hpn.results.run.drill import DRILL, AskedDrill
+from hpn.results.run.fabric import fabric_from, fabric_json
+from hpn.results.run.figures import (
     NO_TIMELINES,
     SOMETIMES,
     SPAN,
@@ -33,17 +33,17 @@ from results.run.figures import (
     metrics_files,
     verdict_files,
 )
-from results.run.files import content, dumped, lines_of, read, read_lines, write
-from results.run.manifest import Manifest, manifest_from
-from results.run.metrics import metrics_in
-from results.run.place import take, with_all_above
-from results.verdict import Verdict
-from testbed.errors import InputError
-from testbed.events import Event
-from testbed.fabric.model import Fabric
+from hpn.results.run.files import content, dumped, lines_of, read, read_lines, write
+from hpn.results.run.manifest import Manifest, manifest_from
+from hpn.results.run.metrics import metrics_in
+from hpn.results.run.place import take, with_all_above
+from hpn.results.verdict import Verdict
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.model import Fabric
 
 if TYPE_CHECKING:
-    from results.run.series import RunSeries
+    from hpn.results.run.series import RunSeries
 
 _MANIFEST = TypeAdapter(Manifest)
 _EVENT = TypeAdapter(Event)
@@ -89,7 +89,7 @@ class RunFolder:
 
     def write_series(self, series: RunSeries) -> None:
         """``series.json`` and ``series.npz``."""
-        from results.run.series import write_series  # numpy, which no other file needs
+        from hpn.results.run.series import write_series  # numpy, which no other file needs
 
         write_series(self.path, series)
 
@@ -142,7 +142,7 @@ class RunFolder:
 
     def series(self) -> RunSeries:
         """What flows and ports did over time; imports numpy."""
-        from results.run.series import read_series
+        from hpn.results.run.series import read_series
 
         return read_series(self.path)
 

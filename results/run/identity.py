@@ -15,12 +15,12 @@ from hashlib import sha256
 
 from pydantic import JsonValue
 
-from results.run.drill import AskedDrill
-from results.run.folder import RunFolder
-from results.run.manifest import Manifest
-from testbed.errors import InputError, MachineError
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
+from hpn.results.run.drill import AskedDrill
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.manifest import Manifest
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
 
 FABRIC, DRILL, SETTINGS = "fabric", "drill", "settings"
 _NO_PART: Mapping[str, bool | set[str]] = {"name": True, "seed": True, "lag": True, "ecn": {"marker"}}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from results.run.files import parse
-from testbed.errors import InputError
-from testbed.vm.engines import has_virtual_time
+from hpn.results.run.files import parse
+from hpn.testbed.errors import InputError
+from hpn.testbed.vm.engines import has_virtual_time
 
 FORMAT = 2
 """Of run folders as they are written now; docs/run-folder.md says what each has."""

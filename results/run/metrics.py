@@ -12,9 +12,9 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
-from failover.analysis.model import DrillMetrics
-from results.run.files import first_mistake, parse
-from testbed.errors import InputError
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.run.files import first_mistake, parse
+from hpn.testbed.errors import InputError
 
 VERSION = 1
 _KEY = "version"

@@ -13,7 +13,7 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 
 _RESULTS = (
     "verdict.json",

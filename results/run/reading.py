@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from failover.analysis.hostload import HostMoment
-from failover.analysis.job import SpanTime
-from failover.analysis.model import DrillMetrics
-from failover.analysis.paths import PathAt
-from results.run.counted import QueuePairCounts, Workers
-from results.run.drill import AskedDrill
-from results.run.folder import RunFolder, load
-from results.run.manifest import Manifest
-from results.run.series import RunSeries
-from results.verdict import Verdict
-from testbed.errors import InputError, MachineError
-from testbed.events import Event
-from testbed.fabric.model import Fabric
+from hpn.failover.analysis.hostload import HostMoment
+from hpn.failover.analysis.job import SpanTime
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.paths import PathAt
+from hpn.results.run.counted import QueuePairCounts, Workers
+from hpn.results.run.drill import AskedDrill
+from hpn.results.run.folder import RunFolder, load
+from hpn.results.run.manifest import Manifest
+from hpn.results.run.series import RunSeries
+from hpn.results.verdict import Verdict
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.model import Fabric
 
 T = TypeVar("T")
 

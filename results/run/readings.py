@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from failover.analysis.readings import Sampled, Sampling, Series, Watched
-from traffic.columns import InMemory, Records, Table
+from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.traffic.columns import InMemory, Records, Table
 
 READING = np.dtype(
     [(name, "<u8") for name in ("at_ns", "backlog_bytes", "drops", "sent_bytes", "sent_packets", "rate_bps", "marked")]

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
-from failover.analysis.metrics.series import MessageSeries, StreamSeries
-from failover.analysis.readings import Sampled
-from failover.analysis.series import Bins, SeriesFlow
-from results.run.arrays import Stored, Wanted, stored, write_arrays
-from results.run.files import damaged, read, write
-from results.run.readings import READING, SampledPorts, ports_of, sampled_from
-from traffic.columns import Column, Table, whole
+from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
+from hpn.failover.analysis.readings import Sampled
+from hpn.failover.analysis.series import Bins, SeriesFlow
+from hpn.results.run.arrays import Stored, Wanted, stored, write_arrays
+from hpn.results.run.files import damaged, read, write
+from hpn.results.run.readings import READING, SampledPorts, ports_of, sampled_from
+from hpn.traffic.columns import Column, Table, whole
 
 _ABOUT, _ARRAYS = "series.json", "series.npz"
 _STREAMS = np.dtype([("sent", "<u4"), ("received", "<u4"), ("delay_us", "<u4")])

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from failover.analysis.model import DrillMetrics
-from results.index.scan import each_once, run_folders
-from results.run.figures import COUNTERS
-from results.run.files import damaged, read
-from results.run.folder import RunFolder
-from results.run.identity import identity_in
-from results.run.manifest import Manifest
-from results.tables.registry import TABLES
-from results.tables.table import Cell, RunFacts
-from testbed.errors import HpnError, InputError, MachineError
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.index.scan import each_once, run_folders
+from hpn.results.run.figures import COUNTERS
+from hpn.results.run.files import damaged, read
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.identity import identity_in
+from hpn.results.run.manifest import Manifest
+from hpn.results.tables.registry import TABLES
+from hpn.results.tables.table import Cell, RunFacts
+from hpn.testbed.errors import HpnError, InputError, MachineError
 
 _COUNTERS = "counters.json"
 _MOST = 2**63

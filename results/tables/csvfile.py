@@ -8,9 +8,9 @@ from __future__ import annotations
 import csv
 import io
 
-from results.tables.collect import Rows
-from results.tables.table import Cell, Table
-from results.text.printable import printable
+from hpn.results.tables.collect import Rows
+from hpn.results.tables.table import Cell, Table
+from hpn.results.text.printable import printable
 
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # full width too: some spreadsheets take them alike
 _AS_TEXT = "'"

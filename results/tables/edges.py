@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failover.analysis.model import EdgeResult, FlowEdgeResult, FlowResult, Relation
-from failover.analysis.unended import is_open, open_ms
-from results.comparison.edge_figures import figures_of
-from results.tables.table import Column, Kind, Row, RunFacts, Table
+from hpn.failover.analysis.model import EdgeResult, FlowEdgeResult, FlowResult, Relation
+from hpn.failover.analysis.unended import is_open, open_ms
+from hpn.results.comparison.edge_figures import figures_of
+from hpn.results.tables.table import Column, Kind, Row, RunFacts, Table
 
 EDGE = (
     Column("edge", Kind.TEXT, "the fault or repair, as 'cut failure 0'"),

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from results.tables.collect import collected, found
-from results.tables.registry import TABLES
-from results.tables.table import Kind
-from testbed.errors import HpnError, MachineError
+from hpn.results.tables.collect import collected, found
+from hpn.results.tables.registry import TABLES
+from hpn.results.tables.table import Kind
+from hpn.testbed.errors import HpnError, MachineError
 
 if TYPE_CHECKING:
     import pandas

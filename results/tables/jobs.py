@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from failover.analysis.job import JobMetrics
-from failover.analysis.model import EdgeResult
-from results.tables.edges import EDGE, edge_cells
-from results.tables.table import Column, Kind, Row, RunFacts, Table
+from hpn.failover.analysis.job import JobMetrics
+from hpn.failover.analysis.model import EdgeResult
+from hpn.results.tables.edges import EDGE, edge_cells
+from hpn.results.tables.table import Column, Kind, Row, RunFacts, Table
 
 _PROGRAM = Column("program", Kind.TEXT, "job or client")
 _LOW = Column("low_ms", Kind.NUMBER, "the least that it may have been", "ms")

@@ -5,9 +5,9 @@ Changes when pyarrow does.
 
 from __future__ import annotations
 
-from results.tables.collect import Rows
-from results.tables.table import Kind, Table
-from testbed.errors import MachineError
+from hpn.results.tables.collect import Rows
+from hpn.results.tables.table import Kind, Table
+from hpn.testbed.errors import MachineError
 
 
 def parquet_of(table: Table, rows: Rows) -> bytes:

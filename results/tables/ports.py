@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from results.tables.table import Column, Kind, Row, RunFacts, Table
+from hpn.results.tables.table import Column, Kind, Row, RunFacts, Table
 
 _COLUMNS = (
     Column("port", Kind.TEXT, "node:interface"),

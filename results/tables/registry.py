@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from results.tables.edges import FIGURES, FLOWS
-from results.tables.expectations import EXPECTATIONS
-from results.tables.jobs import COLLECTIVES, COUNTERS, ITERATIONS, RANKS, STALLS
-from results.tables.ports import PORTS
-from results.tables.runs import RUNS
-from results.tables.table import Table
-from results.tables.transfers import TRANSFERS
-from testbed.entries import Registry
+from hpn.results.tables.edges import FIGURES, FLOWS
+from hpn.results.tables.expectations import EXPECTATIONS
+from hpn.results.tables.jobs import COLLECTIVES, COUNTERS, ITERATIONS, RANKS, STALLS
+from hpn.results.tables.ports import PORTS
+from hpn.results.tables.runs import RUNS
+from hpn.results.tables.table import Table
+from hpn.results.tables.transfers import TRANSFERS
+from hpn.testbed.entries import Registry
 
 
 def _lacks(table: Table) -> Iterator[str]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from results.run.identity import DRILL, FABRIC, SETTINGS, experiment_of
-from results.tables.table import Column, Kind, Row, RunFacts, Table
+from hpn.results.run.identity import DRILL, FABRIC, SETTINGS, experiment_of
+from hpn.results.tables.table import Column, Kind, Row, RunFacts, Table
 
 NO_OUTCOME = "none"
 _COLUMNS = (

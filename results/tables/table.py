@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from failover.analysis.model import DrillMetrics
-from results.run.drill import AskedDrill
-from results.run.manifest import Manifest
-from results.text.printable import escaped_name
-from results.verdict import Verdict
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.run.drill import AskedDrill
+from hpn.results.run.manifest import Manifest
+from hpn.results.text.printable import escaped_name
+from hpn.results.verdict import Verdict
 
 Cell = str | int | float | bool | None
 Row = Mapping[str, Cell]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from results.tables.edges import EDGE, edge_cells
-from results.tables.table import Column, Kind, Row, RunFacts, Table
+from hpn.results.tables.edges import EDGE, edge_cells
+from hpn.results.tables.table import Column, Kind, Row, RunFacts, Table
 
 _COLUMNS = (
     *EDGE,

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from failover.analysis.job import JobMetrics
-from failover.analysis.words import many
-from results.comparison.differences import Difference, Finding
-from results.comparison.groups import Group
-from results.text.comparison import name_of
+from hpn.failover.analysis.job import JobMetrics
+from hpn.failover.analysis.words import many
+from hpn.results.comparison.differences import Difference, Finding
+from hpn.results.comparison.groups import Group
+from hpn.results.text.comparison import name_of
 
 if TYPE_CHECKING:  # imports numpy
-    from results.comparison.science import Evidence
+    from hpn.results.comparison.science import Evidence
 
 _MOST_NAMES = 6
 _TOLD = frozenset({Finding.MORE, Finding.LESS, Finding.NONE_SEEN})

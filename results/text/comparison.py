@@ -12,14 +12,14 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from results.comparison.baseline import Held
-from results.comparison.differences import Difference, Finding
-from results.comparison.figures import Key, Summary, summaries
-from results.comparison.groups import Across, Group, apart_in, asked_otherwise, shortened
-from results.text.bounds import at_least
-from results.text.printable import printable
-from results.text.tables import table
-from results.text.values import span_text, value_text
+from hpn.results.comparison.baseline import Held
+from hpn.results.comparison.differences import Difference, Finding
+from hpn.results.comparison.figures import Key, Summary, summaries
+from hpn.results.comparison.groups import Across, Group, apart_in, asked_otherwise, shortened
+from hpn.results.text.bounds import at_least
+from hpn.results.text.printable import printable
+from hpn.results.text.tables import table
+from hpn.results.text.values import span_text, value_text
 
 ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
 _MEDIAN = "median outage"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from results.run.reading import Run
-from results.run.series import RunSeries
-from testbed.files.document import shorten
+from hpn.results.run.reading import Run
+from hpn.results.run.series import RunSeries
+from hpn.testbed.files.document import shorten
 
 _WIDE = 160
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from failover.analysis.words import plain
-from results.text.bounds import at_least, at_most
-from results.text.comparison import Sheet, name_of
-from results.text.printable import printable
-from results.text.tables import table
-from results.text.values import span_text
+from hpn.failover.analysis.words import plain
+from hpn.results.text.bounds import at_least, at_most
+from hpn.results.text.comparison import Sheet, name_of
+from hpn.results.text.printable import printable
+from hpn.results.text.tables import table
+from hpn.results.text.values import span_text
 
 if TYPE_CHECKING:  # imports numpy
-    from results.comparison.intervals import Span
-    from results.comparison.science import Evidence
+    from hpn.results.comparison.intervals import Span
+    from hpn.results.comparison.science import Evidence
 
 UNKNOWN = "not determined"
 _LEAST_P = 0.001

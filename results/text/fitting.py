@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from results.text.parts import GAP, Column, Shown, parts
+from hpn.results.text.parts import GAP, Column, Shown, parts
 
 
 class FittingTable(Table):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from failover.analysis.model import DrillMetrics, EdgeResult
-from results.text.tables import table
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult
+from hpn.results.text.tables import table
 
 
 def impairment_table(metrics: DrillMetrics) -> Table | None:

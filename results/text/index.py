@@ -13,11 +13,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from results.index.queries import Point, RunLine, Trend
-from results.text.bounds import at_least
-from results.text.printable import printable
-from results.text.tables import table
-from results.text.values import span_text, value_text
+from hpn.results.index.queries import Point, RunLine, Trend
+from hpn.results.text.bounds import at_least
+from hpn.results.text.printable import printable
+from hpn.results.text.tables import table
+from hpn.results.text.values import span_text, value_text
 
 _NARROWEST, _WIDEST = 10, 40  # columns of a bar
 _BESIDE = 48  # columns of a run's date, its figure and its outcome

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from failover.analysis.client import ClientFacts, RankEnd
-from failover.analysis.job import Death, JobEdge, JobMetrics, SpanResult
-from failover.analysis.model import DrillMetrics
-from failover.analysis.placement import Placement, TierSpread
-from failover.analysis.words import number, plain
-from results.text.bounds import at_least
-from results.text.tables import table
-from results.text.values import rate
+from hpn.failover.analysis.client import ClientFacts, RankEnd
+from hpn.failover.analysis.job import Death, JobEdge, JobMetrics, SpanResult
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.placement import Placement, TierSpread
+from hpn.failover.analysis.words import number, plain
+from hpn.results.text.bounds import at_least
+from hpn.results.text.tables import table
+from hpn.results.text.values import rate
 
 ON_LINKS = "queue pairs on links, by true paths; imbalance is most / mean, fairness Jain's"
 _OF_RANKS = (">rank", "NIC", ">steps", "ended")

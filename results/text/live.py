@@ -13,10 +13,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from results.run.progress import Progress
-from results.text.values import rate
-from testbed.events import EventKind
-from testbed.fabric.model import Fabric
+from hpn.results.run.progress import Progress
+from hpn.results.text.values import rate
+from hpn.testbed.events import EventKind
+from hpn.testbed.fabric.model import Fabric
 
 _KEPT = ("fault", "stuck")
 _SHOWN_FAULTS = 8

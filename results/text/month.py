@@ -8,8 +8,8 @@ from typing import Protocol
 
 from rich.table import Table
 
-from failover.analysis.words import plain
-from results.text.tables import table
+from hpn.failover.analysis.words import plain
+from hpn.results.text.tables import table
 
 
 class Range(Protocol):

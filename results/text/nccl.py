@@ -12,8 +12,8 @@ from itertools import groupby
 
 from pydantic import JsonValue
 
-from failover.analysis.job import SpanResult
-from traffic.collectives.registry import KINDS
+from hpn.failover.analysis.job import SpanResult
+from hpn.traffic.collectives.registry import KINDS
 
 _WORD_BYTES = 8  # the sums are of 64-bit words
 _HEAD = (

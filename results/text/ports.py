@@ -7,9 +7,9 @@ from statistics import fmean, median
 
 from rich.table import Table
 
-from failover.analysis.ports import PortMetrics, PortResult
-from failover.analysis.words import plain
-from results.text.tables import table
+from hpn.failover.analysis.ports import PortMetrics, PortResult
+from hpn.failover.analysis.words import plain
+from hpn.results.text.tables import table
 
 _COLUMNS = ("ports", ">count", ">load", ">most", ">queue", ">p99", ">worst", ">bytes", "of port", ">marked", ">dropped")
 _COURSE = ("port", ">marked", ">of all", ">dropped", ">from", ">to", "most at once")

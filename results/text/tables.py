@@ -8,14 +8,14 @@ from typing import Protocol
 from rich.table import Table
 from rich.text import Text
 
-from failover.analysis.words import plain
-from results.text.figure import Figure
-from results.text.fitting import FittingTable
-from results.text.printable import printable
-from results.text.values import rate
-from testbed.doctor import Capability
-from testbed.fabric.inventory import Inventory
-from testbed.vm.kernel_list import Entry
+from hpn.failover.analysis.words import plain
+from hpn.results.text.figure import Figure
+from hpn.results.text.fitting import FittingTable
+from hpn.results.text.printable import printable
+from hpn.results.text.values import rate
+from hpn.testbed.doctor import Capability
+from hpn.testbed.fabric.inventory import Inventory
+from hpn.testbed.vm.kernel_list import Entry
 
 _MOST_KEYS = 4
 

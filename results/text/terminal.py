@@ -12,22 +12,22 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from failover.analysis.budget import Interval
-from failover.analysis.intervals import downtime_interval, loop_lag_ms
-from failover.analysis.model import DrillMetrics, EdgeResult, Phase
-from failover.analysis.phases import converged
-from failover.analysis.unended import worst_ms
-from failover.analysis.words import number, packets
-from results.run.manifest import Manifest
-from results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
-from results.text.impairment import impairment_table
-from results.text.job import job_parts
-from results.text.ports import balance_lines, course_table, ports_table
-from results.text.tables import table
-from results.text.transfers import transfers_table
-from results.text.values import NONE, milliseconds, rate, rounded_up, span_text, value_text
-from results.verdict import Check, Outcome, Verdict
-from testbed.vm.engines import ENGINES
+from hpn.failover.analysis.budget import Interval
+from hpn.failover.analysis.intervals import downtime_interval, loop_lag_ms
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, Phase
+from hpn.failover.analysis.phases import converged
+from hpn.failover.analysis.unended import worst_ms
+from hpn.failover.analysis.words import number, packets
+from hpn.results.run.manifest import Manifest
+from hpn.results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
+from hpn.results.text.impairment import impairment_table
+from hpn.results.text.job import job_parts
+from hpn.results.text.ports import balance_lines, course_table, ports_table
+from hpn.results.text.tables import table
+from hpn.results.text.transfers import transfers_table
+from hpn.results.text.values import NONE, milliseconds, rate, rounded_up, span_text, value_text
+from hpn.results.verdict import Check, Outcome, Verdict
+from hpn.testbed.vm.engines import ENGINES
 
 _STYLE = {Outcome.PASS: "bold green", Outcome.FAIL: "bold red", Outcome.INCONCLUSIVE: "bold yellow"}
 _MARK = "..."

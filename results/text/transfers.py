@@ -7,9 +7,9 @@ from statistics import median
 
 from rich.table import Table
 
-from failover.analysis.model import DrillMetrics
-from failover.analysis.transfers import Fate, Transfer, Transfers
-from results.text.tables import table
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.transfers import Fate, Transfer, Transfers
+from hpn.results.text.tables import table
 
 
 def transfers_table(metrics: DrillMetrics, transfers: Transfers) -> Table:

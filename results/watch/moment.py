@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from testbed.condition import Condition
-from testbed.fabric.model import Fabric, Link, LinkKind, Port
-from testbed.kernel.qdisc import Rate
+from hpn.testbed.condition import Condition
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Port
+from hpn.testbed.kernel.qdisc import Rate
 
 _NOTHING = Rate(0.0, 0.0, 0)
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from results.text.printable import printable
-from testbed.events import Event, EventKind
-from testbed.routing.pathcontrol.actions import STUCK
+from hpn.results.text.printable import printable
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.routing.pathcontrol.actions import STUCK
 
 _TOGETHER_NS = 250_000_000
 _KEPT = 200

@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from rich.text import Text
 
-from results.text.values import rate
-from results.watch.moment import Moment
-from results.watch.news import News
-from results.watch.sums import PlaneSum, RailSum, planes, rails
-from results.watch.trouble import Trouble, summary, troubles
-from testbed.fabric.model import Link, LinkKind
+from hpn.results.text.values import rate
+from hpn.results.watch.moment import Moment
+from hpn.results.watch.news import News
+from hpn.results.watch.sums import PlaneSum, RailSum, planes, rails
+from hpn.results.watch.trouble import Trouble, summary, troubles
+from hpn.testbed.fabric.model import Link, LinkKind
 
 _WIDE = 140  # columns from which switches' links stand beside NICs' links
 _GAP = 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from results.watch.moment import Moment
-from testbed.fabric.model import Link, LinkKind
+from hpn.results.watch.moment import Moment
+from hpn.testbed.fabric.model import Link, LinkKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from results.watch.moment import Moment
-from results.watch.sums import planes, rails
-from results.watch.trouble import Trouble, troubles
+from hpn.results.watch.moment import Moment
+from hpn.results.watch.sums import planes, rails
+from hpn.results.watch.trouble import Trouble, troubles
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from results.watch.moment import Moment
-from testbed.fabric.model import Link, LinkKind, Nic
+from hpn.results.watch.moment import Moment
+from hpn.testbed.fabric.model import Link, LinkKind, Nic
 
 CUT_OFF, SWITCH, HELD, CARRIER, LACP, BGP, BFD, ROUTES = (
     *("NIC cut off", "switch dead", "ToR held", "link without carrier"),

@@ -13,10 +13,10 @@ from typing import Self
 from rich.console import Console, Group
 from rich.live import Live
 
-from results.watch.moment import Moment
-from results.watch.news import Heard, News
-from results.watch.picture import block, picture
-from results.watch.told import Since, document
+from hpn.results.watch.moment import Moment
+from hpn.results.watch.news import Heard, News
+from hpn.results.watch.picture import block, picture
+from hpn.results.watch.told import Since, document
 
 Event = Mapping[str, object]
 

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
-from failover.analysis.edges import hit_links, with_windows
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import QUICK, Edge, EdgeKind
-from results.text.figure import Figure
-from scenarios.bench.elephants import Measured
-from scenarios.drill.catalogue import load
-from scenarios.drill.workload import flows_of
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from traffic.columns import InFiles, Records
-from traffic.flow import FlowSpec
-from traffic.recordfile import RecordFile
-from traffic.records import RECEIVED, SENT
+from hpn.failover.analysis.edges import hit_links, with_windows
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import QUICK, Edge, EdgeKind
+from hpn.results.text.figure import Figure
+from hpn.scenarios.bench.elephants import Measured
+from hpn.scenarios.drill.catalogue import load
+from hpn.scenarios.drill.workload import flows_of
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.traffic.columns import InFiles, Records
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.recordfile import RecordFile
+from hpn.traffic.records import RECEIVED, SENT
 
 _FLOWS, _RATE_PPS, _SECONDS = 64, 1000.0, 24
 _PACKETS = 6_000_000  # of the run that the figure is for

@@ -5,13 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from scenarios.run.traffic_on_lab import LabTraffic
-from testbed.events import now_ns
-from testbed.fabric.build import build
-from testbed.fabric.spec import FabricSpec
-from testbed.lab.lab import Lab
-from traffic.framing import wire_bytes
-from traffic.patterns import flows_for
+from hpn.scenarios.run.traffic_on_lab import LabTraffic
+from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.lab.lab import Lab
+from hpn.traffic.framing import wire_bytes
+from hpn.traffic.patterns import flows_for
 
 _WIRE_BPS = 2e9
 _QUEUE_PAIRS = 4

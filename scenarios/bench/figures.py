@@ -17,21 +17,21 @@ from statistics import median
 
 from pydantic import TypeAdapter
 
-from failover.inject.levers import LabLevers
-from results.text.figure import Figure
-from scenarios.bench.elephants import Measured, carried
-from testbed.errors import MachineError
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, Role
-from testbed.fabric.presets import PRESETS
-from testbed.kernel import programs, rtnl, sandbox
-from testbed.kernel.netlink import Monitor, Netlink
-from testbed.kernel.rtnl_events import LinkEvent
-from testbed.lab.lab import Lab
-from testbed.lab.service import preflight
-from testbed.lab.wire import wire
-from testbed.lag.host_nft import NFT
+from hpn.failover.inject.levers import LabLevers
+from hpn.results.text.figure import Figure
+from hpn.scenarios.bench.elephants import Measured, carried
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel import programs, rtnl, sandbox
+from hpn.testbed.kernel.netlink import Monitor, Netlink
+from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service import preflight
+from hpn.testbed.lab.wire import wire
+from hpn.testbed.lag.host_nft import NFT
 
 _MEASURED = TypeAdapter(Measured)
 _ELEPHANTS_S = 3.0
@@ -48,7 +48,7 @@ def everything(runs: int = 3) -> Iterator[Figure]:
 
 
 def _other_rooms(runs: int) -> Iterator[Figure]:
-    from scenarios.bench import analysis, flowlevel, guests, jobs, pathcontrol, steering
+    from hpn.scenarios.bench import analysis, flowlevel, guests, jobs, pathcontrol, steering
 
     yield from analysis.figures(_in_sandbox(analysis.judged))
     if programs.find("iperf3") is not None:
@@ -78,7 +78,7 @@ def bring_up(runs: int) -> Iterator[Figure]:
 def _mininet(fabric: Fabric, up: float, down: float) -> Iterator[Figure]:
     if programs.find("mnexec") is None or importlib.util.find_spec("mininet") is None:
         return
-    from scenarios.bench.stock_mininet import build_and_stop
+    from hpn.scenarios.bench.stock_mininet import build_and_stop
 
     # Always in a user namespace: Mininet would change limits of the whole machine.
     stock = _in_sandbox(lambda: build_and_stop(fabric), user_namespace=True)

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
-from results.text.figure import Figure
-from scenarios.bench.elephants import Measured
-from testbed.fabric.presets import PRESETS
-from traffic.flowlevel.flows import drawn, permutation
-from traffic.flowlevel.pace import Paced, after, healthy
-from traffic.flowlevel.pods import Pods
-from traffic.flowlevel.routes import Broken
+from hpn.results.text.figure import Figure
+from hpn.scenarios.bench.elephants import Measured
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.traffic.flowlevel.flows import drawn, permutation
+from hpn.traffic.flowlevel.pace import Paced, after, healthy
+from hpn.traffic.flowlevel.pods import Pods
+from hpn.traffic.flowlevel.routes import Broken
 
 _CLOS = "dual-tor-clos"
 _QUEUE_PAIRS = 16

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from results.text.figure import Figure
-from scenarios.bench import virtual
-from scenarios.bench.jobs import virtual_packet, virtual_ring
-from scenarios.drill.load import load_drill
-from scenarios.run.calibrate import packets_per_s
-from testbed.errors import MachineError
-from testbed.vm import kernel_cache
-from testbed.vm.engines import ENGINES, EngineSpec
-from testbed.vm.guest import GuestJob
+from hpn.results.text.figure import Figure
+from hpn.scenarios.bench import virtual
+from hpn.scenarios.bench.jobs import virtual_packet, virtual_ring
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.run.calibrate import packets_per_s
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import kernel_cache
+from hpn.testbed.vm.engines import ENGINES, EngineSpec
+from hpn.testbed.vm.guest import GuestJob
 
 _DRILL = Path(__file__).parent / "virtual-time.yaml"
 

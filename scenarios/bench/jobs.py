@@ -9,26 +9,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from failover.analysis.job import JobMetrics
-from results.text.figure import Figure
-from scenarios.bench.elephants import Measured, spec
-from scenarios.drill.catalogue import load
-from scenarios.drill.job import Job, plan_of
-from scenarios.drill.load import load_drill
-from scenarios.drill.model import Drill
-from scenarios.run.engines import run_in_guest
-from scenarios.run.job_on_lab import LabJob
-from scenarios.run.order import Order
-from testbed.errors import MachineError
-from testbed.events import now_ns
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.lab.lab import Lab
-from testbed.vm.engines import EngineSpec
-from traffic import iperf, sockperf
-from traffic.framing import data_bytes, wire_bytes
-from traffic.job.collective import CollectiveWork
-from traffic.job.messages import MessageWork
+from hpn.failover.analysis.job import JobMetrics
+from hpn.results.text.figure import Figure
+from hpn.scenarios.bench.elephants import Measured, spec
+from hpn.scenarios.drill.catalogue import load
+from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run.engines import run_in_guest
+from hpn.scenarios.run.job_on_lab import LabJob
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.vm.engines import EngineSpec
+from hpn.traffic import iperf, sockperf
+from hpn.traffic.framing import data_bytes, wire_bytes
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.job.messages import MessageWork
 
 _DRILL, _IDLE = (Path(__file__).parent / name for name in ("job.yaml", "job-idle.yaml"))
 _OTHERS = ("iperf3", "sockperf")  # the latter only where it is installed

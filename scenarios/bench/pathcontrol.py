@@ -15,15 +15,15 @@ from socket import inet_aton
 from statistics import median
 from typing import TypeVar
 
-from results.text.figure import Figure
-from testbed.fabric.spec import PathControlSpec
-from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
-from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
-from testbed.lag.jhash import nft_jhash
-from testbed.routing.pathcontrol.actions import Action, Move, Send
-from testbed.routing.pathcontrol.destinations import HostSettings
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
-from testbed.routing.pathcontrol.tor_agent import TorAgent
+from hpn.results.text.figure import Figure
+from hpn.testbed.fabric.spec import PathControlSpec
+from hpn.testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
+from hpn.testbed.kernel.rtnl_events import LinkEvent, RouteEvent
+from hpn.testbed.lag.jhash import nft_jhash
+from hpn.testbed.routing.pathcontrol.actions import Action, Move, Send
+from hpn.testbed.routing.pathcontrol.destinations import HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent
+from hpn.testbed.routing.pathcontrol.tor_agent import TorAgent
 
 SIZES = ((2, 8), (8, 8), (32, 8), (128, 8), (128, 32), (128, 100))
 """Hosts on the ToR and queue pairs of each; the last is a ToR of the paper."""

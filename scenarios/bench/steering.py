@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TypeVar
 
-from results.text.figure import Figure
-from testbed.fabric.spec import PathControlSpec
-from testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
-from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
-from testbed.routing.pathcontrol.actions import Action, Send, Steer
-from testbed.routing.pathcontrol.destinations import Destinations, HostSettings
-from testbed.routing.pathcontrol.steering import ALSO, SteeringAgent
-from testbed.routing.pathcontrol.tor_agent import TorAgent
+from hpn.results.text.figure import Figure
+from hpn.testbed.fabric.spec import PathControlSpec
+from hpn.testbed.kernel.rtnl import RT_TABLE_MAIN, RTN_UNICAST
+from hpn.testbed.kernel.rtnl_events import LinkEvent, RouteEvent
+from hpn.testbed.routing.pathcontrol.actions import Action, Send, Steer
+from hpn.testbed.routing.pathcontrol.destinations import Destinations, HostSettings
+from hpn.testbed.routing.pathcontrol.steering import ALSO, SteeringAgent
+from hpn.testbed.routing.pathcontrol.tor_agent import TorAgent
 
 DESTINATIONS = 1000
 HOSTS = 8

@@ -8,7 +8,7 @@ from mininet.link import TCLink
 from mininet.net import Mininet
 from mininet.node import Node
 
-from testbed.fabric.model import Fabric, Link
+from hpn.testbed.fabric.model import Fabric, Link
 
 
 def build_and_stop(fabric: Fabric) -> dict[str, float]:

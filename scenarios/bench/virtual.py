@@ -18,18 +18,18 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from results.text.figure import Figure
-from scenarios.drill.load import load_drill
-from scenarios.drill.model import Drill
-from scenarios.run import client_site
-from scenarios.run.calibrate import packets_per_s
-from scenarios.run.engines import run_in_guest
-from scenarios.run.order import Order
-from testbed.errors import MachineError
-from testbed.vm import kernel_cache
-from testbed.vm.engines import ENGINES, EngineSpec
-from testbed.vm.kernel_cache import Built
-from testbed.vm.uml import Uml
+from hpn.results.text.figure import Figure
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run import client_site
+from hpn.scenarios.run.calibrate import packets_per_s
+from hpn.scenarios.run.engines import run_in_guest
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import kernel_cache
+from hpn.testbed.vm.engines import ENGINES, EngineSpec
+from hpn.testbed.vm.kernel_cache import Built
+from hpn.testbed.vm.uml import Uml
 
 _ENGINE = next(spec for spec in ENGINES.values() if spec.virtual_time)
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")

@@ -16,19 +16,19 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter
 from pydantic_core import to_json
 
-from scenarios.campaign.last_words import last_words
-from scenarios.campaign.result import Job, Report, Result
-from scenarios.campaign.sequences import Bench
-from scenarios.run.job import Job as Elsewhere
-from scenarios.run.job import in_guest
-from testbed.background import ended_by_failures
-from testbed.errors import HpnError
-from testbed.fabric.build import build
-from testbed.kernel import sandbox
-from testbed.kernel.processes import reap_strangers
-from testbed.lab.lab import Lab
-from testbed.lab.service import preflight
-from testbed.vm.engines import EngineSpec
+from hpn.scenarios.campaign.last_words import last_words
+from hpn.scenarios.campaign.result import Job, Report, Result
+from hpn.scenarios.campaign.sequences import Bench
+from hpn.scenarios.run.job import Job as Elsewhere
+from hpn.scenarios.run.job import in_guest
+from hpn.testbed.background import ended_by_failures
+from hpn.testbed.errors import HpnError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.processes import reap_strangers
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service import preflight
+from hpn.testbed.vm.engines import EngineSpec
 
 REPORT = "report.jsonl"
 _START_S, _SEQUENCE_S = 90.0, 60.0

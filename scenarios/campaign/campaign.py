@@ -12,22 +12,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from failover.faults import FAULTS, Need
-from failover.inject import needs
-from scenarios.campaign import drillfile
-from scenarios.campaign.journal import DRILLS, PLAN, Entry, Journal, Shrunk, load, opened
-from scenarios.campaign.labs import Labs
-from scenarios.campaign.plan import Choice, FaultSequence, Plan, choices, draw, example, joined
-from scenarios.campaign.promise import excuse
-from scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
-from scenarios.campaign.shrink import MOST_TRIES, shrink
-from scenarios.drill.workload import flows_of
-from testbed.errors import InputError, MachineError, error_for
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
-from testbed.files.replacing import replace_text
-from testbed.vm.engines import HOST, has_virtual_time, named
+from hpn.failover.faults import FAULTS, Need
+from hpn.failover.inject import needs
+from hpn.scenarios.campaign import drillfile
+from hpn.scenarios.campaign.journal import DRILLS, PLAN, Entry, Journal, Shrunk, load, opened
+from hpn.scenarios.campaign.labs import Labs
+from hpn.scenarios.campaign.plan import Choice, FaultSequence, Plan, choices, draw, example, joined
+from hpn.scenarios.campaign.promise import excuse
+from hpn.scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
+from hpn.scenarios.campaign.shrink import MOST_TRIES, shrink
+from hpn.scenarios.drill.workload import flows_of
+from hpn.testbed.errors import InputError, MachineError, error_for
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.replacing import replace_text
+from hpn.testbed.vm.engines import HOST, has_virtual_time, named
 
 _A_LAB = 10
 """Sequences, then a new one: what an interruption can cost."""

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import yaml
 
-from failover.faults import FAULTS, Parameter, Unit, parameters
-from scenarios.campaign.plan import HEALTHY_NS, FaultSequence, Plan, Step, Value
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill, Workload
-from testbed.errors import InputError
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from testbed.files.document import Document, Plain
-from testbed.files.units import format_duration, format_percent
+from hpn.failover.faults import FAULTS, Parameter, Unit, parameters
+from hpn.scenarios.campaign.plan import HEALTHY_NS, FaultSequence, Plan, Step, Value
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill, Workload
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.document import Document, Plain
+from hpn.testbed.files.units import format_duration, format_percent
 
 LOAD = 0.02
 TICK_MS = 10

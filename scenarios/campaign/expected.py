@@ -11,15 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 
-from scenarios.campaign.campaign import drawn, in_a_lab
-from scenarios.campaign.drillfile import drill_of
-from scenarios.campaign.journal import PLAN, Entry, load
-from scenarios.campaign.plan import Plan
-from scenarios.campaign.result import Result
-from scenarios.run import wall_cost
-from scenarios.run.estimate import WORTH_TELLING_S, at_once, basis_of, counted, in_words
-from scenarios.run.runs_left import RunsLeft
-from testbed.vm.engines import named
+from hpn.scenarios.campaign.campaign import drawn, in_a_lab
+from hpn.scenarios.campaign.drillfile import drill_of
+from hpn.scenarios.campaign.journal import PLAN, Entry, load
+from hpn.scenarios.campaign.plan import Plan
+from hpn.scenarios.campaign.result import Result
+from hpn.scenarios.run import wall_cost
+from hpn.scenarios.run.estimate import WORTH_TELLING_S, at_once, basis_of, counted, in_words
+from hpn.scenarios.run.runs_left import RunsLeft
+from hpn.testbed.vm.engines import named
 
 _SAMPLED = 10
 """Sequences whose traffic is counted; the others are taken to be like them."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from failover.analysis.model import Edge, EdgeKind
-from testbed.events import Event, EventKind
-from testbed.fabric.model import Fabric, Link, Nic
-from testbed.lag.states import Mux
-from testbed.routing.retry import LONGEST_S
+from hpn.failover.analysis.model import Edge, EdgeKind
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.model import Fabric, Link, Nic
+from hpn.testbed.lag.states import Mux
+from hpn.testbed.routing.retry import LONGEST_S
 
 WITHIN_NS = int(3 * LONGEST_S * 1e9)
 """Both ends ask at least once in half of it when nothing keeps ARP away (the kernel's own three requests included)."""

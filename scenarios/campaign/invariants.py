@@ -11,18 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations
 from pathlib import Path
 
-from failover.analysis.model import DrillMetrics, Edge, FlowResult, Relation
-from scenarios.campaign import hostroutes
-from scenarios.campaign.promise import excuse
-from scenarios.campaign.result import Invariant, Violation
-from scenarios.drill.model import Drill
-from testbed.events import Event
-from testbed.fabric.model import Fabric
-from testbed.kernel.nft import Nft
-from testbed.kernel.processes import own_pids
-from testbed.lab.lab import Lab
-from testbed.routing.trace import Flow
-from traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
+from hpn.failover.analysis.model import DrillMetrics, Edge, FlowResult, Relation
+from hpn.scenarios.campaign import hostroutes
+from hpn.scenarios.campaign.promise import excuse
+from hpn.scenarios.campaign.result import Invariant, Violation
+from hpn.scenarios.drill.model import Drill
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.processes import own_pids
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.routing.trace import Flow
+from hpn.traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
 
 _PATHS = 400
 _SPORTS = 4

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from scenarios.campaign import drillfile
-from scenarios.campaign.plan import FaultSequence, Plan
-from scenarios.campaign.result import Invariant, Outcome, Result
-from testbed.errors import InputError
-from testbed.files.bounded import read_bounded
-from testbed.files.replacing import replace
+from hpn.scenarios.campaign import drillfile
+from hpn.scenarios.campaign.plan import FaultSequence, Plan
+from hpn.scenarios.campaign.result import Invariant, Outcome, Result
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.bounded import read_bounded
+from hpn.testbed.files.replacing import replace
 
 PLAN, JOURNAL, DRILLS = "campaign.json", "journal.jsonl", "violations"
 _MOST_OF_PLAN, _MOST_OF_JOURNAL = 4_000_000, 256_000_000  # a sequence is some kilobytes, and there may be thousands

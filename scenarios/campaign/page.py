@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from failover.analysis.words import many
-from results.page.axis import linear
-from results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, href, without_constant
-from results.page.overview import MOST_ROWS, MOST_SECTIONS, Head, ManyView, Section, Step, Steps, many_html
-from scenarios.campaign.drillfile import entry
-from scenarios.campaign.journal import PLAN, Done, Shrunk, load
-from scenarios.campaign.plan import FaultSequence, Plan
-from scenarios.campaign.plan import Step as Fault
-from scenarios.campaign.report import exit_code, sheets, shrunk_line
-from scenarios.campaign.result import Outcome, Result
-from testbed.files.units import format_duration
+from hpn.failover.analysis.words import many
+from hpn.results.page.axis import linear
+from hpn.results.page.listing import Cell, Choice, Filter, Link, Listing, Mark, href, without_constant
+from hpn.results.page.overview import MOST_ROWS, MOST_SECTIONS, Head, ManyView, Section, Step, Steps, many_html
+from hpn.scenarios.campaign.drillfile import entry
+from hpn.scenarios.campaign.journal import PLAN, Done, Shrunk, load
+from hpn.scenarios.campaign.plan import FaultSequence, Plan
+from hpn.scenarios.campaign.plan import Step as Fault
+from hpn.scenarios.campaign.report import exit_code, sheets, shrunk_line
+from hpn.scenarios.campaign.result import Outcome, Result
+from hpn.testbed.files.units import format_duration
 
 _OUTCOMES = {0: "pass", 1: "fail", 4: "inconclusive"}
 _COLUMNS = (

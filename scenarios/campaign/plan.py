@@ -10,13 +10,13 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from failover.faults import FAULTS, MS, Fault, Unit, make, parameters
-from scenarios.campaign.rates import sample, weight
-from scenarios.drill.targets import target_problem
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
-from testbed.vm.engines import HOST
+from hpn.failover.faults import FAULTS, MS, Fault, Unit, make, parameters
+from hpn.scenarios.campaign.rates import sample, weight
+from hpn.scenarios.drill.targets import target_problem
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.vm.engines import HOST
 
 Value = int | float | str
 

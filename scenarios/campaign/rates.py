@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import random
 
-from failover.faults import FAULTS, MS, Parameter, Unit
+from hpn.failover.faults import FAULTS, MS, Parameter, Unit
 
 TEMPER = 0.2
 

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 from rich.table import Table
 
-from results.text.comparison import Sheet
-from results.text.tables import table
-from scenarios.campaign.journal import Done, Entry, Shrunk
-from scenarios.campaign.plan import LONG_NS, Plan
-from scenarios.campaign.result import Outcome, Result
-from testbed.errors import HpnError, NoisyError
+from hpn.results.text.comparison import Sheet
+from hpn.results.text.tables import table
+from hpn.scenarios.campaign.journal import Done, Entry, Shrunk
+from hpn.scenarios.campaign.plan import LONG_NS, Plan
+from hpn.scenarios.campaign.result import Outcome, Result
+from hpn.testbed.errors import HpnError, NoisyError
 
 _MANY = 0.1  # of the sequences: more inconclusive ones and the campaign says nothing
 _PAUSE_S = 120.0  # longer between two results and the campaign was interrupted

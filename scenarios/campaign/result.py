@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scenarios.campaign.plan import FaultSequence, Plan
+from hpn.scenarios.campaign.plan import FaultSequence, Plan
 
 
 class Invariant(StrEnum):

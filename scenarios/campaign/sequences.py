@@ -12,30 +12,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from failover.analysis.model import DrillMetrics
-from failover.faults.moments import moments
-from failover.inject.injector import Injector
-from failover.sampling.host import HostSampler
-from scenarios.campaign import invariants
-from scenarios.campaign.drillfile import drill_of
-from scenarios.campaign.plan import FaultSequence, Plan
-from scenarios.campaign.result import Invariant, Result, Violation
-from scenarios.drill.blast import transit_flows
-from scenarios.drill.model import Drill
-from scenarios.drill.spares import stand_ins
-from scenarios.drill.workload import flows_of
-from scenarios.run.observed import Observed
-from scenarios.run.traffic_on_lab import LabTraffic
-from testbed.errors import MachineError
-from testbed.events import Event, now_ns
-from testbed.kernel.processes import own_pids
-from testbed.lab.asfabric import deviations
-from testbed.lab.lab import Lab
-from testbed.lab.state import differences, state
-from testbed.routing.trace import Flow
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.faults.moments import moments
+from hpn.failover.inject.injector import Injector
+from hpn.failover.sampling.host import HostSampler
+from hpn.scenarios.campaign import invariants
+from hpn.scenarios.campaign.drillfile import drill_of
+from hpn.scenarios.campaign.plan import FaultSequence, Plan
+from hpn.scenarios.campaign.result import Invariant, Result, Violation
+from hpn.scenarios.drill.blast import transit_flows
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.spares import stand_ins
+from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.run.observed import Observed
+from hpn.scenarios.run.traffic_on_lab import LabTraffic
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, now_ns
+from hpn.testbed.kernel.processes import own_pids
+from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import differences, state
+from hpn.testbed.routing.trace import Flow
 
 if TYPE_CHECKING:
-    from scenarios.run.measured import Measured  # imports numpy
+    from hpn.scenarios.run.measured import Measured  # imports numpy
 
 _LEAD_NS = 150_000_000
 _CONVERGE_S = 25.0
@@ -133,11 +133,11 @@ class Bench:
 
     def _judge(self, drill: Drill, run: _Run, events: list[Event]) -> tuple[tuple[Violation, ...], tuple[str, ...]]:
         """What did not hold, and what may have been the machine's doing instead."""
-        from scenarios.run.judgement import (  # numpy comes in here, outside all measurement
+        from hpn.scenarios.run.judgement import (  # numpy comes in here, outside all measurement
             judge_measured,
             moved_wrongly,
         )
-        from scenarios.run.measured import measured_of
+        from hpn.scenarios.run.measured import measured_of
 
         observed = run.observed
         try:
@@ -194,7 +194,7 @@ def _only_loss(found: list[Violation]) -> bool:
 
 def _last_arrivals(measured: Measured) -> Mapping[int, int]:
     """Flow id to when its newest packet arrived."""
-    from failover.analysis.metrics.byflow import by_flow
+    from hpn.failover.analysis.metrics.byflow import by_flow
 
     arrivals = by_flow(measured.received, {"received_ns"})
     return {flow.id: int(arrivals.of(flow.id, "received_ns").max(initial=0)) for flow in measured.facts.flows}

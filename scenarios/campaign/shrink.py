@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from failover.faults import FAULTS, MS, Unit, parameters
-from scenarios.campaign.plan import HEALTHY_NS, FaultSequence, Step, Valid, Value
+from hpn.failover.faults import FAULTS, MS, Unit, parameters
+from hpn.scenarios.campaign.plan import HEALTHY_NS, FaultSequence, Step, Valid, Value
 
 Fails = Callable[[FaultSequence], bool]
 Targets = Mapping[str, tuple[str, ...]]

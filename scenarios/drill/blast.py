@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from failover.analysis.edges import hit_links, relation_of
-from failover.analysis.model import Edge, EdgeKind, Relation
-from failover.faults import Fault
-from testbed.fabric.model import Fabric, LinkKind, Nic
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.edges import hit_links, relation_of
+from hpn.failover.analysis.model import Edge, EdgeKind, Relation
+from hpn.failover.faults import Fault
+from hpn.testbed.fabric.model import Fabric, LinkKind, Nic
+from hpn.traffic.flow import FlowSpec
 
 
 def transit_flows(fabric: Fabric, faults: Iterable[Fault], flows: Sequence[FlowSpec]) -> tuple[int, ...]:

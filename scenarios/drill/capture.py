@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from failover.faults import PlannedFault
-from failover.faults.moments import Moment, moments
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Link
-from testbed.files.units import format_duration, format_size
+from hpn.failover.faults import PlannedFault
+from hpn.failover.faults.moments import Moment, moments
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Link
+from hpn.testbed.files.units import format_duration, format_size
 
 MOST_LINKS = 64
 """A packet socket each, and Python for each packet."""

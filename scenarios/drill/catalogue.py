@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenarios.drill.load import load_drill
-from scenarios.drill.model import Drill
-from scenarios.drill.on_fabric import on_fabric
-from testbed.errors import InputError
-from testbed.fabric.spec import FabricSpec
-from testbed.files.check import did_you_mean
-from testbed.files.document import read, shorten
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.on_fabric import on_fabric
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.check import did_you_mean
+from hpn.testbed.files.document import read, shorten
 
 LIBRARY = Path(__file__).parent.parent / "library"
 

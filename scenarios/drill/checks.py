@@ -10,31 +10,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from failover.analysis.model import EdgeKind
-from failover.analysis.readings import Sampling
-from failover.analysis.words import plain
-from failover.faults import FAULTS, PlannedFault
-from failover.faults.compose import clash
-from scenarios.drill.capture import Captures
-from scenarios.drill.capture import problem as capture_problem
-from scenarios.drill.checks_flows import busy_problems, flow_problems
-from scenarios.drill.checks_sample import expectation_problem, period_problem
-from scenarios.drill.checks_scope import scope_problem
-from scenarios.drill.checks_soft_roce import port_problem
-from scenarios.drill.checks_transfers import expectation_problems, workload_problems
-from scenarios.drill.course import course
-from scenarios.drill.job import JOB_HEADERS, Job
-from scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
-from scenarios.drill.targets import settling_problem, target_problem
-from scenarios.drill.workload import mtu_needed, packet_period_ns
-from scenarios.expect.asked import At, Flows, Whose
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.metric import Shape, Traffic
-from testbed.fabric.model import Fabric
-from testbed.files.check import Mistakes, did_you_mean, dotted
-from testbed.files.document import Where, shorten
-from testbed.files.units import format_duration
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.analysis.readings import Sampling
+from hpn.failover.analysis.words import plain
+from hpn.failover.faults import FAULTS, PlannedFault
+from hpn.failover.faults.compose import clash
+from hpn.scenarios.drill.capture import Captures
+from hpn.scenarios.drill.capture import problem as capture_problem
+from hpn.scenarios.drill.checks_flows import busy_problems, flow_problems
+from hpn.scenarios.drill.checks_sample import expectation_problem, period_problem
+from hpn.scenarios.drill.checks_scope import scope_problem
+from hpn.scenarios.drill.checks_soft_roce import port_problem
+from hpn.scenarios.drill.checks_transfers import expectation_problems, workload_problems
+from hpn.scenarios.drill.course import course
+from hpn.scenarios.drill.job import JOB_HEADERS, Job
+from hpn.scenarios.drill.model import PATH_MTUS, Profile, Timeline, Workload
+from hpn.scenarios.drill.targets import settling_problem, target_problem
+from hpn.scenarios.drill.workload import mtu_needed, packet_period_ns
+from hpn.scenarios.expect.asked import At, Flows, Whose
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.metric import Shape, Traffic
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
+from hpn.testbed.files.document import Where, shorten
+from hpn.testbed.files.units import format_duration
+from hpn.traffic.flow import FlowSpec
 
 LONGEST_NS = 3600 * 10**9
 

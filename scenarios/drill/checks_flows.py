@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from failover.analysis.model import Relation
-from failover.faults import PlannedFault
-from failover.faults.moments import Moment
-from scenarios.drill.checks_scope import may_have
-from scenarios.drill.course import Step
-from scenarios.drill.spares import ends
-from scenarios.expect.asked import At, Flows
-from scenarios.expect.choose import RELATIONS
-from scenarios.expect.expectation import Expectation
-from testbed.files.check import dotted
-from testbed.files.document import Where
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.model import Relation
+from hpn.failover.faults import PlannedFault
+from hpn.failover.faults.moments import Moment
+from hpn.scenarios.drill.checks_scope import may_have
+from hpn.scenarios.drill.course import Step
+from hpn.scenarios.drill.spares import ends
+from hpn.scenarios.expect.asked import At, Flows
+from hpn.scenarios.expect.choose import RELATIONS
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.testbed.files.check import dotted
+from hpn.testbed.files.document import Where
+from hpn.traffic.flow import FlowSpec
 
 Found = Iterator[tuple[Where, str]]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from failover.analysis.readings import Sampling, watched
-from scenarios.expect.expectation import Expectation
-from testbed.fabric.model import Fabric
-from testbed.files.units import format_duration
+from hpn.failover.analysis.readings import Sampling, watched
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.files.units import format_duration
 
 MOST_READINGS = 4_000_000
 """Of all ports in one run: 190 MB of memory."""

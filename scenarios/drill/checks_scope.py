@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.metric import Shape
-from scenarios.expect.scope import Scope
-from testbed.fabric.model import Fabric
-from testbed.files.check import did_you_mean
-from testbed.files.document import shorten
-from traffic.flow import FlowSpec
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.metric import Shape
+from hpn.scenarios.expect.scope import Scope
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.files.check import did_you_mean
+from hpn.testbed.files.document import shorten
+from hpn.traffic.flow import FlowSpec
 
 
 def may_have(scope: Scope, flow: FlowSpec) -> bool:

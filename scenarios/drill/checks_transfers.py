@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failover.analysis.words import plain
-from failover.faults import PlannedFault
-from failover.faults.moments import moments
-from scenarios.drill.model import Timeline, Workload
-from scenarios.expect.asked import At
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.metric import Pauses
-from testbed.files.check import dotted
-from testbed.files.document import Where
-from testbed.files.units import format_duration, format_size
-from traffic.flow import FlowSpec
-from traffic.patterns import PATTERNS
-from traffic.qp import RetryPolicy
+from hpn.failover.analysis.words import plain
+from hpn.failover.faults import PlannedFault
+from hpn.failover.faults.moments import moments
+from hpn.scenarios.drill.model import Timeline, Workload
+from hpn.scenarios.expect.asked import At
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.metric import Pauses
+from hpn.testbed.files.check import dotted
+from hpn.testbed.files.document import Where
+from hpn.testbed.files.units import format_duration, format_size
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.patterns import PATTERNS
+from hpn.traffic.qp import RetryPolicy
 
 Found = Iterator[tuple[Where, str]]
 

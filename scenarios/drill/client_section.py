@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric
-from testbed.files.check import Mistakes, did_you_mean
-from testbed.files.document import shorten
-from traffic.client.client import Client, Site
-from traffic.client.ranks import ranks_of
-from traffic.client.registry import CLIENTS
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.files.check import Mistakes, did_you_mean
+from hpn.testbed.files.document import shorten
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.ranks import ranks_of
+from hpn.traffic.client.registry import CLIENTS
 
 WHERE = ("workload", "client")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from failover.analysis.model import Relation
-from failover.faults import PlannedFault
-from failover.faults.moments import Moment, moments
-from scenarios.drill.blast import relations
-from scenarios.drill.spares import Change, Roster
-from testbed.fabric.model import Fabric
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.model import Relation
+from hpn.failover.faults import PlannedFault
+from hpn.failover.faults.moments import Moment, moments
+from hpn.scenarios.drill.blast import relations
+from hpn.scenarios.drill.spares import Change, Roster
+from hpn.testbed.fabric.model import Fabric
+from hpn.traffic.flow import FlowSpec
 
 
 @dataclass(frozen=True, slots=True)

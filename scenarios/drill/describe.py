@@ -6,22 +6,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
-from failover.analysis.model import EdgeKind
-from failover.analysis.readings import Ports, Sampling
-from failover.analysis.words import plain
-from failover.faults import Fault, Parameter, PlannedFault, Told, Unit, parameters
-from scenarios.drill.job import Job, Work, plan_of
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import flows_of, packet_period_ns
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.files.units import format_duration, format_percent, format_size
-from testbed.routing.pathcontrol.policies import DEFAULT
-from traffic.client.client import Client
-from traffic.client.ranks import PER_NIC, ranks_of
-from traffic.flow import FlowSpec
-from traffic.job.restart import RestartPolicy
-from traffic.rdma.rehash import RehashPolicy
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.analysis.readings import Ports, Sampling
+from hpn.failover.analysis.words import plain
+from hpn.failover.faults import Fault, Parameter, PlannedFault, Told, Unit, parameters
+from hpn.scenarios.drill.job import Job, Work, plan_of
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import flows_of, packet_period_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.files.units import format_duration, format_percent, format_size
+from hpn.testbed.routing.pathcontrol.policies import DEFAULT
+from hpn.traffic.client.client import Client
+from hpn.traffic.client.ranks import PER_NIC, ranks_of
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.rdma.rehash import RehashPolicy
 
 
 def describe(drill: Drill) -> list[str]:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from failover.analysis.marks import Mark
-from results.repeats.statistic import Statistic
-from scenarios.drill.schema import (
+from hpn.failover.analysis.marks import Mark
+from hpn.results.repeats.statistic import Statistic
+from hpn.scenarios.drill.schema import (
     OrderExpectation,
     UntouchedExpectation,
     YesOrNoExpectation,
     expectation_model,
 )
-from scenarios.expect.asked import At, Bound, Flows, Whose
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.metric import Metric, Shape, Traffic
-from scenarios.expect.metrics import METRICS
-from scenarios.expect.scope import Scope
-from testbed.files.check import Mistakes, did_you_mean, dotted
-from testbed.files.document import Plain, Where, shorten
+from hpn.scenarios.expect.asked import At, Bound, Flows, Whose
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.metric import Metric, Shape, Traffic
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.scope import Scope
+from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
+from hpn.testbed.files.document import Plain, Where, shorten
 
 Found = list[tuple[Expectation, Where]]
 

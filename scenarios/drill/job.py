@@ -9,33 +9,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
-from scenarios.drill.path_choice import check_choice, check_source_ports
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Nic
-from traffic.collectives.places import CrossRail
-from traffic.collectives.program import Send
-from traffic.congestion.control import Parameters
-from traffic.congestion.scale import Scale
-from traffic.congestion.sets import LINE_RATE
-from traffic.flow import MAX_RECOVERING
-from traffic.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
-from traffic.job.chakra.work import ChakraWork
-from traffic.job.collective import CollectiveWork
-from traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
-from traffic.job.job import Job as LaidOut
-from traffic.job.messages import MessageWork
-from traffic.job.placement import place, place_of
-from traffic.job.restart import RestartPolicy
-from traffic.job.trace import TraceWork
-from traffic.job.training import Training
-from traffic.patterns import NewFlows, check_number
-from traffic.qp import AckPolicy
-from traffic.rc.port_recovery import PortRecovery
-from traffic.rc.timers import RETRY_TIMERS
-from traffic.rc.work import Recovery, Transport
-from traffic.rdma.plan import JobPlan
-from traffic.rdma.rehash import RehashPolicy
-from traffic.rdma.setup import QueuePair
+from hpn.scenarios.drill.path_choice import check_choice, check_source_ports
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.traffic.collectives.places import CrossRail
+from hpn.traffic.collectives.program import Send
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.congestion.sets import LINE_RATE
+from hpn.traffic.flow import MAX_RECOVERING
+from hpn.traffic.framing import IMMEDIATE_BYTES, RETH_BYTES, wire_bytes
+from hpn.traffic.job.chakra.work import ChakraWork
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.job.job import NVLINK_BPS, Checkpoints, Site, build
+from hpn.traffic.job.job import Job as LaidOut
+from hpn.traffic.job.messages import MessageWork
+from hpn.traffic.job.placement import place, place_of
+from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.job.trace import TraceWork
+from hpn.traffic.job.training import Training
+from hpn.traffic.patterns import NewFlows, check_number
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.rc.port_recovery import PortRecovery
+from hpn.traffic.rc.timers import RETRY_TIMERS
+from hpn.traffic.rc.work import Recovery, Transport
+from hpn.traffic.rdma.plan import JobPlan
+from hpn.traffic.rdma.rehash import RehashPolicy
+from hpn.traffic.rdma.setup import QueuePair
 
 MAX_QUEUE_PAIRS = 8
 """Of a connection."""

@@ -6,20 +6,20 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from scenarios.drill.job import MAX_QUEUE_PAIRS, Job
-from scenarios.drill.model import PATH_MTUS
-from testbed.fabric.spec import Rate, Strict
-from testbed.files.units import Duration, duration, size
-from testbed.files.words import OneOf
-from traffic.collectives.registry import KINDS
-from traffic.job.collective import GROUPINGS, CollectiveWork
-from traffic.job.messages import MESSAGE_PATTERNS, MessageWork
-from traffic.job.placement import ORDERS
-from traffic.job.training import Training
-from traffic.paths import CHOICES
-from traffic.rc.timers import RETRY_TIMERS
-from traffic.rc.work import Recovery
-from traffic.rdma.choices import MESSAGE_CHOICES
+from hpn.scenarios.drill.job import MAX_QUEUE_PAIRS, Job
+from hpn.scenarios.drill.model import PATH_MTUS
+from hpn.testbed.fabric.spec import Rate, Strict
+from hpn.testbed.files.units import Duration, duration, size
+from hpn.testbed.files.words import OneOf
+from hpn.traffic.collectives.registry import KINDS
+from hpn.traffic.job.collective import GROUPINGS, CollectiveWork
+from hpn.traffic.job.messages import MESSAGE_PATTERNS, MessageWork
+from hpn.traffic.job.placement import ORDERS
+from hpn.traffic.job.training import Training
+from hpn.traffic.paths import CHOICES
+from hpn.traffic.rc.timers import RETRY_TIMERS
+from hpn.traffic.rc.work import Recovery
+from hpn.traffic.rdma.choices import MESSAGE_CHOICES
 
 _COLLECTIVE = CollectiveWork("", 1)
 _MESSAGES = MessageWork("", 1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scenarios.drill.client_section import has_client, is_alone
-from scenarios.drill.job import Job, Saving, Work
-from scenarios.drill.job_keys import (
+from hpn.scenarios.drill.client_section import has_client, is_alone
+from hpn.scenarios.drill.job import Job, Saving, Work
+from hpn.scenarios.drill.job_keys import (
     CheckpointsSection,
     CollectiveSection,
     JobSection,
@@ -15,19 +15,19 @@ from scenarios.drill.job_keys import (
     RestartSection,
     TrainingSection,
 )
-from scenarios.drill.path_sections import rehash_of, spray_of
-from scenarios.drill.trace_files import trace_of
-from testbed.fabric.marking import marker_of
-from testbed.fabric.spec import FabricSpec
-from testbed.files.check import Mistakes, did_you_mean, dotted
-from testbed.files.document import Plain, Where, shorten
-from testbed.files.units import format_duration
-from traffic.collectives.registry import COLLECTIVES
-from traffic.congestion.written import Chosen, written
-from traffic.job.collective import CollectiveWork
-from traffic.job.messages import MessageWork
-from traffic.job.restart import RestartPolicy
-from traffic.job.training import Straggler, Training
+from hpn.scenarios.drill.path_sections import rehash_of, spray_of
+from hpn.scenarios.drill.trace_files import trace_of
+from hpn.testbed.fabric.marking import marker_of
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
+from hpn.testbed.files.document import Plain, Where, shorten
+from hpn.testbed.files.units import format_duration
+from hpn.traffic.collectives.registry import COLLECTIVES
+from hpn.traffic.congestion.written import Chosen, written
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.job.messages import MessageWork
+from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.job.training import Straggler, Training
 
 FINDING_NS = 1_000_000_000
 """Spares: asking all hosts takes half of it, starting elsewhere the rest at most."""

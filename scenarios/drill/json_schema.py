@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from failover.analysis.marks import Mark
-from failover.faults import FAULTS
-from scenarios.drill.schema import (
+from hpn.failover.analysis.marks import Mark
+from hpn.failover.faults import FAULTS
+from hpn.scenarios.drill.schema import (
     DrillFile,
     OrderExpectation,
     UntouchedExpectation,
@@ -21,14 +21,14 @@ from scenarios.drill.schema import (
     expectation_model,
     fault_model,
 )
-from scenarios.drill.sections import SECTIONS
-from scenarios.expect.asked import Bound
-from scenarios.expect.metric import Metric, Shape, Traffic
-from scenarios.expect.metrics import METRICS
-from testbed.fabric.json_schema import topology_mapping
-from testbed.fabric.presets import PRESETS
-from testbed.files.json_schema import PATH, YES_OR_NO, Parts, Schema
-from traffic.client.registry import CLIENTS
+from hpn.scenarios.drill.sections import SECTIONS
+from hpn.scenarios.expect.asked import Bound
+from hpn.scenarios.expect.metric import Metric, Shape, Traffic
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.testbed.fabric.json_schema import topology_mapping
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.files.json_schema import PATH, YES_OR_NO, Parts, Schema
+from hpn.traffic.client.registry import CLIENTS
 
 
 def drill_schema() -> Schema:

@@ -6,33 +6,33 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from failover.analysis.readings import Ports, Sampling
-from failover.faults import PlannedFault
-from scenarios.drill.capture import Captures
-from scenarios.drill.checks import Parts, check_drill
-from scenarios.drill.client_section import client_of, has_client, is_alone
-from scenarios.drill.expectations import expectations_of
-from scenarios.drill.job import Job, plan_of
-from scenarios.drill.job_section import WORKS, job_of
-from scenarios.drill.model import Drill, Profile, Workload
-from scenarios.drill.schema import (
+from hpn.failover.analysis.readings import Ports, Sampling
+from hpn.failover.faults import PlannedFault
+from hpn.scenarios.drill.capture import Captures
+from hpn.scenarios.drill.checks import Parts, check_drill
+from hpn.scenarios.drill.client_section import client_of, has_client, is_alone
+from hpn.scenarios.drill.expectations import expectations_of
+from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.job_section import WORKS, job_of
+from hpn.scenarios.drill.model import Drill, Profile, Workload
+from hpn.scenarios.drill.schema import (
     CaptureSection,
     DrillFile,
     SampleSection,
     WorkloadSection,
 )
-from scenarios.drill.spares import stand_ins
-from scenarios.drill.timeline import entries_of, timeline_of
-from scenarios.drill.workload import flows_of
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.load import topology_from
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
-from testbed.files import kinds
-from testbed.files.check import Mistakes
-from testbed.files.document import Document, Plain, Where, read
-from traffic.flow import FlowSpec
+from hpn.scenarios.drill.spares import stand_ins
+from hpn.scenarios.drill.timeline import entries_of, timeline_of
+from hpn.scenarios.drill.workload import flows_of
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import topology_from
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files import kinds
+from hpn.testbed.files.check import Mistakes
+from hpn.testbed.files.document import Document, Plain, Where, read
+from hpn.traffic.flow import FlowSpec
 
 SECOND = 10**9
 

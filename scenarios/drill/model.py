@@ -8,14 +8,14 @@ from typing import Annotated
 
 from pydantic import JsonValue, PlainSerializer
 
-from failover.analysis.model import QUICK, Settings
-from failover.analysis.readings import Sampling
-from failover.faults import PlannedFault
-from scenarios.drill.capture import Captures
-from scenarios.drill.job import Job
-from scenarios.expect.expectation import VERY_SLOW, Expectation
-from testbed.fabric.spec import FabricSpec
-from traffic.client.client import Client
+from hpn.failover.analysis.model import QUICK, Settings
+from hpn.failover.analysis.readings import Sampling
+from hpn.failover.faults import PlannedFault
+from hpn.scenarios.drill.capture import Captures
+from hpn.scenarios.drill.job import Job
+from hpn.scenarios.expect.expectation import VERY_SLOW, Expectation
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.client.client import Client
 
 
 class Profile(StrEnum):

@@ -13,19 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from failover.analysis.edge import Relation
-from failover.faults import FAULTS, Unit, parameters
-from scenarios.drill.course import course
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill, OtherFabric
-from scenarios.drill.places import Axis, Moving, Part, Parts
-from scenarios.drill.workload import queue_pairs_of
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
-from testbed.files.check import dotted
-from testbed.files.document import Document, Plain, Where
+from hpn.failover.analysis.edge import Relation
+from hpn.failover.faults import FAULTS, Unit, parameters
+from hpn.scenarios.drill.course import course
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill, OtherFabric
+from hpn.scenarios.drill.places import Axis, Moving, Part, Parts
+from hpn.scenarios.drill.workload import queue_pairs_of
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.check import dotted
+from hpn.testbed.files.document import Document, Plain, Where
 
 _SIZES = {
     "name", "pods", "segments", "hosts", "spare_hosts", "rails", "aggs", "uplinks", "cores", "core_groups", "seed",

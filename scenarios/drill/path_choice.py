@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, LinkKind, Nic
-from traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, LinkKind, Nic
+from hpn.traffic.flow import SPORT_MAX, SPORT_MIN, FlowSpec
 
 
 def check_choice(fabric: Fabric, flows: Iterable[FlowSpec], key: str) -> None:

@@ -9,13 +9,13 @@ from typing import Annotated, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from testbed.fabric.spec import FabricSpec, Strict
-from testbed.files.check import Mistakes
-from testbed.files.document import Plain
-from testbed.files.units import duration, percent
-from traffic.paths import CHOICES
-from traffic.rc.work import Recovery
-from traffic.rdma.rehash import RehashPolicy
+from hpn.testbed.fabric.spec import FabricSpec, Strict
+from hpn.testbed.files.check import Mistakes
+from hpn.testbed.files.document import Plain
+from hpn.testbed.files.units import duration, percent
+from hpn.traffic.paths import CHOICES
+from hpn.traffic.rc.work import Recovery
+from hpn.traffic.rdma.rehash import RehashPolicy
 
 _POLICY = RehashPolicy()
 

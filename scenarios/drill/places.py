@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from failover.faults.area import ALL, planes
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
-from testbed.files.document import shorten
+from hpn.failover.faults.area import ALL, planes
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
+from hpn.testbed.files.document import shorten
 
 
 class Axis(StrEnum):

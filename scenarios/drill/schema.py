@@ -13,17 +13,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model
 
-from failover.analysis.readings import Ports
-from failover.faults import FAULTS, Parameter, parameters
-from failover.faults import Unit as ParameterUnit
-from scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
-from scenarios.expect.asked import Whose
-from scenarios.expect.metric import Metric, Takes, Traffic, Unit
-from testbed.fabric.spec import Rate, Strict
-from testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent, size
-from testbed.files.words import OneOf
-from traffic.paths import CHOICES
-from traffic.patterns import PATTERNS
+from hpn.failover.analysis.readings import Ports
+from hpn.failover.faults import FAULTS, Parameter, parameters
+from hpn.failover.faults import Unit as ParameterUnit
+from hpn.scenarios.drill.model import DELAY_THRESHOLD_NS, PATH_MTUS, Workload
+from hpn.scenarios.expect.asked import Whose
+from hpn.scenarios.expect.metric import Metric, Takes, Traffic, Unit
+from hpn.testbed.fabric.spec import Rate, Strict
+from hpn.testbed.files.units import Duration, Percent, duration, format_duration, format_percent, percent, size
+from hpn.testbed.files.words import OneOf
+from hpn.traffic.paths import CHOICES
+from hpn.traffic.patterns import PATTERNS
 
 NAME = r"^[a-z][a-z0-9-]{0,47}$"
 Plain = dict[str, object]

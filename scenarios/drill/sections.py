@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from pydantic import BaseModel
 
-from scenarios.drill.job_keys import (
+from hpn.scenarios.drill.job_keys import (
     CheckpointsSection,
     CollectiveSection,
     JobSection,
@@ -19,8 +19,8 @@ from scenarios.drill.job_keys import (
     RestartSection,
     TrainingSection,
 )
-from scenarios.drill.path_sections import RehashSection, SpraySection
-from scenarios.drill.schema import CaptureSection, SampleSection, TimelineSection, WorkloadSection
+from hpn.scenarios.drill.path_sections import RehashSection, SpraySection
+from hpn.scenarios.drill.schema import CaptureSection, SampleSection, TimelineSection, WorkloadSection
 
 SECTIONS: Mapping[str, type[BaseModel]] = MappingProxyType(
     {

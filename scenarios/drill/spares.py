@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from failover.faults import PlannedFault, Replacement
-from failover.faults.moments import moments
-from scenarios.expect.scope import place_of
-from testbed.fabric.model import Fabric, Nic, Node, Role
-from testbed.files.document import shorten
-from traffic.flow import FlowSpec, default_sports
+from hpn.failover.faults import PlannedFault, Replacement
+from hpn.failover.faults.moments import moments
+from hpn.scenarios.expect.scope import place_of
+from hpn.testbed.fabric.model import Fabric, Nic, Node, Role
+from hpn.testbed.files.document import shorten
+from hpn.traffic.flow import FlowSpec, default_sports
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 
-from failover.faults import Fault, TargetKind, settled
-from failover.faults.area import ALL, planes
-from scenarios.drill.spares import no_spare
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, LinkKind, Role
+from hpn.failover.faults import Fault, TargetKind, settled
+from hpn.failover.faults.area import ALL, planes
+from hpn.scenarios.drill.spares import no_spare
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, LinkKind, Role
 
 _NODES = {Role.HOST: "a host", Role.TOR: "a ToR", Role.AGG: "an Agg", Role.CORE: "a Core"}
 _LINKS = {LinkKind.ACCESS: "a NIC-ToR link", LinkKind.FABRIC: "a link between two switches"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
-from failover.faults import FAULTS, Fault, PlannedFault, make, parameters, settled
-from scenarios.drill.model import Profile, Timeline
-from scenarios.drill.schema import FaultEntry, TimelineSection, fault_model
-from scenarios.drill.spares import assigned
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric
-from testbed.files.check import Mistakes, did_you_mean, dotted
-from testbed.files.document import Document, Plain, Where, shorten
+from hpn.failover.faults import FAULTS, Fault, PlannedFault, make, parameters, settled
+from hpn.scenarios.drill.model import Profile, Timeline
+from hpn.scenarios.drill.schema import FaultEntry, TimelineSection, fault_model
+from hpn.scenarios.drill.spares import assigned
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
+from hpn.testbed.files.document import Document, Plain, Where, shorten
 
 SECOND = 10**9
 

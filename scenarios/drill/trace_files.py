@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 from stat import S_ISREG
 
-from testbed.errors import InputError
-from testbed.files.check import Mistakes
-from testbed.files.units import format_size
-from traffic.job.chakra.reading import read_chakra
-from traffic.job.chakra.work import ChakraWork
-from traffic.job.trace import TraceWork
-from traffic.job.tracefile import read_trace
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.check import Mistakes
+from hpn.testbed.files.units import format_size
+from hpn.traffic.job.chakra.reading import read_chakra
+from hpn.traffic.job.chakra.work import ChakraWork
+from hpn.traffic.job.trace import TraceWork
+from hpn.traffic.job.tracefile import read_trace
 
 MOST_TRACE_BYTES = 8 << 20
 """Of all files of a trace."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from scenarios.drill.job import plan_of
-from scenarios.drill.model import Drill, Workload
-from testbed.fabric.model import Fabric
-from traffic.flow import FlowSpec
-from traffic.framing import ETHERNET_BYTES, wire_bytes
-from traffic.patterns import flows_for
+from hpn.scenarios.drill.job import plan_of
+from hpn.scenarios.drill.model import Drill, Workload
+from hpn.testbed.fabric.model import Fabric
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.framing import ETHERNET_BYTES, wire_bytes
+from hpn.traffic.patterns import flows_for
 
 
 def mtu_needed(path_mtu: int) -> int:

@@ -12,19 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from failover.faults import FAULTS, Told
-from scenarios.drill import catalogue
-from scenarios.drill.load import drill_from
-from scenarios.drill.schema import NAME, RestoredFaultEntry, fault_model
-from scenarios.drill.targets import accepted
-from testbed.entries import Registry
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.load import topology_from
-from testbed.fabric.model import Fabric
-from testbed.files.check import Mistakes, did_you_mean
-from testbed.files.document import Document, Plain, parse, read, shorten
-from testbed.files.one_line import one_line
+from hpn.failover.faults import FAULTS, Told
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.schema import NAME, RestoredFaultEntry, fault_model
+from hpn.scenarios.drill.targets import accepted
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import topology_from
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.files.check import Mistakes, did_you_mean
+from hpn.testbed.files.document import Document, Plain, parse, read, shorten
+from hpn.testbed.files.one_line import one_line
 
 _LASTS = "2 s"
 _AT_ONCE = ("worst_outage", "queue_pair_deaths")

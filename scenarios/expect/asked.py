@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Protocol
 
-from failover.analysis.marks import Mark
-from scenarios.expect.scope import Scope
+from hpn.failover.analysis.marks import Mark
+from hpn.scenarios.expect.scope import Scope
 
 
 class Flows(StrEnum):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
-from failover.analysis.unended import is_open, open_ms
-from scenarios.expect.asked import Asked, Flows
-from scenarios.expect.figure import Figure, edges_of, lower_bound
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Relation
+from hpn.failover.analysis.unended import is_open, open_ms
+from hpn.scenarios.expect.asked import Asked, Flows
+from hpn.scenarios.expect.figure import Figure, edges_of, lower_bound
 
 RELATIONS: Mapping[Flows, frozenset[Relation]] = {
     Flows.HIT: frozenset({Relation.SENDER, Relation.RECEIVER, Relation.BOTH}),

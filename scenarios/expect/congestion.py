@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from failover.analysis.model import DrillMetrics
-from scenarios.expect.asked import Asked
-from scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, flows_by_edge, no_outage, nothing
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure, longest_of, lower_bound, so_far
-from scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, flows_by_edge, no_outage, nothing
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound, so_far
+from hpn.scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
 
 _NOBODY_KNOWS = "nobody knows the offered load: {why}"
 

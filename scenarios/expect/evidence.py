@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from failover.analysis.model import DrillMetrics
-from failover.analysis.waits import NO_WAITS, Waits
-from scenarios.expect.asked import Asked
-from scenarios.expect.figure import Figure
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.waits import NO_WAITS, Waits
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from failover.analysis.marks import Mark
-from failover.analysis.words import plain
-from results.repeats.statistic import Statistic
-from scenarios.expect.asked import At, Bound, Flows, Whose
-from scenarios.expect.metric import Metric, Slowed, Unit
-from scenarios.expect.metrics import METRICS
-from scenarios.expect.scope import EVERYWHERE, Scope
-from testbed.files.units import format_duration, format_percent
+from hpn.failover.analysis.marks import Mark
+from hpn.failover.analysis.words import plain
+from hpn.results.repeats.statistic import Statistic
+from hpn.scenarios.expect.asked import At, Bound, Flows, Whose
+from hpn.scenarios.expect.metric import Metric, Slowed, Unit
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.scope import EVERYWHERE, Scope
+from hpn.testbed.files.units import format_duration, format_percent
 
 if TYPE_CHECKING:
     from pydantic_core.core_schema import CoreSchema

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from failover.analysis.budget import Interval, of_statistic
-from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
-from scenarios.expect.asked import Asked, At
+from hpn.failover.analysis.budget import Interval, of_statistic
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
+from hpn.scenarios.expect.asked import Asked, At
 
 
 @dataclass(frozen=True, slots=True)

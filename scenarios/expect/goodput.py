@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from functools import partial
 
-from failover.analysis.budget import around
-from failover.analysis.model import DrillMetrics, Relation, settled_window_ns
-from scenarios.expect.asked import Asked
-from scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, nothing
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
-from scenarios.expect.scope import Scope
+from hpn.failover.analysis.budget import around
+from hpn.failover.analysis.model import DrillMetrics, Relation, settled_window_ns
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, nothing
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import Figure
+from hpn.scenarios.expect.metric import Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.scenarios.expect.scope import Scope
 
 
 class _Part(Enum):

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from failover.analysis.model import FlowEdgeResult
-from failover.analysis.words import packets, plain
-from scenarios.expect.choose import FlowAt
-from scenarios.expect.figure import Figure, lower_bound, of_figures, rank
+from hpn.failover.analysis.model import FlowEdgeResult
+from hpn.failover.analysis.words import packets, plain
+from hpn.scenarios.expect.choose import FlowAt
+from hpn.scenarios.expect.figure import Figure, lower_bound, of_figures, rank
 
 
 def impaired(chosen: Sequence[FlowAt], _stamps_ms: float) -> Figure:

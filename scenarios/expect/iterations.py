@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from failover.analysis.budget import around
-from failover.analysis.job import Done, JobEdge, JobMetrics
-from failover.analysis.model import DrillMetrics, EdgeResult
-from failover.analysis.words import number, plain
-from scenarios.expect.asked import Asked
-from scenarios.expect.figure import NO_EDGE, Figure, longest_of, lower_bound
-from scenarios.expect.metric import NO_BEFORE, Lack, Slowed, Takes, Traffic, Unit
-from scenarios.expect.ofjob import edges_with_costs, job_metric, whole_run
+from hpn.failover.analysis.budget import around
+from hpn.failover.analysis.job import Done, JobEdge, JobMetrics
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult
+from hpn.failover.analysis.words import number, plain
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.figure import NO_EDGE, Figure, longest_of, lower_bound
+from hpn.scenarios.expect.metric import NO_BEFORE, Lack, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.ofjob import edges_with_costs, job_metric, whole_run
 
 
 def _iteration_time(expectation: Asked, metrics: DrillMetrics, job: JobMetrics) -> Figure:

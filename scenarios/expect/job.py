@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from failover.analysis.budget import around
-from failover.analysis.job import Death, JobMetrics
-from failover.analysis.model import DrillMetrics, EdgeResult
-from failover.analysis.placement import Placement
-from failover.analysis.words import packets, plain
-from scenarios.expect.asked import Asked
-from scenarios.expect.figure import Figure, edges_of, longest_of, lower_bound, so_far
-from scenarios.expect.metric import (
+from hpn.failover.analysis.budget import around
+from hpn.failover.analysis.job import Death, JobMetrics
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult
+from hpn.failover.analysis.placement import Placement
+from hpn.failover.analysis.words import packets, plain
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.figure import Figure, edges_of, longest_of, lower_bound, so_far
+from hpn.scenarios.expect.metric import (
     NO_BEFORE,
     WHOLE_RECORD,
     Lack,
@@ -18,7 +18,7 @@ from scenarios.expect.metric import (
     Traffic,
     Unit,
 )
-from scenarios.expect.ofjob import edges_with_costs, job_metric, whole_run
+from hpn.scenarios.expect.ofjob import edges_with_costs, job_metric, whole_run
 
 _IDLE = Figure(None, "no iteration ended, and no message was completed")
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from failover.analysis.downtime import Downtime
-from failover.analysis.intervals import between_events, downtime_interval
-from failover.analysis.marks import Mark, Marked
-from failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Relation
-from failover.analysis.words import packets, plain
-from scenarios.expect.asked import Asked
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
-from scenarios.expect.job import job_stood_still
-from scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Shape, Slowed, Takes, Traffic, Unit
-from scenarios.expect.scope import Scope
+from hpn.failover.analysis.downtime import Downtime
+from hpn.failover.analysis.intervals import between_events, downtime_interval
+from hpn.failover.analysis.marks import Mark, Marked
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, Relation
+from hpn.failover.analysis.words import packets, plain
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
+from hpn.scenarios.expect.job import job_stood_still
+from hpn.scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Shape, Slowed, Takes, Traffic, Unit
+from hpn.scenarios.expect.scope import Scope
 
 
 def _untouched(expectation: Asked, metrics: DrillMetrics) -> Figure:

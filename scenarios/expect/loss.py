@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from failover.analysis.model import DrillMetrics, FlowResult
-from scenarios.expect.asked import Asked
-from scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, nothing, stuck, whole_record
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure, so_far
-from scenarios.expect.impaired import packets_impaired
-from scenarios.expect.metric import NO_BEFORE, Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.failover.analysis.model import DrillMetrics, FlowResult
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, chosen_flows, nothing, stuck, whole_record
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import Figure, so_far
+from hpn.scenarios.expect.impaired import packets_impaired
+from hpn.scenarios.expect.metric import NO_BEFORE, Lack, Metric, Needs, Pauses, Slowed, Takes, Unit
 
 
 def _packets_lost(expectation: Asked, metrics: DrillMetrics) -> Figure:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 
-from scenarios.expect.asked import Asked
-from scenarios.expect.evidence import Evidence
-from scenarios.expect.figure import Figure
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.evidence import Evidence
+from hpn.scenarios.expect.figure import Figure
 
 
 class Unit(StrEnum):

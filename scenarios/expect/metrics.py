@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from scenarios.expect import congestion, goodput, iterations, job, lab, loss, outage, phases, ports, transfers, whole
-from scenarios.expect.metric import Metric
-from testbed.entries import Registry
+from hpn.scenarios.expect import (
+    congestion,
+    goodput,
+    iterations,
+    job,
+    lab,
+    loss,
+    outage,
+    phases,
+    ports,
+    transfers,
+    whole,
+)
+from hpn.scenarios.expect.metric import Metric
+from hpn.testbed.entries import Registry
 
 METRICS: Registry[Metric] = Registry(
     "metric",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from failover.analysis.job import JobEdge, JobMetrics
-from failover.analysis.model import DrillMetrics, EdgeResult
-from scenarios.expect.asked import Asked, At, Whose
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure, edges_of
-from scenarios.expect.metric import NOWHERE, Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
+from hpn.failover.analysis.job import JobEdge, JobMetrics
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult
+from hpn.scenarios.expect.asked import Asked, At, Whose
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import Figure, edges_of
+from hpn.scenarios.expect.metric import NOWHERE, Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 
 _NO_JOB = Figure(None, "the run had no job")
 _NO_CLIENT = Figure(None, "no client ran beside a job")

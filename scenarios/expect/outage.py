@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
-from failover.analysis.model import DrillMetrics
-from failover.analysis.words import packets, plain
-from scenarios.expect.asked import Asked
-from scenarios.expect.choose import NOTHING_SENT, FlowAt, flows_by_edge, no_outage
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure, longest_of, lower_bound, of_figures, rank
-from scenarios.expect.impaired import impaired, receive_gap
-from scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
-from scenarios.expect.scope import Scope
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.words import packets, plain
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.choose import NOTHING_SENT, FlowAt, flows_by_edge, no_outage
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound, of_figures, rank
+from hpn.scenarios.expect.impaired import impaired, receive_gap
+from hpn.scenarios.expect.metric import NO_BEFORE, Metric, Needs, Pauses, Slowed, Takes, Unit
+from hpn.scenarios.expect.scope import Scope
 
 
 def _worst_outage(expectation: Asked, metrics: DrillMetrics) -> Figure:

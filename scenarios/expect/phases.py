@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from failover.analysis import phases
-from failover.analysis.budget import of_statistic
-from failover.analysis.intervals import phase_interval
-from failover.analysis.model import DrillMetrics, EdgeResult, Phase
-from scenarios.expect.asked import Asked
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
-from scenarios.expect.metric import NO_BEFORE, NOWHERE, Lack, Metric, Needs, Pauses, Slowed, Takes, Traffic, Unit
+from hpn.failover.analysis import phases
+from hpn.failover.analysis.budget import of_statistic
+from hpn.failover.analysis.intervals import phase_interval
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, Phase
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import NO_EDGE, Figure, edges_of, longest_of, lower_bound
+from hpn.scenarios.expect.metric import NO_BEFORE, NOWHERE, Lack, Metric, Needs, Pauses, Slowed, Takes, Traffic, Unit
 
 
 def _phase(name: str, unseen: Callable[[EdgeResult], bool], expectation: Asked, metrics: DrillMetrics) -> Figure:

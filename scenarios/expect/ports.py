@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from failover.analysis.budget import around
-from failover.analysis.model import DrillMetrics
-from failover.analysis.ports import NicBalance, PortMetrics
-from failover.analysis.words import packets, plain
-from scenarios.expect.asked import Asked
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure, longest_of, lower_bound
-from scenarios.expect.metric import WHOLE_RECORD, Lack, Metric, Needs, Slowed, Takes, Traffic, Unit
+from hpn.failover.analysis.budget import around
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.ports import NicBalance, PortMetrics
+from hpn.failover.analysis.words import packets, plain
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import Figure, longest_of, lower_bound
+from hpn.scenarios.expect.metric import WHOLE_RECORD, Lack, Metric, Needs, Slowed, Takes, Traffic, Unit
 
 _NO_SAMPLES = Figure(None, "no port was sampled")
 _NOTHING_SENT = Figure(None, "no sampled port sent anything")

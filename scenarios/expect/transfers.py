@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from failover.analysis.budget import Interval, of_statistic
-from failover.analysis.model import DrillMetrics
-from failover.analysis.transfers import Fate, Transfer, interval_of
-from failover.analysis.words import packets
-from scenarios.expect.asked import Asked
-from scenarios.expect.choose import chosen_flows, nothing, whole_record
-from scenarios.expect.evidence import from_metrics
-from scenarios.expect.figure import Figure, lower_bound
-from scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
+from hpn.failover.analysis.budget import Interval, of_statistic
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.transfers import Fate, Transfer, interval_of
+from hpn.failover.analysis.words import packets
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.choose import chosen_flows, nothing, whole_record
+from hpn.scenarios.expect.evidence import from_metrics
+from hpn.scenarios.expect.figure import Figure, lower_bound
+from hpn.scenarios.expect.metric import Metric, Needs, Slowed, Takes, Unit
 
 
 @dataclass(frozen=True, slots=True)

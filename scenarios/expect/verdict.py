@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from failover.analysis.model import DrillMetrics
-from failover.analysis.words import flows, packets, plain
-from results.verdict import Check, Outcome, Verdict, at_most, decide, held, holds
-from scenarios.expect.asked import Flows
-from scenarios.expect.evidence import Evidence, RunFacts
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.figure import Figure, edges_of
-from scenarios.expect.job import WRONG_RESULTS
-from scenarios.expect.loss import PACKETS_LOST
-from scenarios.expect.metric import Shape, Unit
-from scenarios.expect.ofjob import job_asked
-from scenarios.expect.whole import first_of
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.words import flows, packets, plain
+from hpn.results.verdict import Check, Outcome, Verdict, at_most, decide, held, holds
+from hpn.scenarios.expect.asked import Flows
+from hpn.scenarios.expect.evidence import Evidence, RunFacts
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.figure import Figure, edges_of
+from hpn.scenarios.expect.job import WRONG_RESULTS
+from hpn.scenarios.expect.loss import PACKETS_LOST
+from hpn.scenarios.expect.metric import Shape, Unit
+from hpn.scenarios.expect.ofjob import job_asked
+from hpn.scenarios.expect.whole import first_of
 
 
 def _limit(expectation: Expectation) -> float:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failover.analysis.model import DrillMetrics
-from failover.analysis.words import plain
-from scenarios.expect.asked import Asked
-from scenarios.expect.evidence import Evidence, from_metrics
-from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.words import plain
+from hpn.scenarios.expect.asked import Asked
+from hpn.scenarios.expect.evidence import Evidence, from_metrics
+from hpn.scenarios.expect.figure import Figure
+from hpn.scenarios.expect.metric import Lack, Metric, Needs, Shape, Slowed, Takes, Traffic, Unit
 
 
 def _noise_floor(expectation: Asked, metrics: DrillMetrics) -> Figure:

@@ -9,29 +9,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from failover.analysis.model import DrillMetrics, Edge
-from results.verdict import Check, Verdict, decide
-from scenarios.drill.job import Job, plan_of
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import flows_of, packet_period_ns
-from scenarios.expect.evidence import Evidence, RunFacts
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.verdict import judge_expectation
-from scenarios.model.course import speaks_to, stages
-from scenarios.model.figures import Streams, loads, metrics_of
-from scenarios.model.jobs import run_job
-from scenarios.model.measured import Case, Conditions, Draws, Measured, Used
-from scenarios.model.placing import Placing
-from scenarios.model.rates import course_of
-from scenarios.model.router import Lag, ModelRouter
-from scenarios.model.ways import ways_of
-from testbed.errors import InputError, MachineError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.routing.pathcontrol.policies import DEFAULT, OFF
-from traffic.flowlevel.forwarding import Forwarding
-from traffic.flowlevel.links import Links
-from traffic.paths import CHOICES
+from hpn.failover.analysis.model import DrillMetrics, Edge
+from hpn.results.verdict import Check, Verdict, decide
+from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import flows_of, packet_period_ns
+from hpn.scenarios.expect.evidence import Evidence, RunFacts
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.verdict import judge_expectation
+from hpn.scenarios.model.course import speaks_to, stages
+from hpn.scenarios.model.figures import Streams, loads, metrics_of
+from hpn.scenarios.model.jobs import run_job
+from hpn.scenarios.model.measured import Case, Conditions, Draws, Measured, Used
+from hpn.scenarios.model.placing import Placing
+from hpn.scenarios.model.rates import course_of
+from hpn.scenarios.model.router import Lag, ModelRouter
+from hpn.scenarios.model.ways import ways_of
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF
+from hpn.traffic.flowlevel.forwarding import Forwarding
+from hpn.traffic.flowlevel.links import Links
+from hpn.traffic.paths import CHOICES
 
 _PACKETS = "it is about single packets, and the model has rates"
 _PROTOCOLS = "it is about what protocols do and when, and the model has only what became of flows"

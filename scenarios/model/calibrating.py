@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowResult
-from failover.analysis.paths import PathAt
-from results.run.reading import Run, read
-from scenarios.model.measured import Case, Conditions, Measured, Pause, Side, Source, Step, Times
-from testbed.errors import InputError
-from testbed.events import Event, EventKind
-from testbed.fabric.model import Fabric
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowResult
+from hpn.failover.analysis.paths import PathAt
+from hpn.results.run.reading import Run, read
+from hpn.scenarios.model.measured import Case, Conditions, Measured, Pause, Side, Source, Step, Times
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.model import Fabric
 
 _NEWS = frozenset({(EventKind.BGP, "established"), (EventKind.ROUTE, "host-route-added")})
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from failover.analysis.model import EdgeKind
-from failover.faults import Fault, PlannedFault, RateDrop, Told
-from failover.faults.moments import Moment, moments
-from failover.faults.stack import StackUpgrade
-from testbed.fabric.model import Fabric
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults import Fault, PlannedFault, RateDrop, Told
+from hpn.failover.faults.moments import Moment, moments
+from hpn.failover.faults.stack import StackUpgrade
+from hpn.testbed.fabric.model import Fabric
 
 
 @dataclass(frozen=True, slots=True)

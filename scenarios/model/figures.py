@@ -12,10 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from failover.analysis.budget import Interval, OutageBudget
-from failover.analysis.edges import relations_of
-from failover.analysis.metrics.goodput import add, per_nic
-from failover.analysis.model import (
+from hpn.failover.analysis.budget import Interval, OutageBudget
+from hpn.failover.analysis.edges import relations_of
+from hpn.failover.analysis.metrics.goodput import add, per_nic
+from hpn.failover.analysis.model import (
     DrillMetrics,
     Edge,
     EdgeResult,
@@ -30,9 +30,9 @@ from failover.analysis.model import (
     Settings,
     settled_window_ns,
 )
-from scenarios.model.rates import Course, Floats
-from scenarios.model.ways import Outage, Ways
-from traffic.flow import FlowSpec
+from hpn.scenarios.model.rates import Course, Floats
+from hpn.scenarios.model.ways import Outage, Ways
+from hpn.traffic.flow import FlowSpec
 
 _NOT_MODELLED = Phase(None, reason="not modelled")
 _PHASES = Phases(*(_NOT_MODELLED,) * 6)

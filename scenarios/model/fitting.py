@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from failover.analysis.offered import Offered, overloads
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from scenarios.drill.writing import TEMPLATES, Wish, completed, written
-from scenarios.model.offered import planned_load
-from testbed.files.document import parse
+from hpn.failover.analysis.offered import Offered, overloads
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.writing import TEMPLATES, Wish, completed, written
+from hpn.scenarios.model.offered import planned_load
+from hpn.testbed.files.document import parse
 
 _LOADS = (40, 35, 30, 25, 20, 15, 10, 8, 6, 5, 4, 3, 2, 1)
 """Shares of a NIC's rate that are tried, per cent."""

@@ -16,12 +16,12 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.model.ways import Outage, Piece, Ways
-from traffic.collectives.rank import Post, Timed
-from traffic.congestion.sets import LINE_RATE
-from traffic.flowlevel.links import Links
-from traffic.flowlevel.solve import link_load, max_min
-from traffic.framing import (
+from hpn.scenarios.model.ways import Outage, Piece, Ways
+from hpn.traffic.collectives.rank import Post, Timed
+from hpn.traffic.congestion.sets import LINE_RATE
+from hpn.traffic.flowlevel.links import Links
+from hpn.traffic.flowlevel.solve import link_load, max_min
+from hpn.traffic.framing import (
     BTH_BYTES,
     ETHERNET_BYTES,
     ICRC_BYTES,
@@ -29,12 +29,12 @@ from traffic.framing import (
     IP_UDP_BYTES,
     RETH_BYTES,
 )
-from traffic.rdma.choices import MESSAGE_CHOICES
-from traffic.rdma.connection import Slice, slices
-from traffic.rdma.plan import JobPlan
-from traffic.rdma.ranks import Ranks
-from traffic.rdma.records import SPAN
-from traffic.rdma.sender import Words
+from hpn.traffic.rdma.choices import MESSAGE_CHOICES
+from hpn.traffic.rdma.connection import Slice, slices
+from hpn.traffic.rdma.plan import JobPlan
+from hpn.traffic.rdma.ranks import Ranks
+from hpn.traffic.rdma.records import SPAN
+from hpn.traffic.rdma.sender import Words
 
 _OVERHEAD = ETHERNET_BYTES + IP_UDP_BYTES + BTH_BYTES + ICRC_BYTES
 _DONE_BITS = 1e-3

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from failover.analysis.job import DeathFact, JobFacts, SpanFact
-from failover.analysis.metrics.job import job_metrics
-from failover.analysis.model import DrillMetrics, Settings
-from scenarios.model.figures import without_flows
-from scenarios.model.jobrun import JobRun
-from scenarios.model.ways import Ways
-from testbed.errors import InputError
-from traffic.collectives.program import Program, Send, Spend, Stream
-from traffic.flowlevel.links import Links
-from traffic.rdma.plan import JobPlan
-from traffic.rdma.records import MESSAGE
+from hpn.failover.analysis.job import DeathFact, JobFacts, SpanFact
+from hpn.failover.analysis.metrics.job import job_metrics
+from hpn.failover.analysis.model import DrillMetrics, Settings
+from hpn.scenarios.model.figures import without_flows
+from hpn.scenarios.model.jobrun import JobRun
+from hpn.scenarios.model.ways import Ways
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.program import Program, Send, Spend, Stream
+from hpn.traffic.flowlevel.links import Links
+from hpn.traffic.rdma.plan import JobPlan
+from hpn.traffic.rdma.records import MESSAGE
 
 MOST_MESSAGES = 1_000_000
 """A message takes some 0.2 ms of CPU."""

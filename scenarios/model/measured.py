@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from failover.analysis.model import EdgeKind
-from testbed.errors import InputError
-from testbed.files.bounded import read_bounded
+from hpn.failover.analysis.model import EdgeKind
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.bounded import read_bounded
 
 SHIPPED = Path(__file__).parent / "measured.json"
 FORMAT = 1

@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from failover.analysis.offered import FULL, Crossing, Lost, Offered, OfferedLink, Span
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import flows_of
-from scenarios.model.course import Stage, stages
-from scenarios.model.placing import Placing
-from scenarios.model.rates import ACK_BITS, answers_pps, capacity_of
-from scenarios.model.router import Lag, ModelRouter
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, LinkKind
-from traffic.flow import FlowSpec
-from traffic.flowlevel.forwarding import Forwarding
-from traffic.flowlevel.links import Links
-from traffic.flowlevel.solve import link_load
-from traffic.framing import wire_bytes
-from traffic.paths import CHOICES
+from hpn.failover.analysis.offered import FULL, Crossing, Lost, Offered, OfferedLink, Span
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.model.course import Stage, stages
+from hpn.scenarios.model.placing import Placing
+from hpn.scenarios.model.rates import ACK_BITS, answers_pps, capacity_of
+from hpn.scenarios.model.router import Lag, ModelRouter
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flowlevel.forwarding import Forwarding
+from hpn.traffic.flowlevel.links import Links
+from hpn.traffic.flowlevel.solve import link_load
+from hpn.traffic.framing import wire_bytes
+from hpn.traffic.paths import CHOICES
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]

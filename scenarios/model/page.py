@@ -9,15 +9,15 @@ from statistics import median
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from failover.analysis.job import JobEdge, JobMetrics
-from failover.analysis.model import EdgeResult
-from failover.analysis.words import plain
-from results.text.printable import printable
-from results.text.tables import table
-from results.text.terminal import interval_text, measured_text
-from results.text.values import milliseconds, rate, value_text
-from scenarios.model.answer import Answer, Basis, LinkLoad
-from scenarios.model.measured import Case, Measured
+from hpn.failover.analysis.job import JobEdge, JobMetrics
+from hpn.failover.analysis.model import EdgeResult
+from hpn.failover.analysis.words import plain
+from hpn.results.text.printable import printable
+from hpn.results.text.tables import table
+from hpn.results.text.terminal import interval_text, measured_text
+from hpn.results.text.values import milliseconds, rate, value_text
+from hpn.scenarios.model.answer import Answer, Basis, LinkLoad
+from hpn.scenarios.model.measured import Case, Measured
 
 HOW = "modelled"
 _MOST_LINKS = 12

@@ -13,12 +13,12 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.model.router import Lag
-from testbed.fabric.model import Fabric, Nic
-from testbed.routing.pathcontrol.policies import DEFAULT
-from testbed.routing.pathcontrol.source_ports import SourcePorts
-from traffic.flow import ROCE_PORT, FlowSpec
-from traffic.flowlevel.forwarding import MOST_HOPS, Forwarding
+from hpn.scenarios.model.router import Lag
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.testbed.routing.pathcontrol.policies import DEFAULT
+from hpn.testbed.routing.pathcontrol.source_ports import SourcePorts
+from hpn.traffic.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.flowlevel.forwarding import MOST_HOPS, Forwarding
 
 
 @dataclass(frozen=True, eq=False)

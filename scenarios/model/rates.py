@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.model.ways import Outage, Piece, Ways
-from traffic.flow import FlowSpec
-from traffic.flowlevel.links import Links
-from traffic.flowlevel.solve import link_load, proportional_drop
-from traffic.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES, wire_bytes
-from traffic.qp import RetryPolicy, ack_delay_ns
+from hpn.scenarios.model.ways import Outage, Piece, Ways
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flowlevel.links import Links
+from hpn.traffic.flowlevel.solve import link_load, proportional_drop
+from hpn.traffic.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES, wire_bytes
+from hpn.traffic.qp import RetryPolicy, ack_delay_ns
 
 Floats = NDArray[np.float64]
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from testbed.fabric.model import Fabric, Nic
-from testbed.lag.bond import layer34_hash
-from testbed.lag.datapath import UDP
-from testbed.lag.host_nft import NFT, lag_seed
-from testbed.lag.nft_datapath import port_index
-from traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN
-from traffic.flowlevel.forwarding import Forwarding
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.testbed.lag.bond import layer34_hash
+from hpn.testbed.lag.datapath import UDP
+from hpn.testbed.lag.host_nft import NFT, lag_seed
+from hpn.testbed.lag.nft_datapath import port_index
+from hpn.traffic.flow import ROCE_PORT, SPORT_MAX, SPORT_MIN
+from hpn.traffic.flowlevel.forwarding import Forwarding
 
 _BLOCK = 24
 """Source ports looked up at once: an array costs little more than one of them, and who asks for one asks for its

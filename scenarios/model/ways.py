@@ -13,17 +13,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from failover.analysis.edges import hit_links
-from failover.analysis.model import Edge
-from failover.faults.moments import Moment
-from scenarios.drill.blast import transit_flows
-from scenarios.model.calibrating import side_of
-from scenarios.model.course import Stage
-from scenarios.model.measured import Case, Drawn, Draws, Step
-from scenarios.model.placing import Placed, Placing
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.edges import hit_links
+from hpn.failover.analysis.model import Edge
+from hpn.failover.faults.moments import Moment
+from hpn.scenarios.drill.blast import transit_flows
+from hpn.scenarios.model.calibrating import side_of
+from hpn.scenarios.model.course import Stage
+from hpn.scenarios.model.measured import Case, Drawn, Draws, Step
+from hpn.scenarios.model.placing import Placed, Placing
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
+from hpn.traffic.flow import FlowSpec
 
 Row = tuple[int, ...]
 

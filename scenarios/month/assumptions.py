@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 
 _PAPER = "HPN paper, SIGCOMM 2024"
 _CUT = "drill {} in virtual time, Linux 6.12: no flow lost a packet, resolution 1.18 ms"

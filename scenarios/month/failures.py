@@ -7,9 +7,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from scenarios.month.assumptions import Assumptions
-from traffic.flowlevel.pods import Numbers, Pods
-from traffic.flowlevel.solve import Floats
+from hpn.scenarios.month.assumptions import Assumptions
+from hpn.traffic.flowlevel.pods import Numbers, Pods
+from hpn.traffic.flowlevel.solve import Floats
 
 MONTH_H = 30 * 24.0
 

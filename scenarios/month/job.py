@@ -9,13 +9,13 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from scenarios.month.assumptions import Assumptions
-from scenarios.month.failures import Failure, Flaps, Kind
-from traffic.flowlevel.flows import drawn, ring
-from traffic.flowlevel.pace import Paced, after, healthy
-from traffic.flowlevel.pods import Numbers, Pods
-from traffic.flowlevel.routes import Broken
-from traffic.flowlevel.solve import Floats
+from hpn.scenarios.month.assumptions import Assumptions
+from hpn.scenarios.month.failures import Failure, Flaps, Kind
+from hpn.traffic.flowlevel.flows import drawn, ring
+from hpn.traffic.flowlevel.pace import Paced, after, healthy
+from hpn.traffic.flowlevel.pods import Numbers, Pods
+from hpn.traffic.flowlevel.routes import Broken
+from hpn.traffic.flowlevel.solve import Floats
 
 
 @dataclass(frozen=True, eq=False)

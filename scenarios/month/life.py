@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scenarios.month.failures import MONTH_H, Drawn, Failure, Kind
-from scenarios.month.job import Job
-from traffic.flowlevel.solve import Floats
+from hpn.scenarios.month.failures import MONTH_H, Drawn, Failure, Kind
+from hpn.scenarios.month.job import Job
+from hpn.traffic.flowlevel.solve import Floats
 
 _KILL = "kill"
 

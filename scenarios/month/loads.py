@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from results.graph.loadmap import Grid, Panel
-from results.graph.sizes import Course
-from scenarios.month.job import Job
-from scenarios.month.month import NO_PATH_CONTROL, Asked, architecture_of, check_memory
-from traffic.flowlevel.flows import drawn, permutation, ring
-from traffic.flowlevel.pace import Paced, after, healthy, unnoticed
-from traffic.flowlevel.pods import Pods
-from traffic.flowlevel.routes import Broken, Flags
-from traffic.flowlevel.solve import Floats
+from hpn.results.graph.loadmap import Grid, Panel
+from hpn.results.graph.sizes import Course
+from hpn.scenarios.month.job import Job
+from hpn.scenarios.month.month import NO_PATH_CONTROL, Asked, architecture_of, check_memory
+from hpn.traffic.flowlevel.flows import drawn, permutation, ring
+from hpn.traffic.flowlevel.pace import Paced, after, healthy, unnoticed
+from hpn.traffic.flowlevel.pods import Pods
+from hpn.traffic.flowlevel.routes import Broken, Flags
+from hpn.traffic.flowlevel.solve import Floats
 
 _TIERS = (("NIC ports, down", 1), ("NIC ports, up", 0), ("uplinks, up", 2), ("uplinks, down", 3))
 

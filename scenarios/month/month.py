@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scenarios.month.assumptions import Assumptions
-from scenarios.month.failures import MONTH_H, draw, expected_flaps
-from scenarios.month.job import Job
-from scenarios.month.life import lived
-from testbed.errors import InputError, MachineError
-from testbed.fabric.spec import FabricSpec
-from traffic.flowlevel.pods import Pods
+from hpn.scenarios.month.assumptions import Assumptions
+from hpn.scenarios.month.failures import MONTH_H, draw, expected_flaps
+from hpn.scenarios.month.job import Job
+from hpn.scenarios.month.life import lived
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.flowlevel.pods import Pods
 
 NO_PATH_CONTROL = "hpn-no-path-control"
 NETWORKS = ("hpn", NO_PATH_CONTROL, "dual-tor-clos", "stacked-dual-tor", "single-tor")

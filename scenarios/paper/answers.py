@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 
 from rich.table import Table
 
-from results.text.tables import table
-from scenarios.paper.claim import Answer
+from hpn.results.text.tables import table
+from hpn.scenarios.paper.claim import Answer
 
 _COLUMNS = ("claim", "paper", "ours", "answer", "without", "by", "why ours differs")
 _WITHOUT_COLUMNS = ("claim", "network without", "by", "found", "answer")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from scenarios.paper.judges import Evidence, Finding
+from hpn.scenarios.paper.judges import Evidence, Finding
 
 
 class Answer(StrEnum):

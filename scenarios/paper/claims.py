@@ -8,9 +8,9 @@ not find that it holds.
 
 from __future__ import annotations
 
-from scenarios.paper import judges
-from scenarios.paper.claim import Claim, Without
-from scenarios.paper.job_claims import JOB_CLAIMS
+from hpn.scenarios.paper import judges
+from hpn.scenarios.paper.claim import Claim, Without
+from hpn.scenarios.paper.job_claims import JOB_CLAIMS
 
 _STEADY = "steady streams instead of a job"
 _PORT_LOAD = ("port-load-clos", "port-load-hpn")

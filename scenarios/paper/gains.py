@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from failover.analysis.job import JobMetrics
-from failover.analysis.model import DrillMetrics
-from scenarios.paper.job_judges import job_of
-from scenarios.paper.judges import Evidence, Finding, mean_queue_ms
+from hpn.failover.analysis.job import JobMetrics
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.scenarios.paper.job_judges import job_of
+from hpn.scenarios.paper.judges import Evidence, Finding, mean_queue_ms
 
 FACTOR = 2.0
 """Ours: a mean gain within this factor of the paper's says the same. The paper's are the most that it saw ('up to'),

@@ -8,10 +8,10 @@ it moved from DCN+ to HPN. Every network here is some 50 times smaller, with as 
 
 from __future__ import annotations
 
-from scenarios.paper import job_judges
-from scenarios.paper.claim import Claim, Without, drawn
-from scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues
-from scenarios.paper.segments import segments
+from hpn.scenarios.paper import job_judges
+from hpn.scenarios.paper.claim import Claim, Without, drawn
+from hpn.scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues
+from hpn.scenarios.paper.segments import segments
 
 _PLANES = Pair(drawn("job-cross-segment-hpn"), drawn("job-cross-segment-clos"))
 _PATHS = Pair(drawn("job-paths-chosen"), drawn("job-paths-in-turn"))

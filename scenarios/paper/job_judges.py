@@ -5,13 +5,13 @@ Two networks that do the same work are compared in ``scenarios.paper.gains``.
 
 from __future__ import annotations
 
-from failover.analysis.budget import around
-from failover.analysis.job import JobMetrics
-from failover.analysis.model import DrillMetrics
-from failover.analysis.words import plain
-from results.verdict import at_least
-from scenarios.paper.judges import HALT_MS, Evidence, Finding, every
-from testbed.errors import MachineError
+from hpn.failover.analysis.budget import around
+from hpn.failover.analysis.job import JobMetrics
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.words import plain
+from hpn.results.verdict import at_least
+from hpn.scenarios.paper.judges import HALT_MS, Evidence, Finding, every
+from hpn.testbed.errors import MachineError
 
 
 def job_of(metrics: DrillMetrics) -> JobMetrics:

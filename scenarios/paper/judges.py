@@ -10,21 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from failover.analysis.intervals import RECOVER, phase_interval
-from failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
-from failover.analysis.ports import PortMetrics, PortResult
-from results.verdict import Check, Outcome, at_most
-from scenarios.expect.asked import At, Bound
-from scenarios.expect.evidence import Evidence as Run
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.outage import WORST_OUTAGE
-from scenarios.expect.verdict import judge_expectation
-from scenarios.paper.path_figures import PathFigures
-from testbed.errors import MachineError
-from testbed.events import Event
-from testbed.fabric.inventory import Inventory
-from testbed.fabric.model import LinkKind, Role
+from hpn.failover.analysis.intervals import RECOVER, phase_interval
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
+from hpn.failover.analysis.ports import PortMetrics, PortResult
+from hpn.results.verdict import Check, Outcome, at_most
+from hpn.scenarios.expect.asked import At, Bound
+from hpn.scenarios.expect.evidence import Evidence as Run
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.outage import WORST_OUTAGE
+from hpn.scenarios.expect.verdict import judge_expectation
+from hpn.scenarios.paper.path_figures import PathFigures
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.inventory import Inventory
+from hpn.testbed.fabric.model import LinkKind, Role
 
 NEGLIGIBLE_MS = 100
 """The paper's 'negligible' has no figure. Ours: what the drills of links allow a receiver, far below an iteration."""

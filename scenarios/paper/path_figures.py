@@ -15,18 +15,18 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from scenarios.run.lab_router import LabRouter
-from testbed.errors import HpnError, error_for
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
-from testbed.kernel import sandbox
-from testbed.kernel.processes import reap_strangers
-from testbed.lab.lab import Lab
-from testbed.lab.service import preflight
-from traffic.flow import FlowSpec
-from traffic.paths import Router, hashed, in_turn, spread
-from traffic.patterns import flows_for
+from hpn.scenarios.run.lab_router import LabRouter
+from hpn.testbed.errors import HpnError, error_for
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.processes import reap_strangers
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service import preflight
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.paths import Router, hashed, in_turn, spread
+from hpn.traffic.patterns import flows_for
 
 QUEUE_PAIRS = 16
 """Per NIC; the paper speaks of tens to hundreds of connections per GPU."""

@@ -12,24 +12,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from results.run.folder import RunFolder
-from results.verdict import Outcome
-from scenarios.drill import catalogue
-from scenarios.drill.load import load_drill
-from scenarios.paper.answers import Row, WithoutRow, document, markdown
-from scenarios.paper.claim import Answer, Claim, Without, drill_of
-from scenarios.paper.claims import CLAIMS
-from scenarios.paper.judges import Evidence, Finding
-from scenarios.paper.path_figures import PathFigures, measure
-from scenarios.pool.drills import Made, Wanted, run_all
-from scenarios.pool.task import Pool
-from scenarios.run.order import Order
-from testbed.errors import HpnError, InputError, MachineError, NoisyError
-from testbed.fabric.inventory import inventory
-from testbed.fabric.load import load_fabric
-from testbed.files.check import did_you_mean
-from testbed.files.replacing import replace_text
-from testbed.vm.engines import ENGINES, HOST, EngineSpec, named
+from hpn.results.run.folder import RunFolder
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.paper.answers import Row, WithoutRow, document, markdown
+from hpn.scenarios.paper.claim import Answer, Claim, Without, drill_of
+from hpn.scenarios.paper.claims import CLAIMS
+from hpn.scenarios.paper.judges import Evidence, Finding
+from hpn.scenarios.paper.path_figures import PathFigures, measure
+from hpn.scenarios.pool.drills import Made, Wanted, run_all
+from hpn.scenarios.pool.task import Pool
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
+from hpn.testbed.fabric.inventory import inventory
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.files.check import did_you_mean
+from hpn.testbed.files.replacing import replace_text
+from hpn.testbed.vm.engines import ENGINES, HOST, EngineSpec, named
 
 FOLDER = Path(__file__).parent / "drills"
 """Drills that only speak to a claim; the library's are used where it has one."""

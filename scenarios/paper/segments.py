@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
-from scenarios.paper.judges import Evidence, Finding
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from traffic.job.placement import place
+from hpn.scenarios.paper.judges import Evidence, Finding
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.job.placement import place
 
 HOSTS = (288, 299)
 """2,304 to 2,392 GPUs."""

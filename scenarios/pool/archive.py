@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from testbed.errors import MachineError
+from hpn.testbed.errors import MachineError
 
 MOST_BYTES = 1 << 30
 """Of all files, unpacked. A run folder has some 1 MB, with --keep-records some 100 MB for each minute."""

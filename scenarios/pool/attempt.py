@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scenarios.pool.given import Files
-from scenarios.pool.task import GIVEN, MADE, OUTPUT, PLUGINS, Task
-from scenarios.run.job import beside
-from testbed import plugins
-from testbed.kernel.survivor import held
+from hpn.scenarios.pool.given import Files
+from hpn.scenarios.pool.task import GIVEN, MADE, OUTPUT, PLUGINS, Task
+from hpn.scenarios.run.job import beside
+from hpn.testbed import plugins
+from hpn.testbed.kernel.survivor import held
 
 HEAL_S = 10.0
 """What a process has to undo what it did before it is killed; its lab dies with it in any case."""

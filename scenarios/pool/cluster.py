@@ -17,13 +17,13 @@ from typing import TypeAlias
 import dask
 import distributed
 
-from scenarios.pool.archive import unpack
-from scenarios.pool.given import Files, plugins_here
-from scenarios.pool.scratch import handed_over, scratch
-from scenarios.pool.task import LOSSES, MADE, Begun, Done, Task, hung, poisoned, unheard
-from scenarios.pool.version import code_digest
-from scenarios.pool.worker import Ends, Packed, other_version, run_task
-from testbed.errors import HpnError, MachineError, exit_code_of
+from hpn.scenarios.pool.archive import unpack
+from hpn.scenarios.pool.given import Files, plugins_here
+from hpn.scenarios.pool.scratch import handed_over, scratch
+from hpn.scenarios.pool.task import LOSSES, MADE, Begun, Done, Task, hung, poisoned, unheard
+from hpn.scenarios.pool.version import code_digest
+from hpn.scenarios.pool.worker import Ends, Packed, other_version, run_task
+from hpn.testbed.errors import HpnError, MachineError, exit_code_of
 
 _ANSWER_S = 10
 _LOOK_S = 1

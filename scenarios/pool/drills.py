@@ -14,17 +14,18 @@ from pathlib import Path
 
 from pydantic import JsonValue, TypeAdapter
 
-from results.run.folder import RunFolder, create, load
-from scenarios.drill import catalogue
-from scenarios.drill.model import PutOn
-from scenarios.pool.given import files_of
-from scenarios.pool.task import GIVEN, OUTPUT, Done, Pool, Task
-from scenarios.run.job import JUDGED, Job, errors_in
-from scenarios.run.order import Order
-from testbed.errors import HpnError, InputError, NoisyError, error_for
-from testbed.vm.engines import EngineSpec
+from hpn.results.run.folder import RunFolder, create, load
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import PutOn
+from hpn.scenarios.pool.given import files_of
+from hpn.scenarios.pool.task import GIVEN, OUTPUT, Done, Pool, Task
+from hpn.scenarios.run.job import JUDGED, Job, errors_in
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import HpnError, InputError, NoisyError, error_for
+from hpn.testbed.package import FOLDER
+from hpn.testbed.vm.engines import EngineSpec
 
-_ROOT = Path(__file__).resolve().parents[2]
+_SCENARIOS = (FOLDER / "scenarios").resolve()
 
 
 class Root(StrEnum):
@@ -58,7 +59,7 @@ class DrillBody:
 
     def order(self) -> Order:
         """The order, at the far end. InputError for a file that is gone or has mistakes."""
-        below = {Root.HERE: Path(), Root.GIVEN: Path("..", GIVEN), Root.PACKAGE: _ROOT}[self.root]
+        below = {Root.HERE: Path(), Root.GIVEN: Path("..", GIVEN), Root.PACKAGE: _SCENARIOS}[self.root]
         drill = catalogue.load(str(below / self.file), self.topology).seeded(self.seed)
         drill = drill.slowed(self.slow) if self.slow else drill
         order = Order(drill, Path(self.folder), self.command, self.repeat, slow=self.slow, phase=self.phase)
@@ -80,8 +81,8 @@ def task_for(name: str, order: Order, spec: EngineSpec, tries: int, *, far: bool
     """
     file, files = Path(order.drill.source).absolute(), dict[str, bytes]()
     root = Root.HERE
-    if far and file.resolve().is_relative_to(_ROOT / "scenarios"):
-        root, file = Root.PACKAGE, file.resolve().relative_to(_ROOT)
+    if far and file.resolve().is_relative_to(_SCENARIOS):
+        root, file = Root.PACKAGE, file.resolve().relative_to(_SCENARIOS)
     elif far:
         root, files = Root.GIVEN, dict(files_of(file))
         file = Path(file.name)

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
-from testbed import plugins
-from testbed.errors import InputError
-from testbed.files.document import read
+from hpn.testbed import plugins
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import read
 
 MOST_BYTES = 32 << 20
 MOST_OF_PLUGINS, MOST_FILES = 4 << 20, 1000

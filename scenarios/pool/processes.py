@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scenarios.pool.attempt import Attempt
-from scenarios.pool.scratch import handed_over, scratch
-from scenarios.pool.task import LOSSES, MADE, OUTPUT, Begun, Done, Task, hung, poisoned, unheard
-from testbed.errors import MachineError
+from hpn.scenarios.pool.attempt import Attempt
+from hpn.scenarios.pool.scratch import handed_over, scratch
+from hpn.scenarios.pool.task import LOSSES, MADE, OUTPUT, Begun, Done, Task, hung, poisoned, unheard
+from hpn.testbed.errors import MachineError
 
 _TAIL_BYTES = 4096
 

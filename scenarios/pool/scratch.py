@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from results.run.claim import claimed
-from results.run.place import SCRATCH
-from scenarios.pool.task import Done
-from testbed.errors import InputError, MachineError
-from testbed.kernel.survivor import scratch_folder
+from hpn.results.run.claim import claimed
+from hpn.results.run.place import SCRATCH
+from hpn.scenarios.pool.task import Done
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.kernel.survivor import scratch_folder
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from scenarios.run.job import Job
-from testbed.errors import MachineError
+from hpn.scenarios.run.job import Job
+from hpn.testbed.errors import MachineError
 
 LOSSES = 3
 """So many processes or workers that died under a task show that it is the task."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
-from testbed import PACKAGES
+from hpn.testbed.package import ROOT, own_files
 
-_ROOT = Path(__file__).resolve().parents[2]
 _KINDS = ("*.py", "*.yaml")
 
 
 def code_digest() -> str:
     """Of the product's files on this machine, which is what a job's process would run now."""
     digest = hashlib.sha256()
-    for path in sorted(path for room in PACKAGES for kind in _KINDS for path in (_ROOT / room).rglob(kind)):
-        digest.update(f"{path.relative_to(_ROOT)}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    for path in sorted(path for kind in _KINDS for path in own_files(kind)):
+        digest.update(f"{path.relative_to(ROOT)}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()

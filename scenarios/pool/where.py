@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from scenarios.pool.processes import Processes
-from scenarios.pool.scratch import taken
-from scenarios.pool.task import Begun, Pool, unheard
-from testbed.errors import InputError, MachineError
+from hpn.scenarios.pool.processes import Processes
+from hpn.scenarios.pool.scratch import taken
+from hpn.scenarios.pool.task import Begun, Pool, unheard
+from hpn.testbed.errors import InputError, MachineError
 
 _LONGEST = 1 << 20
 
@@ -36,7 +36,7 @@ def _opened(below: Path, jobs: int | None, scheduler: str | None, on_wait: Begun
     if jobs is not None:
         raise InputError("--jobs is for this machine; with --scheduler the number of workers decides")
     try:
-        from scenarios.pool.cluster import Cluster  # of an extra that few install
+        from hpn.scenarios.pool.cluster import Cluster  # of an extra that few install
     except ImportError:
         raise MachineError("--scheduler needs dask.distributed: pip install 'hpn[cluster]'") from None
     return Cluster(address_of(scheduler), below)

@@ -18,14 +18,14 @@ import distributed
 from dask.typing import Key
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from scenarios.pool.archive import pack
-from scenarios.pool.attempt import Attempt
-from scenarios.pool.given import Files
-from scenarios.pool.task import MADE, Task
-from scenarios.pool.turn import turn
-from scenarios.pool.version import code_digest
-from testbed.errors import MachineError
-from testbed.lab.service.registry import base_directory
+from hpn.scenarios.pool.archive import pack
+from hpn.scenarios.pool.attempt import Attempt
+from hpn.scenarios.pool.given import Files
+from hpn.scenarios.pool.task import MADE, Task
+from hpn.scenarios.pool.turn import turn
+from hpn.scenarios.pool.version import code_digest
+from hpn.testbed.errors import MachineError
+from hpn.testbed.lab.service.registry import base_directory
 
 _running: dict[Key, Attempt] = {}
 """On a worker: what it does for each task; a task that is not in here is not wanted any more."""

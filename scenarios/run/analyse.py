@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from failover.analysis.model import DrillMetrics
-from results.run import reading
-from results.run.figures import metrics_files, verdict_files
-from results.run.folder import RunFolder
-from results.run.manifest import Manifest
-from results.verdict import Verdict
-from scenarios.run import client_logs
-from scenarios.run.beside import copy_beside
-from scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
-from scenarios.run.kept import kept
-from scenarios.run.measured import Measured
-from testbed import versions
-from testbed.errors import InputError
-from testbed.files.document import shorten
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.run import reading
+from hpn.results.run.figures import metrics_files, verdict_files
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.manifest import Manifest
+from hpn.results.verdict import Verdict
+from hpn.scenarios.run import client_logs
+from hpn.scenarios.run.beside import copy_beside
+from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
+from hpn.scenarios.run.kept import kept
+from hpn.scenarios.run.measured import Measured
+from hpn.testbed import versions
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import shorten
 
 _LEFT_AS_THEY_ARE = frozenset({"fabric", "drill", "series", "host", "paths", "queue pairs", "workers", "devices"})
 _CONTEXT = 24  # characters shown before the first that differs: a line of flows.jsonl has a thousand

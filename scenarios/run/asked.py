@@ -12,15 +12,15 @@ from enum import Enum
 
 from pydantic import JsonValue, TypeAdapter
 
-from failover.faults import Fault, PlannedFault, parameters
-from results.run.drill import AskedDrill, AskedFault, AskedLimit, PlannedMoment
-from results.run.identity import digest_of
-from scenarios.drill.describe import fault_in_words, put_elsewhere, traffic_in_words
-from scenarios.drill.job import told
-from scenarios.drill.model import Drill, Workload
-from scenarios.expect.expectation import Expectation
-from scenarios.run.client_site import told_of
-from testbed.fabric.model import Fabric
+from hpn.failover.faults import Fault, PlannedFault, parameters
+from hpn.results.run.drill import AskedDrill, AskedFault, AskedLimit, PlannedMoment
+from hpn.results.run.identity import digest_of
+from hpn.scenarios.drill.describe import fault_in_words, put_elsewhere, traffic_in_words
+from hpn.scenarios.drill.job import told
+from hpn.scenarios.drill.model import Drill, Workload
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.run.client_site import told_of
+from hpn.testbed.fabric.model import Fabric
 
 _WORKLOAD = TypeAdapter(Workload)
 _MOST_ITEMS = 100

@@ -9,20 +9,20 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from failover.analysis.hostload import course
-from failover.analysis.paths import Paths
-from results.run.files import content, write
-from results.run.folder import RunFolder
-from results.run.identity import Identity, identity_of
-from results.run.manifest import Manifest
-from scenarios.drill.model import Drill
-from scenarios.run.asked import asked_of
-from scenarios.run.counted import queue_pairs_of, workers_of
-from scenarios.run.observed import Observed
-from scenarios.run.rdma_counters import FILE as DEVICES
-from testbed.errors import InputError
-from testbed.events import Event
-from testbed.fabric.build import build
+from hpn.failover.analysis.hostload import course
+from hpn.failover.analysis.paths import Paths
+from hpn.results.run.files import content, write
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.identity import Identity, identity_of
+from hpn.results.run.manifest import Manifest
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run.asked import asked_of
+from hpn.scenarios.run.counted import queue_pairs_of, workers_of
+from hpn.scenarios.run.observed import Observed
+from hpn.scenarios.run.rdma_counters import FILE as DEVICES
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.build import build
 
 _FILES = ("fabric.json", "drill.json", "host.jsonl", "paths.jsonl", "queue_pairs.jsonl", "workers.json")
 

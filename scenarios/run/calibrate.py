@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from results.verdict import Outcome
-from scenarios.drill import catalogue
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import flows_of
-from scenarios.run import session
-from scenarios.run.order import Order
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.lab.service import registry
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.run import session
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.lab.service import registry
 
 LOADS = (0.1, 0.2, 0.4, 0.6, 0.8)
 _HEALTHY_NS = 2_000_000_000

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from scenarios.drill.capture import links_of, windows_of
-from scenarios.drill.model import Drill
-from testbed import versions
-from testbed.errors import MachineError
-from testbed.fabric.model import Link
-from testbed.kernel.capturing import Order, TapOrder, WindowOrder
-from testbed.kernel.processes import piped
-from testbed.lab.lab import Lab
+from hpn.scenarios.drill.capture import links_of, windows_of
+from hpn.scenarios.drill.model import Drill
+from hpn.testbed import versions
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.model import Link
+from hpn.testbed.kernel.capturing import Order, TapOrder, WindowOrder
+from hpn.testbed.kernel.processes import piped
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.package import ROOT
 
 FOLDER = "captures"
-_ROOT = Path(__file__).resolve().parents[2]
 _CLOSING_S = 30.0
 
 
@@ -44,12 +44,12 @@ class CaptureProcess:
         self._folder.mkdir()
         with (self._folder / "captures.json").open("wb") as found, (self._folder / "stderr").open("wb") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "testbed.kernel.capturing"],
+                [sys.executable, "-m", "hpn.testbed.kernel.capturing"],
                 stdin=subprocess.PIPE,
                 stdout=found,
                 stderr=log,
                 pass_fds={self._spaces[link.upper.node].fd for link in self._links},
-                env=os.environ | {"PYTHONPATH": str(_ROOT)},
+                env=os.environ | {"PYTHONPATH": str(ROOT)},
             )
 
     def begin(self, start_ns: int) -> None:

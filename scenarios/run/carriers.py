@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from failover.analysis.hostload import Sample
-from failover.analysis.waits import NO_WAITS, Waits, waits_of
-from testbed.lab.lab import Lab
-from testbed.vm.engines import has_virtual_time
+from hpn.failover.analysis.hostload import Sample
+from hpn.failover.analysis.waits import NO_WAITS, Waits, waits_of
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.vm.engines import has_virtual_time
 
 
 class Carriers:

@@ -12,9 +12,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from failover.analysis.client import ClientFacts, RankLog
-from testbed.files.units import format_size
-from traffic.client.log import FOLDER, name_of
+from hpn.failover.analysis.client import ClientFacts, RankLog
+from hpn.testbed.files.units import format_size
+from hpn.traffic.client.log import FOLDER, name_of
 
 _AT_ONCE = 1 << 20
 

@@ -11,8 +11,8 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from testbed.events import now_ns
-from traffic.client.lines import Line, LineReader
+from hpn.testbed.events import now_ns
+from hpn.traffic.client.lines import Line, LineReader
 
 _AT_ONCE = 1 << 14
 _LINE_BYTES = 64

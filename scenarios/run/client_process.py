@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from scenarios.run.client_output import ClientOutput
-from testbed.events import now_ns
-from testbed.kernel.confined import Confined, Ended
-from testbed.kernel.ns import NetNs
-from traffic.client.lines import Line, Output, Said
-from traffic.client.log import Log
-from traffic.client.plan import Adapter, ClientProcess
+from hpn.scenarios.run.client_output import ClientOutput
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.confined import Confined, Ended
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.client.lines import Line, Output, Said
+from hpn.traffic.client.log import Log
+from hpn.traffic.client.plan import Adapter, ClientProcess
 
 Heard = Callable[["RunningClient", Said, int], None]
 

@@ -10,15 +10,15 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from scenarios.drill import catalogue
-from scenarios.drill.model import Drill
-from testbed.errors import InputError, MachineError
-from testbed.fabric.build import build
-from testbed.fabric.spec import FabricSpec
-from traffic.client.client import Client, Site
-from traffic.client.log import MOST_BYTES
-from traffic.client.plan import ClientPlan
-from traffic.client.ranks import ranks_of
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import Drill
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.log import MOST_BYTES
+from hpn.traffic.client.plan import ClientPlan
+from hpn.traffic.client.ranks import ranks_of
 
 _EVERYDAY_NICS = 170
 """What the kernel's neighbour table holds by default: a lab beyond takes minutes, and root on this machine."""

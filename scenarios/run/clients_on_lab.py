@@ -13,23 +13,23 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from failover.analysis.client import ClientFacts, RankEnd, RankLog
-from failover.analysis.job import DeathFact, JobFacts, SpanFact
-from scenarios.run.client_process import RunningClient
-from testbed.errors import MachineError
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.fabric.model import Fabric
-from testbed.files.document import shorten
-from testbed.files.units import format_duration, format_size
-from testbed.kernel.ns import NetNs
-from testbed.lab.wire import NETNS_DIR
-from traffic.client.client import Client, Site
-from traffic.client.ledger import Ledger
-from traffic.client.lines import GaveUp, Misread, Output, Ready, Said, Step
-from traffic.client.log import FOLDER, name_of
-from traffic.client.plan import ClientPlan, ClientProcess, Starts
-from traffic.client.ranks import ranks_of
-from traffic.collectives.program import ITERATION
+from hpn.failover.analysis.client import ClientFacts, RankEnd, RankLog
+from hpn.failover.analysis.job import DeathFact, JobFacts, SpanFact
+from hpn.scenarios.run.client_process import RunningClient
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.files.document import shorten
+from hpn.testbed.files.units import format_duration, format_size
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.wire import NETNS_DIR
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.ledger import Ledger
+from hpn.traffic.client.lines import GaveUp, Misread, Output, Ready, Said, Step
+from hpn.traffic.client.log import FOLDER, name_of
+from hpn.traffic.client.plan import ClientPlan, ClientProcess, Starts
+from hpn.traffic.client.ranks import ranks_of
+from hpn.traffic.collectives.program import ITERATION
 
 _RENDEZVOUS = Path("/run/hpn-client")
 _GRACE_S = 2.0

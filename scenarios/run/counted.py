@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from results.run.counted import QueuePairCounts, WorkerCounts, Workers
-from traffic.flow import FlowSpec
-from traffic.messages import SendReport, TrafficReport, WorkerReport
-from traffic.rdma.setup import JobReport, JobWorkerReport, QueuePairReport
+from hpn.results.run.counted import QueuePairCounts, WorkerCounts, Workers
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.messages import SendReport, TrafficReport, WorkerReport
+from hpn.traffic.rdma.setup import JobReport, JobWorkerReport, QueuePairReport
 
 Report = TrafficReport | JobReport
 

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from scenarios.drill.job import plan_of
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import flows_of
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from traffic.collectives.program import Program, Send, Spend
-from traffic.flow import FlowSpec
-from traffic.rdma.plan import JobPlan
+from hpn.scenarios.drill.job import plan_of
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import flows_of
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.traffic.collectives.program import Program, Send, Spend
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.rdma.plan import JobPlan
 
 STREAMS, JOB, CLIENT, NOTHING = "streams", "job", "client", "nothing"
 """What runs; a client counts when there is one, whatever runs beside it."""

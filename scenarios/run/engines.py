@@ -13,20 +13,20 @@ from pathlib import Path
 
 from pydantic import JsonValue, TypeAdapter
 
-from results.run.folder import RunFolder, claimed_run, load
-from results.run.progress import Progress
-from scenarios.drill import catalogue
-from scenarios.drill.model import Drill, PutOn
-from scenarios.run import guest_need, refusals, remaining, session
-from scenarios.run.job import Job, answered, in_guest, last_words
-from scenarios.run.order import Batch, Order
-from scenarios.run.origin import Origin, origin
-from scenarios.run.tries import tried
-from scenarios.run.walltime import dated
-from testbed.errors import MachineError, NoisyError
-from testbed.kernel.survivor import cleared_up
-from testbed.vm.engines import ENGINES, EngineSpec
-from testbed.vm.guest import unattended
+from hpn.results.run.folder import RunFolder, claimed_run, load
+from hpn.results.run.progress import Progress
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import Drill, PutOn
+from hpn.scenarios.run import guest_need, refusals, remaining, session
+from hpn.scenarios.run.job import Job, answered, in_guest, last_words
+from hpn.scenarios.run.order import Batch, Order
+from hpn.scenarios.run.origin import Origin, origin
+from hpn.scenarios.run.tries import tried
+from hpn.scenarios.run.walltime import dated
+from hpn.testbed.errors import MachineError, NoisyError
+from hpn.testbed.kernel.survivor import cleared_up
+from hpn.testbed.vm.engines import ENGINES, EngineSpec
+from hpn.testbed.vm.guest import unattended
 
 _BOOT_S = 120.0
 _SLOWNESS = 60.0  # wall seconds allowed per second of the drill: emulation is slow, a hang is slower

@@ -9,12 +9,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scenarios.drill.model import Drill
-from scenarios.run import wall_cost
-from scenarios.run.effort import Effort, effort_of
-from scenarios.run.wall_cost import Cost, Expected
-from testbed.errors import HpnError
-from testbed.vm.engines import ENGINES, EngineSpec
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run import wall_cost
+from hpn.scenarios.run.effort import Effort, effort_of
+from hpn.scenarios.run.wall_cost import Cost, Expected
+from hpn.testbed.errors import HpnError
+from hpn.testbed.vm.engines import ENGINES, EngineSpec
 
 WORTH_TELLING_S = 60.0
 EVERY_S = 30.0

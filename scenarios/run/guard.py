@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from scenarios.run import space
-from testbed.errors import MachineError, NoisyError
-from testbed.events import Event, EventKind, now_ns
-from testbed.kernel.processes import is_stopped
-from testbed.lab.lab import Lab
-from traffic.pool import WorkerPool
+from hpn.scenarios.run import space
+from hpn.testbed.errors import MachineError, NoisyError
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.kernel.processes import is_stopped
+from hpn.testbed.lab.lab import Lab
+from hpn.traffic.pool import WorkerPool
 
 _SILENT_NS = 10_000_000_000  # a worker says how far it is ten times a second; a starved one now and then
 

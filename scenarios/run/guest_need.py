@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenarios.drill.model import Drill
-from scenarios.run import client_site
-from testbed.errors import MachineError
-from testbed.fabric.build import build
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run import client_site
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
 
 _LINKS_INCLUDED = 512
 """Which every guest has room for, beside the records of a drill."""

@@ -17,12 +17,12 @@ from typing import IO
 
 from pydantic import JsonValue, TypeAdapter
 
-from testbed.errors import InputError, MachineError, NoisyError, error_for
-from testbed.vm.engines import EngineSpec
-from testbed.vm.guest import GuestJob, GuestResult, environment, unattended
+from hpn.testbed.errors import InputError, MachineError, NoisyError, error_for
+from hpn.testbed.package import ROOT
+from hpn.testbed.vm.engines import EngineSpec
+from hpn.testbed.vm.guest import GuestJob, GuestResult, environment, unattended
 
-PROGRAM = "commands.job"
-_ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = "hpn.commands.job"
 JUDGED = (0, 1, NoisyError.exit_code)
 """Exit codes of a job that gave an answer."""
 MEMORY_MB = 1536
@@ -138,4 +138,4 @@ def beside(
 
 def _found_here(known: Mapping[str, str]) -> Mapping[str, str]:
     """This very source tree first."""
-    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), known.get("PYTHONPATH"))))}
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), known.get("PYTHONPATH"))))}

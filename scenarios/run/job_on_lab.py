@@ -9,27 +9,27 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from failover.analysis.job import DeathFact, JobFacts, SpanFact
-from failover.analysis.paths import Looked
-from failover.analysis.placement import Placement, Way, spreads
-from scenarios.drill.spares import Roster
-from scenarios.run.queue_pairs_on_lab import LabQueuePairs
-from scenarios.run.rechoosing import Rechooser
-from scenarios.run.spraying import Sprayer, SprayPlan
-from scenarios.run.standby_on_lab import Standby
-from testbed.errors import MachineError
-from testbed.events import Event, EventKind, now_ns
-from testbed.lab.lab import Lab
-from testbed.lab.markers import stands_in
-from testbed.routing.pathcontrol.actions import STEERING, Move
-from testbed.routing.pathcontrol.host_agent import Connection
-from testbed.routing.trace import Flow
-from traffic.flow import ROCE_PORT, FlowSpec
-from traffic.paths import CHOICES, drawn_again
-from traffic.rdma.engine import JobEngine
-from traffic.rdma.plan import JobPlan, Layout
-from traffic.rdma.rehash import Cause
-from traffic.rdma.setup import JobReport, Leaves
+from hpn.failover.analysis.job import DeathFact, JobFacts, SpanFact
+from hpn.failover.analysis.paths import Looked
+from hpn.failover.analysis.placement import Placement, Way, spreads
+from hpn.scenarios.drill.spares import Roster
+from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs
+from hpn.scenarios.run.rechoosing import Rechooser
+from hpn.scenarios.run.spraying import Sprayer, SprayPlan
+from hpn.scenarios.run.standby_on_lab import Standby
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.markers import stands_in
+from hpn.testbed.routing.pathcontrol.actions import STEERING, Move
+from hpn.testbed.routing.pathcontrol.host_agent import Connection
+from hpn.testbed.routing.trace import Flow
+from hpn.traffic.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.paths import CHOICES, drawn_again
+from hpn.traffic.rdma.engine import JobEngine
+from hpn.traffic.rdma.plan import JobPlan, Layout
+from hpn.traffic.rdma.rehash import Cause
+from hpn.traffic.rdma.setup import JobReport, Leaves
 
 _WORKER_PPS = 5_000
 """What one worker carries with ease when every queue pair's port is full.

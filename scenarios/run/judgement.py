@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from failover.analysis.hostload import is_starved
-from failover.analysis.job import JobFacts, JobMetrics, SpanTime
-from failover.analysis.metrics.analyse import analyse_traces
-from failover.analysis.metrics.doubts import NOTHING_SENT
-from failover.analysis.metrics.job import job_metrics, timeline
-from failover.analysis.metrics.series import message_series, stream_series
-from failover.analysis.metrics.trace import Traces, build_traces
-from failover.analysis.model import DrillMetrics
-from failover.analysis.moved_back import Connections, strays
-from failover.analysis.ports import PortMetrics, port_metrics
-from failover.analysis.series import bins_of
-from failover.analysis.told import cost
-from failover.analysis.why import causes
-from results.run.figures import Timelines
-from results.run.series import RunSeries
-from results.verdict import Verdict
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.verdict import judge
-from scenarios.run.measured import Facts, JobRecords, Measured
+from hpn.failover.analysis.hostload import is_starved
+from hpn.failover.analysis.job import JobFacts, JobMetrics, SpanTime
+from hpn.failover.analysis.metrics.analyse import analyse_traces
+from hpn.failover.analysis.metrics.doubts import NOTHING_SENT
+from hpn.failover.analysis.metrics.job import job_metrics, timeline
+from hpn.failover.analysis.metrics.series import message_series, stream_series
+from hpn.failover.analysis.metrics.trace import Traces, build_traces
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.moved_back import Connections, strays
+from hpn.failover.analysis.ports import PortMetrics, port_metrics
+from hpn.failover.analysis.series import bins_of
+from hpn.failover.analysis.told import cost
+from hpn.failover.analysis.why import causes
+from hpn.results.run.figures import Timelines
+from hpn.results.run.series import RunSeries
+from hpn.results.verdict import Verdict
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.verdict import judge
+from hpn.scenarios.run.measured import Facts, JobRecords, Measured
 
 
 def traces_of(measured: Measured) -> Traces:

@@ -19,18 +19,18 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter
 
-from failover.analysis.job import JobFacts
-from failover.analysis.metrics.byflow import by_flow
-from results.run.arrays import Wanted, stored, write_arrays
-from results.run.files import check_memory, read
-from results.run.folder import RunFolder
-from results.run.readings import READING, SampledPorts, ports_of, sampled_from
-from scenarios.run.measured import Facts, JobRecords, Measured
-from testbed import versions
-from testbed.errors import InputError
-from traffic.columns import InMemory, Table, whole
-from traffic.rdma.records import MESSAGE, SPAN
-from traffic.records import RECEIVED, SENT
+from hpn.failover.analysis.job import JobFacts
+from hpn.failover.analysis.metrics.byflow import by_flow
+from hpn.results.run.arrays import Wanted, stored, write_arrays
+from hpn.results.run.files import check_memory, read
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.readings import READING, SampledPorts, ports_of, sampled_from
+from hpn.scenarios.run.measured import Facts, JobRecords, Measured
+from hpn.testbed import versions
+from hpn.testbed.errors import InputError
+from hpn.traffic.columns import InMemory, Table, whole
+from hpn.traffic.rdma.records import MESSAGE, SPAN
+from hpn.traffic.records import RECEIVED, SENT
 
 FOLDER = "records"
 _FACTS, _PACKETS = "facts.json", "packets.npz"

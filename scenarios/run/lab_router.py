@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.errors import MachineError
-from testbed.lab.lab import Lab
-from testbed.routing.trace import Flow
-from traffic.flow import FlowSpec
+from hpn.testbed.errors import MachineError
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.routing.trace import Flow
+from hpn.traffic.flow import FlowSpec
 
 
 class LabRouter:

@@ -15,21 +15,21 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from failover.analysis.model import EdgeKind
-from failover.analysis.offered import NO_PATH, Offered
-from failover.analysis.paths import PathAt, Paths, Step, answering
-from failover.faults import Fault
-from scenarios.drill.model import Drill
-from scenarios.model.course import Stage, stages
-from scenarios.model.offered import Going, offered_load
-from scenarios.run.observed import Observed
-from testbed.events import Event, EventKind
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.routing.pathcontrol.policies import OFF
-from traffic.flow import FlowSpec
-from traffic.flowlevel.forwarding import Forwarding
-from traffic.flowlevel.links import Links
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.analysis.offered import NO_PATH, Offered
+from hpn.failover.analysis.paths import PathAt, Paths, Step, answering
+from hpn.failover.faults import Fault
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.model.course import Stage, stages
+from hpn.scenarios.model.offered import Going, offered_load
+from hpn.scenarios.run.observed import Observed
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.routing.pathcontrol.policies import OFF
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.flowlevel.forwarding import Forwarding
+from hpn.traffic.flowlevel.links import Links
 
 Links32 = NDArray[np.int32]
 """Directed links of flows, one row each; -1: none."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import platform
 
-from results.run.manifest import Manifest
-from scenarios.drill.job import told
-from scenarios.run.client_site import told_of
-from scenarios.run.order import Order
-from scenarios.run.phase import phase_of
-from testbed import versions
-from testbed.lab.lab import Lab
-from testbed.routing.daemons import DAEMONS
+from hpn.results.run.manifest import Manifest
+from hpn.scenarios.drill.job import told
+from hpn.scenarios.run.client_site import told_of
+from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.phase import phase_of
+from hpn.testbed import versions
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.routing.daemons import DAEMONS
 
 
 def manifest_of(order: Order, lab: Lab, started_at: str, started_ns: int) -> Manifest:

@@ -12,28 +12,28 @@ from pathlib import Path
 
 import numpy as np
 
-from failover.analysis.edges import with_windows
-from failover.analysis.hostload import HostLoad
-from failover.analysis.job import JobFacts
-from failover.analysis.model import Edge, Settings
-from failover.analysis.offered import Offered
-from failover.analysis.readings import Sampled
-from failover.analysis.waits import NO_WAITS, Waits
-from scenarios.drill.describe import fault_named
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import packet_period_ns
-from scenarios.expect.expectation import Expectation
-from scenarios.run.loads import offered_in
-from scenarios.run.observed import Observed
-from testbed.events import Event
-from testbed.fabric.build import build
-from testbed.routing.pathcontrol.policies import OFF
-from traffic.columns import InFiles, Records, Table, whole
-from traffic.flow import FlowSpec
-from traffic.messages import TrafficReport
-from traffic.rdma.records import MESSAGE, SPAN
-from traffic.rdma.setup import JobReport
-from traffic.records import RECEIVED, SENT
+from hpn.failover.analysis.edges import with_windows
+from hpn.failover.analysis.hostload import HostLoad
+from hpn.failover.analysis.job import JobFacts
+from hpn.failover.analysis.model import Edge, Settings
+from hpn.failover.analysis.offered import Offered
+from hpn.failover.analysis.readings import Sampled
+from hpn.failover.analysis.waits import NO_WAITS, Waits
+from hpn.scenarios.drill.describe import fault_named
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import packet_period_ns
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.run.loads import offered_in
+from hpn.scenarios.run.observed import Observed
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.build import build
+from hpn.testbed.routing.pathcontrol.policies import OFF
+from hpn.traffic.columns import InFiles, Records, Table, whole
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.messages import TrafficReport
+from hpn.traffic.rdma.records import MESSAGE, SPAN
+from hpn.traffic.rdma.setup import JobReport
+from hpn.traffic.records import RECEIVED, SENT
 
 
 @dataclass(frozen=True, slots=True)

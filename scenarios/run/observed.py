@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from failover.analysis.hostload import HostLoad, Sample
-from failover.analysis.job import JobFacts
-from failover.analysis.model import Edge
-from failover.analysis.paths import Looked, PathsAtBegin
-from failover.analysis.readings import Sampled
-from failover.analysis.waits import NO_WAITS, Waits
-from traffic.flow import FlowSpec
-from traffic.messages import TrafficReport
-from traffic.rdma.setup import JobReport
+from hpn.failover.analysis.hostload import HostLoad, Sample
+from hpn.failover.analysis.job import JobFacts
+from hpn.failover.analysis.model import Edge
+from hpn.failover.analysis.paths import Looked, PathsAtBegin
+from hpn.failover.analysis.readings import Sampled
+from hpn.failover.analysis.waits import NO_WAITS, Waits
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.messages import TrafficReport
+from hpn.traffic.rdma.setup import JobReport
 
 
 @dataclass(frozen=True)

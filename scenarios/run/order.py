@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from results.run.folder import RunFolder
-from scenarios.drill.model import Drill
-from scenarios.run.origin import Origin
-from scenarios.run.phase import in_phase
-from testbed.vm.engines import HOST
+from hpn.results.run.folder import RunFolder
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run.origin import Origin
+from hpn.scenarios.run.phase import in_phase
+from hpn.testbed.vm.engines import HOST
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parents[2]
+from hpn.testbed.package import ROOT
+
 _GIT_S = 5.0
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _PROC = Path("/proc")
@@ -34,7 +35,7 @@ class Origin:
 @cache
 def origin() -> Origin:
     """Of this process."""
-    return Origin(commit_of(_ROOT) or installed_commit("hpn"), machine(_PROC, _SYSTEM))
+    return Origin(commit_of(ROOT) or installed_commit("hpn"), machine(_PROC, _SYSTEM))
 
 
 def commit_of(root: Path) -> str:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from scenarios.drill.model import Drill, Timeline
-from testbed.fabric.spec import FabricSpec
-from testbed.routing.daemons import DAEMONS
+from hpn.scenarios.drill.model import Drill, Timeline
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.routing.daemons import DAEMONS
 
 MS = 10**6
 LACP_PERIOD_MS = {"fast": 1_000, "slow": 30_000}

@@ -11,19 +11,19 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from failover.analysis.paths import Looked, PathsAtBegin
-from scenarios.drill.spares import Roster
-from scenarios.run.lab_router import LabRouter, RememberingRouter
-from testbed.events import now_ns
-from testbed.kernel.ns import NetNs
-from testbed.lab.lab import Lab
-from testbed.routing.pathcontrol.actions import Move
-from testbed.routing.pathcontrol.host_agent import Connection
-from traffic.flow import ROCE_PORT, FlowSpec
-from traffic.messages import Progress, TrafficReport
-from traffic.paths import Spread
-from traffic.pool import WorkerPool
-from traffic.rdma.setup import JobReport
+from hpn.failover.analysis.paths import Looked, PathsAtBegin
+from hpn.scenarios.drill.spares import Roster
+from hpn.scenarios.run.lab_router import LabRouter, RememberingRouter
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.routing.pathcontrol.actions import Move
+from hpn.testbed.routing.pathcontrol.host_agent import Connection
+from hpn.traffic.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.messages import Progress, TrafficReport
+from hpn.traffic.paths import Spread
+from hpn.traffic.pool import WorkerPool
+from hpn.traffic.rdma.setup import JobReport
 
 Report = TrafficReport | JobReport
 

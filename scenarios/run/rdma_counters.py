@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from testbed.lab.lab import Lab
+from hpn.testbed.lab.lab import Lab
 
 FILE = "hw_counters.json"
 """In a run folder: by NIC and counter, what it was before and after."""

@@ -12,15 +12,15 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from scenarios.run.gathering import Gathering
-from scenarios.run.lab_router import LabRouter
-from testbed.errors import MachineError
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.model import Role
-from testbed.lab.lab import Lab
-from testbed.routing.trace import Flow
-from traffic.flow import FlowSpec
-from traffic.paths import link_disjoint_anew
+from hpn.scenarios.run.gathering import Gathering
+from hpn.scenarios.run.lab_router import LabRouter
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.model import Role
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.routing.trace import Flow
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.paths import link_disjoint_anew
 
 
 class LivingRouter(LabRouter):

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from failover.inject import needs
-from scenarios.drill.model import Drill
-from scenarios.run import client_site, guest_need
-from scenarios.run.job import MEMORY_MB
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.lab.service import preflight
-from testbed.vm.engines import ENGINES, EngineSpec
+from hpn.failover.inject import needs
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run import client_site, guest_need
+from hpn.scenarios.run.job import MEMORY_MB
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.lab.service import preflight
+from hpn.testbed.vm.engines import ENGINES, EngineSpec
 
 
 @dataclass(frozen=True, slots=True)

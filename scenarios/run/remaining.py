@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
-from results.run.progress import Progress
-from scenarios.run import wall_cost
-from scenarios.run.effort import Effort
-from scenarios.run.estimate import EVERY_S, WORTH_TELLING_S, counted, in_words
-from scenarios.run.order import Order
-from scenarios.run.wall_cost import Expected, Stages
-from testbed.vm.engines import EngineSpec
+from hpn.results.run.progress import Progress
+from hpn.scenarios.run import wall_cost
+from hpn.scenarios.run.effort import Effort
+from hpn.scenarios.run.estimate import EVERY_S, WORTH_TELLING_S, counted, in_words
+from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.wall_cost import Expected, Stages
+from hpn.testbed.vm.engines import EngineSpec
 
 _TRUSTED = 0.25
 """Of the timeline, after which its pace is known."""

@@ -6,10 +6,10 @@ does not: while a LAG still steers, the lab is not converged (``testbed.lab.conv
 
 from __future__ import annotations
 
-from testbed.errors import MachineError
-from testbed.lab.asfabric import deviations
-from testbed.lab.lab import Lab
-from testbed.lab.state import State, differences, state
+from hpn.testbed.errors import MachineError
+from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import State, differences, state
 
 _CONVERGED_S = 10.0
 

@@ -14,46 +14,46 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from failover.analysis.hostload import HostLoad
-from failover.analysis.job import JobFacts
-from failover.faults.moments import moments
-from failover.inject.injector import Injector
-from failover.sampling.host import HostSampler
-from failover.sampling.ports import PortSampler
-from results.run.folder import RunFolder
-from results.run.manifest import Manifest
-from results.run.progress import Progress
-from results.watch.news import stuck_line
-from scenarios.drill.blast import transit_flows
-from scenarios.drill.job import plan_of
-from scenarios.drill.model import Drill
-from scenarios.drill.spares import stand_ins
-from scenarios.drill.workload import flows_of
-from scenarios.run.beside import write_beside
-from scenarios.run.captures import CaptureProcess
-from scenarios.run.carriers import Carriers
-from scenarios.run.client_site import site_of
-from scenarios.run.clients_on_lab import LabClients
-from scenarios.run.guard import Guard
-from scenarios.run.job_on_lab import LabJob
-from scenarios.run.manifest import manifest_of
-from scenarios.run.observed import Observed
-from scenarios.run.order import Order
-from scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
-from scenarios.run.rdma_counters import DeviceCounters
-from scenarios.run.restored import restored
-from scenarios.run.traffic_on_lab import LabTraffic
-from testbed.background import current_task, ended_by_failures, in_background
-from testbed.errors import HpnError, InputError, MachineError
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.build import build
-from testbed.kernel.processes import own_pids, reap_strangers
-from testbed.lab.asfabric import deviations
-from testbed.lab.lab import Lab
-from testbed.lab.state import state
-from testbed.vm.engines import has_virtual_time
-from traffic.paths import CHOICES
-from traffic.rdma.setup import JobReport
+from hpn.failover.analysis.hostload import HostLoad
+from hpn.failover.analysis.job import JobFacts
+from hpn.failover.faults.moments import moments
+from hpn.failover.inject.injector import Injector
+from hpn.failover.sampling.host import HostSampler
+from hpn.failover.sampling.ports import PortSampler
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.manifest import Manifest
+from hpn.results.run.progress import Progress
+from hpn.results.watch.news import stuck_line
+from hpn.scenarios.drill.blast import transit_flows
+from hpn.scenarios.drill.job import plan_of
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.spares import stand_ins
+from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.run.beside import write_beside
+from hpn.scenarios.run.captures import CaptureProcess
+from hpn.scenarios.run.carriers import Carriers
+from hpn.scenarios.run.client_site import site_of
+from hpn.scenarios.run.clients_on_lab import LabClients
+from hpn.scenarios.run.guard import Guard
+from hpn.scenarios.run.job_on_lab import LabJob
+from hpn.scenarios.run.manifest import manifest_of
+from hpn.scenarios.run.observed import Observed
+from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs, Report
+from hpn.scenarios.run.rdma_counters import DeviceCounters
+from hpn.scenarios.run.restored import restored
+from hpn.scenarios.run.traffic_on_lab import LabTraffic
+from hpn.testbed.background import current_task, ended_by_failures, in_background
+from hpn.testbed.errors import HpnError, InputError, MachineError
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.kernel.processes import own_pids, reap_strangers
+from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import state
+from hpn.testbed.vm.engines import has_virtual_time
+from hpn.traffic.paths import CHOICES
+from hpn.traffic.rdma.setup import JobReport
 
 Tell = Callable[[Progress], None]
 Check = Callable[[], None]
@@ -272,9 +272,9 @@ class _Run:
 
     def _judge(self, observed: Observed, events: tuple[Event, ...], manifest: Manifest) -> None:
         # numpy comes in here, after the measurement
-        from scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
-        from scenarios.run.kept import keep
-        from scenarios.run.measured import measured_of
+        from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
+        from hpn.scenarios.run.kept import keep
+        from hpn.scenarios.run.measured import measured_of
 
         self._check()
         measured = measured_of(self._drill, observed, events)

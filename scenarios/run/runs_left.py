@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from scenarios.run.estimate import EVERY_S, WORTH_TELLING_S, in_words
+from hpn.scenarios.run.estimate import EVERY_S, WORTH_TELLING_S, in_words
 
 
 class RunsLeft:

@@ -16,22 +16,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from results.run.claim import Claim
-from results.run.folder import RunFolder, claimed_run, emptied
-from results.run.place import drop_raw, nearest
-from results.run.progress import Progress, decode, encode
-from scenarios.drill.workload import queue_pairs_of
-from scenarios.run import client_site, refusals, runner, space
-from scenarios.run.order import Order
-from scenarios.run.walltime import dated
-from testbed.errors import HpnError, InputError, MachineError, error_for
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.kernel import sandbox
-from testbed.kernel.processes import is_stopped, not_ignored
-from testbed.kernel.survivor import cleared_up
-from testbed.lab.service import preflight
-from testbed.vm.engines import has_virtual_time, named
+from hpn.results.run.claim import Claim
+from hpn.results.run.folder import RunFolder, claimed_run, emptied
+from hpn.results.run.place import drop_raw, nearest
+from hpn.results.run.progress import Progress, decode, encode
+from hpn.scenarios.drill.workload import queue_pairs_of
+from hpn.scenarios.run import client_site, refusals, runner, space
+from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.walltime import dated
+from hpn.testbed.errors import HpnError, InputError, MachineError, error_for
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.processes import is_stopped, not_ignored
+from hpn.testbed.kernel.survivor import cleared_up
+from hpn.testbed.lab.service import preflight
+from hpn.testbed.vm.engines import has_virtual_time, named
 
 _HEAL_S = 10.0
 _LOOK_MS = 500

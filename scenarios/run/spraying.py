@@ -11,14 +11,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scenarios.run.gathering import Gathering
-from scenarios.run.rechoosing import LivingRouter
-from testbed.errors import MachineError
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.model import Role
-from testbed.lab.lab import Lab
-from traffic.flow import FlowSpec
-from traffic.spraying import sprayed
+from hpn.scenarios.run.gathering import Gathering
+from hpn.scenarios.run.rechoosing import LivingRouter
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.model import Role
+from hpn.testbed.lab.lab import Lab
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.spraying import sprayed
 
 Tell = Callable[[Mapping[int, tuple[int, ...]]], None]
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scenarios.drill.spares import with_ends
-from scenarios.run.lab_router import LabRouter
-from testbed.errors import MachineError
-from testbed.fabric.model import Fabric
-from testbed.kernel import echo
-from testbed.lab.lab import Lab
-from traffic.flow import FlowSpec
-from traffic.job.standby import Question, Replaced, cut_off, questions, replacements
-from traffic.paths import SourcePorts
-from traffic.rdma.plan import JobPlan
+from hpn.scenarios.drill.spares import with_ends
+from hpn.scenarios.run.lab_router import LabRouter
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel import echo
+from hpn.testbed.lab.lab import Lab
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.job.standby import Question, Replaced, cut_off, questions, replacements
+from hpn.traffic.paths import SourcePorts
+from hpn.traffic.rdma.plan import JobPlan
 
 _ROUNDS, _EVERY_S = 5, 0.1
 """How often each NIC is asked before it counts as silent; both are choices of this file."""

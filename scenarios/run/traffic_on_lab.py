@@ -7,14 +7,14 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from failover.analysis.paths import Looked
-from scenarios.run.queue_pairs_on_lab import LabQueuePairs
-from testbed.lab.lab import Lab
-from testbed.routing.trace import Flow, trace
-from traffic.engine import TrafficEngine
-from traffic.flow import FlowSpec
-from traffic.messages import TrafficReport
-from traffic.paths import CHOICES
+from hpn.failover.analysis.paths import Looked
+from hpn.scenarios.run.queue_pairs_on_lab import LabQueuePairs
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.routing.trace import Flow, trace
+from hpn.traffic.engine import TrafficEngine
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.messages import TrafficReport
+from hpn.traffic.paths import CHOICES
 
 _WORKER_PPS = 5000
 """What one worker carries with ease. A tick costs the same for few packets as for many: fewer workers cost less."""

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 
-from results.run.folder import RunFolder, create
+from hpn.results.run.folder import RunFolder, create
 
 
 def tried(make: Callable[[], RunFolder], tries: int, on_line: Callable[[str], None]) -> RunFolder:

@@ -17,11 +17,11 @@ from statistics import median
 
 from pydantic import TypeAdapter, ValidationError
 
-from scenarios.run.effort import CLIENT, Effort
-from testbed.errors import MachineError
-from testbed.files.replacing import replace
-from testbed.vm.engines import EngineSpec
-from testbed.vm.kernel_cache import cache_folder
+from hpn.scenarios.run.effort import CLIENT, Effort
+from hpn.testbed.errors import MachineError
+from hpn.testbed.files.replacing import replace
+from hpn.testbed.vm.engines import EngineSpec
+from hpn.testbed.vm.kernel_cache import cache_folder
 
 FILE = "run-cost.json"
 MOST_RUNS = 100

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from results.run.claim import Claim
-from results.run.folder import RunFolder
-from testbed.errors import InputError
+from hpn.results.run.claim import Claim
+from hpn.results.run.folder import RunFolder
+from hpn.testbed.errors import InputError
 
 
 @contextmanager

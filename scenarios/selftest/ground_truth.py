@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from failover.analysis.edges import hit_links, with_windows
-from failover.analysis.hostload import is_starved
-from failover.analysis.metrics.analyse import analyse_traces
-from failover.analysis.metrics.goodput import goodput_series
-from failover.analysis.metrics.trace import FlowTrace, Traces, build_traces
-from failover.analysis.model import QUICK, DrillMetrics, Edge, EdgeKind, FlowEdgeResult
-from results.ground_truth import BIN_MS, GroundTruth, Measured
-from scenarios.selftest.sizes import MS, Pause
-from scenarios.selftest.truths import Observed, Span
-from traffic.columns import InFiles
-from traffic.records import RECEIVED, SENT
+from hpn.failover.analysis.edges import hit_links, with_windows
+from hpn.failover.analysis.hostload import is_starved
+from hpn.failover.analysis.metrics.analyse import analyse_traces
+from hpn.failover.analysis.metrics.goodput import goodput_series
+from hpn.failover.analysis.metrics.trace import FlowTrace, Traces, build_traces
+from hpn.failover.analysis.model import QUICK, DrillMetrics, Edge, EdgeKind, FlowEdgeResult
+from hpn.results.ground_truth import BIN_MS, GroundTruth, Measured
+from hpn.scenarios.selftest.sizes import MS, Pause
+from hpn.scenarios.selftest.truths import Observed, Span
+from hpn.traffic.columns import InFiles
+from hpn.traffic.records import RECEIVED, SENT
 
 _AROUND_NS = 20 * MS
 _LEAST_DELAY_MS = 0.5

@@ -13,20 +13,20 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from failover.faults import SilentDrop
-from failover.inject import needs
-from results.ground_truth import GroundTruth, from_json
-from scenarios.run.job import Job, answered, in_guest
-from scenarios.selftest.sizes import Plan
-from scenarios.selftest.truths import observe
-from testbed.errors import HpnError, InputError, MachineError, error_for
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.presets import PRESETS
-from testbed.kernel import sandbox
-from testbed.kernel.survivor import scratch_folder
-from testbed.lab.service import preflight
-from testbed.vm.engines import EngineSpec
+from hpn.failover.faults import SilentDrop
+from hpn.failover.inject import needs
+from hpn.results.ground_truth import GroundTruth, from_json
+from hpn.scenarios.run.job import Job, answered, in_guest
+from hpn.scenarios.selftest.sizes import Plan
+from hpn.scenarios.selftest.truths import observe
+from hpn.testbed.errors import HpnError, InputError, MachineError, error_for
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.survivor import scratch_folder
+from hpn.testbed.lab.service import preflight
+from hpn.testbed.vm.engines import EngineSpec
 
 _PRESET = "tiny"
 _RESULT, _ERROR = "ground-truth.json", "error.txt"
@@ -82,7 +82,7 @@ def _first_process(fabric: Fabric, plan: Plan, engine: str, folder: Path) -> int
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever waits for us ends us
     try:
         observed = asyncio.run(observe(fabric, plan, engine, folder))
-        from scenarios.selftest.ground_truth import analyse_truth  # numpy comes in here, after the measurement
+        from hpn.scenarios.selftest.ground_truth import analyse_truth  # numpy comes in here, after the measurement
 
         (folder / _RESULT).write_bytes(analyse_truth(observed).to_json())
     except HpnError as error:

@@ -14,21 +14,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from failover.analysis.hostload import HostLoad
-from failover.faults.levers import Action, Lost
-from failover.faults.streams import Direction
-from failover.inject.levers import LabLevers
-from failover.sampling.host import HostSampler
-from scenarios.run.traffic_on_lab import LabTraffic
-from scenarios.selftest.sizes import MS, Cut, Pause, Plan
-from testbed.events import Event, now_ns
-from testbed.fabric.model import Fabric, Link, Nic
-from testbed.kernel.processes import own_pids, reap_strangers
-from testbed.kernel.timerfd import Ticker
-from testbed.lab.lab import Lab
-from testbed.routing.trace import Flow
-from traffic.flow import SPORT_MIN, FlowSpec
-from traffic.messages import TrafficReport
+from hpn.failover.analysis.hostload import HostLoad
+from hpn.failover.faults.levers import Action, Lost
+from hpn.failover.faults.streams import Direction
+from hpn.failover.inject.levers import LabLevers
+from hpn.failover.sampling.host import HostSampler
+from hpn.scenarios.run.traffic_on_lab import LabTraffic
+from hpn.scenarios.selftest.sizes import MS, Cut, Pause, Plan
+from hpn.testbed.events import Event, now_ns
+from hpn.testbed.fabric.model import Fabric, Link, Nic
+from hpn.testbed.kernel.processes import own_pids, reap_strangers
+from hpn.testbed.kernel.timerfd import Ticker
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.routing.trace import Flow
+from hpn.traffic.flow import SPORT_MIN, FlowSpec
+from hpn.traffic.messages import TrafficReport
 
 UP, DOWN = Direction.UP, Direction.DOWN
 _PATH_MTU = 1024

@@ -9,19 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from results.ci import Repeats
-from results.comparison.baseline import Baseline, check_same, read
-from results.comparison.gate import Gate, file_of, gate, strays, text_of
-from results.comparison.gather import opened
-from results.comparison.groups import Across, Compared
-from results.run.identity import identity_of
-from results.text.printable import printable
-from results.verdict import Outcome
-from scenarios.run.asked import asked_of
-from scenarios.suite.suite import Run, Suite
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.vm.engines import named
+from hpn.results.ci import Repeats
+from hpn.results.comparison.baseline import Baseline, check_same, read
+from hpn.results.comparison.gate import Gate, file_of, gate, strays, text_of
+from hpn.results.comparison.gather import opened
+from hpn.results.comparison.groups import Across, Compared
+from hpn.results.run.identity import identity_of
+from hpn.results.text.printable import printable
+from hpn.results.verdict import Outcome
+from hpn.scenarios.run.asked import asked_of
+from hpn.scenarios.suite.suite import Run, Suite
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.vm.engines import named
 
 
 @dataclass(frozen=True, slots=True)

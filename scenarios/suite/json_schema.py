@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scenarios.drill import catalogue
-from scenarios.suite.suite import EVERY, BlockSection, SuiteFile
-from testbed.files.json_schema import PATH, Parts, Schema
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.suite.suite import EVERY, BlockSection, SuiteFile
+from hpn.testbed.files.json_schema import PATH, Parts, Schema
 
 
 def suite_schema(engines: Iterable[str]) -> Schema:

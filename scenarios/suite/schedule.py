@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from results.ci import CiRun, Repeats, ci_junit, ci_summary, refused_junit, refused_summary
-from results.junit import judged
-from results.page.suite import write_suite
-from results.run.folder import RunFolder
-from scenarios.pool.drills import Made, Wanted, run_all
-from scenarios.pool.task import OUTPUT, Pool
-from scenarios.run import repeats
-from scenarios.run.order import Order
-from scenarios.suite.suite import Run, Suite
-from testbed.errors import InputError, exit_code_of
-from testbed.files.replacing import replace_text
-from testbed.vm.engines import EngineSpec, named
+from hpn.results.ci import CiRun, Repeats, ci_junit, ci_summary, refused_junit, refused_summary
+from hpn.results.junit import judged
+from hpn.results.page.suite import write_suite
+from hpn.results.run.folder import RunFolder
+from hpn.scenarios.pool.drills import Made, Wanted, run_all
+from hpn.scenarios.pool.task import OUTPUT, Pool
+from hpn.scenarios.run import repeats
+from hpn.scenarios.run.order import Order
+from hpn.scenarios.suite.suite import Run, Suite
+from hpn.testbed.errors import InputError, exit_code_of
+from hpn.testbed.files.replacing import replace_text
+from hpn.testbed.vm.engines import EngineSpec, named
 
 JUNIT, SUMMARY = "junit.xml", "summary.md"
 

@@ -14,18 +14,18 @@ from pathlib import Path
 
 from pydantic import Field
 
-from scenarios.drill import catalogue
-from scenarios.drill.model import Drill
-from scenarios.drill.schema import NAME, PlainText
-from scenarios.run.client_site import Library, library
-from scenarios.run.repeats import too_few
-from testbed.errors import InputError
-from testbed.fabric.load import load_topology
-from testbed.fabric.spec import FabricSpec, Strict
-from testbed.files import kinds
-from testbed.files.check import Mistakes, did_you_mean
-from testbed.files.document import Document, Where, read, shorten
-from testbed.vm.engines import HOST
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.schema import NAME, PlainText
+from hpn.scenarios.run.client_site import Library, library
+from hpn.scenarios.run.repeats import too_few
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.fabric.spec import FabricSpec, Strict
+from hpn.testbed.files import kinds
+from hpn.testbed.files.check import Mistakes, did_you_mean
+from hpn.testbed.files.document import Document, Where, read, shorten
+from hpn.testbed.vm.engines import HOST
 
 MOST_RUNS = 10_000
 EVERY = "all"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 
 _LINK_BASE = 172 << 24 | 16 << 16
 _LINK_COUNT = 1 << 19  # /31s in a /12

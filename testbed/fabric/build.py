@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from testbed.errors import InputError
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.inventory import check_budgets, check_size
-from testbed.fabric.model import Fabric
-from testbed.fabric.rules import contradictions
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.inventory import check_budgets, check_size
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.rules import contradictions
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 def build(spec: FabricSpec) -> Fabric:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from testbed.errors import InputError
-from testbed.fabric import addresses
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port, Role, Stack
-from testbed.fabric.spec import CorePorts, FabricSpec
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric import addresses
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port, Role, Stack
+from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 
 TOR_ASN, AGG_ASN, CORE_ASN = 65_100, 65_200, 65_500
 _FIRST_IFINDEX = 16  # clear of lo and of devices the kernel makes in every namespace

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from testbed.fabric.model import Fabric, Node, Port, Role
+from hpn.testbed.fabric.model import Fabric, Node, Port, Role
 
 FIRST_TABLE = 1000
 """Number of the first routing table; clear of the kernel's own."""

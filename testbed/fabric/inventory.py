@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Link, LinkKind, Node, Role
-from testbed.fabric.spec import CorePorts, FabricSpec
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Node, Role
+from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 
 MAX_ACCESS_LINKS = 2_000_000
 

@@ -6,10 +6,10 @@ only the loader checks.
 
 from __future__ import annotations
 
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.load import TopologyFile
-from testbed.fabric.presets import PRESETS
-from testbed.files.json_schema import Parts, Schema
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.load import TopologyFile
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.files.json_schema import Parts, Schema
 
 
 def topology_schema() -> Schema:

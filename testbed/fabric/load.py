@@ -12,20 +12,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from testbed.errors import InputError
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.architectures.architecture import Problem
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.rules import contradictions
-from testbed.fabric.spec import FabricSpec
-from testbed.files import kinds
-from testbed.files.check import Mistakes, did_you_mean, dotted
-from testbed.files.document import Document, Plain, Where, read, shorten
-from testbed.files.words import OneOf
-from testbed.lag.datapaths import AUTO, DATAPATHS
-from testbed.routing.pathcontrol.policies import OFF
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.rules import contradictions
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files import kinds
+from hpn.testbed.files.check import Mistakes, did_you_mean, dotted
+from hpn.testbed.files.document import Document, Plain, Where, read, shorten
+from hpn.testbed.files.words import OneOf
+from hpn.testbed.lag.datapaths import AUTO, DATAPATHS
+from hpn.testbed.routing.pathcontrol.policies import OFF
 
 
 class TopologyFile(FabricSpec):

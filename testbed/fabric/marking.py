@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 @dataclass(frozen=True, slots=True)

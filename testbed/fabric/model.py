@@ -14,8 +14,8 @@ from functools import cached_property
 from ipaddress import ip_interface
 from typing import TypeVar
 
-from testbed.errors import InputError
-from testbed.fabric.spec import CorePorts, FabricSpec
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 
 T = TypeVar("T")
 

@@ -5,6 +5,6 @@ Each architecture brings its own; here they are found by name, those of the firs
 
 from __future__ import annotations
 
-from testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.architectures import ARCHITECTURES
 
 PRESETS = ARCHITECTURES.presets

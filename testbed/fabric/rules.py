@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.architectures.architecture import Problem
-from testbed.fabric.marking import frame_bytes, marker_of, queue_bytes
-from testbed.fabric.spec import FabricSpec
-from testbed.files.check import did_you_mean
-from testbed.files.document import shorten
-from testbed.lag.datapaths import AUTO, DATAPATHS, candidates
-from testbed.routing.daemons import DAEMONS
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.marking import frame_bytes, marker_of, queue_bytes
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.check import did_you_mean
+from hpn.testbed.files.document import shorten
+from hpn.testbed.lag.datapaths import AUTO, DATAPATHS, candidates
+from hpn.testbed.routing.daemons import DAEMONS
 
 _DEFAULTS = FabricSpec()
 

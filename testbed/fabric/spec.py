@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from testbed.files.words import OneOf
-from testbed.routing.pathcontrol.policies import DEFAULT, OFF, PATH_POLICIES, PathPolicy
+from hpn.testbed.files.words import OneOf
+from hpn.testbed.routing.pathcontrol.policies import DEFAULT, OFF, PATH_POLICIES, PathPolicy
 
 _RATE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bit/s|bps|b)?\s*$")
 _FACTOR = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

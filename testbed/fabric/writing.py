@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.load import TopologyFile, topology_in
-from testbed.fabric.presets import PRESETS
-from testbed.files.check import models_in
-from testbed.files.document import DEPTH_LIMIT, Document, Plain, parse, shorten
-from testbed.files.one_line import one_line
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import TopologyFile, topology_in
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.files.check import models_in
+from hpn.testbed.files.document import DEPTH_LIMIT, Document, Plain, parse, shorten
+from hpn.testbed.files.one_line import one_line
 
 _HINT = "write KEY=VALUE, such as hosts=4 or lacp.rate=slow"
 

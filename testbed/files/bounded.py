@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 
 
 def read_bounded(path: Path, most_bytes: int, what: str) -> bytes:

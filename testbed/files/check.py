@@ -15,10 +15,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from testbed.errors import InputError
-from testbed.files.document import Document, Plain, Where, shorten
-from testbed.files.units import Within
-from testbed.files.words import OneOf
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import Document, Plain, Where, shorten
+from hpn.testbed.files.units import Within
+from hpn.testbed.files.words import OneOf
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -27,7 +27,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 Where = tuple[str | int, ...]

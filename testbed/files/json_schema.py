@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
-from testbed.files.units import DURATION, PERCENT, SIZE, format_duration, format_percent, format_size
+from hpn.testbed.files.units import DURATION, PERCENT, SIZE, format_duration, format_percent, format_size
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 YES_OR_NO = [True, False, "yes", "no", "on", "off"]

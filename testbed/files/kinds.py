@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.entries import Registry
-from testbed.errors import InputError
-from testbed.files.document import Document
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from testbed.files.document import Plain
+from hpn.testbed.files.document import Plain
 
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9 .%-]*|[0-9][0-9.]* ?[a-zA-Z%]+")
 _READ_OTHERWISE = re.compile(r"true|false|yes|no|on|off|null", re.IGNORECASE)

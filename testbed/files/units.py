@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from testbed.files.document import shorten
+from hpn.testbed.files.document import shorten
 
 DURATION = r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*(ns|us|µs|ms|s|min)\s*"
 PERCENT = r"\s*(\d{1,6}(?:\.\d{1,9})?)\s*%\s*"

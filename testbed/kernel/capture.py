@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import BinaryIO
 
-from testbed.errors import MachineError
-from testbed.kernel import pcapng
-from testbed.kernel.buffers import enlarge_receive
-from testbed.kernel.ns import NetNs
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import pcapng
+from hpn.testbed.kernel.buffers import enlarge_receive
+from hpn.testbed.kernel.ns import NetNs
 
 WHOLE_BYTES = 262_144
 """Room for any frame; what tcpdump and Wireshark take unless told otherwise."""

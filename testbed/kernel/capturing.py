@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 
-from testbed.kernel.capture import Capture, Tap
-from testbed.kernel.ns import NetNs
-from testbed.kernel.sandbox import die_with_parent
+from hpn.testbed.kernel.capture import Capture, Tap
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.sandbox import die_with_parent
 
 
 @dataclass(frozen=True, slots=True)

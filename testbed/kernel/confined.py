@@ -15,11 +15,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.kernel.ns import CLONE_NEWPID, NetNs, setns, unshare
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.ns import CLONE_NEWPID, NetNs, setns, unshare
+from hpn.testbed.package import ROOT
 
-_MODULE = "testbed.kernel.confining"
-_ROOT = Path(__file__).resolve().parents[2]
+_MODULE = "hpn.testbed.kernel.confining"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Confined:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     start_new_session=True,
-                    env={**os.environ, "PYTHONPATH": str(_ROOT)},
+                    env={**os.environ, "PYTHONPATH": str(ROOT)},
                 )
         except OSError as error:
             raise MachineError(f"cannot start a client: {error.strerror}; are there too many processes?") from error

@@ -16,8 +16,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
-from testbed.kernel.ns import CLONE_NEWNET, CLONE_NEWNS, setns, unshare
-from testbed.kernel.sandbox import (
+from hpn.testbed.kernel.ns import CLONE_NEWNET, CLONE_NEWNS, setns, unshare
+from hpn.testbed.kernel.sandbox import (
     MS_NODEV,
     MS_NOEXEC,
     MS_NOSUID,
@@ -28,7 +28,7 @@ from testbed.kernel.sandbox import (
     let_go_of_terminal,
     mount,
 )
-from testbed.kernel.sysfs import mount_sys
+from hpn.testbed.kernel.sysfs import mount_sys
 
 _CANNOT_START = 127
 

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.ns import NetNs
 
 _HEAD = struct.Struct("!BBHHH")  # type, code, checksum, identifier, sequence
 _REQUEST, _REPLY = 8, 0

@@ -18,9 +18,9 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from testbed.kernel import rtnl
-from testbed.kernel.red import INSIDE_THE_BUCKET
-from testbed.kernel.rtnl import RTM_NEWQDISC
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.red import INSIDE_THE_BUCKET
+from hpn.testbed.kernel.rtnl import RTM_NEWQDISC
 
 _RTM_NEWTCLASS, _RTM_NEWTFILTER = 40, 44
 _NLM_F_REPLACE, _NLM_F_EXCL, _NLM_F_CREATE = 0x100, 0x200, 0x400

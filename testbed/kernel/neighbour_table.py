@@ -19,7 +19,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from testbed.errors import MachineError
+from hpn.testbed.errors import MachineError
 
 _LARGEST = 2**31 - 1
 _LONGEST = 1 << 16

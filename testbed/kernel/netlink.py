@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from testbed.events import now_ns
-from testbed.kernel import rtnl, rtnl_events
-from testbed.kernel.buffers import enlarge_receive
-from testbed.kernel.htb import SECOND_CLASS
-from testbed.kernel.ns import NetNs
-from testbed.kernel.qdisc import BucketReading, Queues, parse_bucket, parse_kind
-from testbed.kernel.red import parse_marked
-from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel import rtnl, rtnl_events
+from hpn.testbed.kernel.buffers import enlarge_receive
+from hpn.testbed.kernel.htb import SECOND_CLASS
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.qdisc import BucketReading, Queues, parse_bucket, parse_kind
+from hpn.testbed.kernel.red import parse_marked
+from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 _CHUNK = 60_000
 _RECEIVE = 1 << 18

@@ -24,9 +24,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
-from testbed.errors import MachineError
-from testbed.kernel import nftrules
-from testbed.kernel.ns import NetNs
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import nftrules
+from hpn.testbed.kernel.ns import NetNs
 
 _LIBRARY = "libnftables.so.1"
 _FD_SETSIZE = 1024  # sys/select.h

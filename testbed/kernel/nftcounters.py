@@ -9,8 +9,8 @@ import os
 import socket
 import struct
 
-from testbed.kernel import rtnl
-from testbed.kernel.ns import NetNs
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.ns import NetNs
 
 _NETFILTER = 12  # NETLINK_NETFILTER
 _NEW, _GET = 10 << 8 | 18, 10 << 8 | 19  # of nf_tables: NFT_MSG_NEWOBJ, NFT_MSG_GETOBJ

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from testbed.kernel import rtnl
+from hpn.testbed.kernel import rtnl
 
 NETLINK_NETFILTER = 12
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import mac_bytes
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnl import mac_bytes
 
 OnFrame = Callable[[bytes, str], None]
 """Given a frame's payload and its source MAC address."""

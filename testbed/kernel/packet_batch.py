@@ -11,9 +11,9 @@ import socket
 import struct
 from collections.abc import Sequence
 
-from testbed.kernel.ns import NetNs, libc
-from testbed.kernel.packet import PACKET_OUTGOING, join_group, open_packets
-from testbed.kernel.rtnl import mac_bytes
+from hpn.testbed.kernel.ns import NetNs, libc
+from hpn.testbed.kernel.packet import PACKET_OUTGOING, join_group, open_packets
+from hpn.testbed.kernel.rtnl import mac_bytes
 
 _FRAMES = 64
 _LONGEST = 2048  # what is longer is cut

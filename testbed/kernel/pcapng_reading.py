@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from testbed.kernel.pcapng import (
+from hpn.testbed.kernel.pcapng import (
     DROPPED,
     FLAGS,
     INTERFACE,

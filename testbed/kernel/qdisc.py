@@ -9,7 +9,7 @@ import struct
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from testbed.kernel.rtnl import TCMSG_BYTES, attributes
+from hpn.testbed.kernel.rtnl import TCMSG_BYTES, attributes
 
 _TCMSG = struct.Struct("=BxxxiIII")
 _ROOT = 0xFFFFFFFF

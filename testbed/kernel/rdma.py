@@ -11,10 +11,10 @@ import socket
 import struct
 from collections.abc import Iterator, Mapping
 
-from testbed.kernel import rtnl
-from testbed.kernel.netlink import NetlinkError
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import (
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.netlink import NetlinkError
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnl import (
     NLM_F_ACK,
     NLM_F_DUMP,
     NLMSG_DONE,

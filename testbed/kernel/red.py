@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 import struct
 
-from testbed.kernel import rtnl
-from testbed.kernel.rtnl import RTM_NEWQDISC, TCMSG_BYTES, attributes
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.rtnl import RTM_NEWQDISC, TCMSG_BYTES, attributes
 
 INSIDE_THE_BUCKET = 0x10001
 """Class 1:1 of the token bucket that wiring makes."""

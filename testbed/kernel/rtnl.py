@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from socket import AF_INET, AF_UNSPEC, inet_aton, inet_ntoa
 
-from testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.ns import NetNs
 
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 0x1, 0x4, 0x300
 _NLM_F_REPLACE, _NLM_F_EXCL, _NLM_F_CREATE = 0x100, 0x200, 0x400

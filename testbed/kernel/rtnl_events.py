@@ -15,7 +15,7 @@ from functools import lru_cache
 from socket import AF_INET, AF_UNSPEC, inet_ntoa
 from typing import overload
 
-from testbed.kernel import rtnl
+from hpn.testbed.kernel import rtnl
 
 _U16, _U32, _S32 = struct.Struct("=H"), struct.Struct("=I"), struct.Struct("=i")
 _RTA_DST, _RTA_OIF, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_TABLE = 1, 4, 6, 9, 15

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from testbed.errors import MachineError
-from testbed.kernel.ns import (
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.ns import (
     CLONE_NEWIPC,
     CLONE_NEWNET,
     CLONE_NEWNS,

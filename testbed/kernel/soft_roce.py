@@ -11,10 +11,10 @@ import os
 import socket
 import subprocess
 
-from testbed.kernel import ns, programs, rtnl
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rdma import ROCE_PORT, Rdma
+from hpn.testbed.kernel import ns, programs, rtnl
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rdma import ROCE_PORT, Rdma
 
 KIND = "rxe"
 """What the kernel calls such devices."""

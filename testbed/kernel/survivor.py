@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testbed.kernel.sandbox import close_all_but, flush, let_go_of_terminal
+from hpn.testbed.kernel.sandbox import close_all_but, flush, let_go_of_terminal
 
 _FIRST_FD = 10  # shells redirect the numbers below
 _held: list[int] = []

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from testbed.kernel.ns import CLONE_NEWNS, unshare
-from testbed.kernel.sandbox import MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC, mount
+from hpn.testbed.kernel.ns import CLONE_NEWNS, unshare
+from hpn.testbed.kernel.sandbox import MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC, mount
 
 _QUIET = MS_NOSUID | MS_NODEV | MS_NOEXEC
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from testbed.kernel.ns import libc
+from hpn.testbed.kernel.ns import libc
 
 _CLOCK_MONOTONIC = 1
 _TFD_TIMER_ABSTIME = 1

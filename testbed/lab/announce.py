@@ -11,11 +11,11 @@ from __future__ import annotations
 import socket
 import struct
 
-from testbed.events import now_ns
-from testbed.fabric.model import Nic
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import PacketSocket
-from testbed.routing.retry import FIRST_S, Retry
+from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.model import Nic
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.routing.retry import FIRST_S, Retry
 
 _ETHERTYPE_ARP = 0x0806
 _BROADCAST = "ff:ff:ff:ff:ff:ff"

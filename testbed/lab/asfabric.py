@@ -10,14 +10,14 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
-from testbed.fabric.model import Fabric, LinkKind, Node
-from testbed.kernel.ns import NetNs
-from testbed.lab.lab import Lab
-from testbed.lab.markers import MarkerKind
-from testbed.lab.state import NOT_STEERED, State, steered
-from testbed.lag.datapath import LagKind
-from testbed.lag.datapaths import DATAPATHS
-from testbed.lag.lacpdu import PortInfo
+from hpn.testbed.fabric.model import Fabric, LinkKind, Node
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.markers import MarkerKind
+from hpn.testbed.lab.state import NOT_STEERED, State, steered
+from hpn.testbed.lag.datapath import LagKind
+from hpn.testbed.lag.datapaths import DATAPATHS
+from hpn.testbed.lag.lacpdu import PortInfo
 
 _SEED = "net/ipv4/fib_multipath_hash_seed"
 _PRIORITY = 65535  # of a system, the standard's default

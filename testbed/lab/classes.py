@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from testbed.errors import MachineError
-from testbed.kernel import ns
-from testbed.kernel.htb import add_fifo, port_queues
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.red import LOOPBACK, ROOT
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.htb import add_fifo, port_queues
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.red import LOOPBACK, ROOT
 
 _ANY_BYTES = 65536
 

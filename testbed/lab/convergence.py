@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from testbed.errors import MachineError
-from testbed.events import now_ns
-from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.model import Fabric, Port
-from testbed.lab.grips import Grips
-from testbed.lab.host_nic import HostNic
-from testbed.lab.lacp_why import why_idle
-from testbed.lab.watch import Watcher
-from testbed.lag.steering import Steering
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.core_ports import preset_tables
+from hpn.testbed.fabric.model import Fabric, Port
+from hpn.testbed.lab.grips import Grips
+from hpn.testbed.lab.host_nic import HostNic
+from hpn.testbed.lab.lacp_why import why_idle
+from hpn.testbed.lab.watch import Watcher
+from hpn.testbed.lag.steering import Steering
 
 CONVERGE_S = 60.0
 PROGRESS_S = 20.0

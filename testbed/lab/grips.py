@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from testbed.events import EventSink
-from testbed.fabric.model import Fabric
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.ns import NetNs
-from testbed.lab.host_nic import HostNic
-from testbed.lab.tor import Tor
-from testbed.lab.watch import Watcher
-from testbed.lag.speakers import Speakers
-from testbed.routing.bgp import BgpDaemon
+from hpn.testbed.events import EventSink
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.host_nic import HostNic
+from hpn.testbed.lab.tor import Tor
+from hpn.testbed.lab.watch import Watcher
+from hpn.testbed.lag.speakers import Speakers
+from hpn.testbed.routing.bgp import BgpDaemon
 
 
 class Requests:

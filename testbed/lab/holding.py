@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from testbed.routing.bgp import BgpDaemon
+from hpn.testbed.routing.bgp import BgpDaemon
 
 MANY_NEXT_HOPS = 50_000
 """Of all routes of all switches; below that a lab is as fast without (measured)."""

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.fabric.model import Fabric, Nic
-from testbed.kernel.nft import Nft
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl_events import LinkEvent
-from testbed.lab.announce import Announcer
-from testbed.lab.watch import Message
-from testbed.lag.datapath import UDP, LagKind, LagPlace
-from testbed.lag.machine import PortStatus
-from testbed.lag.speakers import HERE, Speakers
-from testbed.lag.steering import Steering
-from testbed.routing.pathcontrol.actions import Move
-from testbed.routing.pathcontrol.agent_io import AgentIo
-from testbed.routing.pathcontrol.destinations import HostSettings
-from testbed.routing.pathcontrol.host_agent import Connection
-from testbed.routing.pathcontrol.policies import HostPlace, HostPolicy
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.lab.announce import Announcer
+from hpn.testbed.lab.watch import Message
+from hpn.testbed.lag.datapath import UDP, LagKind, LagPlace
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.speakers import HERE, Speakers
+from hpn.testbed.lag.steering import Steering
+from hpn.testbed.routing.pathcontrol.actions import Move
+from hpn.testbed.routing.pathcontrol.agent_io import AgentIo
+from hpn.testbed.routing.pathcontrol.destinations import HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import Connection
+from hpn.testbed.routing.pathcontrol.policies import HostPlace, HostPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from testbed.routing.ecmp import Sysctl
+from hpn.testbed.routing.ecmp import Sysctl
 
 _WORD = 32  # bits of a CPU mask between commas (Documentation/core-api/cpu_hotplug, cpumask in hexadecimal)
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from testbed.fabric.spec import FabricSpec
-from testbed.lab.classes import check as check_classes
-from testbed.lab.markers import MarkerKind
-from testbed.lab.markers import choose as choose_marker
-from testbed.lab.soft_roce import check as check_soft_roce
-from testbed.lag.choose import choose
-from testbed.lag.datapath import LagKind
-from testbed.lag.steering import check as check_steering
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.lab.classes import check as check_classes
+from hpn.testbed.lab.markers import MarkerKind
+from hpn.testbed.lab.markers import choose as choose_marker
+from hpn.testbed.lab.soft_roce import check as check_soft_roce
+from hpn.testbed.lag.choose import choose
+from hpn.testbed.lag.datapath import LagKind
+from hpn.testbed.lag.steering import check as check_steering
 
 
 class KernelParts(NamedTuple):

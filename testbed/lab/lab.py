@@ -9,35 +9,35 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from testbed.events import Event, EventSink
-from testbed.fabric.model import Fabric, Role
-from testbed.kernel import priority
-from testbed.kernel.nft import Nft
-from testbed.kernel.nft import slot as nft_slot
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import finish_closing
-from testbed.lab.breaking.breakage import Breakage
-from testbed.lab.breaking.impair import Impairments
-from testbed.lab.convergence import Convergence, Gap, Part, expected_routes, until_converged
-from testbed.lab.grips import Grips, Requests
-from testbed.lab.holding import Held, is_large
-from testbed.lab.host_nic import HostNic
-from testbed.lab.kernel_parts import kernel_parts
-from testbed.lab.markers import MarkerKind, PhantomMarks
-from testbed.lab.reactions import Reactions
-from testbed.lab.soft_roce import SoftRoce
-from testbed.lab.stack import Stacks
-from testbed.lab.timeline import Timeline
-from testbed.lab.tor import Tor
-from testbed.lab.watch import Watcher
-from testbed.lab.wire import Wiring, wire
-from testbed.lag.datapath import LagKind
-from testbed.lag.speakers import HERE, Speakers
-from testbed.routing.bgp import BgpDaemon
-from testbed.routing.daemons import DAEMONS
-from testbed.routing.pathcontrol.actions import Move
-from testbed.routing.trace import Flow, trace
-from testbed.routing.trace import Path as FlowPath
+from hpn.testbed.events import Event, EventSink
+from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.kernel import priority
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.nft import slot as nft_slot
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import finish_closing
+from hpn.testbed.lab.breaking.breakage import Breakage
+from hpn.testbed.lab.breaking.impair import Impairments
+from hpn.testbed.lab.convergence import Convergence, Gap, Part, expected_routes, until_converged
+from hpn.testbed.lab.grips import Grips, Requests
+from hpn.testbed.lab.holding import Held, is_large
+from hpn.testbed.lab.host_nic import HostNic
+from hpn.testbed.lab.kernel_parts import kernel_parts
+from hpn.testbed.lab.markers import MarkerKind, PhantomMarks
+from hpn.testbed.lab.reactions import Reactions
+from hpn.testbed.lab.soft_roce import SoftRoce
+from hpn.testbed.lab.stack import Stacks
+from hpn.testbed.lab.timeline import Timeline
+from hpn.testbed.lab.tor import Tor
+from hpn.testbed.lab.watch import Watcher
+from hpn.testbed.lab.wire import Wiring, wire
+from hpn.testbed.lag.datapath import LagKind
+from hpn.testbed.lag.speakers import HERE, Speakers
+from hpn.testbed.routing.bgp import BgpDaemon
+from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.routing.pathcontrol.actions import Move
+from hpn.testbed.routing.trace import Flow, trace
+from hpn.testbed.routing.trace import Path as FlowPath
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ class Lab:
 def _lacp(spaces: list[NetNs], emit: EventSink, *, apart: bool) -> Speakers:
     if not apart:
         return HERE
-    from testbed.lag.apart.speakers import Apart  # other labs do without
+    from hpn.testbed.lag.apart.speakers import Apart  # other labs do without
 
     return Apart(spaces, emit)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.fabric.model import Fabric
-from testbed.lag.lacpdu import PortInfo, PortState
-from testbed.lag.machine import PortStatus
-from testbed.lag.states import Mux, Rx, Selected
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.lag.lacpdu import PortInfo, PortState
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.states import Mux, Rx, Selected
 
 
 def why_idle(fabric: Fabric, port: PortStatus, system: Sequence[PortStatus], condition: str = "") -> str:

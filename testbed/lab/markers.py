@@ -12,17 +12,17 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from testbed.entries import Registry
-from testbed.errors import MachineError
-from testbed.fabric.marking import Marker, frame_bytes
-from testbed.fabric.model import Fabric, Node
-from testbed.fabric.spec import EcnSpec
-from testbed.kernel import ns
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.nft import Nft, NftError
-from testbed.kernel.nftcounters import NftCounters
-from testbed.kernel.ns import NetNs
-from testbed.kernel.red import LOOPBACK, ROOT, add_red
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.marking import Marker, frame_bytes
+from hpn.testbed.fabric.model import Fabric, Node
+from hpn.testbed.fabric.spec import EcnSpec
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.nftcounters import NftCounters
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.red import LOOPBACK, ROOT, add_red
 
 _TABLE, _PORT = "hpn_ecn", "port"
 

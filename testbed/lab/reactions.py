@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from testbed.events import Event
-from testbed.fabric.model import Fabric
-from testbed.kernel.rtnl_events import LinkEvent
-from testbed.lab.host_nic import HostNic
-from testbed.lab.timeline import Timeline
-from testbed.lab.tor import Tor
-from testbed.lab.watch import Listeners, Message
-from testbed.routing.pathcontrol.actions import Move
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.lab.host_nic import HostNic
+from hpn.testbed.lab.timeline import Timeline
+from hpn.testbed.lab.tor import Tor
+from hpn.testbed.lab.watch import Listeners, Message
+from hpn.testbed.routing.pathcontrol.actions import Move
 
 
 class Reactions:

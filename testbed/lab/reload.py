@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.fabric.model import Fabric, Node
-from testbed.routing.daemons import DAEMONS
-from testbed.routing.delivery import Delivery
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.fabric.model import Fabric, Node
+from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.routing.delivery import Delivery
 
 _SECOND_NS = 1_000_000_000
 

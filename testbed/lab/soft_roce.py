@@ -12,12 +12,12 @@ import errno
 from collections.abc import Mapping
 from contextlib import suppress
 
-from testbed.errors import MachineError
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rdma import Rdma
-from testbed.kernel.soft_roce import KIND, problem
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rdma import Rdma
+from hpn.testbed.kernel.soft_roce import KIND, problem
 
 
 def check(spec: FabricSpec) -> None:

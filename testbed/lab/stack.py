@@ -19,15 +19,15 @@ import struct
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 
-from testbed.background import in_background
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.model import Fabric, Link, Stack
-from testbed.kernel.htb import CS6
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import PacketSocket
-from testbed.lab.breaking.breakage import Breakage
-from testbed.lab.grips import Grips
-from testbed.lab.stack_member import Decision, Member, timers
+from hpn.testbed.background import in_background
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.model import Fabric, Link, Stack
+from hpn.testbed.kernel.htb import CS6
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.lab.breaking.breakage import Breakage
+from hpn.testbed.lab.grips import Grips
+from hpn.testbed.lab.stack_member import Decision, Member, timers
 
 _IPV4, _UDP, _TTL = 0x0800, 17, 64
 _SYNC_PORT = 4790

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from testbed.fabric.spec import StackSpec
+from hpn.testbed.fabric.spec import StackSpec
 
 _MS = 1_000_000
 _KEEPALIVES = 3

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from testbed.kernel.rtnl import RT_TABLE_LOCAL, RT_TABLE_MAIN
-from testbed.lab.lab import Lab
-from testbed.lag.steering import Steering
+from hpn.testbed.kernel.rtnl import RT_TABLE_LOCAL, RT_TABLE_MAIN
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lag.steering import Steering
 
 State = dict[str, str]
 NOT_STEERED = "nothing"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from testbed.errors import MachineError
-from testbed.events import Event, EventSink
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventSink
 
 
 class Timeline:

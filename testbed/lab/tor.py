@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.fabric.model import Fabric, Link, LinkKind, Node
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl_events import LinkEvent
-from testbed.lab.reload import Reload
-from testbed.lab.watch import Message
-from testbed.lag.config import LacpConfig, PortConfig
-from testbed.lag.machine import PortStatus
-from testbed.lag.speaker import SystemAt
-from testbed.lag.speakers import HERE, Speakers, Speaking
-from testbed.routing.hostroutes import HostRouteDaemon
-from testbed.routing.pathcontrol.agent_io import AgentIo
-from testbed.routing.pathcontrol.tor_agent import TorAgent
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Node
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.lab.reload import Reload
+from hpn.testbed.lab.watch import Message
+from hpn.testbed.lag.config import LacpConfig, PortConfig
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.speaker import SystemAt
+from hpn.testbed.lag.speakers import HERE, Speakers, Speaking
+from hpn.testbed.routing.hostroutes import HostRouteDaemon
+from hpn.testbed.routing.pathcontrol.agent_io import AgentIo
+from hpn.testbed.routing.pathcontrol.tor_agent import TorAgent
 
 _MS = 1_000_000
 

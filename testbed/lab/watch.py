@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.model import Fabric, Role
-from testbed.kernel.netlink import Monitor, Netlink, OverrunError
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
-from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.fabric.core_ports import preset_tables
+from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.kernel.netlink import Monitor, Netlink, OverrunError
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
+from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
 
 Message = LinkEvent | NeighbourEvent | RouteEvent
 _NO_HOLDERS: dict[tuple[int, int], int] = {}

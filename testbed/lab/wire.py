@@ -11,22 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.marking import frame_bytes, marker_of, quanta
-from testbed.fabric.marking import queue_bytes as port_queue_bytes
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
-from testbed.kernel import linkwatch, open_files, rtnl
-from testbed.kernel import ns as namespaces
-from testbed.kernel.htb import Second, add_fifo, port_queues
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.nft import Nft
-from testbed.kernel.ns import NetNs
-from testbed.kernel.sandbox import bind_mount
-from testbed.lab.inorder import one_cpu_a_flow
-from testbed.lab.markers import MarkerKind
-from testbed.lag.datapath import LagKind
-from testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.core_ports import preset_tables
+from hpn.testbed.fabric.marking import frame_bytes, marker_of, quanta
+from hpn.testbed.fabric.marking import queue_bytes as port_queue_bytes
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Port
+from hpn.testbed.kernel import linkwatch, open_files, rtnl
+from hpn.testbed.kernel import ns as namespaces
+from hpn.testbed.kernel.htb import Second, add_fifo, port_queues
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.sandbox import bind_mount
+from hpn.testbed.lab.inorder import one_cpu_a_flow
+from hpn.testbed.lab.markers import MarkerKind
+from hpn.testbed.lag.datapath import LagKind
+from hpn.testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
 
 NETNS_DIR = Path("/run/netns")
 PORTS_GROUP = 1

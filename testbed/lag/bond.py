@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from socket import inet_aton
 
-from testbed.kernel import rtnl
-from testbed.lag.lacpdu import PortState
-from testbed.lag.states import Mux, Rx
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.lag.lacpdu import PortState
+from hpn.testbed.lag.states import Mux, Rx
 
 _NLM_F_EXCL, _NLM_F_CREATE = 0x200, 0x400
 _MODE_8023AD, _LAYER34, _MIIMON_MS = 4, 1, 10

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from testbed.lag.bond import mux_state, receive_state
-from testbed.lag.lacpdu import PortInfo, PortState
-from testbed.lag.machine import PortStatus
-from testbed.lag.states import Selected
+from hpn.testbed.lag.bond import mux_state, receive_state
+from hpn.testbed.lag.lacpdu import PortInfo, PortState
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.states import Selected
 
 _ACTOR, _PARTNER = "details actor lacp pdu", "details partner lacp pdu"
 _NO_SYSTEM = "00:00:00:00:00:00"

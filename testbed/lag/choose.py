@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from testbed.errors import MachineError
-from testbed.kernel import ns
-from testbed.lag.datapath import LagKind
-from testbed.lag.datapaths import candidates
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import ns
+from hpn.testbed.lag.datapath import LagKind
+from hpn.testbed.lag.datapaths import candidates
 
 
 def choose(wanted: str) -> LagKind:

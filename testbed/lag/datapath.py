@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from testbed.events import EventSink
-from testbed.fabric.architectures.architecture import Problem
-from testbed.fabric.model import Fabric, Nic
-from testbed.fabric.spec import FabricSpec
-from testbed.kernel.nft import Nft
-from testbed.kernel.ns import NetNs
-from testbed.lag.machine import PortStatus
-from testbed.lag.speakers import HERE, Speakers
+from hpn.testbed.events import EventSink
+from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.speakers import HERE, Speakers
 
 UDP = 17
 ETHERTYPE_PATH_CONTROL = 0x88B5

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from testbed.entries import Registry
-from testbed.lag import host_bond, host_nft
-from testbed.lag.datapath import LagKind
+from hpn.testbed.entries import Registry
+from hpn.testbed.lag import host_bond, host_nft
+from hpn.testbed.lag.datapath import LagKind
 
 AUTO = "auto"
 """Not one of them: the first that is to be had, of those that may be taken unasked."""

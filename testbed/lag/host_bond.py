@@ -16,17 +16,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.architectures.architecture import Problem
-from testbed.fabric.model import Fabric, Nic
-from testbed.fabric.spec import FabricSpec
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.ns import NetNs
-from testbed.lag import bond
-from testbed.lag.datapath import LagKind, LagPlace
-from testbed.lag.kernel_datapath import BondPorts, KernelDatapath, Member
-from testbed.lag.machine import PortStatus
-from testbed.lag.states import Mux, Rx
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lag import bond
+from hpn.testbed.lag.datapath import LagKind, LagPlace
+from hpn.testbed.lag.kernel_datapath import BondPorts, KernelDatapath, Member
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.states import Mux, Rx
 
 _MACHINES_S = 0.1
 """The driver runs its LACP machines ten times a second (AD_TIMER_INTERVAL)."""

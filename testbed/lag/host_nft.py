@@ -6,18 +6,18 @@ import asyncio
 import hashlib
 from collections.abc import Iterator, Sequence
 
-from testbed.errors import MachineError
-from testbed.fabric.architectures.architecture import nothing_more
-from testbed.fabric.model import Fabric, Nic
-from testbed.kernel import rtnl
-from testbed.kernel.nft import Nft
-from testbed.kernel.ns import NetNs
-from testbed.lag.config import LacpConfig, PortConfig
-from testbed.lag.datapath import LagKind, LagPlace
-from testbed.lag.machine import PortStatus
-from testbed.lag.nft_datapath import NftDatapath
-from testbed.lag.speaker import ActiveSink, SystemAt
-from testbed.lag.speakers import Speaking
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.architectures.architecture import nothing_more
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lag.config import LacpConfig, PortConfig
+from hpn.testbed.lag.datapath import LagKind, LagPlace
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.nft_datapath import NftDatapath
+from hpn.testbed.lag.speaker import ActiveSink, SystemAt
+from hpn.testbed.lag.speakers import Speaking
 
 _FEATURES = """
 table netdev probe {

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.kernel import rtnl
-from testbed.kernel.nft import Nft, NftError
-from testbed.kernel.ns import NetNs
-from testbed.lag import bond, bond_proc
-from testbed.lag.datapath import arp_rules
-from testbed.lag.machine import PortStatus
-from testbed.lag.states import Mux, Rx
-from testbed.lag.tc_mirror import TcMirror
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lag import bond, bond_proc
+from hpn.testbed.lag.datapath import arp_rules
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.states import Mux, Rx
+from hpn.testbed.lag.tc_mirror import TcMirror
 
 
 @dataclass(frozen=True, slots=True)

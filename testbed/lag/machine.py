@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from testbed.lag.config import LacpConfig, PortConfig
-from testbed.lag.lacpdu import Lacpdu, PortInfo
-from testbed.lag.port import LacpPort
-from testbed.lag.rest import Rested
-from testbed.lag.states import LagId, Mux, Rx, Selected
+from hpn.testbed.lag.config import LacpConfig, PortConfig
+from hpn.testbed.lag.lacpdu import Lacpdu, PortInfo
+from hpn.testbed.lag.port import LacpPort
+from hpn.testbed.lag.rest import Rested
+from hpn.testbed.lag.states import LagId, Mux, Rx, Selected
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 
-from testbed.kernel import nftrules
-from testbed.kernel.nft import Nft, NftError
-from testbed.kernel.nftrules import Base, Chain, Meta
-from testbed.lag.datapath import ETHERTYPE_PATH_CONTROL, UDP
-from testbed.lag.jhash import nft_jhash
-from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
+from hpn.testbed.kernel import nftrules
+from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.nftrules import Base, Chain, Meta
+from hpn.testbed.lag.datapath import ETHERTYPE_PATH_CONTROL, UDP
+from hpn.testbed.lag.jhash import nft_jhash
+from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
 
 _KEY = 0x0C
 """The first of the registers of four bytes that the hash is over (NFT_REG32_04)."""

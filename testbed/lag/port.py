@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from testbed.lag.config import (
+from hpn.testbed.lag.config import (
     FAST_PERIODIC_NS,
     LONG_TIMEOUT_NS,
     MAX_PDUS_PER_FAST_PERIOD,
@@ -25,9 +25,9 @@ from testbed.lag.config import (
     LacpConfig,
     PortConfig,
 )
-from testbed.lag.lacpdu import Lacpdu, PortInfo, PortState
-from testbed.lag.rest import Rested
-from testbed.lag.states import LagId, Mux, Periodic, Rx, Selected
+from hpn.testbed.lag.lacpdu import Lacpdu, PortInfo, PortState
+from hpn.testbed.lag.rest import Rested
+from hpn.testbed.lag.states import LagId, Mux, Periodic, Rx, Selected
 
 Report = Callable[[str, Mapping[str, str | int]], None]
 

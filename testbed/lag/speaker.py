@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import OnFrame, PacketSocket
-from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
-from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, Lacpdu, decode, encode
-from testbed.lag.machine import Action, LacpSystem, PortStatus, Transmit
-from testbed.lag.marker import answer
-from testbed.lag.rest import Resting, RestingWire
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import OnFrame, PacketSocket
+from hpn.testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
+from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC, Lacpdu, decode, encode
+from hpn.testbed.lag.machine import Action, LacpSystem, PortStatus, Transmit
+from hpn.testbed.lag.marker import answer
+from hpn.testbed.lag.rest import Resting, RestingWire
 
 ActiveSink = Callable[[tuple[str, ...]], None]
 _NOTHING: tuple[bytes, Lacpdu | None] = (b"", None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from testbed.lag.machine import PortStatus
-from testbed.lag.speaker import Speaker, SystemAt
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.speaker import Speaker, SystemAt
 
 
 class Speaking(Protocol):

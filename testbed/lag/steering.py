@@ -12,10 +12,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from testbed.errors import MachineError
-from testbed.kernel import ns
-from testbed.kernel.nft import Nft
-from testbed.routing.pathcontrol.actions import Steer
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.routing.pathcontrol.actions import Steer
 
 _BEFORE_ALL = -300
 """Priority: whatever else looks at what leaves a port sees only what does leave by it."""

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.fabric.architectures.architecture import Problem
-from testbed.fabric.model import Fabric, Node
-from testbed.fabric.spec import FabricSpec
-from testbed.kernel.ns import NetNs
-from testbed.routing.child import Child
-from testbed.routing.sessions import Sessions
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.model import Fabric, Node
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.routing.child import Child
+from hpn.testbed.routing.sessions import Sessions
 
 
 class BgpDaemon(ABC):

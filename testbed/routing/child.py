@@ -11,9 +11,9 @@ import signal
 import subprocess
 from collections.abc import Callable, Sequence
 
-from testbed.errors import MachineError
-from testbed.kernel.ns import NetNs
-from testbed.routing.lines import Lines
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.routing.lines import Lines
 
 _AT_ONCE = 1 << 16
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from testbed.entries import Registry
-from testbed.routing.bgp import DaemonKind
-from testbed.routing.bird.daemon import BIRD
-from testbed.routing.frr.daemon import FRR
+from hpn.testbed.entries import Registry
+from hpn.testbed.routing.bgp import DaemonKind
+from hpn.testbed.routing.bird.daemon import BIRD
+from hpn.testbed.routing.frr.daemon import FRR
 
 DAEMONS: Registry[DaemonKind] = Registry("BGP daemon", lambda kind: kind.name, (BIRD, FRR), of=DaemonKind)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.fabric.model import Fabric, LinkKind, Node, Role
+from hpn.testbed.fabric.model import Fabric, LinkKind, Node, Role
 
 HASH_FIELDS = 0x37
 """Source and destination address, protocol, source and destination port of the outer header."""

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from functools import partial
 from ipaddress import IPv4Network
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.fabric.model import Fabric, LinkKind, Node
-from testbed.kernel import rtnl
-from testbed.kernel.netlink import Netlink, NetlinkError
-from testbed.kernel.rtnl import NUD_DELAY, NUD_PROBE, NUD_STALE, PROTO_HOST_ROUTE
-from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
-from testbed.routing.hostroute_rules import VALID, AccessPort, Change, HostRouteTable
-from testbed.routing.retry import Retry
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.fabric.model import Fabric, LinkKind, Node
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.netlink import Netlink, NetlinkError
+from hpn.testbed.kernel.rtnl import NUD_DELAY, NUD_PROBE, NUD_STALE, PROTO_HOST_ROUTE
+from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.routing.hostroute_rules import VALID, AccessPort, Change, HostRouteTable
+from hpn.testbed.routing.retry import Retry
 
 # The kernel drops the routes of a port that is taken down.
 _HARMLESS = (errno.ESRCH, errno.ENETDOWN, errno.ENODEV)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.fabric.model import Fabric, LinkKind, Node, Port
+from hpn.testbed.fabric.model import Fabric, LinkKind, Node, Port
 
 
 @dataclass(frozen=True, slots=True)

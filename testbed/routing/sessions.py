@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
 
 
 class Sessions:

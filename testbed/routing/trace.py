@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic
-from testbed.kernel.netlink import Hop, NetlinkError
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic
+from hpn.testbed.kernel.netlink import Hop, NetlinkError
 
 _UDP = 17
 _WHY = {

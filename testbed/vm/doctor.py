@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.doctor import Capability
-from testbed.errors import MachineError
-from testbed.vm.engines import ENGINES, EngineSpec
-from testbed.vm.guest import Engine, GuestJob
+from hpn.testbed.doctor import Capability
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.engines import ENGINES, EngineSpec
+from hpn.testbed.vm.guest import Engine, GuestJob
 
 _MEMORY_MB = 512
 _TIMEOUT_S = 60.0

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from testbed.entries import Registry
-from testbed.errors import InputError
-from testbed.vm.guest import Engine
-from testbed.vm.qemu import Qemu
-from testbed.vm.uml import Uml
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.testbed.vm.guest import Engine
+from hpn.testbed.vm.qemu import Qemu
+from hpn.testbed.vm.uml import Uml
 
 _MS = 1_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")

@@ -18,8 +18,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from testbed.kernel import survivor
-from testbed.kernel.processes import piped
+from hpn.testbed.kernel import survivor
+from hpn.testbed.kernel.processes import piped
 
 _PROGRAM = """
 exec 3<&0 < /dev/null

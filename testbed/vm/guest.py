@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from testbed import plugins
-from testbed.errors import MachineError
+from hpn.testbed import plugins
+from hpn.testbed.errors import MachineError
 
 SETTINGS: Mapping[str, int] = {
     "net/ipv4/neigh/default/gc_thresh2": 1 << 16,

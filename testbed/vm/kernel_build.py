@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import InputError, MachineError
-from testbed.kernel.processes import piped
-from testbed.vm import kernel_cache, kernel_recipe, kernel_source, uml_kernel
-from testbed.vm.console import Lines
-from testbed.vm.group import ProcessGroup
-from testbed.vm.kernel_cache import Built
-from testbed.vm.kernel_source import Source
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.kernel.processes import piped
+from hpn.testbed.vm import kernel_cache, kernel_recipe, kernel_source, uml_kernel
+from hpn.testbed.vm.console import Lines
+from hpn.testbed.vm.group import ProcessGroup
+from hpn.testbed.vm.kernel_cache import Built
+from hpn.testbed.vm.kernel_source import Source
 
 ROOM_MB = 1800
 """What a build needs while it runs; 10 MB stay."""

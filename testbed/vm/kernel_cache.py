@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.vm import kernel_recipe
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import kernel_recipe
 
 
 @dataclass(frozen=True, slots=True)

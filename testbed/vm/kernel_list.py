@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.errors import MachineError
-from testbed.vm import kernel_cache, kernel_source
-from testbed.vm.kernel_cache import Built, numbers
-from testbed.vm.kernel_source import Source
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import kernel_cache, kernel_source
+from hpn.testbed.vm.kernel_cache import Built, numbers
+from hpn.testbed.vm.kernel_source import Source
 
 BOOTED, KEPT, OUTDATED = "booted", "kept", "older recipe, not used"
 

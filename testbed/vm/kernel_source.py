@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed.errors import InputError, MachineError
-from testbed.kernel.processes import piped
-from testbed.vm import later_suites
-from testbed.vm.kernel_cache import numbers
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.kernel.processes import piped
+from hpn.testbed.vm import later_suites
+from hpn.testbed.vm.kernel_cache import numbers
 
 INSTALLED = Path("/usr/src")
 _PACKAGE = re.compile(r"linux-source-\d+(\.\d+)*")

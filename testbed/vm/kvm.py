@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.vm.kernel_cache import cache_folder
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.kernel_cache import cache_folder
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from testbed.errors import MachineError
+from hpn.testbed.errors import MachineError
 
 SUITES = ("stable-backports", "unstable")
 """Of Debian, asked in this order."""

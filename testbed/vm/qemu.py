@@ -17,15 +17,15 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.kernel.processes import piped
-from testbed.kernel.sandbox import die_with_parent
-from testbed.kernel.survivor import held, scratch_folder
-from testbed.vm import kvm, qemu_initrd
-from testbed.vm.console import Console, Lines, how_it_ended
-from testbed.vm.guest import GuestJob, GuestResult, Writable
-from testbed.vm.qemu_command import Kernel, Shape, kernel_at, missing_tools, newest_kernel, prepare
-from testbed.vm.standstill import STALL_S, Silence, explain, stall_limit, usage
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.processes import piped
+from hpn.testbed.kernel.sandbox import die_with_parent
+from hpn.testbed.kernel.survivor import held, scratch_folder
+from hpn.testbed.vm import kvm, qemu_initrd
+from hpn.testbed.vm.console import Console, Lines, how_it_ended
+from hpn.testbed.vm.guest import GuestJob, GuestResult, Writable
+from hpn.testbed.vm.qemu_command import Kernel, Shape, kernel_at, missing_tools, newest_kernel, prepare
+from hpn.testbed.vm.standstill import STALL_S, Silence, explain, stall_limit, usage
 
 _ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

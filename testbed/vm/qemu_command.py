@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.kernel import programs
-from testbed.vm import qemu_initrd
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import programs
+from hpn.testbed.vm import qemu_initrd
 
 MODULES = ("virtio_console", "overlay", "bonding", "veth", "sch_tbf", "sch_htb", "cls_u32", "sch_netem")
 _WHERE_THERE = ("sch_red",)  # what a lab can do without

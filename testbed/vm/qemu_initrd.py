@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from testbed.vm.guest import SETTINGS, Terminal
+from hpn.testbed.vm.guest import SETTINGS, Terminal
 
 READY = "hpn-guest-ready"
 """First word of the first line on the output port; the kernel release follows."""

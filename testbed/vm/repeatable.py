@@ -14,14 +14,12 @@ import os
 import select
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
-from testbed import PACKAGES
-from testbed.events import now_ns
-from testbed.kernel.timerfd import Ticker
-from testbed.vm import guest
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.timerfd import Ticker
+from hpn.testbed.package import FOLDER, PACKAGES
+from hpn.testbed.vm import guest
 
-_PROJECT = Path(__file__).parents[2]
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _WHOLE_SECOND = "HPN_BEGIN_ON_WHOLE_SECOND"
 _SECOND_NS = 1_000_000_000
@@ -38,8 +36,9 @@ def compile_project() -> None:
 
     On the host: a guest writes none, and one stale file of a library would be compiled at every start of a worker.
     """
+    compileall.compile_dir(FOLDER, maxlevels=0, quiet=2)
     for package in PACKAGES:
-        compileall.compile_dir(_PROJECT / package, quiet=2)
+        compileall.compile_dir(FOLDER / package, quiet=2)
     files = (getattr(module, "__file__", None) for module in tuple(sys.modules.values()))
     for file in sorted(name for name in files if name is not None and name.endswith(".py")):
         compileall.compile_file(file, quiet=2)

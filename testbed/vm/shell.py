@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed.errors import InputError, MachineError
-from testbed.vm.engines import ENGINES, EngineSpec, asked_for, has_virtual_time
-from testbed.vm.guest import GuestJob, Terminal, environment
-from testbed.vm.terminal import joined
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.vm.engines import ENGINES, EngineSpec, asked_for, has_virtual_time
+from hpn.testbed.vm.guest import GuestJob, Terminal, environment
+from hpn.testbed.vm.terminal import joined
 
 _MEMORY_MB = 1536
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 
 STALL_S = 120.0
 """A guest whose clock has not been heard of for so much wall time is ended."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from testbed.vm.guest import Terminal
+from hpn.testbed.vm.guest import Terminal
 
 ESCAPE = b"\x1d"  # Ctrl-]
 ESCAPES = 3

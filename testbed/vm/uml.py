@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.kernel.survivor import scratch_folder
-from testbed.vm import repeatable, uml_kernel
-from testbed.vm.cpu import own_cpu
-from testbed.vm.group import ProcessGroup
-from testbed.vm.guest import SETTINGS, GuestJob, GuestResult, Terminal, Writable
-from testbed.vm.standstill import stall_limit
-from testbed.vm.uml_kernel import UmlKernel
-from testbed.vm.uml_watch import Watch
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.survivor import scratch_folder
+from hpn.testbed.vm import repeatable, uml_kernel
+from hpn.testbed.vm.cpu import own_cpu
+from hpn.testbed.vm.group import ProcessGroup
+from hpn.testbed.vm.guest import SETTINGS, GuestJob, GuestResult, Terminal, Writable
+from hpn.testbed.vm.standstill import stall_limit
+from hpn.testbed.vm.uml_kernel import UmlKernel
+from hpn.testbed.vm.uml_watch import Watch
 
 WALL_CLOCK_NS = 1_767_225_600 * 10**9
 """What the wall clock of a guest in virtual time starts at, with seed 1: 2026-01-01 00:00 UTC."""

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.vm import kernel_cache
-from testbed.vm.kernel_cache import numbers
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import kernel_cache
+from hpn.testbed.vm.kernel_cache import numbers
 
 DISTRIBUTION = "linux.uml"
 MODULES = Path("/usr/lib/uml/modules")

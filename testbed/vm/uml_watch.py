@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.vm.console import Console, GrowingFile, how_it_ended
-from testbed.vm.group import ProcessGroup
-from testbed.vm.guest import GuestJob, GuestResult, Writable
-from testbed.vm.standstill import Silence
-from testbed.vm.uml_kernel import UmlKernel
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.console import Console, GrowingFile, how_it_ended
+from hpn.testbed.vm.group import ProcessGroup
+from hpn.testbed.vm.guest import GuestJob, GuestResult, Writable
+from hpn.testbed.vm.standstill import Silence
+from hpn.testbed.vm.uml_kernel import UmlKernel
 
 _LOOK_S = 0.02
 _POWER_OFF_S = 60.0

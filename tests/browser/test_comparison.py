@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from results.comparison.differences import differences
-from results.comparison.groups import Across, grouped
-from results.page.comparing import comparison_page
+from hpn.results.comparison.differences import differences
+from hpn.results.comparison.groups import Across, grouped
+from hpn.results.page.comparing import comparison_page
 from tests.browser.conftest import fits
 from tests.results.sample import MANIFEST
 from tests.results.test_comparison import SINGLE, run

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from results.page.folder import write_report
-from results.run.folder import create
-from scenarios.campaign.page import campaign_page
+from hpn.results.page.folder import write_report
+from hpn.results.run.folder import create
+from hpn.scenarios.campaign.page import campaign_page
 from tests.browser.conftest import fits
 from tests.results.hostile import NASTY
 from tests.results.sample import MANIFEST

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from results.page.page import page
-from results.run.reading import read
+from hpn.results.page.page import page
+from hpn.results.run.reading import read
 from tests.browser.conftest import fits
 from tests.results.hostile import poisoned
 from tests.results.sample import metrics

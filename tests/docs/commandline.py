@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from cli import command_line
-from scenarios.drill import catalogue
-from testbed.errors import InputError
-from testbed.fabric.load import load_topology
+from hpn.cli import command_line
+from hpn.scenarios.drill import catalogue
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.load import load_topology
 from tests.docs.pages import ROOT
 
 _SEPARATORS = {";", "&&", "||", "|", "&"}

@@ -6,9 +6,9 @@ import shlex
 
 import pytest
 
+from hpn.traffic.client.lines import _WORDS as LINES
 from tests.docs.commandline import commands, mistakes
 from tests.docs.pages import PAGES, Code, Language, blocks, inline, language_of
-from traffic.client.lines import _WORDS as LINES
 
 SHELL = [block for page in PAGES for block in blocks(page) if block.language is Language.SHELL]
 MENTIONED = [code for page in PAGES for code in inline(page) if code.text.startswith(("hpn ", "make "))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from results.text.terms import TERMS
+from hpn.results.text.terms import TERMS
 from tests.docs.pages import ROOT
 
 

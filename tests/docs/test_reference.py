@@ -10,18 +10,18 @@ import click
 import pytest
 from pydantic import BaseModel
 
-from cli import command_line
-from commands import COMMANDS
 from docs.site.reference import REFERENCE
-from failover.faults import FAULTS, parameters
-from scenarios.drill import catalogue
-from scenarios.drill.schema import DrillFile, WorkloadSection
-from scenarios.expect.metrics import METRICS
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from testbed.variables import VARIABLES
+from hpn.cli import command_line
+from hpn.commands import COMMANDS
+from hpn.failover.faults import FAULTS, parameters
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.schema import DrillFile, WorkloadSection
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.variables import VARIABLES
+from hpn.traffic.client.registry import CLIENTS
 from tests.docs.pages import ROOT
-from traffic.client.registry import CLIENTS
 
 
 @cache

@@ -7,8 +7,8 @@ import re
 import click
 import pytest
 
-import cli
-from testbed import PACKAGES
+from hpn import cli
+from hpn.testbed.package import own_files
 from tests.docs.commandline import mistakes
 from tests.docs.pages import PAGES, ROOT
 from tests.product.test_json import COMMANDS
@@ -22,10 +22,10 @@ OLD = {
 }
 """A command line of each old spelling, and how it is found in a text."""
 
-TOLD = {"CHANGELOG.md", "docs/engines.md", "commands/where.py"}
+TOLD = {"CHANGELOG.md", "docs/engines.md", "hpn/commands/where.py"}
 """Where an old spelling is told as one, or stands in the history."""
 
-_FILES = (*PAGES, *(ROOT / "examples").rglob("*"), *(path for room in PACKAGES for path in (ROOT / room).rglob("*.py")))
+_FILES = (*PAGES, *(ROOT / "examples").rglob("*"), *own_files("*.py"))
 TEXTS = {
     name: path.read_text()
     for path in _FILES

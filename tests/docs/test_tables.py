@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from results.tables.registry import TABLES
-from results.tables.table import Table
+from hpn.results.tables.registry import TABLES
+from hpn.results.tables.table import Table
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "results.md").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from docs.site.models import every_key
-from testbed.fabric.load import TopologyFile
+from hpn.testbed.fabric.load import TopologyFile
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "architectures.md"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.drill.load import drill_from
-from testbed.files.document import parse
+from hpn.scenarios.drill.load import drill_from
+from hpn.testbed.files.document import parse
 from tests.docs.pages import ROOT
 from tests.docs.tutorial import WrongPageError, follow, missing, steps
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from testbed import PACKAGES
-from testbed.variables import VARIABLES, Side
+from hpn.testbed.package import FOLDER, own_files
+from hpn.testbed.variables import VARIABLES, Side
 from tests.docs.pages import ROOT
 
 _NAME = re.compile(r"\b(?:HPN|XDG)_[A-Z_]+\b")
-_LIST = ROOT / "testbed" / "variables.py"
+_LIST = FOLDER / "testbed" / "variables.py"
 
 
 def _in_the_code() -> set[str]:
-    files = [path for room in PACKAGES for kind in ("*.py", "*.sh") for path in (ROOT / room).rglob(kind)]
+    files = [path for kind in ("*.py", "*.sh") for path in own_files(kind)]
     return {name for path in files if path != _LIST for name in _NAME.findall(path.read_text())}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 from tests.docs.pages import PAGES, ROOT, Code, Language, blocks
 from tests.docs.yamlblocks import load
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import yaml
 
-from scenarios.drill.load import drill_from
-from scenarios.suite.suite import suite_from
-from testbed.fabric.load import load_fabric
-from testbed.files.document import parse
-from testbed.vm.engines import ENGINES
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.suite.suite import suite_from
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.files.document import parse
+from hpn.testbed.vm.engines import ENGINES
 
 _DRILL = """
 drill: fragment

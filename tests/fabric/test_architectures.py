@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.build import build
-from testbed.fabric.inventory import inventory
-from testbed.fabric.model import Fabric, LinkKind, Role
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.rules import contradictions
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.inventory import inventory
+from hpn.testbed.fabric.model import Fabric, LinkKind, Role
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.rules import contradictions
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 def _preset(name: str) -> Fabric:

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.errors import InputError
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.build import build
-from testbed.fabric.builder import lacp_key
-from testbed.fabric.inventory import inventory
-from testbed.fabric.model import Fabric, LinkKind, Nic, Role
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.rules import contradictions
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.builder import lacp_key
+from hpn.testbed.fabric.inventory import inventory
+from hpn.testbed.fabric.model import Fabric, LinkKind, Nic, Role
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.rules import contradictions
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 def test_a_pod_has_the_papers_inventory() -> None:

@@ -7,14 +7,14 @@ from dataclasses import asdict
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.build import build
-from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.inventory import inventory
-from testbed.fabric.model import Fabric, Node, Role
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.core_ports import preset_tables
+from hpn.testbed.fabric.inventory import inventory
+from hpn.testbed.fabric.model import Fabric, Node, Role
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 def _cores(fabric: Fabric) -> list[Node]:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.inventory import inventory
-from testbed.fabric.load import load_fabric, load_topology, topology_from
-from testbed.fabric.model import LinkKind
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from testbed.files.check import Mistakes
-from testbed.files.document import parse
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.inventory import inventory
+from hpn.testbed.fabric.load import load_fabric, load_topology, topology_from
+from hpn.testbed.fabric.model import LinkKind
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.check import Mistakes
+from hpn.testbed.files.document import parse
 
 
 def problems(path: Path, text: str) -> list[str]:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cli import command_line
-from testbed.errors import InputError
-from testbed.fabric.load import load_fabric, load_topology
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.writing import written
-from testbed.files.document import Plain, parse
-from testbed.files.one_line import one_line
+from hpn.cli import command_line
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.load import load_fabric, load_topology
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.writing import written
+from hpn.testbed.files.document import Plain, parse
+from hpn.testbed.files.one_line import one_line
 
 
 def _new(*arguments: str) -> Result:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from failover.analysis.model import Edge, EdgeKind, HitLink
-from traffic.columns import InMemory, Table
-from traffic.flow import FlowSpec
-from traffic.records import RECEIVED, SENT
+from hpn.failover.analysis.model import Edge, EdgeKind, HitLink
+from hpn.traffic.columns import InMemory, Table
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.records import RECEIVED, SENT
 
 MS = 10**6
 S = 10**9

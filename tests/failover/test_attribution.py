@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.metrics.edge import windows_of
-from failover.analysis.metrics.trace import build_traces
-from failover.analysis.model import QUICK, DrillMetrics, Edge, EdgeKind, HitLink
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.metrics.edge import windows_of
+from hpn.failover.analysis.metrics.trace import build_traces
+from hpn.failover.analysis.model import QUICK, DrillMetrics, Edge, EdgeKind, HitLink
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 
 FAULT_NS = 4 * S

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.analysis.budget import Interval, around, late_by, of_statistic, outage_budget
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import QUICK, EdgeKind, FlowEdgeResult
+from hpn.failover.analysis.budget import Interval, around, late_by, of_statistic, outage_budget
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import QUICK, EdgeKind, FlowEdgeResult
+from hpn.traffic.pacing import Schedule
+from hpn.traffic.records import RECEIVED, SENT
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
-from traffic.pacing import Schedule
-from traffic.records import RECEIVED, SENT
 
 FAULT_NS, END_NS = 3 * S, 4 * S
 

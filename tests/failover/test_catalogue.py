@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pytest
 
-from failover.faults import FAULTS, Fault
-from failover.faults.base import LinkFault, lacks
-from testbed.entries import Registry
+from hpn.failover.faults import FAULTS, Fault
+from hpn.failover.faults.base import LinkFault, lacks
+from hpn.testbed.entries import Registry
 
 SAID = ("KIND", "NEEDS", "PART", "PER_MONTH", "REPAIRS_ITSELF", "SESSIONS_DOWN", "STEADY", "TARGET", "TELLS")
 DONE = ("act", "edges", "links_hit", "nodes_hit", "shows_in", "silences", "target")

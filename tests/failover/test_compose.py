@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
-from failover.faults import FAULTS, Fault, PlannedFault, make, settled
-from failover.faults.compose import clash
-from scenarios.campaign.plan import example
-from testbed.fabric.build import build
+from hpn.failover.faults import FAULTS, Fault, PlannedFault, make, settled
+from hpn.failover.faults.compose import clash
+from hpn.scenarios.campaign.plan import example
+from hpn.testbed.fabric.build import build
 from tests.lab.running import tiny
 
 FABRIC = build(tiny())

@@ -12,8 +12,8 @@ from functools import partial
 
 import pytest
 
-from failover.analysis.model import EdgeKind
-from failover.faults import (
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults import (
     AdminDown,
     AggCrash,
     BgpReset,
@@ -32,17 +32,17 @@ from failover.faults import (
     TorDataplaneDeath,
     TorDrain,
 )
-from failover.faults.compose import clash
-from failover.faults.impair import Dropped
-from failover.faults.moments import moments
-from failover.faults.streams import Direction
-from failover.inject.injector import Injector
-from testbed.events import EventKind, now_ns
-from testbed.kernel.nft import Nft
-from testbed.kernel.ns import NetNs
-from testbed.lab.breaking.impair_ingress import probe
-from testbed.lab.lab import Lab
-from testbed.lab.state import differences, state
+from hpn.failover.faults.compose import clash
+from hpn.failover.faults.impair import Dropped
+from hpn.failover.faults.moments import moments
+from hpn.failover.faults.streams import Direction
+from hpn.failover.inject.injector import Injector
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.breaking.impair_ingress import probe
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import differences, state
 from tests.lab.running import Recorder, has_carrier, running, tiny, whole_again
 from tests.lab.test_impair_lab import rate_of
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import DrillMetrics, EdgeKind
-from failover.analysis.offered import Crossing, Lost, Offered, OfferedLink, Span, overloads
-from failover.analysis.settings import QUICK
-from failover.analysis.told import cost
-from failover.analysis.why import causes
-from results.verdict import Check, Outcome
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.verdict import judge
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind
+from hpn.failover.analysis.offered import Crossing, Lost, Offered, OfferedLink, Span, overloads
+from hpn.failover.analysis.settings import QUICK
+from hpn.failover.analysis.told import cost
+from hpn.failover.analysis.why import causes
+from hpn.results.verdict import Check, Outcome
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.verdict import judge
+from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from tests.scenarios.measured import drill
 

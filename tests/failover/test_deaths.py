@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import DrillMetrics, EdgeKind
-from failover.analysis.offered import Lost, Offered, Span
-from failover.analysis.settings import QUICK
-from failover.analysis.why import causes
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind
+from hpn.failover.analysis.offered import Lost, Offered, Span
+from hpn.failover.analysis.settings import QUICK
+from hpn.failover.analysis.why import causes
+from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import HIT, MS, Dead, S, edge, flow, record
 
 FAULT, END = 4 * S, 10 * S

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.edges import hit_links, relation_of, with_windows
-from failover.analysis.model import EdgeKind, HitLink, Relation
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.model import LinkKind
-from testbed.fabric.spec import FabricSpec
+from hpn.failover.analysis.edges import hit_links, relation_of, with_windows
+from hpn.failover.analysis.model import EdgeKind, HitLink, Relation
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import LinkKind
+from hpn.testbed.fabric.spec import FabricSpec
 from tests.failover.synthetic import S, edge, flow
 
 

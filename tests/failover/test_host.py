@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.hostload import HostLoad, OwnTime, Sample, is_starved, summarise
-from failover.sampling.host import HostSampler, take_sample
-from testbed.events import now_ns
+from hpn.failover.analysis.hostload import HostLoad, OwnTime, Sample, is_starved, summarise
+from hpn.failover.sampling.host import HostSampler, take_sample
+from hpn.testbed.events import now_ns
 
 QUIET = HostLoad(
     samples=100,

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from failover.faults import (
+from hpn.failover.faults import (
     FAULTS,
     ArpLoss,
     BitCorruption,
@@ -22,16 +22,16 @@ from failover.faults import (
     Told,
     make,
 )
-from failover.faults.impair import Dropped
-from failover.faults.streams import Direction, Directions
-from failover.inject import needs
-from failover.inject.levers import LabLevers
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.model import Link, Port
-from testbed.fabric.presets import PRESETS
-from testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
-from traffic.framing import ACK_BYTES, BTH_BYTES
+from hpn.failover.faults.impair import Dropped
+from hpn.failover.faults.streams import Direction, Directions
+from hpn.failover.inject import needs
+from hpn.failover.inject.levers import LabLevers
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Link, Port
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.lab.breaking.impair import Corrupt, Delay, Drop, Impairments, Slow, Traffic
+from hpn.traffic.framing import ACK_BYTES, BTH_BYTES
 
 FABRIC = build(PRESETS["tiny"].spec)
 LINK = FABRIC.link("p0.s0.h0.r0.0")
@@ -118,7 +118,7 @@ def test_a_choice_in_a_file_becomes_the_choice_itself() -> None:
 
 def test_a_kernel_that_lacks_something_is_refused_by_fault_and_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needs, "probe_kernel", lambda: {"netem": False})
-    monkeypatch.setattr("failover.inject.needs.sandbox.ask", lambda _question: "no netdev family")
+    monkeypatch.setattr("hpn.failover.inject.needs.sandbox.ask", lambda _question: "no netdev family")
     with pytest.raises(MachineError) as caught:
         needs.check(
             [LinkDelay("x", MS), SilentDrop("x"), OneWayLoss("x", Direction.UP), SilentDrop("y"), LinkDown("x")]

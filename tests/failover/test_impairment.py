@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import DrillMetrics, EdgeKind, FlowEdgeResult, Settings
-from failover.analysis.settings import QUICK
-from results.text.impairment import impairment_table
-from results.verdict import Check, Outcome
-from scenarios.drill.load import drill_from
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.verdict import judge
-from testbed.files.document import parse
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, FlowEdgeResult, Settings
+from hpn.failover.analysis.settings import QUICK
+from hpn.results.text.impairment import impairment_table
+from hpn.results.verdict import Check, Outcome
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.verdict import judge
+from hpn.testbed.files.document import parse
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from tests.scenarios.measured import drill
 

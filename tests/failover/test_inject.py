@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from failover.analysis.model import EdgeKind
-from failover.faults import (
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults import (
     AdminDown,
     End,
     FlapStorm,
@@ -18,11 +18,11 @@ from failover.faults import (
     TorDataplaneDeath,
     TorDrain,
 )
-from failover.faults.moments import moments
-from failover.inject.injector import Injector
-from testbed.events import EventKind
-from testbed.lab.lab import Lab
-from testbed.lab.state import state
+from hpn.failover.faults.moments import moments
+from hpn.failover.inject.injector import Injector
+from hpn.testbed.events import EventKind
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import state
 from tests.lab.running import Recorder, running, tiny, whole_again
 
 pytestmark = pytest.mark.kernel

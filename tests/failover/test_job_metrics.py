@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from failover.analysis.job import Death, DeathFact, JobEdge, JobFacts, JobMetrics, SpanFact
-from failover.analysis.metrics.job import job_metrics
-from failover.analysis.model import Edge, EdgeKind, Settings
-from failover.analysis.told import cost
+from hpn.failover.analysis.job import Death, DeathFact, JobEdge, JobFacts, JobMetrics, SpanFact
+from hpn.failover.analysis.metrics.job import job_metrics
+from hpn.failover.analysis.model import Edge, EdgeKind, Settings
+from hpn.failover.analysis.told import cost
+from hpn.traffic.rdma.records import MESSAGE, SPAN
 from tests.results.sample import metrics
-from traffic.rdma.records import MESSAGE, SPAN
 
 MS = 1_000_000
 S = 1000 * MS

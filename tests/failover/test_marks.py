@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from failover.analysis.marks import Mark, Marked, mark_of, marks_between
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.marks import Mark, Marked, mark_of, marks_between
+from hpn.testbed.events import Event, EventKind
 
 MS = 10**6
 

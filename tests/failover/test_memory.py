@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import QUICK
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import QUICK
+from hpn.traffic.columns import Column, InMemory
 from tests.failover.synthetic import Records, S, edge, flow, record
-from traffic.columns import Column, InMemory
 
 FLOWS, EACH = 40, 10_000
 PACKETS = FLOWS * EACH

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.metrics.goodput import goodput_series
-from failover.analysis.metrics.trace import build_traces
-from failover.analysis.model import DrillMetrics, Edge, EdgeKind, Relation, Settings
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.metrics.goodput import goodput_series
+from hpn.failover.analysis.metrics.trace import build_traces
+from hpn.failover.analysis.model import DrillMetrics, Edge, EdgeKind, Relation, Settings
+from hpn.testbed.events import Event, EventKind
+from hpn.traffic.columns import InFiles, InMemory, whole
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.records import FLAG_BAD_ICRC, SENT
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
-from traffic.columns import InFiles, InMemory, whole
-from traffic.flow import FlowSpec
-from traffic.records import FLAG_BAD_ICRC, SENT
 
 FAULT_NS = 4 * S
 END_NS = 10 * S

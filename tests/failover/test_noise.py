@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from failover.analysis.metrics.trace import FlowTrace, build_traces
-from failover.analysis.model import NoiseFloor, Settings
-from failover.analysis.noise import noise_floor
+from hpn.failover.analysis.metrics.trace import FlowTrace, build_traces
+from hpn.failover.analysis.model import NoiseFloor, Settings
+from hpn.failover.analysis.noise import noise_floor
 from tests.failover.synthetic import MS, Dead, Records, S, flow, record
 
 

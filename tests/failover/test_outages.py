@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.metrics.outage import find_outages, pattern_of, recovery_index
-from failover.analysis.metrics.trace import FlowTrace, build_traces
-from failover.analysis.model import DrillMetrics, EdgeKind, FlowEdgeResult, LossPattern, Settings
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.metrics.outage import find_outages, pattern_of, recovery_index
+from hpn.failover.analysis.metrics.trace import FlowTrace, build_traces
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, FlowEdgeResult, LossPattern, Settings
+from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 
 FAULT_NS = 4 * S

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.model import Edge, EdgeKind
-from failover.analysis.paths import Looked, PathAt, Paths, PathsAtBegin, Step
-from testbed.events import Event, EventKind
-from testbed.fabric.load import load_fabric
+from hpn.failover.analysis.model import Edge, EdgeKind
+from hpn.failover.analysis.paths import Looked, PathAt, Paths, PathsAtBegin, Step
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.load import load_fabric
+from hpn.traffic.flow import FlowSpec
 from tests.failover.synthetic import MS, S, flow
-from traffic.flow import FlowSpec
 
 FABRIC = load_fabric("tiny")
 SENDER, TARGET = FABRIC.nic("p0.s0.h0.r0"), FABRIC.nic("p0.s1.h0.r0")

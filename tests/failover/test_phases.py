@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.intervals import phase_interval
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import DrillMetrics, Edge, EdgeKind, HitLink, Phase, Phases, Settings
-from failover.analysis.phases import phases_of
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.intervals import phase_interval
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import DrillMetrics, Edge, EdgeKind, HitLink, Phase, Phases, Settings
+from hpn.failover.analysis.phases import phases_of
+from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import HIT, MS, Dead, S, edge, flow, record
 
 AT = 4 * S

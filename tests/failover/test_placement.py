@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failover.analysis.placement import TierSpread, Way, spreads
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, LinkKind
-from testbed.fabric.spec import FabricSpec
-from traffic.flowlevel.forwarding import Forwarding
+from hpn.failover.analysis.placement import TierSpread, Way, spreads
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.flowlevel.forwarding import Forwarding
 
 AGGS = 4
 FABRIC = build(FabricSpec(name="two", segments=2, hosts=2, rails=1, aggs=AGGS))

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from failover.analysis.ports import Moment, PortMetrics, port_metrics
-from failover.analysis.readings import Ports, Sampled, Sampling, Series, Watched, watched
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from testbed.kernel.qdisc import BucketReading
+from hpn.failover.analysis.ports import Moment, PortMetrics, port_metrics
+from hpn.failover.analysis.readings import Ports, Sampled, Sampling, Series, Watched, watched
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel.qdisc import BucketReading
 
 MS = 10**6
 RATE = 8_000_000  # a kilobyte a millisecond

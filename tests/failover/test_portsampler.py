@@ -10,17 +10,17 @@ from itertools import pairwise
 
 import pytest
 
-from failover.analysis.ports import PortResult, port_metrics
-from failover.analysis.readings import Ports, Sampling, Watched, watched
-from failover.sampling.ports import PortSampler, into_ns
-from testbed.errors import MachineError
-from testbed.events import now_ns
-from testbed.fabric.build import build
-from testbed.fabric.model import Link
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.qdisc import BucketReading
-from testbed.lab.lab import Lab
-from testbed.lab.wire import queue_bytes
+from hpn.failover.analysis.ports import PortResult, port_metrics
+from hpn.failover.analysis.readings import Ports, Sampling, Watched, watched
+from hpn.failover.sampling.ports import PortSampler, into_ns
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Link
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.wire import queue_bytes
 from tests.lab.running import running, tiny
 
 MS = 10**6

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failover.analysis.metrics.series import message_series, stream_series
-from failover.analysis.metrics.trace import build_traces
-from failover.analysis.series import Bins, bins_of
-from failover.analysis.settings import Settings
+from hpn.failover.analysis.metrics.series import message_series, stream_series
+from hpn.failover.analysis.metrics.trace import build_traces
+from hpn.failover.analysis.series import Bins, bins_of
+from hpn.failover.analysis.settings import Settings
+from hpn.traffic.rdma.records import MESSAGE
 from tests.failover.synthetic import MS, Dead, S, flow, record
-from traffic.rdma.records import MESSAGE
 
 
 def test_a_hole_shows_in_the_bins_in_which_its_packets_were_sent() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failover.analysis.model import QUICK
+from hpn.failover.analysis.model import QUICK
 
 
 def test_dense_packets_keep_the_claimed_resolution() -> None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.downtime import Downtime
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import DrillMetrics, Edge, EdgeKind, HitLink, Relation, Settings
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.downtime import Downtime
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import DrillMetrics, Edge, EdgeKind, HitLink, Relation, Settings
+from hpn.testbed.events import Event, EventKind
+from hpn.traffic.flow import FlowSpec
 from tests.failover.synthetic import MS, Dead, Records, S, flow, record
-from traffic.flow import FlowSpec
 
 DEATH, TAKEOVER, POWER, END = 4 * S, 6 * S, 8 * S, 10 * S
 DEAD, SPARE, PEER = "p0.s0.h0.r0", "p0.s0.h2.r0", "p0.s1.h0.r0"

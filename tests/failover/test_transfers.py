@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.metrics.trace import build_traces
-from failover.analysis.model import QUICK, DrillMetrics, EdgeKind
-from failover.analysis.transfers import Fate, Transfer
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.metrics.trace import build_traces
+from hpn.failover.analysis.model import QUICK, DrillMetrics, EdgeKind
+from hpn.failover.analysis.transfers import Fate, Transfer
+from hpn.testbed.events import Event, EventKind
+from hpn.traffic.flow import FlowSpec, Transfers
+from hpn.traffic.pacing import Schedule
+from hpn.traffic.records import RECEIVED, SENT
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow
-from traffic.flow import FlowSpec, Transfers
-from traffic.pacing import Schedule
-from traffic.records import RECEIVED, SENT
 
 FAULT_NS, REPAIR_NS, END_NS = 3 * S, 5 * S, 7 * S
 EVERY_NS, PACKETS, TICK_NS, DELAY_NS = 250 * MS, 20, MS, MS // 10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from failover.analysis.hostload import OwnTime, Sample
-from failover.analysis.waits import Waits, waits_of
+from hpn.failover.analysis.hostload import OwnTime, Sample
+from hpn.failover.analysis.waits import Waits, waits_of
 
 MS = 10**6
 

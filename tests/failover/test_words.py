@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failover.analysis.words import about_ms, in_ms
+from hpn.failover.analysis.words import about_ms, in_ms
 
 
 @pytest.mark.parametrize(

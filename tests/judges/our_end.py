@@ -16,23 +16,23 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.kernel import ns
-from testbed.kernel.buffers import enlarge_receive
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.buffers import enlarge_receive
+from hpn.traffic import wire
+from hpn.traffic.flow import ROCE_PORT
+from hpn.traffic.framing import ICRC_BYTES, IP_UDP_BYTES
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.rc.inbox import Arrived, Inbox
+from hpn.traffic.rc.incoming import FrameReader
+from hpn.traffic.rc.outgoing import Outgoing
+from hpn.traffic.rc.packets import Envelope, Packet, pack_payload, parse
+from hpn.traffic.rc.requester import Requester
+from hpn.traffic.rc.responder import Reply, Responder
+from hpn.traffic.rc.syndromes import REFUSALS, SYNDROME_ACK, SYNDROME_NAK_PSN, Says, says
+from hpn.traffic.rc.work import Completion, Transport, WorkRequest
+from hpn.traffic.recvmmsg import Batch
+from hpn.traffic.sockets import open_raw_sender
 from tests.judges.rxe import OUR_IP, PEER_IP, QPN
-from traffic import wire
-from traffic.flow import ROCE_PORT
-from traffic.framing import ICRC_BYTES, IP_UDP_BYTES
-from traffic.qp import AckPolicy
-from traffic.rc.inbox import Arrived, Inbox
-from traffic.rc.incoming import FrameReader
-from traffic.rc.outgoing import Outgoing
-from traffic.rc.packets import Envelope, Packet, pack_payload, parse
-from traffic.rc.requester import Requester
-from traffic.rc.responder import Reply, Responder
-from traffic.rc.syndromes import REFUSALS, SYNDROME_ACK, SYNDROME_NAK_PSN, Says, says
-from traffic.rc.work import Completion, Transport, WorkRequest
-from traffic.recvmmsg import Batch
-from traffic.sockets import open_raw_sender
 
 SENT_NS = 0x1122334455667788
 """What all our packets say about when they left: so their content is known beforehand."""

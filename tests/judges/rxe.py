@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testbed.kernel import ns
-from testbed.kernel.nft import Nft
-from traffic import wire
-from traffic.flow import ROCE_PORT
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.nft import Nft
+from hpn.traffic import wire
+from hpn.traffic.flow import ROCE_PORT
 
 OUR_IP, PEER_IP = "10.9.0.1", "10.9.0.2"
 OUR_PORT, PEER_PORT = "judgea", "judgeb"

@@ -19,10 +19,10 @@ from statistics import fmean
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm.guest import GuestJob
-from testbed.vm.uml import Uml
-from traffic.framing import ACK_BYTES, ETHERNET_BYTES, IMMEDIATE_BYTES, IP_UDP_BYTES, RETH_BYTES, wire_bytes
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.uml import Uml
+from hpn.traffic.framing import ACK_BYTES, ETHERNET_BYTES, IMMEDIATE_BYTES, IP_UDP_BYTES, RETH_BYTES, wire_bytes
 
 pytestmark = [pytest.mark.guest, pytest.mark.extra, pytest.mark.timeout(600)]
 

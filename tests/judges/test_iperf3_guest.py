@@ -18,17 +18,17 @@ from typing import Any
 
 import pytest
 
-from results.run import folder
-from results.run.folder import RunFolder
-from scenarios.drill.load import load_drill
-from scenarios.drill.workload import flows_of
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.vm.guest import GuestJob
-from testbed.vm.uml import Uml
+from hpn.results.run import folder
+from hpn.results.run.folder import RunFolder
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.drill.workload import flows_of
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.uml import Uml
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.framing import data_bytes, wire_bytes
 from tests.judges.beside_iperf3 import INTERVAL_S, Stream
-from traffic.flow import FlowSpec
-from traffic.framing import data_bytes, wire_bytes
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(420)]
 

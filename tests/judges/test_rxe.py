@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from testbed.kernel import ns
+from hpn.testbed.kernel import ns
+from hpn.traffic.rc.inbox import Arrived
+from hpn.traffic.rc.packets import Envelope, Opcode, Reth, pack_ip, pack_payload, pack_write
+from hpn.traffic.rc.ranges import PSN_MASK
+from hpn.traffic.rc.timers import ConstantTimer
+from hpn.traffic.rc.work import Status, Transport, WorkRequest
+from hpn.traffic.sockets import open_raw_sender
 from tests.judges.our_end import SENT_NS, SPORT, Ours, content_of, words_of
 from tests.judges.rxe import DEVICES, OUR_IP, OUR_PORT, PEER_IP, PEER_PORT, Peer, dropping, joined, psn_is
-from traffic.rc.inbox import Arrived
-from traffic.rc.packets import Envelope, Opcode, Reth, pack_ip, pack_payload, pack_write
-from traffic.rc.ranges import PSN_MASK
-from traffic.rc.timers import ConstantTimer
-from traffic.rc.work import Status, Transport, WorkRequest
-from traffic.sockets import open_raw_sender
 
 IN_A_GUEST = "HPN_TESTS_MAY_MAKE_RDMA_DEVICES"
 pytestmark = pytest.mark.skipif(IN_A_GUEST not in os.environ, reason="makes an RDMA device: in a guest only")

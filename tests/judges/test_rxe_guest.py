@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm import kernel_cache
-from testbed.vm.guest import GuestJob
-from testbed.vm.uml import Uml
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import kernel_cache
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.uml import Uml
 from tests.judges.rxe import PYTHON
 from tests.judges.test_rxe import IN_A_GUEST
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.kernel import neighbour_table
-from testbed.kernel.neighbour_table import Machine
+from hpn.testbed.kernel import neighbour_table
+from hpn.testbed.kernel.neighbour_table import Machine
 
 Limits = tuple[Path, Path]
 """gc_thresh2, gc_thresh3."""

@@ -12,8 +12,8 @@ import select
 import sys
 import time
 
-from testbed.kernel import linkwatch, rtnl
-from testbed.kernel.netlink import Monitor, Netlink
+from hpn.testbed.kernel import linkwatch, rtnl
+from hpn.testbed.kernel.netlink import Monitor, Netlink
 from tests.kernel.linkwatch_pairs import FAR, NEAR, heard, pairs
 
 _GIVE_UP_S = 30.0

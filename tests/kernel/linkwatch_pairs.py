@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from testbed.kernel import linkwatch, ns, rtnl
-from testbed.kernel.netlink import Monitor, Netlink
-from testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.kernel import linkwatch, ns, rtnl
+from hpn.testbed.kernel.netlink import Monitor, Netlink
+from hpn.testbed.kernel.rtnl_events import LinkEvent
 
 PAIRS = 250
 NEAR, FAR = range(1000, 1000 + PAIRS), range(2000, 2000 + PAIRS)

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed.errors import MachineError
-from testbed.kernel import rtnl
-from testbed.kernel.capture import WHOLE_BYTES, Capture, Tap
-from testbed.kernel.netlink import Netlink
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.capture import WHOLE_BYTES, Capture, Tap
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.traffic.rc.outgoing import Outgoing
+from hpn.traffic.rc.packets import Envelope
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.work import WorkRequest
+from hpn.traffic.sockets import open_raw_sender, open_receiver
 from tests.traffic import nets
-from traffic.rc.outgoing import Outgoing
-from traffic.rc.packets import Envelope
-from traffic.rc.requester import Run
-from traffic.rc.work import WorkRequest
-from traffic.sockets import open_raw_sender, open_receiver
 
 MTU = 4096
 PACKETS = 40
@@ -91,7 +91,7 @@ def test_tshark_finds_every_packet_at_both_links_in_order_and_nothing_malformed(
 
 @pytest.mark.kernel
 def test_what_the_socket_had_no_room_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.kernel.capture._BUFFER_BYTES", 100_000)
+    monkeypatch.setattr("hpn.testbed.kernel.capture._BUFFER_BYTES", 100_000)
     net, file = nets.chain(routers=1), tmp_path / "x.pcapng"
     with file.open("wb") as out, closing(Capture(_taps(net), out, "hpn")) as capture:
         _send(net)

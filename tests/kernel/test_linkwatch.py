@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from testbed.kernel import linkwatch, rtnl
+from hpn.testbed.kernel import linkwatch, rtnl
 from tests.kernel.linkwatch_pairs import FAR, NEAR, heard, pairs
 
 pytestmark = [

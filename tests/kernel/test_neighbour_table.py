@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.kernel import neighbour_table, sandbox
-from testbed.kernel.neighbour_table import Machine, Raised, raise_to
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import neighbour_table, sandbox
+from hpn.testbed.kernel.neighbour_table import Machine, Raised, raise_to
 from tests.kernel.limits import Limits, now, stand_in
 
 LABS = Path("/labs")

@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from testbed.kernel import ns, rtnl, rtnl_events
-from testbed.kernel.netlink import Monitor, Netlink, NetlinkError, OverrunError
+from hpn.testbed.kernel import ns, rtnl, rtnl_events
+from hpn.testbed.kernel.netlink import Monitor, Netlink, NetlinkError, OverrunError
 
 
 def _pair() -> tuple[ns.NetNs, ns.NetNs, Netlink, Netlink]:

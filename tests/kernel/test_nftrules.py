@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.kernel import nftrules, rtnl
-from testbed.kernel.nftrules import Chain, Refusal
+from hpn.testbed.kernel import nftrules, rtnl
+from hpn.testbed.kernel.nftrules import Chain, Refusal
 
 NAMES = st.text("abcdefgh_0123456789", min_size=1, max_size=27)
 INDEXES = st.integers(1, 2**31 - 1)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.kernel import ns as namespaces
-from testbed.kernel.packet import PacketSocket, close_all
+from hpn.testbed.kernel import ns as namespaces
+from hpn.testbed.kernel.packet import PacketSocket, close_all
 
 pytestmark = pytest.mark.kernel
 

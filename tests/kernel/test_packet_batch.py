@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from testbed.kernel import ns as namespaces
-from testbed.kernel import rtnl
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet_batch import Frame, PacketBatch
+from hpn.testbed.kernel import ns as namespaces
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet_batch import Frame, PacketBatch
 from tests.traffic.nets import until_running
 
 pytestmark = pytest.mark.kernel

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.kernel import programs
+from hpn.testbed.kernel import programs
 
 
 @pytest.fixture

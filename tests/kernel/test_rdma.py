@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from testbed.kernel import rdma
-from testbed.kernel.rtnl import attributes
+from hpn.testbed.kernel import rdma
+from hpn.testbed.kernel.rtnl import attributes
 
 NLDEV = 5 << 10
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.fabric.marking import Marker
-from testbed.kernel import rtnl
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.red import add_red, asked_probability
+from hpn.testbed.fabric.marking import Marker
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.red import add_red, asked_probability
 from tests.traffic.nets import A_IF, B_IP, Net, chain
 
 PAYLOAD = 1000

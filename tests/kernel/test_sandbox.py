@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.kernel import ns, sandbox
+from hpn.testbed.kernel import ns, sandbox
 
 
 @pytest.mark.kernel

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from testbed.kernel import ns, programs, soft_roce
-from testbed.kernel.ns import NetNs
+from hpn.testbed.kernel import ns, programs, soft_roce
+from hpn.testbed.kernel.ns import NetNs
 
 HERE = NetNs("here", -1)
 

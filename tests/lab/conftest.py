@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.doctor import probe_kernel
+from hpn.testbed.doctor import probe_kernel
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
-from testbed.events import Event, EventKind
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, Link
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from testbed.lab.lab import Lab
-from testbed.lab.state import State, differences, state
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, Link
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import State, differences, state
 
 
 class Recorder(list[Event]):

@@ -6,12 +6,12 @@ import subprocess
 
 import pytest
 
-from testbed.events import EventKind
-from testbed.fabric.presets import PRESETS
-from testbed.lab.lab import Lab
-from testbed.lab.state import state
-from testbed.routing.pathcontrol.host_agent import Connection
-from testbed.routing.trace import Flow
+from hpn.testbed.events import EventKind
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import state
+from hpn.testbed.routing.pathcontrol.host_agent import Connection
+from hpn.testbed.routing.trace import Flow
 from tests.lab.running import Recorder, cut, mend, running, whole_again
 
 pytestmark = pytest.mark.kernel

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.presets import PRESETS
-from testbed.lab.asfabric import contradictions, deviations, expected
-from testbed.lab.breaking.impair import Delay, Slow
-from testbed.lag.host_nft import NFT
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.lab.asfabric import contradictions, deviations, expected
+from hpn.testbed.lab.breaking.impair import Delay, Slow
+from hpn.testbed.lag.host_nft import NFT
 from tests.lab.running import running, tiny
 
 TINY = build(PRESETS["tiny"].spec)

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.events import EventKind, now_ns
-from testbed.fabric.model import Nic
-from testbed.fabric.spec import SHARED_SYSTEM_ID
-from testbed.kernel.rtnl import PROTO_HOST_ROUTE
-from testbed.lab.lab import Lab
-from testbed.lag.choose import choose
-from testbed.lag.host_bond import KERNEL
-from testbed.lag.lacpdu import PortState
-from testbed.lag.machine import PortStatus
-from testbed.lag.states import Mux, Rx
-from testbed.routing.pathcontrol.host_agent import Connection
-from testbed.routing.trace import Flow
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.fabric.model import Nic
+from hpn.testbed.fabric.spec import SHARED_SYSTEM_ID
+from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lag.choose import choose
+from hpn.testbed.lag.host_bond import KERNEL
+from hpn.testbed.lag.lacpdu import PortState
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.states import Mux, Rx
+from hpn.testbed.routing.pathcontrol.host_agent import Connection
+from hpn.testbed.routing.trace import Flow
 from tests.lab.running import Recorder, cut, mend, running, tiny
 
 pytestmark = pytest.mark.kernel

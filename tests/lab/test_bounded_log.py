@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testbed.lab.service import bounded_log
-from testbed.lab.service.labfolder import LabFolder
+from hpn.testbed.lab.service import bounded_log
+from hpn.testbed.lab.service.labfolder import LabFolder
 
 
 @contextmanager

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from testbed.events import EventKind, now_ns
-from testbed.fabric.model import Role
-from testbed.kernel import linkwatch
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.rtnl import PROTO_HOST_ROUTE
-from testbed.lab.breaking.impair import Drop, Traffic
-from testbed.lab.lab import Lab
-from testbed.lab.state import state
-from testbed.routing.trace import Flow
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.fabric.model import Role
+from hpn.testbed.kernel import linkwatch
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from hpn.testbed.lab.breaking.impair import Drop, Traffic
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import state
+from hpn.testbed.routing.trace import Flow
 from tests.lab.running import Recorder, cut, mend, ping, running, tiny, whole_again
 
 pytestmark = pytest.mark.kernel

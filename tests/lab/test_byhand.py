@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.lab.lab import Lab
-from testbed.lab.service.byhand import break_part, broken, mend_all, mend_part
-from testbed.lab.service.inspect import report
-from testbed.lab.state import state
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service.byhand import break_part, broken, mend_all, mend_part
+from hpn.testbed.lab.service.inspect import report
+from hpn.testbed.lab.state import state
 from tests.lab.running import has_carrier, running, tiny, whole_again
 
 PODS = tiny(pods=2, segments=1, hosts=1, rails=1, aggs=1, cores=2)

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.load import load_topology
-from testbed.fabric.marking import quanta
-from testbed.kernel import rtnl
-from testbed.kernel.htb import CS6, Second, add_fifo, port_queues
-from testbed.kernel.netlink import Netlink
-from testbed.lab.asfabric import deviations
-from testbed.lab.breaking.impair import Delay
-from testbed.lab.markers import MARKERS
-from testbed.lab.wire import inner_queues
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.fabric.marking import quanta
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.htb import CS6, Second, add_fifo, port_queues
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.breaking.impair import Delay
+from hpn.testbed.lab.markers import MARKERS
+from hpn.testbed.lab.wire import inner_queues
 from tests.lab.running import running, tiny
 from tests.lab.test_markers import ECN
 from tests.traffic.nets import A_IF, B_IP, chain

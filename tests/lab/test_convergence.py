@@ -6,12 +6,12 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
-from testbed.fabric.build import build
-from testbed.kernel.nft import Nft
-from testbed.lab.convergence import Checks, Gap, expected_routes, steering_checks
-from testbed.lab.grips import Grips
-from testbed.lag.steering import Steering
-from testbed.routing.pathcontrol.actions import Steer
+from hpn.testbed.fabric.build import build
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.lab.convergence import Checks, Gap, expected_routes, steering_checks
+from hpn.testbed.lab.grips import Grips
+from hpn.testbed.lag.steering import Steering
+from hpn.testbed.routing.pathcontrol.actions import Steer
 from tests.lab.running import tiny
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.fabric.model import Link, LinkKind, Role
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from testbed.lab.lab import Lab
-from testbed.lab.service.inspect import report
-from testbed.lab.state import differences, state
-from testbed.routing.trace import Flow
-from testbed.routing.trace import Path as FlowPath
+from hpn.testbed.fabric.model import Link, LinkKind, Role
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service.inspect import report
+from hpn.testbed.lab.state import differences, state
+from hpn.testbed.routing.trace import Flow
+from hpn.testbed.routing.trace import Path as FlowPath
 from tests.lab.running import cut, mend, running
 from tests.taps import Taps, send
 

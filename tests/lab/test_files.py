@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.lab.wire import files_wanted
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.lab.wire import files_wanted
 from tests.lab.running import running
 
 

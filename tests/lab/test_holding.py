@@ -10,19 +10,19 @@ from itertools import count
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.events import EventKind, now_ns
-from testbed.fabric.build import build
-from testbed.fabric.model import Node, Role
-from testbed.fabric.presets import PRESETS
-from testbed.kernel.priority import go_first
-from testbed.lab import holding
-from testbed.lab.convergence import expected_routes
-from testbed.lab.holding import Held, is_large
-from testbed.lab.lab import Lab
-from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
-from testbed.routing.bgp import BgpDaemon
-from testbed.routing.bird.config import config
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Node, Role
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel.priority import go_first
+from hpn.testbed.lab import holding
+from hpn.testbed.lab.convergence import expected_routes
+from hpn.testbed.lab.holding import Held, is_large
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS
+from hpn.testbed.routing.bgp import BgpDaemon
+from hpn.testbed.routing.bird.config import config
 from tests.lab.running import Recorder, cut, mend, running, tiny
 from tests.lag.rack import wire
 

@@ -14,22 +14,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed.events import now_ns
-from testbed.fabric.model import Port
-from testbed.kernel.nft import Nft, NftError
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import PacketSocket
-from testbed.lab.breaking.impair import Corrupt, Drop, Traffic
-from testbed.lab.breaking.impair_ingress import LAST_BYTE, IngressChains, probe
-from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
+from hpn.testbed.events import now_ns
+from hpn.testbed.fabric.model import Port
+from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.lab.breaking.impair import Corrupt, Drop, Traffic
+from hpn.testbed.lab.breaking.impair_ingress import LAST_BYTE, IngressChains, probe
+from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
+from hpn.traffic import wire
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.framing import BTH_BYTES
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.receiver import Receiver
+from hpn.traffic.recordfile import RecordFile
+from hpn.traffic.records import RECEIVED
 from tests.traffic.nets import A_IP, B_IF, B_IP, Net, chain
-from traffic import wire
-from traffic.flow import FlowSpec
-from traffic.framing import BTH_BYTES
-from traffic.qp import AckPolicy
-from traffic.receiver import Receiver
-from traffic.recordfile import RecordFile
-from traffic.records import RECEIVED
 
 pytestmark = pytest.mark.kernel
 

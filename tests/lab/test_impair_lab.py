@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from testbed.events import EventKind, now_ns
-from testbed.fabric.model import Link, Port
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import PacketSocket
-from testbed.lab.breaking.impair import Delay, Drop, Slow, Traffic
-from testbed.lab.breaking.impair_ingress import probe
-from testbed.lab.lab import Lab
-from testbed.lab.state import state
-from testbed.lag.states import Rx
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.fabric.model import Link, Port
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.lab.breaking.impair import Delay, Drop, Slow, Traffic
+from hpn.testbed.lab.breaking.impair_ingress import probe
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import state
+from hpn.testbed.lag.states import Rx
 from tests.lab.running import Recorder, running, tiny, whole_again
 
 pytestmark = pytest.mark.kernel

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from testbed.lab.inorder import cpu_mask, one_cpu_a_flow
+from hpn.testbed.lab.inorder import cpu_mask, one_cpu_a_flow
 from tests.lab.running import running, tiny
 
 

@@ -6,10 +6,10 @@ from typing import cast
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.lab.lab import Lab
-from testbed.lab.service.control import Json
-from testbed.lab.service.inspect import SECTIONS, report
+from hpn.testbed.errors import InputError
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service.control import Json
+from hpn.testbed.lab.service.inspect import SECTIONS, report
 from tests.lab.running import running, tiny
 
 pytestmark = pytest.mark.kernel

@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.events import EventKind, now_ns
-from testbed.fabric.build import build
-from testbed.fabric.model import Nic, Port
-from testbed.kernel.packet import PacketSocket
-from testbed.kernel.rtnl import PROTO_HOST_ROUTE
-from testbed.lab.breaking.impair import Drop
-from testbed.lab.host_nic import HostNic
-from testbed.lab.lab import Lab
-from testbed.lab.service.control import JsonValue
-from testbed.lab.service.inspect import report
-from testbed.lab.state import state
-from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
-from testbed.lag.machine import PortStatus
-from testbed.routing.trace import Flow
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Nic, Port
+from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from hpn.testbed.lab.breaking.impair import Drop
+from hpn.testbed.lab.host_nic import HostNic
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service.control import JsonValue
+from hpn.testbed.lab.service.inspect import report
+from hpn.testbed.lab.state import state
+from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.routing.trace import Flow
+from hpn.traffic.flow import ROCE_PORT
 from tests.lab.running import Recorder, crossed, cut, mend, ping, running, tiny, whole_again
 from tests.lag.markers import marker
-from traffic.flow import ROCE_PORT
 
 pytestmark = pytest.mark.kernel
 

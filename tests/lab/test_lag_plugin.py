@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import plugins
-from testbed.events import EventKind, now_ns
-from testbed.lab.asfabric import deviations
-from testbed.lag.states import Rx
+from hpn.testbed import plugins
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lag.states import Rx
 from tests.lab.running import Recorder, cut, mend, running, tiny
 
 pytestmark = pytest.mark.kernel

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.kernel.qdisc import BucketReading, rates
-from testbed.lab.service.load import loads
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel.qdisc import BucketReading, rates
+from hpn.testbed.lab.service.load import loads
 
 TINY = build(PRESETS["tiny"].spec)
 

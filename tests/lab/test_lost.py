@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.lab.service import lost, registry
-from testbed.lab.service.labfolder import hold_as_first
+from hpn.testbed.lab.service import lost, registry
+from hpn.testbed.lab.service.labfolder import hold_as_first
 
 NOBODY = 65534
 

@@ -7,19 +7,19 @@ from contextlib import suppress
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.marking import marker_of, queue_bytes
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.rules import contradictions
-from testbed.fabric.spec import EcnSpec
-from testbed.kernel import ns
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.nft import Nft
-from testbed.lab.asfabric import deviations
-from testbed.lab.breaking.impair import Delay
-from testbed.lab.markers import MARKERS, PhantomMarks, _chain, choose, stands_in
-from testbed.lab.wire import inner_queues
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.marking import marker_of, queue_bytes
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.rules import contradictions
+from hpn.testbed.fabric.spec import EcnSpec
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.breaking.impair import Delay
+from hpn.testbed.lab.markers import MARKERS, PhantomMarks, _chain, choose, stands_in
+from hpn.testbed.lab.wire import inner_queues
 from tests.lab.running import running, tiny
 from tests.traffic.nets import B_IP, chain
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from testbed.condition import Condition
-from testbed.errors import InputError, MachineError
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from testbed.kernel.qdisc import BucketReading
-from testbed.lab.service.metrics import exporter
-from testbed.lab.service.metrics.families import FAMILIES, Family, Kind
-from testbed.lab.service.metrics.samples import Sample, Scrape, samples
+from hpn.testbed.condition import Condition
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.lab.service.metrics import exporter
+from hpn.testbed.lab.service.metrics.families import FAMILIES, Family, Kind
+from hpn.testbed.lab.service.metrics.samples import Sample, Scrape, samples
 from tests.lab.dashboard import BOARD, Query, queries
 from tests.lab.running import tiny
 

@@ -15,7 +15,7 @@ import pytest
 from tests.lab.test_metrics import BROKEN, scrape
 from tests.product.hpn import until
 
-server = pytest.importorskip("testbed.lab.service.metrics.server", reason="prometheus-client is not installed")
+server = pytest.importorskip("hpn.testbed.lab.service.metrics.server", reason="prometheus-client is not installed")
 
 
 @pytest.fixture

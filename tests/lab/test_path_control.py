@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.model import Nic
-from testbed.fabric.presets import PRESETS
-from testbed.kernel.nft import Nft
-from testbed.lab.lab import Lab
-from testbed.lag.datapath import ETHERTYPE_PATH_CONTROL
-from testbed.routing.pathcontrol.host_agent import Connection
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.model import Nic
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lag.datapath import ETHERTYPE_PATH_CONTROL
+from hpn.testbed.routing.pathcontrol.host_agent import Connection
 from tests.lab.running import Recorder, cut, running, tiny
 
 pytestmark = pytest.mark.kernel

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.lab import convergence
-from testbed.lab.convergence import RELEASED_S, Gap, until_converged
-from testbed.lab.timeline import Timeline
+from hpn.testbed.errors import MachineError
+from hpn.testbed.lab import convergence
+from hpn.testbed.lab.convergence import RELEASED_S, Gap, until_converged
+from hpn.testbed.lab.timeline import Timeline
 
 
 class _Slow:

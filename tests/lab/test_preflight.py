@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.load import load_topology
-from testbed.lab.service import preflight
-from testbed.routing.daemons import DAEMONS
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.lab.service import preflight
+from hpn.testbed.routing.daemons import DAEMONS
 
 
 @pytest.mark.parametrize(("preset", "least_mb", "most_mb"), [("medium", 149, 450), ("segment", 1034, 1600)])

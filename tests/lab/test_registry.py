@@ -16,13 +16,13 @@ from typing import cast
 
 import pytest
 
-from testbed.errors import InputError, MachineError
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.lab.lab import Lab
-from testbed.lab.service import control, preflight, registry
-from testbed.lab.service.labfolder import hold_as_first
-from testbed.routing.trace import Flow
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service import control, preflight, registry
+from hpn.testbed.lab.service.labfolder import hold_as_first
+from hpn.testbed.routing.trace import Flow
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.load import load_topology
-from testbed.kernel.soft_roce import problem
-from testbed.lab import soft_roce
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.kernel.soft_roce import problem
+from hpn.testbed.lab import soft_roce
 from tests.lab.running import tiny
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.fabric.model import Nic
-from testbed.fabric.presets import PRESETS
-from testbed.kernel.rtnl import NUD_PERMANENT
-from testbed.lab.lab import Lab
-from testbed.routing.hostroute_rules import VALID
-from testbed.routing.trace import Flow
+from hpn.testbed.fabric.model import Nic
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel.rtnl import NUD_PERMANENT
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.routing.hostroute_rules import VALID
+from hpn.testbed.routing.trace import Flow
 from tests.lab.running import ping, running, tiny
 from tests.taps import Taps, send
 

@@ -6,13 +6,13 @@ import struct
 
 import pytest
 
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.model import Stack
-from testbed.fabric.spec import FabricSpec, StackSpec
-from testbed.lab.lab import Lab
-from testbed.lab.stack import sync_packet
-from testbed.lab.stack_member import Decision, Keepalive, Member, Reason, timers
-from testbed.lab.state import differences, state
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.model import Stack
+from hpn.testbed.fabric.spec import FabricSpec, StackSpec
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.stack import sync_packet
+from hpn.testbed.lab.stack_member import Decision, Keepalive, Member, Reason, timers
+from hpn.testbed.lab.state import differences, state
 from tests.lab.running import Recorder, running, tiny, whole_again
 
 MS = 1_000_000

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, Role
-from testbed.kernel.ns import NetNs
-from testbed.lab import lab as module
-from testbed.lab.host_nic import HostNic
-from testbed.lab.lab import Lab
-from testbed.lab.markers import MarkerKind
-from testbed.lab.stack import Stacks
-from testbed.lab.tor import Tor
-from testbed.lab.watch import Watcher
-from testbed.lab.wire import Wiring, wire
-from testbed.lag.datapath import LagKind
-from testbed.routing.bgp import BgpDaemon
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab import lab as module
+from hpn.testbed.lab.host_nic import HostNic
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.markers import MarkerKind
+from hpn.testbed.lab.stack import Stacks
+from hpn.testbed.lab.tor import Tor
+from hpn.testbed.lab.watch import Watcher
+from hpn.testbed.lab.wire import Wiring, wire
+from hpn.testbed.lag.datapath import LagKind
+from hpn.testbed.routing.bgp import BgpDaemon
 from tests.lab.running import tiny
 
 FABRIC = build(tiny())

@@ -13,13 +13,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from testbed.events import EventKind
-from testbed.fabric.model import Nic
-from testbed.lab.asfabric import deviations
-from testbed.lab.lab import Lab
-from testbed.lab.service.inspect import report
-from testbed.lab.state import differences, state
-from testbed.routing.pathcontrol.actions import Steer
+from hpn.testbed.events import EventKind
+from hpn.testbed.fabric.model import Nic
+from hpn.testbed.lab.asfabric import deviations
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service.inspect import report
+from hpn.testbed.lab.state import differences, state
+from hpn.testbed.routing.pathcontrol.actions import Steer
 from tests.lab.running import Recorder, cut, mend, running, tiny, whole_again
 
 pytestmark = pytest.mark.kernel

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from testbed.events import Event
-from testbed.fabric.build import build
-from testbed.fabric.model import LinkKind
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import NUD_REACHABLE
-from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
-from testbed.lab import tor as module
-from testbed.lab.tor import Tor
-from testbed.lag.config import PortConfig
-from testbed.lag.machine import PortStatus
-from testbed.lag.speaker import ActiveSink, SystemAt
-from testbed.lag.speakers import Here, Speaking
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import LinkKind
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnl import NUD_REACHABLE
+from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.lab import tor as module
+from hpn.testbed.lab.tor import Tor
+from hpn.testbed.lag.config import PortConfig
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.speaker import ActiveSink, SystemAt
+from hpn.testbed.lag.speakers import Here, Speaking
 from tests.lab.running import tiny
 
 FABRIC = build(tiny(path_control={"enabled": False}))

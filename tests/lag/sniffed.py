@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.ns import NetNs
 
 ACTIVE, SYNC, COLLECTS, DISTRIBUTES, EXPIRED = 0x01, 0x08, 0x10, 0x20, 0x80
 _ETH_P_ALL, _OUTGOING = 0x0003, 4

@@ -7,16 +7,16 @@ from typing import cast
 
 import pytest
 
-from testbed.events import Event, EventKind
-from testbed.kernel import ns as namespaces
-from testbed.kernel.ns import NetNs
-from testbed.lag.apart import messages
-from testbed.lag.apart.messages import Active, Carrier, Entered, Freeze, Order, Stands, Start, Stop, Thaw
-from testbed.lag.apart.speakers import Apart, ApartSpeaker
-from testbed.lag.apart.station import GRAIN_NS, Timers
-from testbed.lag.config import LacpConfig, PortConfig
-from testbed.lag.machine import LacpSystem
-from testbed.lag.speaker import SystemAt
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.kernel import ns as namespaces
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lag.apart import messages
+from hpn.testbed.lag.apart.messages import Active, Carrier, Entered, Freeze, Order, Stands, Start, Stop, Thaw
+from hpn.testbed.lag.apart.speakers import Apart, ApartSpeaker
+from hpn.testbed.lag.apart.station import GRAIN_NS, Timers
+from hpn.testbed.lag.config import LacpConfig, PortConfig
+from hpn.testbed.lag.machine import LacpSystem
+from hpn.testbed.lag.speaker import SystemAt
 
 CONFIG = LacpConfig("00:00:5e:00:01:01", key=7, independent=True)
 PORTS = (PortConfig("eth0", 301), PortConfig("eth1", 302, 8))

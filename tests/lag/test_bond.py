@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.kernel import ns
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.nft import Nft
-from testbed.lag import bond
-from testbed.lag.choose import choose
-from testbed.lag.host_bond import KERNEL
-from testbed.lag.host_nft import NFT
-from testbed.lag.kernel_datapath import KernelDatapath, Member, mirror_rules, mirror_setup
-from testbed.lag.lacpdu import PortState
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.lag import bond
+from hpn.testbed.lag.choose import choose
+from hpn.testbed.lag.host_bond import KERNEL
+from hpn.testbed.lag.host_nft import NFT
+from hpn.testbed.lag.kernel_datapath import KernelDatapath, Member, mirror_rules, mirror_setup
+from hpn.testbed.lag.lacpdu import PortState
 from tests.lag import rack
 from tests.lag.rack import ETH_P_ARP, NIC_MAC, PORTS, QUIET_S, arrivals, wire
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from testbed.lag.bond_proc import parse
-from testbed.lag.lacpdu import PortInfo, PortState
-from testbed.lag.states import Mux, Rx, Selected
+from hpn.testbed.lag.bond_proc import parse
+from hpn.testbed.lag.lacpdu import PortInfo, PortState
+from hpn.testbed.lag.states import Mux, Rx, Selected
 
 _HEAD = """\
 Ethernet Channel Bonding Driver: v6.12.117+deb12-amd64

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.kernel import rtnl
-from testbed.kernel.netlink import Netlink
-from testbed.lag import bond
-from testbed.lag.config import LacpConfig, PortConfig
-from testbed.lag.speaker import Speaker, SystemAt
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.lag import bond
+from hpn.testbed.lag.config import LacpConfig, PortConfig
+from hpn.testbed.lag.speaker import Speaker, SystemAt
 from tests.lag import rack
 from tests.lag.rack import NIC_MAC, PORTS, Rack
 from tests.lag.sniffed import ACTIVE, COLLECTS, DISTRIBUTES, SYNC, Heard, Sniffer, first

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.lag.lacpdu import LACPDU_SIZE, SLOW_PROTOCOLS_MAC, Lacpdu, PortInfo, PortState, decode, encode
+from hpn.testbed.lag.lacpdu import LACPDU_SIZE, SLOW_PROTOCOLS_MAC, Lacpdu, PortInfo, PortState, decode, encode
 
 U16 = st.integers(0, 0xFFFF)
 INFO = st.builds(

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
-from testbed.lag.lacpdu import Lacpdu, PortInfo, PortState
-from testbed.lag.machine import Action, LacpSystem, StateChanged, Transmit
-from testbed.lag.states import Mux, Rx, Selected
+from hpn.testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
+from hpn.testbed.lag.lacpdu import Lacpdu, PortInfo, PortState
+from hpn.testbed.lag.machine import Action, LacpSystem, StateChanged, Transmit
+from hpn.testbed.lag.states import Mux, Rx, Selected
 from tests.lag.wire import DELAY_NS, OTHER, Wire, dual_tor, host, tor
 
 BOTH = ("eth0", "eth1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.lag.marker import MARKER_PDU_SIZE, answer
+from hpn.testbed.lag.marker import MARKER_PDU_SIZE, answer
 from tests.lag.markers import marker
 
 U16, U32 = st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from testbed.kernel import nftrules, ns, rtnl
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.nft import Nft, NftError
-from testbed.kernel.nftrules import Chain
-from testbed.kernel.ns import NetNs
-from testbed.lag.nft_datapath import NftDatapath
+from hpn.testbed.kernel import nftrules, ns, rtnl
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.kernel.nftrules import Chain
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lag.nft_datapath import NftDatapath
 
 FOUR = tuple(f"eth{n}" for n in range(4))
 SEED = 0x1234

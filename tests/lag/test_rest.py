@@ -16,17 +16,17 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.events import Event
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet_batch import Frame
-from testbed.lag import speaker as speakers
-from testbed.lag.apart import air as airs
-from testbed.lag.apart.air import Air
-from testbed.lag.apart.station import GRAIN_NS, Timers
-from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
-from testbed.lag.lacpdu import Lacpdu, PortInfo, PortState, encode
-from testbed.lag.speaker import Speaker, SystemAt, Timer, Wire
-from testbed.lag.states import Mux
+from hpn.testbed.events import Event
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet_batch import Frame
+from hpn.testbed.lag import speaker as speakers
+from hpn.testbed.lag.apart import air as airs
+from hpn.testbed.lag.apart.air import Air
+from hpn.testbed.lag.apart.station import GRAIN_NS, Timers
+from hpn.testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
+from hpn.testbed.lag.lacpdu import Lacpdu, PortInfo, PortState, encode
+from hpn.testbed.lag.speaker import Speaker, SystemAt, Timer, Wire
+from hpn.testbed.lag.states import Mux
 from tests.lag.wire import DELAY_NS
 
 HOST, TOR = LacpConfig("02:00:00:00:00:01", 1), LacpConfig("00:00:5e:00:01:01", 1)

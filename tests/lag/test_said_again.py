@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
-from testbed.lag.lacpdu import Lacpdu, PortInfo, PortState
-from testbed.lag.machine import Action, LacpSystem
+from hpn.testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
+from hpn.testbed.lag.lacpdu import Lacpdu, PortInfo, PortState
+from hpn.testbed.lag.machine import Action, LacpSystem
 
 _PORTS = ("eth0", "eth1")
 _STATES = st.sampled_from([0x3D, 0x3F, 0x0D, 0x05, 0x07, 0x45, 0x3C, 0x8F, 0x39])

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from testbed.events import Event
-from testbed.kernel.netlink import Monitor
-from testbed.kernel.nft import Nft
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import PacketSocket
-from testbed.kernel.rtnl_events import LinkEvent
-from testbed.lag.apart.speakers import Apart
-from testbed.lag.config import LacpConfig, PortConfig
-from testbed.lag.nft_datapath import NftDatapath
-from testbed.lag.speaker import SystemAt
-from testbed.lag.speakers import HERE, Speakers, Speaking
-from testbed.lag.states import Selected
+from hpn.testbed.events import Event
+from hpn.testbed.kernel.netlink import Monitor
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.kernel.rtnl_events import LinkEvent
+from hpn.testbed.lag.apart.speakers import Apart
+from hpn.testbed.lag.config import LacpConfig, PortConfig
+from hpn.testbed.lag.nft_datapath import NftDatapath
+from hpn.testbed.lag.speaker import SystemAt
+from hpn.testbed.lag.speakers import HERE, Speakers, Speaking
+from hpn.testbed.lag.states import Selected
 from tests.lag import rack
 from tests.lag.rack import NIC_MAC, PORTS, Rack, udp_frame, wire
 

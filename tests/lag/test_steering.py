@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from testbed.kernel.nft import Nft, NftError
-from testbed.lag.nft_datapath import NftDatapath
-from testbed.lag.steering import Steering, check, elements, table
-from testbed.routing.pathcontrol.actions import Steer
+from hpn.testbed.kernel.nft import Nft, NftError
+from hpn.testbed.lag.nft_datapath import NftDatapath
+from hpn.testbed.lag.steering import Steering, check, elements, table
+from hpn.testbed.routing.pathcontrol.actions import Steer
 from tests.lag import rack
 from tests.lag.rack import PORTS, QUIET_S, Rack, arrivals, udp_frame, wire
 

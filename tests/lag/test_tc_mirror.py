@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.lag.tc_mirror import TcMirror
+from hpn.testbed.lag.tc_mirror import TcMirror
 from tests.lag import rack
 from tests.lag.rack import ETH_P_ARP, NIC_MAC, PORTS, QUIET_S, arrivals, wire
 

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.events import Event
-from testbed.lag.config import LacpConfig, PortConfig
-from testbed.lag.lacpdu import PortState
-from testbed.lag.speaker import Speaker, SystemAt
-from testbed.lag.states import Rx
+from hpn.testbed.events import Event
+from hpn.testbed.lag.config import LacpConfig, PortConfig
+from hpn.testbed.lag.lacpdu import PortState
+from hpn.testbed.lag.speaker import Speaker, SystemAt
+from hpn.testbed.lag.states import Rx
 from tests.lag import rack
 from tests.lag.rack import PORTS, Rack
 

@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
-from testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
-from testbed.lag.lacpdu import Lacpdu, decode, encode
-from testbed.lag.machine import LacpSystem, PortStatus, StateChanged, Transmit
+from hpn.testbed.lag.config import SECOND_NS, LacpConfig, PortConfig
+from hpn.testbed.lag.lacpdu import Lacpdu, decode, encode
+from hpn.testbed.lag.machine import LacpSystem, PortStatus, StateChanged, Transmit
 
 End = tuple[str, str]  # (system, port)
 Channel = Callable[[], tuple[int, ...]]  # delays in ns of the copies of one frame: () loses it

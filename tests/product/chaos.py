@@ -17,8 +17,8 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from results.run.folder import create, load
-from results.run.place import SCRATCH
+from hpn.results.run.folder import create, load
+from hpn.results.run.place import SCRATCH
 from tests.product.hpn import Hpn, processes_of, until
 from tests.results.sample import MANIFEST, metrics, verdict
 

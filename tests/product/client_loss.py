@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from failover.analysis.edge import Edge
-from failover.analysis.job import JobMetrics
+from hpn.failover.analysis.edge import Edge
+from hpn.failover.analysis.job import JobMetrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from results.run.folder import RunFolder
-from scenarios.drill.load import drill_from
-from scenarios.pool.where import pool_for
-from scenarios.suite.schedule import run_suite
-from scenarios.suite.suite import Run, Suite
-from testbed.files.document import parse
-from testbed.vm.engines import ENGINES
+from hpn.results.run.folder import RunFolder
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.pool.where import pool_for
+from hpn.scenarios.suite.schedule import run_suite
+from hpn.scenarios.suite.suite import Run, Suite
+from hpn.testbed.files.document import parse
+from hpn.testbed.vm.engines import ENGINES
 from tests.product.client_cells import PHASES, Course, courses
 from tests.product.client_loss import losses_of
 from tests.product.client_page import Made, page

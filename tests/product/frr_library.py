@@ -13,9 +13,9 @@ from pathlib import Path
 
 import yaml
 
-from scenarios.drill import catalogue
-from scenarios.run import client_site
-from testbed.fabric.presets import PRESETS
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.run import client_site
+from hpn.testbed.fabric.presets import PRESETS
 
 _TOPOLOGY = re.compile(r"^topology:( .*|(?:\n .*)+)$", re.MULTILINE)
 _SUITE = """\

@@ -23,16 +23,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.events import Event, now_ns
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, LinkKind
-from testbed.fabric.presets import PRESETS
-from testbed.kernel import sandbox
-from testbed.lab.convergence import expected_routes
-from testbed.lab.holding import is_large
-from testbed.lab.lab import Lab
-from testbed.lab.service import preflight
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.lab.convergence import expected_routes
+from hpn.testbed.lab.holding import is_large
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service import preflight
 from tests.product.growth_plot import plot
 
 Figures = dict[str, float]

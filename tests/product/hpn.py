@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.kernel import sandbox
-from testbed.vm.uml import Uml
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.vm.uml import Uml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE_S = 90

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scenarios.drill import catalogue
-from scenarios.model.calibrating import measured_in
-from scenarios.model.measured import Measured, load, text_of
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.model.calibrating import measured_in
+from hpn.scenarios.model.measured import Measured, load, text_of
 from tests.product.model_cells import FAULTS, TOPOLOGIES, Cell, cells
 from tests.product.model_compared import Compared, Largest, compare
 

@@ -12,17 +12,17 @@ from statistics import mean, median
 
 import numpy as np
 
-from failover.analysis.model import DrillMetrics, EdgeKind, Relation, settled_window_ns
-from failover.analysis.readings import Reading
-from results.run.reading import Run, read
-from scenarios.drill.model import Drill
-from scenarios.model.answer import Modelled, modelled
-from scenarios.model.figures import loads
-from scenarios.model.measured import Measured
-from scenarios.model.rates import Floats
-from scenarios.run.phase import in_phase
-from testbed.errors import InputError
-from testbed.events import EventKind
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Relation, settled_window_ns
+from hpn.failover.analysis.readings import Reading
+from hpn.results.run.reading import Run, read
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.model.answer import Modelled, modelled
+from hpn.scenarios.model.figures import loads
+from hpn.scenarios.model.measured import Measured
+from hpn.scenarios.model.rates import Floats
+from hpn.scenarios.run.phase import in_phase
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import EventKind
 
 _LEAST_LOAD = 0.005
 """Of a port's rate: what carries less carries LACP, BGP and ARP, which are not modelled."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import hpn
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 from tests.product.hpn import skip_without_sandbox
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
+from hpn.results.run.folder import load
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
 from tests.product.hpn import Hpn, skip_without_virtual_time
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from failover.analysis.edge import Edge, EdgeKind
-from failover.analysis.job import Death, Iteration, JobMetrics, MessageTimes
-from results.run.manifest import Manifest
-from results.verdict import Outcome, Verdict
-from scenarios.drill.load import load_drill
-from scenarios.drill.model import Drill
+from hpn.failover.analysis.edge import Edge, EdgeKind
+from hpn.failover.analysis.job import Death, Iteration, JobMetrics, MessageTimes
+from hpn.results.run.manifest import Manifest
+from hpn.results.verdict import Outcome, Verdict
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.drill.model import Drill
+from hpn.traffic.client.clients.torch import Torch
+from hpn.traffic.client.clients.verbs import Verbs
+from hpn.traffic.job.collective import CollectiveWork
 from tests.product.client_cells import ASKED, JOBS, PHASES, Course, Network, courses
 from tests.product.client_loss import Loss, losses_of
 from tests.product.client_page import Made, page
 from tests.product.client_table import DRILL, kept, wanted
-from traffic.client.clients.torch import Torch
-from traffic.client.clients.verbs import Verbs
-from traffic.job.collective import CollectiveWork
 
 S = 10**9
 

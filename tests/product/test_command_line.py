@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-import cli
 import commands.drill
-from commands import COMMANDS
-from commands.next_step import told
-from commands.page import terminal
-from results.index.queries import RunLine
-from scenarios.drill import catalogue
-from scenarios.run.order import Batch
-from testbed.fabric.presets import PRESETS
+from hpn import cli
+from hpn.commands import COMMANDS
+from hpn.commands.next_step import told
+from hpn.commands.page import terminal
+from hpn.results.index.queries import RunLine
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.run.order import Batch
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.traffic.client.clients.torch import Torch
 from tests.product.hpn import ROOT, Hpn
-from traffic.client.clients.torch import Torch
 
 
 @pytest.fixture
@@ -166,8 +166,8 @@ def test_a_reader_that_goes_away_is_no_answer(tmp_path: Path, arguments: str) ->
 
 @pytest.mark.parametrize("name", ["[bold]x", "x[/]", "[/red]"])
 def test_brackets_in_a_path_are_brackets(tmp_path: Path, name: str) -> None:
-    from results.run.progress import Progress
-    from results.text.live import LiveView
+    from hpn.results.run.progress import Progress
+    from hpn.results.text.live import LiveView
 
     shown = io.StringIO()
     monkeypatched, sys.stdout = sys.stdout, shown
@@ -248,7 +248,7 @@ def test_all_leaves_out_a_lab_that_takes_the_machine_for_itself(
 
 _WAITS = """
 import signal
-from commands import edge
+from hpn.commands import edge
 
 def wait():
     print("waits", flush=True)

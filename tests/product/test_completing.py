@@ -14,11 +14,11 @@ import click
 import pytest
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
-import cli
-from commands import COMMANDS, remembered
-from commands.outline import command_of, outline
-from testbed.fabric.presets import PRESETS
-from testbed.lab.service.labfolder import LabFolder
+from hpn import cli
+from hpn.commands import COMMANDS, remembered
+from hpn.commands.outline import command_of, outline
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.lab.service.labfolder import LabFolder
 from tests.product.hpn import ROOT
 
 
@@ -189,7 +189,7 @@ def test_a_second_key_press_imports_nothing_heavy(line: str) -> None:
     _completed(line)
     words = line.split()
     asked = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import cli\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from hpn import cli\n"
         "from click.shell_completion import ShellComplete\n"
         f"ShellComplete(cli.command_line, {{}}, 'hpn', '').get_completions({words[:-1]}, {words[-1]!r})\n"
         "heavy = {'pydantic', 'rich', 'numpy', 'yaml', 'scenarios', 'failover', 'results'}\n"

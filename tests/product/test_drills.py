@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 
-from testbed.errors import MachineError
-from testbed.kernel import sandbox
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import sandbox
 from tests.product.hpn import Hpn
 
 pytestmark = pytest.mark.alone

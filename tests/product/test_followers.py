@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import cli
-from commands.followers import FOLLOWERS, following, tell_next
+from hpn import cli
+from hpn.commands.followers import FOLLOWERS, following, tell_next
 from tests.docs.commandline import mistakes
 from tests.product.hpn import ROOT
 from tests.product.test_json import COMMANDS
@@ -136,7 +136,7 @@ def test_it_stands_behind_the_answer(arguments: str, line: str) -> None:
 
 
 def test_a_plan_too_large_for_this_machine_leads_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.lab.service.preflight.available_memory", lambda: 1 << 20)
+    monkeypatch.setattr("hpn.testbed.lab.service.preflight.available_memory", lambda: 1 << 20)
     assert _run("plan", "tiny").stderr == "next: hpn model link-down --topology tiny\n"
 
 

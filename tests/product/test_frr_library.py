@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenarios.drill import catalogue
-from scenarios.suite.suite import load_suite
-from testbed.fabric.spec import FabricSpec
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.suite.suite import load_suite
+from hpn.testbed.fabric.spec import FabricSpec
 from tests.product.frr_library import main, names
 
 

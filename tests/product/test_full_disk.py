@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from commands.drill_runs import make
-from commands.page import Page
-from results.run.folder import RunFolder
-from scenarios.drill import catalogue
-from scenarios.run.order import Batch
-from testbed.errors import MachineError
-from testbed.files.replacing import replace
-from testbed.kernel import sandbox
+from hpn.commands.drill_runs import make
+from hpn.commands.page import Page
+from hpn.results.run.folder import RunFolder
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.run.order import Batch
+from hpn.testbed.errors import MachineError
+from hpn.testbed.files.replacing import replace
+from hpn.testbed.kernel import sandbox
 from tests.product.hpn import Hpn
 from tests.results.sample import metrics
 from tests.results.test_index import add

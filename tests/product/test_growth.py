@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from testbed.errors import MachineError
+from hpn.testbed.errors import MachineError
 from tests.product import growth
 from tests.product.growth import SIZES
 from tests.product.growth_plot import HEIGHT, WIDTH, plot

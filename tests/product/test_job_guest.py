@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
-from scenarios.drill.catalogue import load as drill
-from testbed.events import EventKind
+from hpn.results.run.folder import load
+from hpn.scenarios.drill.catalogue import load as drill
+from hpn.testbed.events import EventKind
+from hpn.traffic.framing import wire_bytes
 from tests.product.hpn import Hpn, skip_without_virtual_time
-from traffic.framing import wire_bytes
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(400)]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 import pytest
 
-import cli
-from results.run.folder import RunFolder
-from scenarios.run import calibrate, engines, session
-from testbed.errors import MachineError
-from testbed.vm.engines import HOST
+from hpn import cli
+from hpn.results.run.folder import RunFolder
+from hpn.scenarios.run import calibrate, engines, session
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.engines import HOST
 from tests.product.hpn import Hpn
 from tests.scenarios.campaign.test_campaign import Pretended
 from tests.scenarios.measured import link_down
@@ -118,7 +118,7 @@ def test_drill_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 
 def test_ci_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     planted(monkeypatch, tmp_path, DRILL, [link_down(receiver=80)] * 2)
-    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pool(here))
+    monkeypatch.setattr("hpn.commands.ci.pool_for", lambda *_: Pool(here))
     (tmp_path / "suite.yaml").write_text("suite: s\nruns: [{drills: [./cut.yaml], engines: [host], repeats: 2}]\n")
     found = _document(capsys, "ci", "run", str(tmp_path / "suite.yaml"), "--out", str(tmp_path / "ci"), code=1)
     assert isinstance(found["drills"], list)
@@ -128,7 +128,7 @@ def test_ci_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_campaign_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("commands.campaign.PooledLabs", lambda *_: Pretended())
+    monkeypatch.setattr("hpn.commands.campaign.PooledLabs", lambda *_: Pretended())
     out = str(tmp_path / "out")
     found = _document(capsys, "campaign", "run", "tiny", "--sequences", "3", "--out", out)
     assert found["sequences"] == 3

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.kernel import sandbox
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import sandbox
 from tests.product.hpn import ROOT, Hpn, end_what_is_left
 from tests.results.pictures import read
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from testbed.fabric.load import load_fabric
-from testbed.lab.service import preflight, registry, supervisor
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.lab.service import preflight, registry, supervisor
 from tests.kernel.limits import now, stand_in
 from tests.product.hpn import Hpn, end_what_is_left, processes_of, skip_without_sandbox
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from testbed.lab.service.metrics.families import FAMILIES, Kind
+from hpn.testbed.lab.service.metrics.families import FAMILIES, Kind
 from tests.product.hpn import Hpn, pids_of, skip_without_sandbox, until
 from tests.product.test_watch import LINK, SMALL
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenarios.model.measured import Measured
+from hpn.scenarios.model.measured import Measured
 from tests.product.model_calibration import table, wanted
 from tests.product.model_cells import FAULTS, TOPOLOGIES, cells
 from tests.product.model_compared import same_distribution

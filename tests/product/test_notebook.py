@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from failover.analysis.budget import Interval
-from failover.analysis.model import DrillMetrics
-from results.run.folder import create
+from hpn.failover.analysis.budget import Interval
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.run.folder import create
 from tests.docs.commandline import commands, mistakes
 from tests.results.measured import everything, job
 from tests.results.sample import MANIFEST, metrics, verdict

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from testbed.errors import MachineError
+from hpn.testbed.errors import MachineError
 
 from .hpn import ROOT
 
@@ -31,7 +31,7 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_a_mistake_of_our_own_is_not_a_fail() -> None:
     """An exception that nobody expected, as a user meets it."""
     planted = (
-        "import sys, cli; from scenarios.drill import catalogue; catalogue.ls = lambda: [][0]; "
+        "import sys; from hpn import cli; from hpn.scenarios.drill import catalogue; catalogue.ls = lambda: [][0]; "
         "sys.argv = ['hpn', 'drill', 'ls']; cli.main()"
     )
     found = run("-c", planted)

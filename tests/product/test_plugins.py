@@ -77,8 +77,20 @@ def test_a_fault_of_a_plug_in_composes_and_its_architecture_names_its_contradict
     assert f"{tmp_path / 'wide.yaml'}:2: segments is 2, but this is one rack; write 1" in found.stderr
 
 
+def test_a_plug_in_that_was_written_before_hpn_was_one_package_gets_the_same_modules(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(
+        "import failover.faults.base\nfrom testbed import errors\nfrom traffic.patterns import PATTERNS, Pattern\n"
+        "import hpn.failover.faults.base, hpn.testbed.errors, hpn.traffic.patterns\n"
+        "assert failover.faults.base is hpn.failover.faults.base and errors is hpn.testbed.errors\n"
+        "assert PATTERNS is hpn.traffic.patterns.PATTERNS and errors.__spec__.name == 'hpn.testbed.errors'\n"
+        "PATTERNS.add(Pattern('old-ring', 'as before', lambda *_: []))\n"
+    )
+    told = hpn("--plugin", str(tmp_path), "drill", "validate", str(DRILL))
+    assert "write one of permutation, pairs, incast, bursts, old-ring" in told.stderr
+
+
 def test_what_a_plug_in_imports_does_not_hide_those_after_it(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("from hpn import Lab, analyse, load_drill, run\nimport commands.drill\n")
+    (tmp_path / "a.py").write_text("from hpn import Lab, analyse, load_drill, run\nimport hpn.commands.drill\n")
     shown = hpn("--plugin", str(tmp_path), "--plugin", str(OWN), "drill", "show", str(DRILL))
     assert shown.returncode == 0, shown.stderr
 
@@ -92,7 +104,7 @@ def test_pods_that_nothing_joins_are_told(tmp_path: Path) -> None:
 
 def test_a_plug_in_that_fails_when_it_is_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from traffic.patterns import PATTERNS, Pattern\nPATTERNS.add(Pattern('mine', 'x', lambda: []))\n"
+        "from hpn.traffic.patterns import PATTERNS, Pattern\nPATTERNS.add(Pattern('mine', 'x', lambda: []))\n"
     )
     (tmp_path / "mine.yaml").write_text(DRILL.read_text().replace("pattern: ring", "pattern: mine"))
     found = hpn("--plugin", str(OWN), "--plugin", str(tmp_path), "drill", "validate", str(tmp_path / "mine.yaml"))
@@ -112,7 +124,7 @@ def test_a_command_of_a_plug_in_is_listed_and_run() -> None:
 
 def test_a_command_that_is_announced_and_not_there_is_told(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from commands import COMMANDS, Command\nCOMMANDS.add(Command('mine', __name__))\n"
+        "from hpn.commands import COMMANDS, Command\nCOMMANDS.add(Command('mine', __name__))\n"
     )
     found = hpn("--plugin", str(tmp_path), "mine")
     assert (found.returncode, found.stdout) == (2, "")
@@ -129,15 +141,15 @@ def test_a_command_that_is_announced_and_not_there_is_told(tmp_path: Path) -> No
         ("class Mine(BaseException):\n    pass\n\n\nraise Mine('no lab')\n", "mine.py:5: Mine: no lab"),
         ("import asyncio\n\nraise asyncio.CancelledError\n", "mine.py:3: CancelledError"),
         (
-            "from commands import COMMANDS, Command\n\nCOMMANDS.add(Command('up', __name__))\n",
+            "from hpn.commands import COMMANDS, Command\n\nCOMMANDS.add(Command('up', __name__))\n",
             "mine.py:3: TypeError: command 'up' is there already; give this one another name",
         ),
         (
-            "from failover.faults import FAULTS, LinkDown\n\nFAULTS.add(LinkDown)\n",
+            "from hpn.failover.faults import FAULTS, LinkDown\n\nFAULTS.add(LinkDown)\n",
             "mine.py:3: TypeError: fault 'link-down' is there already; give this one another name",
         ),
         (
-            "from failover.faults import FAULTS\nfrom failover.faults.base import LinkFault\n\n\n"
+            "from hpn.failover.faults import FAULTS\nfrom hpn.failover.faults.base import LinkFault\n\n\n"
             "class Half(LinkFault):\n    KIND = 'half'\n\n\nFAULTS.add(Half)\n",
             "mine.py:9: TypeError: fault Half does not say its NEEDS, PER_MONTH, SESSIONS_DOWN, STEADY, TELLS, act",
         ),
@@ -194,7 +206,7 @@ def test_a_folder_that_is_none_is_told() -> None:
 
 
 _PULSE = """
-from traffic.patterns import PATTERNS, Asked, Demand, Pattern, Transfer, permutation
+from hpn.traffic.patterns import PATTERNS, Asked, Demand, Pattern, Transfer, permutation
 
 
 def _pulse(asked: Asked) -> Demand:

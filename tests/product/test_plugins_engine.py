@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
+from hpn.results.run.folder import load
 from tests.product.test_plugins import OWN, hpn
 
-UNDECLARED = """from testbed.vm.engines import ENGINES, EngineSpec
+UNDECLARED = """from hpn.testbed.vm.engines import ENGINES, EngineSpec
 
 ENGINES.add(EngineSpec(name="{name}", start=object))
 """

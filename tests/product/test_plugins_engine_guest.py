@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from results.run.folder import RunFolder, load
+from hpn.results.run.folder import RunFolder, load
 from tests.product.hpn import skip_without_virtual_time
 from tests.product.test_plugins import hpn
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
 
-ENGINE = """from testbed.vm.engines import ENGINES, EngineSpec
-from testbed.vm.uml import Uml
+ENGINE = """from hpn.testbed.vm.engines import ENGINES, EngineSpec
+from hpn.testbed.vm.uml import Uml
 
 ENGINES.add(
     EngineSpec(
@@ -25,8 +25,8 @@ AUDIT = """import json
 import sys
 from pathlib import Path
 
-from scenarios.run import runner
-from testbed.vm import repeatable
+from hpn.scenarios.run import runner
+from hpn.testbed.vm import repeatable
 
 before, begin, judge = set(), repeatable.begin, runner._Run._judge
 

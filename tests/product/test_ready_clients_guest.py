@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
+from hpn.results.run.folder import load
+from hpn.traffic.client.client import Site
+from hpn.traffic.client.registry import CLIENTS
 from tests.product.hpn import Hpn, skip_without_virtual_time
-from traffic.client.client import Site
-from traffic.client.registry import CLIENTS
 
 pytestmark = [pytest.mark.guest, pytest.mark.extra, pytest.mark.timeout(400)]
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
-from testbed.errors import MachineError
-from testbed.vm import uml_kernel
-from testbed.vm.guest import GuestJob
-from testbed.vm.uml import Uml
-from traffic.client.rdma import missing_for
+from hpn.results.run.folder import load
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import uml_kernel
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.uml import Uml
+from hpn.traffic.client.rdma import missing_for
 
 pytestmark = [pytest.mark.guest, pytest.mark.extra, pytest.mark.timeout(400)]
 

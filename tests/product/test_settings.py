@@ -15,10 +15,10 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
-import cli
-from commands import settings
-from testbed.errors import InputError
-from testbed.variables import VARIABLES
+from hpn import cli
+from hpn.commands import settings
+from hpn.testbed.errors import InputError
+from hpn.testbed.variables import VARIABLES
 from tests.docs.pages import PAGES, Language, blocks
 from tests.product.hpn import ROOT
 
@@ -176,7 +176,7 @@ def test_what_is_no_file_is_ignored_and_nobody_waits_for_it(place: _Place) -> No
 
 def test_a_plug_in_of_the_users_own_file_is_loaded(place: _Place, monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[object] = []
-    monkeypatch.setattr("testbed.plugins.use", lambda folders: used.extend(folders))
+    monkeypatch.setattr("hpn.testbed.plugins.use", lambda folders: used.extend(folders))
     place.own.write_text('plugin = ["."]\n')
     place.run("presets")
     assert used == [Path()]
@@ -257,7 +257,7 @@ def test_a_shell_completes_commands_options_drills_presets_engines_and_run_folde
 
 def test_completing_a_command_imports_none_and_bash_takes_the_script(tmp_path: Path) -> None:
     asked = (
-        "import sys, cli\n"
+        "import sys\nfrom hpn import cli\n"
         "from click.shell_completion import ShellComplete\n"
         "found = ShellComplete(cli.command_line, {}, 'hpn', '_HPN_COMPLETE').get_completions([], 'd')\n"
         "print(len(found), *{name.partition('.')[0] for name in sys.modules} & {'scenarios', 'pydantic', 'rich'})"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import cli
-from testbed.kernel import ns, programs
+from hpn import cli
+from hpn.testbed.kernel import ns, programs
 from tests.kernel.test_soft_roce import Kernel
 from tests.product.hpn import skip_without_sandbox
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from cli import command_line
-from scenarios.drill import catalogue
-from testbed.fabric.presets import PRESETS
+from hpn.cli import command_line
+from hpn.scenarios.drill import catalogue
+from hpn.testbed.fabric.presets import PRESETS
 
 _NAMES = {
     "presets": list(PRESETS),

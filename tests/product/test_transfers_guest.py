@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
+from hpn.results.run.folder import load
 from tests.product.hpn import skip_without_virtual_time
 from tests.product.test_plugins import hpn
 

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.events import EventSink
-from testbed.fabric.load import load_fabric
-from testbed.fabric.model import Fabric
-from testbed.kernel import sandbox
-from testbed.kernel.processes import own_pids
-from testbed.lab.lab import Lab
-from testbed.lab.service import registry, serving, supervisor
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import EventSink
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.processes import own_pids
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service import registry, serving, supervisor
 from tests.product.chaos import Strike
 from tests.product.hpn import ROOT, Hpn, pids_of, processes_of, skip_without_sandbox, until
 

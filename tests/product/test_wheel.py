@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.drill import catalogue
-from testbed import PACKAGES
+from hpn.scenarios.drill import catalogue
+from hpn.testbed.package import own_files
 from tests.product.wheel import ROOT, Installed, install, version
 
 pytest.importorskip("setuptools", "77", reason="an older setuptools cannot build this project")
@@ -22,8 +22,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 def test_the_wheel_holds_every_file_of_the_rooms_and_nothing_else(installed: Installed) -> None:
     held = {name for name in zipfile.ZipFile(installed.wheel).namelist() if ".dist-info/" not in name}
-    ours = {path.relative_to(ROOT) for room in PACKAGES for path in (ROOT / room).rglob("*") if path.is_file()}
-    assert held == {str(path) for path in ours if "__pycache__" not in path.parts} | {"cli.py"}
+    ours = {path for path in own_files("*") if path.is_file() and "__pycache__" not in path.parts}
+    assert held == {str(path.relative_to(ROOT)) for path in ours}
+    assert {name.partition("/")[0] for name in held} == {"hpn"}, "one name on everybody's path"
 
 
 def test_its_papers_tell_version_and_licences(installed: Installed) -> None:
@@ -52,6 +53,22 @@ def test_it_plans_a_network_and_knows_its_drills_and_those_of_its_user(installed
     refused = installed.hpn("drill", "validate", str(own))
     assert refused.returncode == 2
     assert f"{own}:" in refused.stderr
+
+
+def test_a_script_may_have_neighbours_that_are_called_as_parts_of_hpn_are(installed: Installed) -> None:
+    names = ("results", "traffic", "testbed", "scenarios", "commands", "failover", "cli")
+    for name in names:
+        (installed.cwd / f"{name}.py").write_text(f"mine = {name!r}\n")
+    (installed.cwd / "among.py").write_text(
+        "import hpn, results, traffic, cli\n"
+        "print(results.mine, traffic.mine, cli.mine, len(hpn.load_fabric('tiny').hosts), hpn.load_run.__name__)\n"
+    )
+    try:
+        assert installed.script("among.py").stdout == "results traffic cli 4 load_run\n"
+        assert installed.hpn("drill", "validate", "link-down").returncode == 0
+    finally:
+        for name in names:
+            (installed.cwd / f"{name}.py").unlink()
 
 
 def test_scripts_import_its_public_face(installed: Installed) -> None:

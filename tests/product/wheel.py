@@ -12,7 +12,7 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import PACKAGES
+from hpn.testbed.package import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 _NO_CHECKOUT = """\
@@ -74,8 +74,8 @@ def build(folder: Path) -> Path:
     """The wheel, built below ``folder`` from what the project file names."""
     source = folder / "source"
     source.mkdir(parents=True)
-    for name in (*PACKAGES, "LICENSES"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (*PACKAGES, "hpn", "LICENSES"):
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("cli.py", "pyproject.toml", "README.md", "LICENSE", "REUSE.toml"):
         shutil.copy(ROOT / name, source)
     _pip("wheel", "--no-index", "--no-deps", "--no-build-isolation", "-w", str(folder), str(source))

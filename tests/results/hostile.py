@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.run.reading import read
-from testbed.errors import InputError
+from hpn.results.run.reading import read
+from hpn.testbed.errors import InputError
 
 NASTY = "</script><img src=x onerror=alert(1)><!--'\"; DROP TABLE runs; --\n\x1b[2J\u202e{{7*7}}" + "x" * 300
 NUMBERS = (0, -1, 1e300, -1e300, 5e-324, 2**62, None)

@@ -7,24 +7,24 @@ from pathlib import Path
 
 import numpy as np
 
-from failover.analysis.edge import EdgeKind
-from failover.analysis.hostload import HostMoment
-from failover.analysis.metrics.analyse import analyse_traces
-from failover.analysis.metrics.series import stream_series
-from failover.analysis.metrics.trace import build_traces
-from failover.analysis.model import Settings
-from failover.analysis.paths import PathAt
-from failover.analysis.readings import Ports, Sampled, Sampling, Series, watched
-from failover.analysis.series import Bins
-from results.run.folder import RunFolder, create
-from results.run.series import RunSeries
-from testbed.events import Event, EventKind
-from testbed.fabric.load import load_fabric
-from testbed.kernel.qdisc import BucketReading
+from hpn.failover.analysis.edge import EdgeKind
+from hpn.failover.analysis.hostload import HostMoment
+from hpn.failover.analysis.metrics.analyse import analyse_traces
+from hpn.failover.analysis.metrics.series import stream_series
+from hpn.failover.analysis.metrics.trace import build_traces
+from hpn.failover.analysis.model import Settings
+from hpn.failover.analysis.paths import PathAt
+from hpn.failover.analysis.readings import Ports, Sampled, Sampling, Series, watched
+from hpn.failover.analysis.series import Bins
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.run.series import RunSeries
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.traffic.flow import FlowSpec
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from tests.results.sample import LOAD, MANIFEST, verdict
 from tests.results.whole import DRILL, QUEUE_PAIRS, WORKERS
-from traffic.flow import FlowSpec
 
 FLOWS, LASTS_S, FAULTS = 512, 60, 6
 _RATE_PPS = 10

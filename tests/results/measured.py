@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from failover.analysis.client import ClientFacts, ClientMetrics, RankEnd, RankLog
-from failover.analysis.job import Death, Done, Iteration, JobEdge, JobMetrics, MessageTimes, SpanResult
-from failover.analysis.model import DrillMetrics
-from failover.analysis.offered import Crossing, Lost, Offered, OfferedLink, Span
-from failover.analysis.placement import Placement, TierSpread, Way
-from failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
+from hpn.failover.analysis.client import ClientFacts, ClientMetrics, RankEnd, RankLog
+from hpn.failover.analysis.job import Death, Done, Iteration, JobEdge, JobMetrics, MessageTimes, SpanResult
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.offered import Crossing, Lost, Offered, OfferedLink, Span
+from hpn.failover.analysis.placement import Placement, TierSpread, Way
+from hpn.failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
+from hpn.traffic.job.standby import Replaced
 from tests.failover.synthetic import MS, S
 from tests.results.sample import metrics, ports
-from traffic.job.standby import Replaced
 
 NIC = "p0.s0.h0.r0"
 TRANSFERS = Transfers(

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from pydantic import TypeAdapter
 
-from failover.analysis.budget import around
-from failover.analysis.hostload import HostLoad
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import DrillMetrics, EdgeKind, Settings
-from failover.analysis.ports import NicBalance, PortMetrics, PortResult
-from failover.analysis.readings import Ports
-from results.repeats.together import Repeated
-from results.run.manifest import Manifest
-from results.verdict import Verdict, at_least, at_most, decide, holds
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.budget import around
+from hpn.failover.analysis.hostload import HostLoad
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Settings
+from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
+from hpn.failover.analysis.readings import Ports
+from hpn.results.repeats.together import Repeated
+from hpn.results.run.manifest import Manifest
+from hpn.results.verdict import Verdict, at_least, at_most, decide, holds
+from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, S, edge, flow, record
 
 AT = 4 * S

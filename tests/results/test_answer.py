@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from commands.compare import compare_
-from failover.analysis.job import Death
-from failover.analysis.model import Relation
-from results.comparison.differences import differences
-from results.comparison.edge_figures import figures_of
-from results.comparison.figures import Key, Summary
-from results.comparison.groups import Across, Compared, asked_otherwise, grouped, why_not
-from results.comparison.intervals import Span, is_degenerate
-from results.comparison.science import science
-from results.page.comparing import comparison_view
-from results.tables.edges import FIGURES
-from results.tables.table import RunFacts
-from results.text.answer import answer, survival
-from results.text.comparison import figure_of, groups_sheet, value_of
-from testbed.errors import InputError
+from hpn.commands.compare import compare_
+from hpn.failover.analysis.job import Death
+from hpn.failover.analysis.model import Relation
+from hpn.results.comparison.differences import differences
+from hpn.results.comparison.edge_figures import figures_of
+from hpn.results.comparison.figures import Key, Summary
+from hpn.results.comparison.groups import Across, Compared, asked_otherwise, grouped, why_not
+from hpn.results.comparison.intervals import Span, is_degenerate
+from hpn.results.comparison.science import science
+from hpn.results.page.comparing import comparison_view
+from hpn.results.tables.edges import FIGURES
+from hpn.results.tables.table import RunFacts
+from hpn.results.text.answer import answer, survival
+from hpn.results.text.comparison import figure_of, groups_sheet, value_of
+from hpn.testbed.errors import InputError
 from tests.results.measured import job as a_job
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 from tests.results.test_science import FIRST, OTHER, exactly, runs

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from results.run import limits
-from results.run.files import content
-from results.run.folder import RunFolder
-from results.run.reading import read
-from testbed.errors import InputError
+from hpn.results.run import limits
+from hpn.results.run.files import content
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.reading import read
+from hpn.testbed.errors import InputError
 from tests.results.large import large_run
 from tests.results.sample import metrics
 from tests.results.test_index import add

@@ -12,11 +12,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-import cli
-from results.citation import AUTHORS
-from results.run.folder import RunFolder, create
-from results.verdict import decide
-from testbed.errors import InputError
+from hpn import cli
+from hpn.results.citation import AUTHORS
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.verdict import decide
+from hpn.testbed.errors import InputError
 from tests.results.hostile import NASTY
 from tests.results.sample import MANIFEST
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from results.run import claim
-from results.run.claim import claimed, in_use, place_for
-from results.run.folder import claimed_run, create
-from testbed.errors import InputError, MachineError
+from hpn.results.run import claim
+from hpn.results.run.claim import claimed, in_use, place_for
+from hpn.results.run.folder import claimed_run, create
+from hpn.testbed.errors import InputError, MachineError
 from tests.results.sample import MANIFEST
 
 _CHILD = "import os, time; print('up', flush=True); time.sleep(600)"

@@ -14,19 +14,19 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.compare import compare_
-from failover.analysis.model import DrillMetrics
-from results.comparison import baseline as baselines
-from results.comparison.baseline import baseline_of, held_against, read, written
-from results.comparison.causes import CPU_COST, UNEXPLAINED
-from results.comparison.differences import Difference, Finding, differences, told_apart
-from results.comparison.figures import Key, Summary, summaries
-from results.comparison.groups import Across, Compared, check_trusted, grouped
-from results.page.comparing import comparison_page, comparison_view
-from results.run.folder import RunFolder
-from results.run.identity import Identity
-from results.run.manifest import Manifest
-from results.text.comparison import (
+from hpn.commands.compare import compare_
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.comparison import baseline as baselines
+from hpn.results.comparison.baseline import baseline_of, held_against, read, written
+from hpn.results.comparison.causes import CPU_COST, UNEXPLAINED
+from hpn.results.comparison.differences import Difference, Finding, differences, told_apart
+from hpn.results.comparison.figures import Key, Summary, summaries
+from hpn.results.comparison.groups import Across, Compared, check_trusted, grouped
+from hpn.results.page.comparing import comparison_page, comparison_view
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.identity import Identity
+from hpn.results.run.manifest import Manifest
+from hpn.results.text.comparison import (
     causes_sheet,
     comparison_parts,
     figure_of,
@@ -35,11 +35,11 @@ from results.text.comparison import (
     name_of,
     own_sheet,
 )
-from results.verdict import Verdict
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.load import load_fabric
-from testbed.fabric.model import Fabric
+from hpn.results.verdict import Verdict
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.fabric.model import Fabric
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 from tests.results.shown import as_text
 from tests.results.whole import whole_run

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from commands.compare import compare_
-from results.comparison.figures import Key
-from results.comparison.intervals import Span
-from results.comparison.science import Evidence
-from results.text.evidence import evidence_sheet
+from hpn.commands.compare import compare_
+from hpn.results.comparison.figures import Key
+from hpn.results.comparison.intervals import Span
+from hpn.results.comparison.science import Evidence
+from hpn.results.text.evidence import evidence_sheet
 from tests.results.sample import metrics, other_run
 from tests.results.whole import whole_run
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failover.analysis.job import SpanTime
-from results.export.timeline import trace_of
-from results.export.trace import Count, Instant, Slice, Trace
-from results.run.figures import Timelines
-from results.run.reading import read
-from testbed.errors import InputError
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.job import SpanTime
+from hpn.results.export.timeline import trace_of
+from hpn.results.export.trace import Count, Instant, Slice, Trace
+from hpn.results.run.figures import Timelines
+from hpn.results.run.reading import read
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, S
 from tests.product.hpn import Hpn
 from tests.results.sample import EVENTS, MANIFEST

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.text.tables import rows_table, table
-from results.text.terminal import summary
+from hpn.results.text.tables import rows_table, table
+from hpn.results.text.terminal import summary
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.shown import as_text
 

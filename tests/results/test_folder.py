@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from results.run import place
-from results.run.folder import create, load, prepare
-from results.run.place import drop_raw
-from testbed.errors import InputError
+from hpn.results.run import place
+from hpn.results.run.folder import create, load, prepare
+from hpn.results.run.place import drop_raw
+from hpn.testbed.errors import InputError
 from tests.results.sample import EVENTS, MANIFEST, metrics, ports, verdict
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from results.run.manifest import manifest_from
+from hpn.results.run.manifest import manifest_from
 from tests.results.test_terminal import check_golden
 from tests.results.whole import whole_run
 

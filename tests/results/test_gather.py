@@ -10,10 +10,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from commands.compare import compare_
-from results.comparison.gather import gathered
-from results.run.folder import RunFolder
-from testbed.errors import InputError
+from hpn.commands.compare import compare_
+from hpn.results.comparison.gather import gathered
+from hpn.results.run.folder import RunFolder
+from hpn.testbed.errors import InputError
 from tests.results.whole import whole_run
 
 

@@ -15,19 +15,19 @@ from click.testing import CliRunner
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from commands.graph import graph
-from results.graph.dot import fabric_dot
-from results.graph.grouping import Level, drawn
-from results.graph.layout import lay_out
-from results.graph.overlay import Mark, Overlay
-from results.graph.svg import fabric_svg
-from testbed.errors import InputError
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.build import build
-from testbed.fabric.inventory import inventory
-from testbed.fabric.model import Fabric, Port, Role
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
+from hpn.commands.graph import graph
+from hpn.results.graph.dot import fabric_dot
+from hpn.results.graph.grouping import Level, drawn
+from hpn.results.graph.layout import lay_out
+from hpn.results.graph.overlay import Mark, Overlay
+from hpn.results.graph.svg import fabric_svg
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.inventory import inventory
+from hpn.testbed.fabric.model import Fabric, Port, Role
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
 from tests.results.pictures import SVG, Picture, crossing, overlapping, read, through_boxes
 from tests.results.whole import FABRIC, whole_run
 

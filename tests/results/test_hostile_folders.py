@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.compare import compare_
-from commands.graph import graph
-from commands.report import report
-from results.page.page import page
-from results.run.reading import read
-from testbed.errors import InputError, MachineError
+from hpn.commands.compare import compare_
+from hpn.commands.graph import graph
+from hpn.commands.report import report
+from hpn.results.page.page import page
+from hpn.results.run.reading import read
+from hpn.testbed.errors import InputError, MachineError
 from tests.results.hostile import NASTY, NUMBERS, Place, forget_sizes, places, poisoned, put
 from tests.results.test_page import seen
 from tests.results.whole import whole_run

@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Group
 
-from commands.results import results
-from results.index import prune
-from results.index.experiments import set_apart
-from results.index.queries import Wanted, counts, runs, trends
-from results.index.scan import run_folders, stamp_of
-from results.index.store import Index, opened
-from results.run.claim import claimed
-from results.run.folder import RunFolder, create
-from results.text.index import runs_table, trend_parts
-from results.verdict import Check, Outcome, at_least, at_most, decide
-from testbed.errors import InputError
+from hpn.commands.results import results
+from hpn.results.index import prune
+from hpn.results.index.experiments import set_apart
+from hpn.results.index.queries import Wanted, counts, runs, trends
+from hpn.results.index.scan import run_folders, stamp_of
+from hpn.results.index.store import Index, opened
+from hpn.results.run.claim import claimed
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.text.index import runs_table, trend_parts
+from hpn.results.verdict import Check, Outcome, at_least, at_most, decide
+from hpn.testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.shown import as_text
 
@@ -228,7 +228,7 @@ def test_somebody_s_query_reads_and_nothing_else(index: Index, tmp_path: Path) -
 
 
 def test_a_query_without_end_is_ended(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("results.index.store._MOST_STEPS", 10)
+    monkeypatch.setattr("hpn.results.index.store._MOST_STEPS", 10)
     with pytest.raises(InputError, match="interrupted"):
         index.ask("with recursive a(x) as (select 1 union all select x + 1 from a) select count(*) from a", 1)
 
@@ -294,7 +294,7 @@ def test_a_run_that_is_under_way_is_not_deleted_nor_one_that_began_in_an_old_one
             create(folder).write_manifest(MANIFEST)
         return stamp_of(folder)
 
-    monkeypatch.setattr("results.index.prune.stamp_of", meanwhile)
+    monkeypatch.setattr("hpn.results.index.prune.stamp_of", meanwhile)
     said = CliRunner().invoke(results, ["prune", "--runs", str(root), "--keep", "0", "--yes"])
     lines = said.output.splitlines()
     assert f"kept, for it has changed or is in use: {root}/one/link-down" in lines
@@ -323,7 +323,7 @@ def test_what_ends_while_it_deletes_leaves_no_half_a_run(
         raise OSError(5, "Input/output error")
 
     old = prune.old_runs(index, "link-down", 1)
-    monkeypatch.setattr("results.index.prune.shutil.rmtree", ends)
+    monkeypatch.setattr("hpn.results.index.prune.shutil.rmtree", ends)
     with pytest.raises(InputError, match="Input/output error; delete it by hand"):
         prune.delete(old[0])
     assert [found.path for found in run_folders(root)] == [f"{root}/two/link-down", f"{root}/two/tor-crash"]

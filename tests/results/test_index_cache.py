@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from commands.results import results
-from testbed.kernel import sandbox
+from hpn.commands.results import results
+from hpn.testbed.kernel import sandbox
 from tests.results.test_index import add
 
 ROOT = Path(__file__).parents[2]

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.job import Death, JobMetrics
-from failover.analysis.model import DrillMetrics
-from failover.analysis.placement import Placement, TierSpread
-from results.text.job import job_parts
-from results.text.terminal import summary
-from results.verdict import decide, holds
+from hpn.failover.analysis.job import Death, JobMetrics
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.placement import Placement, TierSpread
+from hpn.results.text.job import job_parts
+from hpn.results.text.terminal import summary
+from hpn.results.verdict import decide, holds
 from tests.failover.test_job_metrics import S, every, told
 from tests.results.sample import MANIFEST, metrics
 from tests.results.shown import as_text

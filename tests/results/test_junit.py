@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from results.junit import Judged, check_place, junit_xml
-from results.verdict import Outcome, Verdict, at_most, decide, holds
-from testbed.errors import InputError
+from hpn.results.junit import Judged, check_place, junit_xml
+from hpn.results.verdict import Outcome, Verdict, at_most, decide, holds
+from hpn.testbed.errors import InputError
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.test_terminal import check_golden
 

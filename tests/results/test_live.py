@@ -7,11 +7,11 @@ import io
 import pytest
 from rich.console import Console
 
-from results.run.progress import Progress
-from results.text.live import LiveView
-from results.watch.news import stuck_line
-from testbed.events import Event, EventKind
-from testbed.routing.pathcontrol.actions import STUCK
+from hpn.results.run.progress import Progress
+from hpn.results.text.live import LiveView
+from hpn.results.watch.news import stuck_line
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.routing.pathcontrol.actions import STUCK
 
 
 def stuck(number: int, what: str = STUCK) -> Event:

@@ -11,19 +11,19 @@ import pytest
 from click.testing import CliRunner
 from pydantic import TypeAdapter
 
-from commands.report import report
-from results.ci import CiRun, grouped
-from results.comparison.gate import Gate
-from results.page.listing import Mark, href
-from results.page.many import many_view
-from results.page.overview import Head
-from results.page.strip import Figure, Track, charts, reading_of
-from results.page.suite import Gated, Suite, write_suite
-from results.run.drill import AskedDrill
-from results.run.files import dumped, write
-from results.run.folder import RunFolder, create
-from results.verdict import Check, Outcome, at_most, held
-from testbed.fabric.load import load_fabric
+from hpn.commands.report import report
+from hpn.results.ci import CiRun, grouped
+from hpn.results.comparison.gate import Gate
+from hpn.results.page.listing import Mark, href
+from hpn.results.page.many import many_view
+from hpn.results.page.overview import Head
+from hpn.results.page.strip import Figure, Track, charts, reading_of
+from hpn.results.page.suite import Gated, Suite, write_suite
+from hpn.results.run.drill import AskedDrill
+from hpn.results.run.files import dumped, write
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.verdict import Check, Outcome, at_most, held
+from hpn.testbed.fabric.load import load_fabric
 from tests.results.hostile import NASTY
 from tests.results.sample import MANIFEST, metrics, verdict
 from tests.results.test_page import HOSTILE, seen

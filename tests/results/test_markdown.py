@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from results.ci import CiRun, ci_summary, grouped
-from results.junit import Judged, Unmade
-from results.markdown import cell, code, drills_summary
-from results.repeats.together import judge_repeats
-from results.verdict import at_most, decide, holds
+from hpn.results.ci import CiRun, ci_summary, grouped
+from hpn.results.junit import Judged, Unmade
+from hpn.results.markdown import cell, code, drills_summary
+from hpn.results.repeats.together import judge_repeats
+from hpn.results.verdict import at_most, decide, holds
 from tests.results.sample import MANIFEST
 
 

@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hpn
-from failover.analysis.model import DrillMetrics
-from results.run.metrics import metrics_json
-from testbed.errors import InputError
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.run.metrics import metrics_json
+from hpn.testbed.errors import InputError
 from tests.results.hostile import Place, put
 from tests.results.measured import everything
 from tests.results.sample import metrics

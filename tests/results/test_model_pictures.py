@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from results.graph.loadmap import Grid, Panel, load_map_svg
-from results.graph.sizes import Course, sizes_svg
+from hpn.results.graph.loadmap import Grid, Panel, load_map_svg
+from hpn.results.graph.sizes import Course, sizes_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 BEFORE = Panel("before", 0.5, (Grid("uplinks", ("plane 0", "plane 1"), ((0.5, 0.05), (1.0, 0.0))),))

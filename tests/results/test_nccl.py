@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from failover.analysis.job import SpanResult
-from results.text.nccl import json_rows, lines, rows
-from traffic.collectives.registry import KINDS
+from hpn.failover.analysis.job import SpanResult
+from hpn.results.text.nccl import json_rows, lines, rows
+from hpn.traffic.collectives.registry import KINDS
 
 
 def span(kind: str, size_bytes: int, ranks: int, ms: float, wrong: int = 0, times: int = 1) -> SpanResult:

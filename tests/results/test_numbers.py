@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from failover.analysis.words import number, plain
-from results.text.terminal import describe
-from results.text.values import value_text
-from results.verdict import Check, Outcome
+from hpn.failover.analysis.words import number, plain
+from hpn.results.text.terminal import describe
+from hpn.results.text.values import value_text
+from hpn.results.verdict import Check, Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 

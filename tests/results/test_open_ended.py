@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.congestion import Congestion
-from failover.analysis.model import DrillMetrics, Relation
-from failover.analysis.offered import Offered
-from results.junit import Judged, junit_xml
-from results.markdown import drills_summary
-from results.page.sections import check_rows
-from results.repeats.together import judge_repeats
-from results.repeats.view import repeats_summary
-from results.run.figures import verdict_files
-from results.text.terminal import describe, summary
-from results.verdict import Check, Outcome, Verdict
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.verdict import judge
+from hpn.failover.analysis.congestion import Congestion
+from hpn.failover.analysis.model import DrillMetrics, Relation
+from hpn.failover.analysis.offered import Offered
+from hpn.results.junit import Judged, junit_xml
+from hpn.results.markdown import drills_summary
+from hpn.results.page.sections import check_rows
+from hpn.results.repeats.together import judge_repeats
+from hpn.results.repeats.view import repeats_summary
+from hpn.results.run.figures import verdict_files
+from hpn.results.text.terminal import describe, summary
+from hpn.results.verdict import Check, Outcome, Verdict
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.verdict import judge
 from tests.results.sample import MANIFEST
 from tests.results.shown import as_text
 from tests.scenarios.measured import FAILURE, REPAIR, at_edge, drill, edge_result, flow, metrics

@@ -13,24 +13,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failover.analysis.job import Iteration
-from failover.analysis.model import DrillMetrics, Goodput, NicGoodput
-from failover.analysis.readings import Sampled, Sampling, Series, Watched
-from results.page import render
-from results.page.axis import Linear, Logarithmic, linear, logarithmic_ms, milliseconds_text, number_text
-from results.page.chain import Side, chain_of
-from results.page.chart import Chart, Line, Moment, thinned
-from results.page.courses import queues_chart
-from results.page.page import page, view_of
-from results.page.ranks import UNFINISHED
-from results.page.setup import fabric_line
-from results.page.story import answer, harm
-from results.run.reading import Gap, Run, read
-from results.verdict import Outcome, Verdict, decide, holds
-from testbed.errors import MachineError
-from testbed.events import Event, EventKind
-from testbed.fabric.load import load_fabric
-from testbed.kernel.qdisc import BucketReading
+from hpn.failover.analysis.job import Iteration
+from hpn.failover.analysis.model import DrillMetrics, Goodput, NicGoodput
+from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.results.page import render
+from hpn.results.page.axis import Linear, Logarithmic, linear, logarithmic_ms, milliseconds_text, number_text
+from hpn.results.page.chain import Side, chain_of
+from hpn.results.page.chart import Chart, Line, Moment, thinned
+from hpn.results.page.courses import queues_chart
+from hpn.results.page.page import page, view_of
+from hpn.results.page.ranks import UNFINISHED
+from hpn.results.page.setup import fabric_line
+from hpn.results.page.story import answer, harm
+from hpn.results.run.reading import Gap, Run, read
+from hpn.results.verdict import Outcome, Verdict, decide, holds
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.kernel.qdisc import BucketReading
 from tests.failover.synthetic import MS, S
 from tests.results.large import FAULTS, FLOWS, large_run
 from tests.results.sample import AT, EVENTS, HOST, MANIFEST, TOR, metrics, verdict

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.budget import Interval
-from results.page.page import page
-from results.page.sections import check_rows
-from results.run.drill import PlannedMoment
-from results.run.reading import Run, read
-from results.verdict import at_least, decide, holds
+from hpn.failover.analysis.budget import Interval
+from hpn.results.page.page import page
+from hpn.results.page.sections import check_rows
+from hpn.results.run.drill import PlannedMoment
+from hpn.results.run.reading import Run, read
+from hpn.results.verdict import at_least, decide, holds
 from tests.results.sample import metrics, verdict
 from tests.results.test_page import run_of, seen
 from tests.results.whole import DRILL, FABRIC, whole_run

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from results.text.parts import Column, parts
-from results.text.tables import rows_table, table
+from hpn.results.text.parts import Column, parts
+from hpn.results.text.tables import rows_table, table
 from tests.results.shown import as_text
 
 _WORD = st.text("abcdefgh0123456789.>#/-\u4e2d", min_size=1, max_size=60)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from failover.analysis.job import SpanTime
-from results.page.ranks import UNFINISHED, rank_timeline
+from hpn.failover.analysis.job import SpanTime
+from hpn.results.page.ranks import UNFINISHED, rank_timeline
 
 MS = 1_000_000
 

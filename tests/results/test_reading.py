@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cli
-from results.run.fabric import fabric_from, fabric_json
-from results.run.folder import RunFolder, create, load
-from results.run.manifest import FORMAT
-from results.run.reading import read
-from results.text.contents import rows
-from testbed.errors import InputError
-from testbed.fabric.load import load_fabric
-from testbed.fabric.presets import PRESETS
+from hpn import cli
+from hpn.results.run.fabric import fabric_from, fabric_json
+from hpn.results.run.folder import RunFolder, create, load
+from hpn.results.run.manifest import FORMAT
+from hpn.results.run.reading import read
+from hpn.results.text.contents import rows
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.fabric.presets import PRESETS
 from tests.results import whole
 from tests.results.sample import EVENTS, MANIFEST, metrics, verdict
 

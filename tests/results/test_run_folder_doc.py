@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failover.analysis.hostload import HostMoment
-from failover.analysis.job import SpanTime
-from failover.analysis.model import DrillMetrics
-from failover.analysis.paths import PathAt
-from results.run import fabric, place, series
-from results.run.counted import QueuePairCounts, Workers
-from results.run.drill import AskedDrill
-from results.run.manifest import Manifest
-from results.verdict import Verdict
-from testbed.events import Event
+from hpn.failover.analysis.hostload import HostMoment
+from hpn.failover.analysis.job import SpanTime
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.paths import PathAt
+from hpn.results.run import fabric, place, series
+from hpn.results.run.counted import QueuePairCounts, Workers
+from hpn.results.run.drill import AskedDrill
+from hpn.results.run.manifest import Manifest
+from hpn.results.verdict import Verdict
+from hpn.testbed.events import Event
 from tests.results import whole
 
 DOC = (Path(__file__).parents[2] / "docs" / "run-folder.md").read_text()

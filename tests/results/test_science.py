@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from results.comparison.exact import cliffs_delta, holm, mann_whitney, pairs_needed, runs_of_groups, signed
-from results.comparison.groups import Compared, grouped, why_not
-from results.comparison.intervals import Span, bca, difference_of, interval_of_groups, mean, median, paired
-from results.comparison.science import Evidence, science
+from hpn.results.comparison.exact import cliffs_delta, holm, mann_whitney, pairs_needed, runs_of_groups, signed
+from hpn.results.comparison.groups import Compared, grouped, why_not
+from hpn.results.comparison.intervals import Span, bca, difference_of, interval_of_groups, mean, median, paired
+from hpn.results.comparison.science import Evidence, science
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 
 PERMEABLE = (0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46)

@@ -7,11 +7,11 @@ import io
 import pytest
 from rich.console import Console
 
-from results.text.tables import inventory_tables, table
-from testbed.fabric.build import build
-from testbed.fabric.inventory import inventory
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
+from hpn.results.text.tables import inventory_tables, table
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.inventory import inventory
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import cli
 import hpn
-from results.run.folder import RunFolder, create
-from results.tables.registry import TABLES
-from testbed.errors import HpnError, InputError, MachineError
+from hpn import cli
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.tables.registry import TABLES
+from hpn.testbed.errors import HpnError, InputError, MachineError
 from tests.results.hostile import NASTY, Place, poisoned, put
 from tests.results.measured import client, everything, job
 from tests.results.sample import MANIFEST, metrics, verdict

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.downtime import Downtime
-from results.text.terminal import describe, summary
-from results.text.values import milliseconds
-from results.verdict import at_most, decide, holds
+from hpn.failover.analysis.downtime import Downtime
+from hpn.results.text.terminal import describe, summary
+from hpn.results.text.values import milliseconds
+from hpn.results.verdict import at_most, decide, holds
 from tests.results.sample import MANIFEST, metrics, ports, verdict
 from tests.results.shown import as_text
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.text.values import rate, span_text, value_text
+from hpn.results.text.values import rate, span_text, value_text
 
 _FINITE = st.floats(-1e21, 1e21) | st.floats(-10, 10) | st.integers(-(10**6), 10**6).map(float)
 _UNITS = st.sampled_from(["ms", "%", "bit/s", "bps", "", "x", "iterations/s"])

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from results.watch.moment import Moment
-from results.watch.news import Heard, News
-from results.watch.picture import block, picture
-from results.watch.told import Since, document
-from results.watch.trouble import troubles
-from results.watch.views import JsonLines, Log
-from testbed.condition import Condition
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, LinkKind
-from testbed.fabric.presets import PRESETS
-from testbed.kernel.qdisc import Rate
+from hpn.results.watch.moment import Moment
+from hpn.results.watch.news import Heard, News
+from hpn.results.watch.picture import block, picture
+from hpn.results.watch.told import Since, document
+from hpn.results.watch.trouble import troubles
+from hpn.results.watch.views import JsonLines, Log
+from hpn.testbed.condition import Condition
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel.qdisc import Rate
 from tests.results.test_terminal import check_golden
 
 TINY, MEDIUM = build(PRESETS["tiny"].spec), build(PRESETS["medium"].spec)

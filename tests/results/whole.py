@@ -7,19 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from failover.analysis.hostload import HostMoment
-from failover.analysis.job import SpanTime
-from failover.analysis.metrics.series import MessageSeries, StreamSeries
-from failover.analysis.paths import PathAt
-from failover.analysis.readings import Sampled, Sampling, Series, Watched
-from failover.analysis.series import Bins, SeriesFlow
-from results.run.counted import QueuePairCounts, WorkerCounts, Workers
-from results.run.drill import AskedDrill, AskedFault, AskedLimit, PlannedMoment
-from results.run.figures import Timelines
-from results.run.folder import RunFolder, create
-from results.run.series import RunSeries
-from testbed.fabric.load import load_fabric
-from testbed.kernel.qdisc import BucketReading
+from hpn.failover.analysis.hostload import HostMoment
+from hpn.failover.analysis.job import SpanTime
+from hpn.failover.analysis.metrics.series import MessageSeries, StreamSeries
+from hpn.failover.analysis.paths import PathAt
+from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.failover.analysis.series import Bins, SeriesFlow
+from hpn.results.run.counted import QueuePairCounts, WorkerCounts, Workers
+from hpn.results.run.drill import AskedDrill, AskedFault, AskedLimit, PlannedMoment
+from hpn.results.run.figures import Timelines
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.run.series import RunSeries
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.kernel.qdisc import BucketReading
 from tests.failover.synthetic import MS, S
 from tests.results.sample import EVENTS, MANIFEST, metrics, verdict
 

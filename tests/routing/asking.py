@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from testbed.fabric.model import Fabric
-from testbed.routing.bgp import BgpDaemon
-from testbed.routing.bird.daemon import BirdDaemon
-from testbed.routing.frr.daemon import FrrDaemon
-from testbed.routing.frr.vty import command_now
-from testbed.routing.neighbours import neighbours
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.routing.bgp import BgpDaemon
+from hpn.testbed.routing.bird.daemon import BirdDaemon
+from hpn.testbed.routing.frr.daemon import FrrDaemon
+from hpn.testbed.routing.frr.vty import command_now
+from hpn.testbed.routing.neighbours import neighbours
 from tests.routing import birdwords
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from testbed.routing.bird.control import BirdError, command_now
+from hpn.testbed.routing.bird.control import BirdError, command_now
 
 _TABLE_LINE, _DETAILS, _ROUTE, _ATTRIBUTES = 1002, 1006, 1007, 1012
 _ROUTE_LINE = re.compile(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import BgpSpec, CorePorts, FabricSpec
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import BgpSpec, CorePorts, FabricSpec
 
 
 def hpn(*, hosts: int = 1, aggs: int = 2, daemon: str = "bird") -> Fabric:

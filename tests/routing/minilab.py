@@ -12,17 +12,17 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from testbed.events import Event, now_ns
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Port, Role
-from testbed.kernel import ns, rtnl
-from testbed.kernel.netlink import Monitor, Netlink
-from testbed.kernel.ns import NetNs
-from testbed.routing.bgp import BgpDaemon
-from testbed.routing.daemons import DAEMONS
-from testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
-from testbed.routing.hostroutes import HostRouteDaemon
-from testbed.routing.pathcontrol.agent_io import AgentIo
-from testbed.routing.pathcontrol.tor_agent import TorAgent
+from hpn.testbed.events import Event, now_ns
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Port, Role
+from hpn.testbed.kernel import ns, rtnl
+from hpn.testbed.kernel.netlink import Monitor, Netlink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.routing.bgp import BgpDaemon
+from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.routing.ecmp import Sysctl, namespace_sysctls, port_sysctls
+from hpn.testbed.routing.hostroutes import HostRouteDaemon
+from hpn.testbed.routing.pathcontrol.agent_io import AgentIo
+from hpn.testbed.routing.pathcontrol.tor_agent import TorAgent
 
 SECOND = 10**9
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from testbed.kernel.rtnl import RT_TABLE_MAIN
-from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
-from testbed.routing.pathcontrol.actions import Action, Move, Send
-from testbed.routing.pathcontrol.destinations import HostSettings
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
-from testbed.routing.pathcontrol.tor_agent import TorAgent
+from hpn.testbed.kernel.rtnl import RT_TABLE_MAIN
+from hpn.testbed.kernel.rtnl_events import LinkEvent, RouteEvent
+from hpn.testbed.routing.pathcontrol.actions import Action, Move, Send
+from hpn.testbed.routing.pathcontrol.destinations import HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent
+from hpn.testbed.routing.pathcontrol.tor_agent import TorAgent
 
 MS = 1_000_000
 PORTS = ("p0", "p1")

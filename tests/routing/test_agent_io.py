@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.events import Event, EventKind, now_ns
-from testbed.kernel.ns import NetNs
-from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability
-from testbed.routing.pathcontrol.agent_io import AgentIo
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability
+from hpn.testbed.routing.pathcontrol.agent_io import AgentIo
 
 MOVE = Move(7, "10.0.1.1", 0xC000, 0xC001, "p0", "p1")
 WANTED: list[Action] = [Reachability("10.0.1.1", "p0", False), Hold("10.0.1.1", "p0", 2_000_000_000), MOVE]

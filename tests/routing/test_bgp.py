@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from testbed.events import Event, EventKind
-from testbed.fabric.model import Node, Role
-from testbed.kernel import ns
-from testbed.kernel.processes import is_stopped
-from testbed.routing.bgp import BgpDaemon
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.model import Node, Role
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.processes import is_stopped
+from hpn.testbed.routing.bgp import BgpDaemon
 
 pytestmark = pytest.mark.kernel
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from testbed.fabric.build import build
-from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.model import Fabric, Role
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import BfdSpec, BgpSpec, FabricSpec
-from testbed.routing.bird.config import config
-from testbed.routing.bird.daemon import find_bird, slacken, timer_slack_ns
-from testbed.routing.neighbours import access_subnets
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.core_ports import preset_tables
+from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import BfdSpec, BgpSpec, FabricSpec
+from hpn.testbed.routing.bird.config import config
+from hpn.testbed.routing.bird.daemon import find_bird, slacken, timer_slack_ns
+from hpn.testbed.routing.neighbours import access_subnets
 from tests.routing import fabrics
 
 GOLDEN = Path(__file__).parent / "golden"

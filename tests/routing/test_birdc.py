@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.routing.bird.control import BirdError, Reply, ReplyParser, command_now
+from hpn.testbed.routing.bird.control import BirdError, Reply, ReplyParser, command_now
 from tests.routing.birdwords import BgpSession, BirdRoute, parse_routes, parse_sessions
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from testbed.kernel.ns import NetNs
-from testbed.routing.child import Child
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.routing.child import Child
 
 _SOON_S = 20.0
 

@@ -8,9 +8,9 @@ import socket
 
 import pytest
 
-from testbed.events import EventKind
-from testbed.fabric.spec import CorePorts
-from testbed.routing.daemons import DAEMONS
+from hpn.testbed.events import EventKind
+from hpn.testbed.fabric.spec import CorePorts
+from hpn.testbed.routing.daemons import DAEMONS
 from tests.routing import fabrics
 from tests.routing.asking import as_paths, sessions
 from tests.routing.minilab import MiniLab

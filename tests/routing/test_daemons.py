@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.rules import contradictions
-from testbed.fabric.spec import BgpSpec, FabricSpec
-from testbed.kernel import programs
-from testbed.lab.service.preflight import check
-from testbed.routing.bird.daemon import BIRD
-from testbed.routing.daemons import DAEMONS
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.rules import contradictions
+from hpn.testbed.fabric.spec import BgpSpec, FabricSpec
+from hpn.testbed.kernel import programs
+from hpn.testbed.lab.service.preflight import check
+from hpn.testbed.routing.bird.daemon import BIRD
+from hpn.testbed.routing.daemons import DAEMONS
 
 
 def test_a_daemon_that_is_added_can_be_named_and_says_what_it_cannot_carry(monkeypatch: pytest.MonkeyPatch) -> None:

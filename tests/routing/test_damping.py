@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.routing.pathcontrol.damping import FORGET_FACTOR, Damper
+from hpn.testbed.routing.pathcontrol.damping import FORGET_FACTOR, Damper
 
 MS = 1_000_000
 KEY = ("p0", "10.0.0.1")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from testbed.kernel.rtnl import PROTO_BIRD, PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
-from testbed.kernel.rtnl_events import RouteEvent
-from testbed.routing.delivery import QUIET_NS, Delivery
+from hpn.testbed.kernel.rtnl import PROTO_BIRD, PROTO_HOST_ROUTE, RT_TABLE_MAIN, RTN_UNICAST
+from hpn.testbed.kernel.rtnl_events import RouteEvent
+from hpn.testbed.routing.delivery import QUIET_NS, Delivery
 
 MS = 1_000_000
 SILENT_NS = 3000 * MS

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.kernel import ns
-from testbed.routing.ecmp import namespace_sysctls, port_sysctls
+from hpn.testbed.kernel import ns
+from hpn.testbed.routing.ecmp import namespace_sysctls, port_sysctls
 from tests.routing import fabrics
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from testbed.fabric.model import Fabric, Role
-from testbed.routing.bgp import BgpDaemon
-from testbed.routing.daemons import DAEMONS
-from testbed.routing.frr.config import HOST_ROUTES, bgpd, staticd
-from testbed.routing.frr.daemon import FrrDaemon
-from testbed.routing.frr.vty import command_now
-from testbed.routing.neighbours import neighbours
+from hpn.testbed.fabric.model import Fabric, Role
+from hpn.testbed.routing.bgp import BgpDaemon
+from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.routing.frr.config import HOST_ROUTES, bgpd, staticd
+from hpn.testbed.routing.frr.daemon import FrrDaemon
+from hpn.testbed.routing.frr.vty import command_now
+from hpn.testbed.routing.neighbours import neighbours
 from tests.routing import fabrics
 from tests.routing.minilab import MiniLab
 

@@ -8,12 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send, Stuck
-from testbed.routing.pathcontrol.destinations import HostSettings
-from testbed.routing.pathcontrol.host_agent import MOVE_BATCH, Connection, HostAgent
-from testbed.routing.pathcontrol.message import Interest, decode, encode_hello, encode_interest, encode_reach
-from testbed.routing.pathcontrol.source_ports import FIRST_SPORT, SEARCH_LIMIT, SPORTS
-from testbed.routing.pathcontrol.tor_view import Standing
+from hpn.testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send, Stuck
+from hpn.testbed.routing.pathcontrol.destinations import HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import MOVE_BATCH, Connection, HostAgent
+from hpn.testbed.routing.pathcontrol.message import Interest, decode, encode_hello, encode_interest, encode_reach
+from hpn.testbed.routing.pathcontrol.source_ports import FIRST_SPORT, SEARCH_LIMIT, SPORTS
+from hpn.testbed.routing.pathcontrol.tor_view import Standing
 
 MS = 1_000_000
 PORTS = ("r0p0", "r0p1")

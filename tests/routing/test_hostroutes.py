@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import cast
 
-from testbed.events import Event
-from testbed.fabric.build import build
-from testbed.kernel import rtnl
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
-from testbed.routing.hostroutes import HostRouteDaemon, access_ports
+from hpn.testbed.events import Event
+from hpn.testbed.fabric.build import build
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.routing.hostroutes import HostRouteDaemon, access_ports
 from tests.lab.running import tiny
 
 FABRIC = build(tiny(hosts=6))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from testbed.events import EventKind, now_ns
-from testbed.fabric.model import Nic
-from testbed.routing.pathcontrol.actions import Move
-from testbed.routing.pathcontrol.agent_io import AgentIo
-from testbed.routing.pathcontrol.destinations import HostSettings
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.fabric.model import Nic
+from hpn.testbed.routing.pathcontrol.actions import Move
+from hpn.testbed.routing.pathcontrol.agent_io import AgentIo
+from hpn.testbed.routing.pathcontrol.destinations import HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent
 from tests.routing import fabrics
 from tests.routing.minilab import MiniLab
 

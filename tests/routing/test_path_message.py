@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.routing.pathcontrol.message import (
+from hpn.testbed.routing.pathcontrol.message import (
     MAX_ENTRIES,
     Interest,
     Reach,

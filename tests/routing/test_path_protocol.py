@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.routing.pathcontrol.destinations import HostSettings
-from testbed.routing.pathcontrol.host_agent import Connection
-from testbed.routing.pathcontrol.tor_view import Standing
+from hpn.testbed.routing.pathcontrol.destinations import HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import Connection
+from hpn.testbed.routing.pathcontrol.tor_view import Standing
 from tests.routing.pathsim import MS, PORTS, Noise, PathSim
 
 REFRESH_MS = 500

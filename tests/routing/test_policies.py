@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.events import EventKind
-from testbed.fabric.load import load_topology
-from testbed.fabric.spec import PathControlSpec
-from testbed.routing.pathcontrol.actions import Action, Move
-from testbed.routing.pathcontrol.destinations import HostSettings
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
-from testbed.routing.pathcontrol.policies import PATH_POLICIES, HostPlace, HostPolicy, PathPolicy
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import EventKind
+from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.fabric.spec import PathControlSpec
+from hpn.testbed.routing.pathcontrol.actions import Action, Move
+from hpn.testbed.routing.pathcontrol.destinations import HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent
+from hpn.testbed.routing.pathcontrol.policies import PATH_POLICIES, HostPlace, HostPolicy, PathPolicy
 from tests.lab.running import Recorder, cut, running, tiny
 
 DOCS = (Path(__file__).parents[2] / "docs" / "path-control.md").read_text()

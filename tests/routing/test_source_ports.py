@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.lag.bond import layer34_hash
-from testbed.lag.datapath import UDP
-from testbed.lag.datapaths import DATAPATHS
-from testbed.lag.host_bond import KERNEL
-from testbed.lag.host_nft import NFT
-from testbed.lag.nft_datapath import port_index
-from testbed.routing.pathcontrol.actions import Stuck
-from testbed.routing.pathcontrol.destinations import HostSettings
-from testbed.routing.pathcontrol.host_agent import BATCH_GAP_NS, Connection, HostAgent
-from testbed.routing.pathcontrol.message import encode_reach
-from testbed.routing.pathcontrol.source_ports import FIRST_SPORT, SEARCH_LIMIT, SPORTS, SourcePorts
-from traffic.flow import ROCE_PORT
+from hpn.testbed.lag.bond import layer34_hash
+from hpn.testbed.lag.datapath import UDP
+from hpn.testbed.lag.datapaths import DATAPATHS
+from hpn.testbed.lag.host_bond import KERNEL
+from hpn.testbed.lag.host_nft import NFT
+from hpn.testbed.lag.nft_datapath import port_index
+from hpn.testbed.routing.pathcontrol.actions import Stuck
+from hpn.testbed.routing.pathcontrol.destinations import HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import BATCH_GAP_NS, Connection, HostAgent
+from hpn.testbed.routing.pathcontrol.message import encode_reach
+from hpn.testbed.routing.pathcontrol.source_ports import FIRST_SPORT, SEARCH_LIMIT, SPORTS, SourcePorts
+from hpn.traffic.flow import ROCE_PORT
 
 PortOf = Callable[[int, int, int], int]
 """(source port, destination, ports) to a port's number."""

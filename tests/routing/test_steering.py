@@ -8,12 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from testbed.kernel.rtnl import RT_TABLE_MAIN
-from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
-from testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send, Steer
-from testbed.routing.pathcontrol.destinations import Destinations, HostSettings
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
-from testbed.routing.pathcontrol.message import (
+from hpn.testbed.kernel.rtnl import RT_TABLE_MAIN
+from hpn.testbed.kernel.rtnl_events import LinkEvent, RouteEvent
+from hpn.testbed.routing.pathcontrol.actions import Action, Hold, Move, Reachability, Send, Steer
+from hpn.testbed.routing.pathcontrol.destinations import Destinations, HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent
+from hpn.testbed.routing.pathcontrol.message import (
     EVERYTHING,
     MAX_ENTRIES,
     Interest,
@@ -23,10 +23,10 @@ from testbed.routing.pathcontrol.message import (
     encode_interest,
     encode_reach,
 )
-from testbed.routing.pathcontrol.move_and_steer import MoveAndSteer
-from testbed.routing.pathcontrol.steering import ALSO, FORGET_NS, MAX_NAMES, SteeringAgent
-from testbed.routing.pathcontrol.tor_agent import ASKS_DEPTH, TorAgent
-from testbed.routing.pathcontrol.tor_view import Standing
+from hpn.testbed.routing.pathcontrol.move_and_steer import MoveAndSteer
+from hpn.testbed.routing.pathcontrol.steering import ALSO, FORGET_NS, MAX_NAMES, SteeringAgent
+from hpn.testbed.routing.pathcontrol.tor_agent import ASKS_DEPTH, TorAgent
+from hpn.testbed.routing.pathcontrol.tor_view import Standing
 
 MS = 1_000_000
 S = 1000 * MS

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.routing.pathcontrol.actions import Action, Steer
-from testbed.routing.pathcontrol.destinations import Destinations, HostSettings
-from testbed.routing.pathcontrol.steering import ALSO, SteeringAgent
+from hpn.testbed.routing.pathcontrol.actions import Action, Steer
+from hpn.testbed.routing.pathcontrol.destinations import Destinations, HostSettings
+from hpn.testbed.routing.pathcontrol.steering import ALSO, SteeringAgent
 from tests.routing.pathsim import PORTS, Noise, PathSim
 from tests.routing.test_path_protocol import FLAPPING, STEADY, Happening, blinks, gaps, noises, play, restarts, routes
 

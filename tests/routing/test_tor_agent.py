@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from testbed.kernel import rtnl
-from testbed.kernel.rtnl_events import LinkEvent, RouteEvent
-from testbed.routing.pathcontrol.actions import Send
-from testbed.routing.pathcontrol.message import Reach, decode, encode_interest, encode_reach
-from testbed.routing.pathcontrol.tor_agent import ASKS_DEPTH, BURST_FRAMES, MAX_INTERESTS, TorAgent
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.rtnl_events import LinkEvent, RouteEvent
+from hpn.testbed.routing.pathcontrol.actions import Send
+from hpn.testbed.routing.pathcontrol.message import Reach, decode, encode_interest, encode_reach
+from hpn.testbed.routing.pathcontrol.tor_agent import ASKS_DEPTH, BURST_FRAMES, MAX_INTERESTS, TorAgent
 
 MS = 1_000_000
 PORTS = {"h0r0": 11, "h1r0": 12}

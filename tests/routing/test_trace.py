@@ -6,10 +6,10 @@ import errno
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric
-from testbed.kernel.netlink import Hop, NetlinkError
-from testbed.routing.trace import Flow, Path, trace
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel.netlink import Hop, NetlinkError
+from hpn.testbed.routing.trace import Flow, Path, trace
 from tests.routing import fabrics
 from tests.routing.minilab import MiniLab
 from tests.taps import Taps, send

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from failover.analysis.client import ClientFacts, RankEnd
-from failover.analysis.job import DeathFact, JobFacts, SpanFact
-from failover.analysis.model import QUICK
-from scenarios.expect.expectation import Expectation
-from scenarios.run.measured import Facts, JobRecords, Measured
+from hpn.failover.analysis.client import ClientFacts, RankEnd
+from hpn.failover.analysis.job import DeathFact, JobFacts, SpanFact
+from hpn.failover.analysis.model import QUICK
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.run.measured import Facts, JobRecords, Measured
+from hpn.traffic.client.ledger import Ledger
+from hpn.traffic.client.lines import Step
+from hpn.traffic.rdma.records import MESSAGE, SPAN
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge
 from tests.results.sample import LOAD
-from traffic.client.ledger import Ledger
-from traffic.client.lines import Step
-from traffic.rdma.records import MESSAGE, SPAN
 
 
 def client_alone(

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from failover.analysis.downtime import Downtime
-from failover.analysis.job import Done, Iteration, JobEdge, JobMetrics, MessageTimes, SpanResult
-from failover.analysis.marks import Mark, Marked
-from failover.analysis.model import DrillMetrics, FlowResult, Goodput, NoiseFloor, Relation
-from failover.analysis.offered import Offered
-from failover.analysis.placement import Placement, TierSpread
-from failover.analysis.ports import NicBalance, PortMetrics
-from failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
-from scenarios.expect.evidence import Evidence, RunFacts
-from scenarios.expect.metric import Lack
+from hpn.failover.analysis.downtime import Downtime
+from hpn.failover.analysis.job import Done, Iteration, JobEdge, JobMetrics, MessageTimes, SpanResult
+from hpn.failover.analysis.marks import Mark, Marked
+from hpn.failover.analysis.model import DrillMetrics, FlowResult, Goodput, NoiseFloor, Relation
+from hpn.failover.analysis.offered import Offered
+from hpn.failover.analysis.placement import Placement, TierSpread
+from hpn.failover.analysis.ports import NicBalance, PortMetrics
+from hpn.failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
+from hpn.scenarios.expect.evidence import Evidence, RunFacts
+from hpn.scenarios.expect.metric import Lack
 from tests.results import sample
 
 from .measured import FAILURE, MS, REPAIR, at_edge, flow, metrics

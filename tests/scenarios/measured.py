@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from failover.analysis.budget import Interval, outage_budget
-from failover.analysis.model import (
+from hpn.failover.analysis.budget import Interval, outage_budget
+from hpn.failover.analysis.model import (
     DrillMetrics,
     Edge,
     EdgeKind,
@@ -22,10 +22,10 @@ from failover.analysis.model import (
     Phases,
     Relation,
 )
-from failover.analysis.settings import QUICK
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from testbed.files.document import parse
+from hpn.failover.analysis.settings import QUICK
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.testbed.files.document import parse
 
 MS = 10**6
 RATE_PPS = 1000.0

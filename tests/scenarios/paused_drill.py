@@ -10,14 +10,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from failover.analysis.model import Edge, EdgeKind
-from failover.faults.moments import Moment
-from failover.inject.injector import Injector
-from scenarios.drill.load import drill_from
-from scenarios.run import session
-from scenarios.run.order import Order
-from scenarios.run.traffic_on_lab import LabTraffic
-from testbed.files.document import parse
+from hpn.failover.analysis.model import Edge, EdgeKind
+from hpn.failover.faults.moments import Moment
+from hpn.failover.inject.injector import Injector
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.run import session
+from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.traffic_on_lab import LabTraffic
+from hpn.testbed.files.document import parse
 
 _carry_out = Injector.carry_out
 

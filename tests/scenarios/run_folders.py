@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from results.run.folder import RunFolder, create
-from scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
-from scenarios.run.kept import keep
-from scenarios.run.measured import Measured
+from hpn.results.run.folder import RunFolder, create
+from hpn.scenarios.run.judgement import judge_measured, series_of, timelines_of, traces_of
+from hpn.scenarios.run.kept import keep
+from hpn.scenarios.run.measured import Measured
 from tests.results.sample import MANIFEST
 
 

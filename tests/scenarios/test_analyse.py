@@ -13,23 +13,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failover.analysis.model import QUICK, EdgeKind
-from failover.analysis.readings import Sampled, Sampling, Series, Watched
-from results.run.folder import RunFolder, load
-from results.verdict import Outcome, Verdict
-from scenarios.run.analyse import analyse
-from scenarios.run.judgement import judge_measured
-from scenarios.run.kept import FOLDER, keep, kept
-from scenarios.run.measured import Facts, Measured
-from testbed.errors import InputError, MachineError
-from testbed.kernel.qdisc import BucketReading
+from hpn.failover.analysis.model import QUICK, EdgeKind
+from hpn.failover.analysis.readings import Sampled, Sampling, Series, Watched
+from hpn.results.run.folder import RunFolder, load
+from hpn.results.verdict import Outcome, Verdict
+from hpn.scenarios.run.analyse import analyse
+from hpn.scenarios.run.judgement import judge_measured
+from hpn.scenarios.run.kept import FOLDER, keep, kept
+from hpn.scenarios.run.measured import Facts, Measured
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.traffic.columns import InMemory, whole
+from hpn.traffic.records import RECEIVED
 from tests.failover.synthetic import MS, NO_PACKETS, Dead, S, edge, flow, record
 from tests.product.hpn import Hpn
 from tests.results.sample import EVENTS, LOAD
 from tests.scenarios.measured import drill
 from tests.scenarios.run_folders import judged_run
-from traffic.columns import InMemory, whole
-from traffic.records import RECEIVED
 
 AT = 4 * S
 

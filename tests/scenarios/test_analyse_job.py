@@ -10,23 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failover.analysis.job import JobFacts, SpanFact
-from failover.analysis.model import QUICK
-from results.run.folder import RunFolder, create
-from results.verdict import Outcome
-from scenarios.drill.load import drill_from
-from scenarios.expect.expectation import Expectation
-from scenarios.run.analyse import analyse
-from scenarios.run.judgement import judge_measured
-from scenarios.run.kept import FOLDER, keep, kept
-from scenarios.run.measured import Facts, JobRecords, Measured
-from testbed.errors import InputError
-from testbed.files.document import parse
+from hpn.failover.analysis.job import JobFacts, SpanFact
+from hpn.failover.analysis.model import QUICK
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.run.analyse import analyse
+from hpn.scenarios.run.judgement import judge_measured
+from hpn.scenarios.run.kept import FOLDER, keep, kept
+from hpn.scenarios.run.measured import Facts, JobRecords, Measured
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import parse
+from hpn.traffic.rdma.records import MESSAGE, SPAN
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
 from tests.product.hpn import Hpn
 from tests.results.sample import LOAD
 from tests.scenarios.run_folders import judged_run
-from traffic.rdma.records import MESSAGE, SPAN
 
 DRILL = """
 drill: cut

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
-from testbed.events import EventKind
+from hpn.results.run.folder import load
+from hpn.testbed.events import EventKind
 from tests.product.hpn import Hpn, skip_without_virtual_time
 
 DRILL = """

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.bench import jobs
-from scenarios.drill import catalogue
-from scenarios.drill.load import load_drill
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.vm.engines import ENGINES
-from traffic import sockperf
+from hpn.scenarios.bench import jobs
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.load import load_drill
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.vm.engines import ENGINES
+from hpn.traffic import sockperf
 
 FOLDER = Path(jobs.__file__).parent
 MEASURED = {"job_pps": 6e4, "job_lost": 0.0, "iperf3_pps": 6e4, "iperf3_lost": 7.0}

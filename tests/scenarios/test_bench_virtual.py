@@ -10,15 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from scenarios.bench import virtual
-from scenarios.drill.load import load_drill
-from scenarios.drill.model import Drill
-from scenarios.run import client_site
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.vm import kernel_cache, kernel_recipe
-from testbed.vm.engines import ENGINES, EngineSpec
-from testbed.vm.kernel_cache import Built
+from hpn.scenarios.bench import virtual
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run import client_site
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.vm import kernel_cache, kernel_recipe
+from hpn.testbed.vm.engines import ENGINES, EngineSpec
+from hpn.testbed.vm.kernel_cache import Built
 
 SPEC = ENGINES["uml-virtual-time"]
 DRILL = load_drill(Path(virtual.__file__).parent / "virtual-time.yaml")

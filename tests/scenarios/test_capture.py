@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.drill.capture import Captures, Window, links_of, windows_of
-from scenarios.drill.describe import describe
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.files.document import parse
+from hpn.scenarios.drill.capture import Captures, Window, links_of, windows_of
+from hpn.scenarios.drill.describe import describe
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
 
 MS = 10**6
 FAULTS = """

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.drill import catalogue
-from scenarios.suite.suite import Suite, load_suite, suite_from
-from testbed.errors import InputError
-from testbed.files.document import parse
-from traffic.client.clients.torch import Torch
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.suite.suite import Suite, load_suite, suite_from
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import parse
+from hpn.traffic.client.clients.torch import Torch
 
 ENGINES = ("host", "qemu", "uml", "virtual-time")
 

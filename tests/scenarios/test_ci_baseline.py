@@ -11,19 +11,19 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-import cli
-from failover.analysis.model import DrillMetrics
-from results.run.folder import RunFolder, create
-from results.run.identity import identity_of
-from results.run.progress import Progress
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.verdict import judge
-from scenarios.pool.task import Task
-from scenarios.run import calibrate, session
-from scenarios.run.asked import asked_of
-from scenarios.run.order import Order
-from testbed.errors import InputError
-from testbed.fabric.build import build
+from hpn import cli
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.run.identity import identity_of
+from hpn.results.run.progress import Progress
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.verdict import judge
+from hpn.scenarios.pool.task import Task
+from hpn.scenarios.run import calibrate, session
+from hpn.scenarios.run.asked import asked_of
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
 from tests.results.sample import MANIFEST
 from tests.scenarios.measured import link_down
 from tests.scenarios.pool.pretended import Pretended, here
@@ -63,7 +63,7 @@ def ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "400")
     monkeypatch.setattr(calibrate, "check", lambda *_: None)
-    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pretended(here))
+    monkeypatch.setattr("hpn.commands.ci.pool_for", lambda *_: Pretended(here))
     Path("suite.yaml").write_text("suite: s\nruns: [{drills: [./cut.yaml]}]\n")
     Path("cut.yaml").write_text(DRILL)
 
@@ -185,7 +185,7 @@ def test_an_interrupted_suite_says_so_and_has_its_page(ci: Callable[..., int], m
             raise KeyboardInterrupt
         return here(task, folder)
 
-    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pretended(cut_short))
+    monkeypatch.setattr("hpn.commands.ci.pool_for", lambda *_: Pretended(cut_short))
     with pytest.raises(click.Abort):
         ci()
     assert Path("ci-out/summary.md").read_text().startswith("# s: ended early, 1 of 2 runs made: pass\n")
@@ -199,7 +199,7 @@ def test_a_suite_that_no_run_could_be_made_of_has_its_page(
         (folder / "output.txt").write_text("hpn: there is no kernel\n")
         return 3
 
-    monkeypatch.setattr("commands.ci.pool_for", lambda *_: Pretended(no_kernel))
+    monkeypatch.setattr("hpn.commands.ci.pool_for", lambda *_: Pretended(no_kernel))
     assert ci() == 3
     assert "there is no kernel" in Path("ci-out/report.html").read_text()
 

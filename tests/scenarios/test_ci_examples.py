@@ -12,13 +12,13 @@ import jsonschema
 import pytest
 import yaml
 
-from results.comparison.baseline import read
-from results.comparison.gate import file_of, strays
-from scenarios.drill import catalogue
-from scenarios.suite.baselines import kept_for
-from scenarios.suite.suite import load_suite
-from testbed.vm import kernel_build
-from testbed.vm.engines import ENGINES, HOST
+from hpn.results.comparison.baseline import read
+from hpn.results.comparison.gate import file_of, strays
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.suite.baselines import kept_for
+from hpn.scenarios.suite.suite import load_suite
+from hpn.testbed.vm import kernel_build
+from hpn.testbed.vm.engines import ENGINES, HOST
 from tests.docs import commandline
 from tests.scenarios import own_repository
 from tests.scenarios.own_repository import EXAMPLE, GITHUB, GITLAB

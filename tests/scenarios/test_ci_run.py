@@ -10,18 +10,18 @@ from xml.etree import ElementTree
 import pytest
 from pydantic import TypeAdapter
 
-from results.ci import CiRun, exit_code, grouped
-from results.page.many import many_view
-from results.repeats.together import judge_repeats
-from results.run.folder import create
-from results.run.manifest import Manifest
-from results.verdict import Outcome, at_most, decide, holds
-from scenarios.drill import catalogue
-from scenarios.pool.drills import DrillBody, body_from, task_for
-from scenarios.pool.task import OUTPUT, Task
-from scenarios.run.job import job_from
-from scenarios.suite.schedule import in_order, run_suite, wanted_of, write_reports
-from scenarios.suite.suite import Run, Suite
+from hpn.results.ci import CiRun, exit_code, grouped
+from hpn.results.page.many import many_view
+from hpn.results.repeats.together import judge_repeats
+from hpn.results.run.folder import create
+from hpn.results.run.manifest import Manifest
+from hpn.results.verdict import Outcome, at_most, decide, holds
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.pool.drills import DrillBody, body_from, task_for
+from hpn.scenarios.pool.task import OUTPUT, Task
+from hpn.scenarios.run.job import job_from
+from hpn.scenarios.suite.schedule import in_order, run_suite, wanted_of, write_reports
+from hpn.scenarios.suite.suite import Run, Suite
 from tests.results.sample import MANIFEST
 from tests.scenarios.pool.pretended import Makes, Pretended, asked, fails
 

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.client import RankLog
-from results.run.folder import RunFolder, create, load
-from results.text.terminal import summary
-from results.verdict import Outcome
-from scenarios.drill.describe import describe
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import queue_pairs_of
-from scenarios.run.analyse import analyse
-from scenarios.run.judgement import judge_measured
-from scenarios.run.kept import kept
-from scenarios.run.measured import Measured
-from testbed.errors import InputError, MachineError
-from testbed.fabric.build import build
-from testbed.files.document import parse
+from hpn.failover.analysis.client import RankLog
+from hpn.results.run.folder import RunFolder, create, load
+from hpn.results.text.terminal import summary
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill.describe import describe
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import queue_pairs_of
+from hpn.scenarios.run.analyse import analyse
+from hpn.scenarios.run.judgement import judge_measured
+from hpn.scenarios.run.kept import kept
+from hpn.scenarios.run.measured import Measured
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
 from tests.results.sample import MANIFEST
 from tests.results.shown import as_text
 from tests.scenarios.client_runs import client_beside_job

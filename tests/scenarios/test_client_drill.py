@@ -8,31 +8,31 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.client import ClientFacts, RankEnd, client_doubts
-from failover.analysis.job import DeathFact
-from results.text.terminal import summary
-from results.verdict import Outcome
-from scenarios.drill.describe import describe
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import queue_pairs_of
-from scenarios.run import client_site, clients_on_lab
-from scenarios.run.analyse import analyse
-from scenarios.run.judgement import judge_measured
-from scenarios.run.kept import FOLDER, kept
-from scenarios.run.measured import Measured
-from testbed.errors import InputError, MachineError
-from testbed.fabric.build import build
-from testbed.files.document import parse
+from hpn.failover.analysis.client import ClientFacts, RankEnd, client_doubts
+from hpn.failover.analysis.job import DeathFact
+from hpn.results.text.terminal import summary
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill.describe import describe
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import queue_pairs_of
+from hpn.scenarios.run import client_site, clients_on_lab
+from hpn.scenarios.run.analyse import analyse
+from hpn.scenarios.run.judgement import judge_measured
+from hpn.scenarios.run.kept import FOLDER, kept
+from hpn.scenarios.run.measured import Measured
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
+from hpn.traffic.client import lines
+from hpn.traffic.client.client import Client
+from hpn.traffic.client.registry import CLIENTS
 from tests.failover.synthetic import S
 from tests.product.hpn import Hpn
 from tests.results.sample import MANIFEST
 from tests.results.shown import as_text
 from tests.scenarios.client_runs import client_alone
 from tests.scenarios.run_folders import judged_run
-from traffic.client import lines
-from traffic.client.client import Client
-from traffic.client.registry import CLIENTS
 
 DOC = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
 DRILL = """

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.client import RankEnd
-from failover.analysis.job import JobFacts
-from scenarios.run import clients_on_lab
-from scenarios.run.clients_on_lab import LabClients
-from testbed.errors import MachineError
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.kernel import ns
-from testbed.kernel.processes import own_pids
-from traffic.client.client import Site
-from traffic.client.registry import CLIENTS
+from hpn.failover.analysis.client import RankEnd
+from hpn.failover.analysis.job import JobFacts
+from hpn.scenarios.run import clients_on_lab
+from hpn.scenarios.run.clients_on_lab import LabClients
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.processes import own_pids
+from hpn.traffic.client.client import Site
+from hpn.traffic.client.registry import CLIENTS
 
 pytestmark = pytest.mark.kernel
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from failover.analysis.marks import Mark
-from failover.analysis.readings import Ports, Sampling
-from failover.faults import FAULTS, parameters
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Workload
-from scenarios.drill.schema import (
+from hpn.failover.analysis.marks import Mark
+from hpn.failover.analysis.readings import Ports, Sampling
+from hpn.failover.faults import FAULTS, parameters
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Workload
+from hpn.scenarios.drill.schema import (
     DrillFile,
     OrderExpectation,
     RestoredFaultEntry,
@@ -23,17 +23,17 @@ from scenarios.drill.schema import (
     WorkloadSection,
     expectation_model,
 )
-from scenarios.drill.sections import SECTIONS
-from scenarios.expect.asked import At, Bound, Flows
-from scenarios.expect.metric import Metric, Shape, Takes, Unit
-from scenarios.expect.metrics import METRICS
-from testbed.files.document import parse
-from traffic.collectives.registry import COLLECTIVES
-from traffic.congestion.sets import PARAMETERS
-from traffic.job.messages import MESSAGE_PATTERNS
-from traffic.job.placement import ORDERS
-from traffic.paths import CHOICES
-from traffic.patterns import PATTERNS
+from hpn.scenarios.drill.sections import SECTIONS
+from hpn.scenarios.expect.asked import At, Bound, Flows
+from hpn.scenarios.expect.metric import Metric, Shape, Takes, Unit
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.testbed.files.document import parse
+from hpn.traffic.collectives.registry import COLLECTIVES
+from hpn.traffic.congestion.sets import PARAMETERS
+from hpn.traffic.job.messages import MESSAGE_PATTERNS
+from hpn.traffic.job.placement import ORDERS
+from hpn.traffic.paths import CHOICES
+from hpn.traffic.patterns import PATTERNS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
 MODELS: tuple[type[BaseModel], ...] = (

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from results.run.claim import in_use
-from results.run.folder import RunFolder
-from results.verdict import decide, holds
-from scenarios.run.engines import run_in_guest
-from scenarios.run.order import Order
-from testbed.errors import HpnError, InputError, MachineError, NoisyError
-from testbed.vm.engines import EngineSpec
-from testbed.vm.guest import GuestJob, GuestResult
+from hpn.results.run.claim import in_use
+from hpn.results.run.folder import RunFolder
+from hpn.results.verdict import decide, holds
+from hpn.scenarios.run.engines import run_in_guest
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
+from hpn.testbed.vm.engines import EngineSpec
+from hpn.testbed.vm.guest import GuestJob, GuestResult
 from tests.results.sample import MANIFEST
 from tests.scenarios.measured import drill
 

@@ -12,19 +12,19 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import drill as commands
-from commands.waiting import waiting
-from scenarios.drill import catalogue
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from scenarios.run import engines, estimate, wall_cost
-from scenarios.run.effort import CLIENT, Effort, effort_of
-from scenarios.run.estimate import Asked
-from scenarios.run.wall_cost import Cost, Stages
-from scenarios.suite import schedule
-from scenarios.suite.suite import suite_from
-from testbed.files.document import parse
-from testbed.vm.engines import ENGINES, HOST
+from hpn.commands import drill as commands
+from hpn.commands.waiting import waiting
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run import engines, estimate, wall_cost
+from hpn.scenarios.run.effort import CLIENT, Effort, effort_of
+from hpn.scenarios.run.estimate import Asked
+from hpn.scenarios.run.wall_cost import Cost, Stages
+from hpn.scenarios.suite import schedule
+from hpn.scenarios.suite.suite import suite_from
+from hpn.testbed.files.document import parse
+from hpn.testbed.vm.engines import ENGINES, HOST
 
 VIRTUAL = ENGINES["uml-virtual-time"]
 STREAMS = "workload: {{pattern: permutation, queue_pairs: 2, load: {load} %}}"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failover.analysis.model import EdgeKind, Relation
-from failover.faults import (
+from hpn.failover.analysis.model import EdgeKind, Relation
+from hpn.failover.faults import (
     AggCrash,
     BgpReset,
     CoreCrash,
@@ -29,14 +29,14 @@ from failover.faults import (
     nics_hit,
     settled,
 )
-from failover.faults.moments import moments
-from scenarios.drill.blast import relations, transit_flows
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, LinkKind
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from traffic.flow import FlowSpec
+from hpn.failover.faults.moments import moments
+from hpn.scenarios.drill.blast import relations, transit_flows
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.flow import FlowSpec
 
 MS = 10**6
 FAILURE, REPAIR = EdgeKind.FAILURE, EdgeKind.REPAIR

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failover.analysis.model import EdgeKind, Relation
-from failover.faults import LinkDown, LinkFlap, PlannedEdge, PlannedFault, TorCrash, nics_hit
-from scenarios.drill.blast import relations, transit_flows
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.presets import PRESETS
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.model import EdgeKind, Relation
+from hpn.failover.faults import LinkDown, LinkFlap, PlannedEdge, PlannedFault, TorCrash, nics_hit
+from hpn.scenarios.drill.blast import relations, transit_flows
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.traffic.flow import FlowSpec
 
 MS = 10**6
 FAILURE, REPAIR = EdgeKind.FAILURE, EdgeKind.REPAIR

@@ -13,16 +13,16 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from cli import command_line
-from scenarios.suite.json_schema import suite_schema
-from scenarios.suite.suite import suite_from
-from testbed.errors import InputError
-from testbed.fabric.json_schema import topology_schema
-from testbed.fabric.load import load_topology
-from testbed.fabric.presets import PRESETS
-from testbed.files.document import parse, read
-from testbed.files.json_schema import Schema
-from testbed.vm.engines import ENGINES
+from hpn.cli import command_line
+from hpn.scenarios.suite.json_schema import suite_schema
+from hpn.scenarios.suite.suite import suite_from
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.json_schema import topology_schema
+from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.files.document import parse, read
+from hpn.testbed.files.json_schema import Schema
+from hpn.testbed.vm.engines import ENGINES
 from tests.docs.pages import PAGES, ROOT, Language, blocks
 
 Data = dict[str, Any]

@@ -8,22 +8,22 @@ from itertools import accumulate
 
 import pytest
 
-from failover.analysis.job import Iteration, JobMetrics, MessageTimes, SpanResult
-from failover.analysis.model import DrillMetrics
-from failover.analysis.ports import PortMetrics, PortResult
-from failover.analysis.readings import Ports
-from scenarios.drill.load import load_drill
-from scenarios.paper.claim import drawn, drill_of
-from scenarios.paper.claims import CLAIMS
-from scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues, period_ms
-from scenarios.paper.job_claims import JOB_CLAIMS
-from scenarios.paper.judges import Evidence, Finding
-from scenarios.paper.reproduce import choose, drill_file
-from scenarios.paper.segments import segments, span_of
-from testbed.errors import MachineError
-from testbed.fabric.inventory import inventory
-from testbed.fabric.load import load_fabric
-from testbed.fabric.presets import PRESETS
+from hpn.failover.analysis.job import Iteration, JobMetrics, MessageTimes, SpanResult
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.failover.analysis.ports import PortMetrics, PortResult
+from hpn.failover.analysis.readings import Ports
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.paper.claim import drawn, drill_of
+from hpn.scenarios.paper.claims import CLAIMS
+from hpn.scenarios.paper.gains import Faster, FasterTraining, Pair, ShorterQueues, period_ms
+from hpn.scenarios.paper.job_claims import JOB_CLAIMS
+from hpn.scenarios.paper.judges import Evidence, Finding
+from hpn.scenarios.paper.reproduce import choose, drill_file
+from hpn.scenarios.paper.segments import segments, span_of
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.inventory import inventory
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.fabric.presets import PRESETS
 from tests.scenarios.measured import metrics
 
 DRAWN = sorted({drill_of(run)[0] for claim in JOB_CLAIMS for run in claim.runs if "@" in run})

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from scenarios.run import gathering
-from scenarios.run.gathering import Gathering
+from hpn.scenarios.run import gathering
+from hpn.scenarios.run.gathering import Gathering
 
 
 @pytest.fixture(autouse=True)

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from results.ground_truth import GroundTruth, from_json, ground_truth_table
-from results.verdict import Outcome
-from scenarios.selftest import start
-from scenarios.selftest.ground_truth import analyse_truth
-from scenarios.selftest.sizes import Pause, Plan
-from scenarios.selftest.truths import DOWN, UP, Observed, Span, flows
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.vm.engines import ENGINES, HOST
-from testbed.vm.uml import Uml
+from hpn.results.ground_truth import GroundTruth, from_json, ground_truth_table
+from hpn.results.verdict import Outcome
+from hpn.scenarios.selftest import start
+from hpn.scenarios.selftest.ground_truth import analyse_truth
+from hpn.scenarios.selftest.sizes import Pause, Plan
+from hpn.scenarios.selftest.truths import DOWN, UP, Observed, Span, flows
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.vm.engines import ENGINES, HOST
+from hpn.testbed.vm.uml import Uml
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.messages import TrafficReport
 from tests.failover.synthetic import MS, Dead, Records, S, record
-from traffic.flow import FlowSpec
-from traffic.messages import TrafficReport
 
 PLAN = Plan(tick_ns=MS // 10, slow_flows=2, healthy_ns=S, outages_us=(1_500, 7_300, 50_000), pauses_us=())
 PAUSED = Pause("across the end", 0, 15 * MS)

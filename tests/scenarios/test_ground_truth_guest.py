@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from results.ground_truth import GroundTruth
-from results.verdict import Outcome
-from scenarios.selftest import start
-from testbed.errors import MachineError
-from testbed.vm.engines import named
-from testbed.vm.uml import Uml
+from hpn.results.ground_truth import GroundTruth
+from hpn.results.verdict import Outcome
+from hpn.scenarios.selftest import start
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.engines import named
+from hpn.testbed.vm.uml import Uml
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(900)]
 

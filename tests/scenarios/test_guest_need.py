@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.drill import catalogue
-from scenarios.drill.load import load_drill
-from scenarios.run import guest_need
-from scenarios.run.guest_need import more_mb, times_as_long
-from testbed.errors import MachineError
-from testbed.fabric.build import build
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.run import guest_need
+from hpn.scenarios.run.guest_need import more_mb, times_as_long
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
 
 DRILL = """
 drill: size

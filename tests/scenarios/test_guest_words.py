@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.run.job import Job, answered, in_guest
-from testbed.errors import MachineError
-from testbed.vm.console import Console
-from testbed.vm.engines import EngineSpec
-from testbed.vm.guest import GuestJob, GuestResult
+from hpn.scenarios.run.job import Job, answered, in_guest
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.console import Console
+from hpn.testbed.vm.engines import EngineSpec
+from hpn.testbed.vm.guest import GuestJob, GuestResult
 
 
 class _Ended:

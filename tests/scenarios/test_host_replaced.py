@@ -7,20 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failover.analysis.model import EdgeKind
-from failover.faults import MS, HostReplaced, PlannedFault
-from failover.faults.moments import moments
-from failover.inject.injector import Injector
-from scenarios.drill.model import Workload
-from scenarios.drill.spares import assigned, stand_ins
-from scenarios.drill.workload import flows_of
-from scenarios.run.traffic_on_lab import LabTraffic
-from testbed.events import EventKind, now_ns
-from testbed.lab.lab import Lab
-from testbed.lab.state import differences, state
+from hpn.failover.analysis.model import EdgeKind
+from hpn.failover.faults import MS, HostReplaced, PlannedFault
+from hpn.failover.faults.moments import moments
+from hpn.failover.inject.injector import Injector
+from hpn.scenarios.drill.model import Workload
+from hpn.scenarios.drill.spares import assigned, stand_ins
+from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.run.traffic_on_lab import LabTraffic
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.state import differences, state
+from hpn.traffic.qp import RetryPolicy
+from hpn.traffic.records import RECEIVED, SENT
 from tests.lab.running import Recorder, running, tiny
-from traffic.qp import RetryPolicy
-from traffic.records import RECEIVED, SENT
 
 pytestmark = pytest.mark.kernel
 

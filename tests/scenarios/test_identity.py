@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import RunFolder, create
-from results.run.identity import Identity, differences, experiment_of, identity_in, identity_of, sets_apart
-from scenarios.drill import catalogue
-from scenarios.drill.model import Drill
-from scenarios.run.asked import asked_of
-from scenarios.run.phase import in_phase, phase_of
-from testbed.fabric.build import build
-from testbed.fabric.load import load_topology
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.run.identity import Identity, differences, experiment_of, identity_in, identity_of, sets_apart
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run.asked import asked_of
+from hpn.scenarios.run.phase import in_phase, phase_of
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import load_topology
 from tests.results.sample import MANIFEST
 
 _BASE = """

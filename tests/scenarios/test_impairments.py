@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from failover.faults import Fault, LacpLoss, LinkDelay, OneWayLoss, SilentDrop
-from failover.faults.impair import Dropped
-from failover.faults.streams import Direction, Directions
-from scenarios.drill.describe import describe
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from testbed.files.document import parse
+from hpn.failover.faults import Fault, LacpLoss, LinkDelay, OneWayLoss, SilentDrop
+from hpn.failover.faults.impair import Dropped
+from hpn.failover.faults.streams import Direction, Directions
+from hpn.scenarios.drill.describe import describe
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.testbed.files.document import parse
 
 LINK = "p0.s0.h0.r0.0"
 MS = 10**6

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from commands.job import KINDS, kind_of
-from scenarios.drill import catalogue
-from scenarios.run.engines import RunBody, body_from
-from scenarios.run.job import Job, beside, job_from
-from testbed.errors import MachineError
-from testbed.vm.engines import named
+from hpn.commands.job import KINDS, kind_of
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.run.engines import RunBody, body_from
+from hpn.scenarios.run.job import Job, beside, job_from
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.engines import named
 
 BODY = RunBody("/tmp/x.yaml", ("drill", "run", "x"), repeat=2, phase=3, slow=10, keep_records=True)
 

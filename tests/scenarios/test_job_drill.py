@@ -9,30 +9,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failover.analysis.job import Death, Iteration, JobFacts, JobMetrics, MessageTimes, SpanFact
-from failover.analysis.metrics.job import job_metrics
-from failover.analysis.settings import Settings
-from scenarios.drill.catalogue import find
-from scenarios.drill.job import Job, plan_of, told
-from scenarios.drill.load import drill_from, load_drill
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import queue_pairs_of
-from scenarios.expect.evidence import Evidence, RunFacts
-from scenarios.expect.figure import Figure
-from scenarios.expect.metrics import METRICS
-from scenarios.run import space
-from scenarios.run.calibrate import Calibration, check
-from scenarios.run.phase import in_phase
-from testbed.errors import InputError, MachineError
-from testbed.fabric.build import build
-from testbed.fabric.spec import SecondClassSpec
-from testbed.files.document import parse
+from hpn.failover.analysis.job import Death, Iteration, JobFacts, JobMetrics, MessageTimes, SpanFact
+from hpn.failover.analysis.metrics.job import job_metrics
+from hpn.failover.analysis.settings import Settings
+from hpn.scenarios.drill.catalogue import find
+from hpn.scenarios.drill.job import Job, plan_of, told
+from hpn.scenarios.drill.load import drill_from, load_drill
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import queue_pairs_of
+from hpn.scenarios.expect.evidence import Evidence, RunFacts
+from hpn.scenarios.expect.figure import Figure
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.run import space
+from hpn.scenarios.run.calibrate import Calibration, check
+from hpn.scenarios.run.phase import in_phase
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.spec import SecondClassSpec
+from hpn.testbed.files.document import parse
+from hpn.traffic.congestion.sets import PARAMETERS
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.job.standby import Replaced
+from hpn.traffic.rdma.records import MESSAGE, SPAN
 from tests.scenarios.measured import metrics
-from traffic.congestion.sets import PARAMETERS
-from traffic.job.collective import CollectiveWork
-from traffic.job.restart import RestartPolicy
-from traffic.job.standby import Replaced
-from traffic.rdma.records import MESSAGE, SPAN
 
 MS = 10**6
 HEAD = "drill: d\nsummary: s\ntopology: tiny\n"

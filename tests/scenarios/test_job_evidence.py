@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.job import DeathFact, JobMetrics
-from failover.analysis.model import EdgeKind
-from results.text.terminal import describe
-from results.verdict import Check, Outcome
-from scenarios.expect.asked import At, Bound
-from scenarios.expect.evidence import Evidence, RunFacts
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.metrics import METRICS
-from scenarios.expect.verdict import judge_expectation
-from scenarios.run.judgement import judge_measured
-from scenarios.run.measured import Measured
+from hpn.failover.analysis.job import DeathFact, JobMetrics
+from hpn.failover.analysis.model import EdgeKind
+from hpn.results.text.terminal import describe
+from hpn.results.verdict import Check, Outcome
+from hpn.scenarios.expect.asked import At, Bound
+from hpn.scenarios.expect.evidence import Evidence, RunFacts
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.verdict import judge_expectation
+from hpn.scenarios.run.judgement import judge_measured
+from hpn.scenarios.run.measured import Measured
 from tests.failover.test_job_metrics import FACTS, every, told
 from tests.scenarios.client_runs import client_alone
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenarios.drill.describe import describe
-from scenarios.drill.load import drill_from
-from testbed.files.document import parse
+from hpn.scenarios.drill.describe import describe
+from hpn.scenarios.drill.load import drill_from
+from hpn.testbed.files.document import parse
 
 DRILL = """\
 drill: words

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scenarios.drill.job import Job, plan_of
-from scenarios.run import job_on_lab
-from scenarios.run.job_on_lab import LabJob
-from testbed.events import EventKind, now_ns
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.lab.lab import Lab
+from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.run import job_on_lab
+from hpn.scenarios.run.job_on_lab import LabJob
+from hpn.testbed.events import EventKind, now_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.lab.lab import Lab
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.rdma.records import SPAN
 from tests.lab.running import Recorder
-from traffic.job.collective import CollectiveWork
-from traffic.job.restart import RestartPolicy
-from traffic.rdma.records import SPAN
 
 pytestmark = pytest.mark.kernel
 

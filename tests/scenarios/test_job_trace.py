@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.drill import trace_files
-from scenarios.drill.job import plan_of
-from scenarios.drill.load import load_drill
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from traffic.collectives.program import Send
+from hpn.scenarios.drill import trace_files
+from hpn.scenarios.drill.job import plan_of
+from hpn.scenarios.drill.load import load_drill
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.traffic.collectives.program import Send
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "jobs"
 

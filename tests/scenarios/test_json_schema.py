@@ -13,14 +13,14 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from failover.faults import FAULTS
-from scenarios.drill import catalogue
-from scenarios.drill.json_schema import drill_schema
-from scenarios.drill.load import drill_from
-from scenarios.expect.metrics import METRICS
-from testbed.errors import InputError
-from testbed.files.document import parse, read
-from testbed.files.json_schema import DIALECT
+from hpn.failover.faults import FAULTS
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.json_schema import drill_schema
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import parse, read
+from hpn.testbed.files.json_schema import DIALECT
 from tests.product.hpn import ROOT
 
 Data = dict[str, Any]
@@ -155,7 +155,7 @@ def test_defaults_are_as_a_file_writes_them_and_no_title_says_a_key_again() -> N
 
 
 def test_what_a_plug_in_cannot_say_of_a_type_may_be_anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scenarios.drill import json_schema
+    from hpn.scenarios.drill import json_schema
 
     class Strange(BaseModel):
         run: str

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.marks import Mark
-from results.verdict import Outcome
-from scenarios.expect.asked import At, Bound
-from scenarios.expect.evidence import Evidence
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.metric import Lack, Metric, Shape, Takes
-from scenarios.expect.metrics import METRICS
-from scenarios.expect.scope import Scope
-from scenarios.expect.verdict import judge_expectation
+from hpn.failover.analysis.marks import Mark
+from hpn.results.verdict import Outcome
+from hpn.scenarios.expect.asked import At, Bound
+from hpn.scenarios.expect.evidence import Evidence
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.metric import Lack, Metric, Shape, Takes
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.scope import Scope
+from hpn.scenarios.expect.verdict import judge_expectation
 
 from .lacking import NIC, lacking
 

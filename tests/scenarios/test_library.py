@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from failover.faults import FAULTS
-from scenarios.drill.catalogue import LIBRARY, find, load, ls, names
-from scenarios.drill.describe import describe
-from scenarios.drill.workload import flows_of
-from scenarios.expect.whole import STATE_RESTORED
-from testbed.errors import InputError
-from testbed.fabric.build import build
+from hpn.failover.faults import FAULTS
+from hpn.scenarios.drill.catalogue import LIBRARY, find, load, ls, names
+from hpn.scenarios.drill.describe import describe
+from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.expect.whole import STATE_RESTORED
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
 
 RECOMMENDED_FLOWS = 16  # RFC 6414
 

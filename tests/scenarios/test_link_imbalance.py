@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failover.analysis.job import JobFacts, SpanFact
-from failover.analysis.model import QUICK, EdgeKind
-from failover.analysis.placement import Placement, TierSpread
-from results.verdict import Check
-from scenarios.drill.load import drill_from
-from scenarios.run.judgement import judge_measured
-from scenarios.run.measured import Facts, JobRecords, Measured
-from testbed.files.document import parse
+from hpn.failover.analysis.job import JobFacts, SpanFact
+from hpn.failover.analysis.model import QUICK, EdgeKind
+from hpn.failover.analysis.placement import Placement, TierSpread
+from hpn.results.verdict import Check
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.run.judgement import judge_measured
+from hpn.scenarios.run.measured import Facts, JobRecords, Measured
+from hpn.testbed.files.document import parse
+from hpn.traffic.rdma.records import MESSAGE, SPAN
 from tests.failover.synthetic import MS, NO_PACKETS, S, edge, flow
 from tests.results.sample import LOAD
-from traffic.rdma.records import MESSAGE, SPAN
 
 DRILL = """
 drill: cut

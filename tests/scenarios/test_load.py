@@ -15,7 +15,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failover.faults import (
+from hpn.failover.faults import (
     FAULTS,
     LinkDown,
     LinkFlap,
@@ -27,14 +27,14 @@ from failover.faults import (
     Unit,
     parameters,
 )
-from scenarios.drill import catalogue
-from scenarios.drill.load import drill_from, load_drill
-from scenarios.drill.model import Drill, Profile
-from scenarios.expect.asked import At, Bound, Flows
-from scenarios.expect.outage import WORST_OUTAGE
-from testbed.errors import InputError
-from testbed.files.document import parse
-from testbed.files.units import format_duration, format_percent
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.load import drill_from, load_drill
+from hpn.scenarios.drill.model import Drill, Profile
+from hpn.scenarios.expect.asked import At, Bound, Flows
+from hpn.scenarios.expect.outage import WORST_OUTAGE
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import parse
+from hpn.testbed.files.units import format_duration, format_percent
 
 GOLDEN = Path(__file__).parent / "golden"
 MS = 10**6

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import RunFolder
-from results.run.progress import Progress
-from scenarios.drill import catalogue
-from scenarios.run import session
-from scenarios.run.order import Order
-from testbed.errors import MachineError
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.kernel.neighbour_table import Raised
-from testbed.lab.service import preflight
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.progress import Progress
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.run import session
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.kernel.neighbour_table import Raised
+from hpn.testbed.lab.service import preflight
 from tests.kernel.limits import Limits, now, stand_in
 
 _PATIENCE_S = 10.0

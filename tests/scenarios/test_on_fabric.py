@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from commands.drill import drill as drill_command
-from scenarios.drill import catalogue
-from scenarios.drill.model import Drill
-from scenarios.drill.places import Moving, Parts
-from scenarios.drill.targets import accepted, target_problem
-from scenarios.pool.drills import body_from, task_for
-from scenarios.run import client_site, engines
-from scenarios.run.asked import asked_of
-from scenarios.run.engines import RunBody
-from scenarios.run.order import Order
-from testbed.errors import InputError
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.build import build
-from testbed.fabric.load import load_topology
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from testbed.vm.engines import named
+from hpn.commands.drill import drill as drill_command
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.places import Moving, Parts
+from hpn.scenarios.drill.targets import accepted, target_problem
+from hpn.scenarios.pool.drills import body_from, task_for
+from hpn.scenarios.run import client_site, engines
+from hpn.scenarios.run.asked import asked_of
+from hpn.scenarios.run.engines import RunBody
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import load_topology
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.vm.engines import named
 
 _NARROW = {"hosts": 4, "rails": 1, "aggs": 1}
 

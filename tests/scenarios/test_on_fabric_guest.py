@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
+from hpn.results.run.folder import load
 from tests.product.hpn import Hpn, skip_without_virtual_time
 
 

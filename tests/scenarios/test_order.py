@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.drill import catalogue
-from scenarios.run.order import Batch
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.run.order import Batch
 
 
 @pytest.mark.parametrize("repeat", [1, 2])

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from scenarios.drill.path_choice import check_source_ports
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.files.document import parse
-from traffic.patterns import NewFlows
-from traffic.rdma.rehash import RehashPolicy
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.path_choice import check_source_ports
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
+from hpn.traffic.patterns import NewFlows
+from hpn.traffic.rdma.rehash import RehashPolicy
 
 WORK = "collective: {kind: all-reduce, size: 1 MB}, ib_timeout: 18"
 MARKS = ", queue_ms: 60, ecn: {kmin_bytes: 60000, kmax_bytes: 240000, pmax: 0.2}"

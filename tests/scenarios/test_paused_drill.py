@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
-from results.verdict import Check, Outcome, Verdict
-from testbed.errors import MachineError
-from testbed.vm.guest import GuestJob
-from testbed.vm.uml import Uml
+from hpn.results.run.folder import load
+from hpn.results.verdict import Check, Outcome, Verdict
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.uml import Uml
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(900)]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.model import DrillMetrics, Relation
-from scenarios.drill.load import drill_from
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.scope import Scope, peer_of
-from scenarios.expect.verdict import judge
-from testbed.errors import InputError
-from testbed.files.document import parse
+from hpn.failover.analysis.model import DrillMetrics, Relation
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.scope import Scope, peer_of
+from hpn.scenarios.expect.verdict import judge
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import parse
 
 from .measured import FAILURE, at_edge, flow, metrics
 

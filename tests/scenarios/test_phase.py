@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import cli
-from results.run.folder import RunFolder, create
-from scenarios.drill import catalogue
-from scenarios.drill.workload import flows_of
-from scenarios.run import calibrate, session
-from scenarios.run.order import Order
-from scenarios.run.phase import in_phase, phase_of, span_ns
-from testbed.fabric.build import build
-from testbed.fabric.spec import BgpSpec, FabricSpec, LacpSpec
+from hpn import cli
+from hpn.results.run.folder import RunFolder, create
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.run import calibrate, session
+from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.phase import in_phase, phase_of, span_ns
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.spec import BgpSpec, FabricSpec, LacpSpec
 from tests.results.sample import MANIFEST, metrics, verdict
 
 SPEC = FabricSpec()

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from results.verdict import Check, Outcome
-from scenarios.drill.load import drill_from
-from scenarios.run import session
-from scenarios.run.order import Order
-from testbed.fabric.model import Fabric, Link
-from testbed.files.document import parse
-from testbed.lab.breaking.impair_egress import EgressShapers
-from testbed.lab.tor import Tor
-from testbed.lag.speakers import Speaking
-from testbed.routing import ecmp
-from testbed.routing.pathcontrol.actions import Action, Reachability
-from testbed.routing.pathcontrol.destinations import Update
-from testbed.routing.pathcontrol.host_agent import HostAgent
+from hpn.results.verdict import Check, Outcome
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.run import session
+from hpn.scenarios.run.order import Order
+from hpn.testbed.fabric.model import Fabric, Link
+from hpn.testbed.files.document import parse
+from hpn.testbed.lab.breaking.impair_egress import EgressShapers
+from hpn.testbed.lab.tor import Tor
+from hpn.testbed.lag.speakers import Speaking
+from hpn.testbed.routing import ecmp
+from hpn.testbed.routing.pathcontrol.actions import Action, Reachability
+from hpn.testbed.routing.pathcontrol.destinations import Update
+from hpn.testbed.routing.pathcontrol.host_agent import HostAgent
 
 _DRILL = """
 drill: planted

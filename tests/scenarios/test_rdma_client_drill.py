@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from scenarios.drill.load import load_drill
-from scenarios.drill.model import Drill
-from scenarios.run.rdma_counters import FILE, DeviceCounters
-from testbed.errors import InputError
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.run.rdma_counters import FILE, DeviceCounters
+from hpn.testbed.errors import InputError
 
 VERBS = "workload: {client: {run: verbs, size: 256 KiB}}"
 

@@ -11,17 +11,17 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli import command_line
-from results.run.folder import RunFolder
-from scenarios.drill import catalogue
-from scenarios.run import guest_need, refusals, session
-from scenarios.run.order import Order
-from testbed.errors import HpnError, MachineError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
-from testbed.kernel import open_files, sandbox
-from testbed.lab.service import preflight, supervisor
+from hpn.cli import command_line
+from hpn.results.run.folder import RunFolder
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.run import guest_need, refusals, session
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import HpnError, MachineError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel import open_files, sandbox
+from hpn.testbed.lab.service import preflight, supervisor
 
 
 class _Started(Exception):

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import RunFolder
-from results.run.progress import Progress
-from results.verdict import decide, holds
-from scenarios.run import remaining, session, wall_cost
-from scenarios.run.effort import Effort, effort_of
-from scenarios.run.engines import run_on, unwatched
-from scenarios.run.order import Order
-from scenarios.run.remaining import Remaining
-from scenarios.run.wall_cost import Expected, Stages
-from testbed.errors import MachineError
-from testbed.vm.engines import ENGINES, HOST, EngineSpec
-from testbed.vm.guest import GuestJob, GuestResult
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.progress import Progress
+from hpn.results.verdict import decide, holds
+from hpn.scenarios.run import remaining, session, wall_cost
+from hpn.scenarios.run.effort import Effort, effort_of
+from hpn.scenarios.run.engines import run_on, unwatched
+from hpn.scenarios.run.order import Order
+from hpn.scenarios.run.remaining import Remaining
+from hpn.scenarios.run.wall_cost import Expected, Stages
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.engines import ENGINES, HOST, EngineSpec
+from hpn.testbed.vm.guest import GuestJob, GuestResult
 from tests.results.sample import MANIFEST
 from tests.scenarios.measured import drill
 

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from junitparser import JUnitXml
 
-import cli
-from failover.analysis.model import DrillMetrics, Relation
-from results.run.folder import RunFolder, create
-from results.run.progress import Progress
-from results.verdict import Outcome
-from scenarios.drill import catalogue
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.verdict import judge
-from scenarios.pool.task import Begun, Done, Task, unheard
-from scenarios.run import calibrate, repeats, session
-from scenarios.run.order import Batch, Order
-from scenarios.suite.schedule import run_suite
-from scenarios.suite.suite import Run, Suite, load_suite
-from testbed.errors import InputError
-from testbed.vm.engines import ENGINES
+from hpn import cli
+from hpn.failover.analysis.model import DrillMetrics, Relation
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.run.progress import Progress
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.verdict import judge
+from hpn.scenarios.pool.task import Begun, Done, Task, unheard
+from hpn.scenarios.run import calibrate, repeats, session
+from hpn.scenarios.run.order import Batch, Order
+from hpn.scenarios.suite.schedule import run_suite
+from hpn.scenarios.suite.suite import Run, Suite, load_suite
+from hpn.testbed.errors import InputError
+from hpn.testbed.vm.engines import ENGINES
 from tests.results.sample import MANIFEST, repeats_from
 from tests.scenarios.pool.pretended import Pretended, fails, here
 
@@ -156,7 +156,7 @@ def test_runs_of_a_pool_are_judged_and_reported_in_their_order(
 ) -> None:
     """Whichever ends first: the last one, whose flow was out for longest, ends first here."""
     arguments = planted(monkeypatch, tmp_path, DRILL, [link_down(receiver=ms) for ms in (80, 30, 20)])
-    monkeypatch.setattr("commands.drill.pool_for", lambda *_: LastFirst(here))
+    monkeypatch.setattr("hpn.commands.drill.pool_for", lambda *_: LastFirst(here))
     arguments += ["--jobs", "2", "--junit", str(tmp_path / "junit.xml")]
     assert cli.command_line.main(arguments, prog_name="hpn", standalone_mode=False) == 1
     said = capsys.readouterr().out
@@ -173,7 +173,7 @@ def test_a_pool_that_cannot_make_a_run_is_told_as_this_machine_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = planted(monkeypatch, tmp_path, DRILL, [link_down()])
-    monkeypatch.setattr("commands.drill.pool_for", lambda *_: Pretended(fails(3, "hpn: no bird here")))
+    monkeypatch.setattr("hpn.commands.drill.pool_for", lambda *_: Pretended(fails(3, "hpn: no bird here")))
     assert cli.command_line.main([*arguments, "--jobs", "2"], prog_name="hpn", standalone_mode=False) == 3
     assert "hpn: cut: no bird here" in capsys.readouterr().err
     (tmp_path / "out" / "cut").mkdir(parents=True)

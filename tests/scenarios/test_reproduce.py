@@ -11,26 +11,26 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.job import Death, Iteration, JobEdge, JobMetrics, MessageTimes
-from failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
-from failover.analysis.ports import NicBalance, PortMetrics, PortResult
-from failover.analysis.readings import Ports
-from results.run.folder import RunFolder, create
-from results.verdict import Check, Outcome, Verdict
-from scenarios.drill.load import load_drill
-from scenarios.paper.answers import Row, claims_table, exit_code, markdown
-from scenarios.paper.claim import Answer, Claim, drill_of
-from scenarios.paper.claims import CLAIMS
-from scenarios.paper.judges import Evidence, Finding
-from scenarios.paper.path_figures import QUEUE_PAIRS, SPEC, PathFigures, figures
-from scenarios.paper.reproduce import FOLDER, Ran, choose, drill_file, judge, reproduce, wanted_of
-from scenarios.run.calibrate import packets_per_s
-from scenarios.run.order import Order
-from testbed.errors import InputError, NoisyError
-from testbed.events import Event, EventKind
-from testbed.fabric.build import build
-from testbed.fabric.inventory import Inventory, inventory
-from testbed.fabric.load import load_fabric
+from hpn.failover.analysis.job import Death, Iteration, JobEdge, JobMetrics, MessageTimes
+from hpn.failover.analysis.model import DrillMetrics, Goodput, NicGoodput, Phase, Phases
+from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
+from hpn.failover.analysis.readings import Ports
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.verdict import Check, Outcome, Verdict
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.paper.answers import Row, claims_table, exit_code, markdown
+from hpn.scenarios.paper.claim import Answer, Claim, drill_of
+from hpn.scenarios.paper.claims import CLAIMS
+from hpn.scenarios.paper.judges import Evidence, Finding
+from hpn.scenarios.paper.path_figures import QUEUE_PAIRS, SPEC, PathFigures, figures
+from hpn.scenarios.paper.reproduce import FOLDER, Ran, choose, drill_file, judge, reproduce, wanted_of
+from hpn.scenarios.run.calibrate import packets_per_s
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import InputError, NoisyError
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.inventory import Inventory, inventory
+from hpn.testbed.fabric.load import load_fabric
 from tests.results.sample import MANIFEST
 from tests.results.shown import as_text
 from tests.scenarios.measured import FAILURE, NO_PHASE, REPAIR, flow, link_down, metrics, stalled
@@ -192,7 +192,7 @@ def test_the_verdict_of_a_drill_decides_whether_it_is_evidence(tmp_path: Path, m
         folder.write_verdict(Verdict(Outcome.FAIL, (Check("state restored", Outcome.FAIL, None, 0),)))
         return folder
 
-    monkeypatch.setattr("scenarios.run.session.run", run)
+    monkeypatch.setattr("hpn.scenarios.run.session.run", run)
     (row,) = reproduced("single-tor-link-down", tmp_path)
     assert (row.answer, row.ours) == (Answer.NO_EVIDENCE, "link-down-single-tor: failed: state restored")
     assert json.loads((tmp_path / "reproduction.json").read_text())["claims"][0]["answer"] == "no evidence"
@@ -461,7 +461,7 @@ def test_a_run_too_noisy_to_say_anything_leaves_its_claim_open_and_the_others_an
     def run(_order: Order, _on_progress: object) -> RunFolder:
         raise NoisyError("every queue pair died before the first fault")
 
-    monkeypatch.setattr("scenarios.run.session.run", run)
+    monkeypatch.setattr("hpn.scenarios.run.session.run", run)
     (row,) = reproduced("single-tor-link-down", tmp_path)
     assert row.answer is Answer.NOT_RUN
     assert "every queue pair died" in row.ours

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from scenarios.run import restored as module
-from scenarios.run.restored import restored
-from testbed.errors import MachineError
-from testbed.lab import convergence
-from testbed.lab.convergence import Gap, until_converged
-from testbed.lab.lab import Lab
+from hpn.scenarios.run import restored as module
+from hpn.scenarios.run.restored import restored
+from hpn.testbed.errors import MachineError
+from hpn.testbed.lab import convergence
+from hpn.testbed.lab.convergence import Gap, until_converged
+from hpn.testbed.lab.lab import Lab
 
 BEFORE = {"steering": "nothing"}
 MS = 10**6

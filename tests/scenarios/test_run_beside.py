@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from results.run.drill import DRILL, AskedLimit, PlannedMoment
-from scenarios.drill import catalogue
-from scenarios.run.asked import asked_of
-from scenarios.run.beside import copy_beside
-from scenarios.run.counted import queue_pairs_of, workers_of
-from scenarios.run.engines import RunBody, body_from
-from scenarios.run.origin import Origin, commit_of, installed_commit, machine
-from scenarios.run.phase import in_phase
-from testbed.fabric.build import build
-from testbed.vm.engines import HOST
+from hpn.results.run.drill import DRILL, AskedLimit, PlannedMoment
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.run.asked import asked_of
+from hpn.scenarios.run.beside import copy_beside
+from hpn.scenarios.run.counted import queue_pairs_of, workers_of
+from hpn.scenarios.run.engines import RunBody, body_from
+from hpn.scenarios.run.origin import Origin, commit_of, installed_commit, machine
+from hpn.scenarios.run.phase import in_phase
+from hpn.testbed.fabric.build import build
+from hpn.testbed.vm.engines import HOST
+from hpn.traffic.messages import SendReport, TrafficReport, WorkerReport
+from hpn.traffic.rdma.setup import JobReport, JobWorkerReport, NicCounters, QueuePairReport
 from tests.failover.synthetic import MS, S, flow
 from tests.results.whole import whole_run
-from traffic.messages import SendReport, TrafficReport, WorkerReport
-from traffic.rdma.setup import JobReport, JobWorkerReport, NicCounters, QueuePairReport
 
 
 @pytest.mark.parametrize("name", ["link-down", "flap-storm", "host-replaced", "job-restarts", "link-down-bursts"])

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.waiting import waiting
-from scenarios.campaign import expected
-from scenarios.campaign.campaign import carry_out
-from scenarios.paper.reproduce import choose, wanted_of
-from scenarios.run import wall_cost
-from scenarios.run.runs_left import RunsLeft
-from scenarios.run.wall_cost import Cost
-from testbed.vm.engines import ENGINES, HOST
+from hpn.commands.waiting import waiting
+from hpn.scenarios.campaign import expected
+from hpn.scenarios.campaign.campaign import carry_out
+from hpn.scenarios.paper.reproduce import choose, wanted_of
+from hpn.scenarios.run import wall_cost
+from hpn.scenarios.run.runs_left import RunsLeft
+from hpn.scenarios.run.wall_cost import Cost
+from hpn.testbed.vm.engines import ENGINES, HOST
 from tests.scenarios.campaign.samples import PLAN, result
 from tests.scenarios.campaign.test_campaign import Pretended
 

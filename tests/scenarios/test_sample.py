@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.ports import NicBalance, PortMetrics, PortResult
-from failover.analysis.readings import Ports, Sampling
-from results.verdict import Check, Outcome
-from scenarios.drill.describe import describe
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from scenarios.drill.schema import WorkloadSection
-from scenarios.expect.evidence import Evidence, RunFacts
-from scenarios.expect.metrics import METRICS
-from scenarios.expect.verdict import judge_expectation
-from testbed.errors import InputError
-from testbed.files.document import parse
+from hpn.failover.analysis.ports import NicBalance, PortMetrics, PortResult
+from hpn.failover.analysis.readings import Ports, Sampling
+from hpn.results.verdict import Check, Outcome
+from hpn.scenarios.drill.describe import describe
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.schema import WorkloadSection
+from hpn.scenarios.expect.evidence import Evidence, RunFacts
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.scenarios.expect.verdict import judge_expectation
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import parse
+from hpn.traffic.paths import CHOICES
 from tests.scenarios.measured import metrics
-from traffic.paths import CHOICES
 
 MS = 10**6
 DRILL = """

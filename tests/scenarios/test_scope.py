@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.hostload import HostLoad
-from failover.analysis.marks import Mark, Marked
-from failover.analysis.model import DrillMetrics, FlowEdgeResult, FlowResult, Goodput, Relation
-from results.verdict import Check, Outcome
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.scope import EVERYWHERE, Scope, place_of
-from scenarios.expect.verdict import judge
+from hpn.failover.analysis.hostload import HostLoad
+from hpn.failover.analysis.marks import Mark, Marked
+from hpn.failover.analysis.model import DrillMetrics, FlowEdgeResult, FlowResult, Goodput, Relation
+from hpn.results.verdict import Check, Outcome
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.scope import EVERYWHERE, Scope, place_of
+from hpn.scenarios.expect.verdict import judge
 
 from .measured import CALM, FAILURE, MS, REPAIR, at_edge, drill, flow, metrics
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from results.run.identity import identity_in, identity_of
-from scenarios.drill.load import drill_from
-from scenarios.run import session
-from scenarios.run.asked import asked_of
-from scenarios.run.order import Order
-from testbed.fabric.build import build
-from testbed.files.document import parse
+from hpn.results.run.identity import identity_in, identity_of
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.run import session
+from hpn.scenarios.run.asked import asked_of
+from hpn.scenarios.run.order import Order
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
 
 _DRILL = """
 drill: short

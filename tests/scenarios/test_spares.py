@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.downtime import Downtime
-from failover.analysis.model import DrillMetrics, EdgeKind, Goodput, Relation
-from failover.faults import MS, HostReplaced, PlannedEdge, PlannedFault, SpareTakeover
-from results.verdict import Outcome
-from scenarios.drill.describe import describe
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from scenarios.drill.spares import Roster, assigned, stand_ins
-from scenarios.drill.workload import flows_of
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.verdict import judge
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.presets import PRESETS
-from testbed.files.document import parse
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.downtime import Downtime
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Goodput, Relation
+from hpn.failover.faults import MS, HostReplaced, PlannedEdge, PlannedFault, SpareTakeover
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill.describe import describe
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.spares import Roster, assigned, stand_ins
+from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.verdict import judge
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.files.document import parse
+from hpn.traffic.flow import FlowSpec
 
 from .measured import FAILURE, REPAIR, at_edge, flow, metrics
 

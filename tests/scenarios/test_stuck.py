@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from results.junit import judged, junit_xml
-from results.page.page import page
-from results.run.reading import read
-from results.text.terminal import summary
-from results.verdict import Outcome
-from scenarios.campaign import invariants
-from scenarios.campaign.result import Invariant
-from scenarios.run.judgement import judge_measured, moved_wrongly
-from scenarios.run.measured import Measured
-from testbed.events import Event, EventKind
-from testbed.routing.pathcontrol.actions import STUCK
+from hpn.results.junit import judged, junit_xml
+from hpn.results.page.page import page
+from hpn.results.run.reading import read
+from hpn.results.text.terminal import summary
+from hpn.results.verdict import Outcome
+from hpn.scenarios.campaign import invariants
+from hpn.scenarios.campaign.result import Invariant
+from hpn.scenarios.run.judgement import judge_measured, moved_wrongly
+from hpn.scenarios.run.measured import Measured
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.routing.pathcontrol.actions import STUCK
 from tests.failover.synthetic import MS
 from tests.results.sample import MANIFEST
 from tests.results.shown import as_text

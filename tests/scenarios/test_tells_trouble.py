@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from failover.inject.injector import Injector
-from results.run.folder import RunFolder
-from results.verdict import Outcome
-from scenarios.drill.load import drill_from
-from scenarios.run import session
-from scenarios.run.guard import Guard
-from scenarios.run.order import Order
-from testbed.errors import InputError, MachineError
-from testbed.events import EventKind
-from testbed.files.document import parse
+from hpn.failover.inject.injector import Injector
+from hpn.results.run.folder import RunFolder
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.run import session
+from hpn.scenarios.run.guard import Guard
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.events import EventKind
+from hpn.testbed.files.document import parse
 
 pytestmark = pytest.mark.kernel
 
@@ -57,7 +57,7 @@ def test_a_route_left_behind_and_packets_dropped_by_the_machine_are_in_the_verdi
         subprocess.run(["ip", "-n", "p0.a0.0", "route", "add", "blackhole", "198.51.100.0/24"], check=True)
 
     monkeypatch.setattr(Injector, "heal", heal_and_leave_a_route)
-    monkeypatch.setattr("traffic.pool.softnet_drops", lambda: next(backlog))
+    monkeypatch.setattr("hpn.traffic.pool.softnet_drops", lambda: next(backlog))
     run = _run(tmp_path)
     (restored,) = (check for check in run.verdict().checks if check.text == "state restored")
     assert restored.outcome is Outcome.FAIL

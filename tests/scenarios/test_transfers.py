@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.model import DrillMetrics
-from scenarios.drill.catalogue import load
-from scenarios.drill.model import Workload
-from scenarios.drill.workload import flows_of
-from scenarios.expect.asked import At, Bound, Flows
-from scenarios.expect.evidence import Evidence, RunFacts
-from scenarios.expect.expectation import Expectation
-from scenarios.expect.figure import Figure
-from scenarios.expect.metric import Pauses
-from scenarios.expect.metrics import METRICS
-from testbed.fabric.build import build
+from hpn.failover.analysis.model import DrillMetrics
+from hpn.scenarios.drill.catalogue import load
+from hpn.scenarios.drill.model import Workload
+from hpn.scenarios.drill.workload import flows_of
+from hpn.scenarios.expect.asked import At, Bound, Flows
+from hpn.scenarios.expect.evidence import Evidence, RunFacts
+from hpn.scenarios.expect.expectation import Expectation
+from hpn.scenarios.expect.figure import Figure
+from hpn.scenarios.expect.metric import Pauses
+from hpn.scenarios.expect.metrics import METRICS
+from hpn.testbed.fabric.build import build
 from tests.failover.synthetic import MS, Dead, S
 from tests.failover.test_transfers import FAULT_NS, measure, records, sent_by
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import RunFolder, create
-from results.run.manifest import Manifest
-from results.verdict import Check, Outcome, Verdict, at_most
-from scenarios.run.tries import tried
-from testbed.errors import InputError
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.run.manifest import Manifest
+from hpn.results.verdict import Check, Outcome, Verdict, at_most
+from hpn.scenarios.run.tries import tried
+from hpn.testbed.errors import InputError
 
 STARVED = Verdict(Outcome.INCONCLUSIVE, (), ("the host was starved",))
 CLOSE = Verdict(Outcome.INCONCLUSIVE, (at_most("worst outage", 49.0, 50.0, low=47.0, high=51.0),), ())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.files.units import duration, format_duration, format_percent, parse_duration, parse_percent, percent
+from hpn.testbed.files.units import duration, format_duration, format_percent, parse_duration, parse_percent, percent
 
 
 @given(st.integers(0, 10**15))

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from failover.analysis.hostload import HostLoad
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.metrics.doubts import unexplained_losses
-from failover.analysis.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
-from failover.analysis.settings import QUICK
-from failover.analysis.waits import Waits
-from results.verdict import Check, Outcome, Verdict
-from scenarios.drill.catalogue import load
-from scenarios.expect.evidence import RunFacts
-from scenarios.expect.verdict import judge
+from hpn.failover.analysis.hostload import HostLoad
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.metrics.doubts import unexplained_losses
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, Phase, Phases, Relation
+from hpn.failover.analysis.settings import QUICK
+from hpn.failover.analysis.waits import Waits
+from hpn.results.verdict import Check, Outcome, Verdict
+from hpn.scenarios.drill.catalogue import load
+from hpn.scenarios.expect.evidence import RunFacts
+from hpn.scenarios.expect.verdict import judge
 from tests.failover import synthetic
 
 from .measured import FAILURE, NO_PHASE, REPAIR, at_edge, drill, edge, flow, link_down, metrics, stalled

@@ -11,15 +11,15 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from commands.writing import drill_new, drill_schema_
-from failover.faults import FAULTS
-from scenarios.drill import catalogue, writing
-from scenarios.drill.load import drill_from, load_drill
-from scenarios.drill.model import Drill
-from scenarios.drill.writing import TEMPLATES, Wish, written
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.files.document import parse
+from hpn.commands.writing import drill_new, drill_schema_
+from hpn.failover.faults import FAULTS
+from hpn.scenarios.drill import catalogue, writing
+from hpn.scenarios.drill.load import drill_from, load_drill
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.writing import TEMPLATES, Wish, written
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
 
 _NO_DRILL = {(template, "host-replaced") for template in ("job", "training", "client")}
 """A job and a client have no stand-ins; the refusal says what to write."""

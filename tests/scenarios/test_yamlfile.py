@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.errors import InputError
-from testbed.files.document import DEPTH_LIMIT, SIZE_LIMIT, Document, parse, read
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import DEPTH_LIMIT, SIZE_LIMIT, Document, parse, read
 
 
 def problems(text: str) -> list[str]:

@@ -14,18 +14,18 @@ from pathlib import Path
 
 import yaml
 
-from failover.analysis.edge import Relation
-from scenarios.drill.course import course
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from scenarios.drill.workload import queue_pairs_of
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.load import topology_from
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
-from testbed.files.check import Mistakes
-from testbed.files.document import Document, Plain, parse
+from hpn.failover.analysis.edge import Relation
+from hpn.scenarios.drill.course import course
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.workload import queue_pairs_of
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.load import topology_from
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.check import Mistakes
+from hpn.testbed.files.document import Document, Plain, parse
 
 MOST_NICS, MOST_LINKS, MOST_SWITCHES = 20, 110, 30
 """A guest of the size of these is some 10 to 20 seconds of one core."""

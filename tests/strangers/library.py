@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from results.run.folder import load
-from results.verdict import Outcome
-from scenarios.drill import catalogue
-from scenarios.model.offered import planned_load
-from testbed.errors import InputError
-from testbed.files.document import Plain
+from hpn.results.run.folder import load
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.model.offered import planned_load
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import Plain
 from tests.product.hpn import skip_without_virtual_time
 from tests.strangers import draw
 from tests.strangers.making import ROOT, drill_run

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scenarios.drill.load import drill_from
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.build import build
-from testbed.files.document import parse
+from hpn.scenarios.drill.load import drill_from
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
 from tests.strangers import draw
 
 _SEEDS = range(300)

@@ -19,20 +19,20 @@ from scapy.contrib.roce import BTH
 from scapy.layers.inet import IP
 from scapy.packet import Raw
 
-from testbed.errors import MachineError
-from testbed.events import Event, EventKind, now_ns
-from testbed.kernel import rtnl
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.ns import NetNs
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic import iperf, wire
+from hpn.traffic.engine import TrafficEngine
+from hpn.traffic.flow import FlowSpec, Transfers
+from hpn.traffic.messages import Message, Moves, Progress, TrafficReport
+from hpn.traffic.pool import MOVES_AT_ONCE
+from hpn.traffic.process import WorkerProcess
+from hpn.traffic.records import FLAG_BAD_ICRC, RECEIVED, SENT
 from tests.busy import Waiting
 from tests.traffic import nets
-from traffic import iperf, wire
-from traffic.engine import TrafficEngine
-from traffic.flow import FlowSpec, Transfers
-from traffic.messages import Message, Moves, Progress, TrafficReport
-from traffic.pool import MOVES_AT_ONCE
-from traffic.process import WorkerProcess
-from traffic.records import FLAG_BAD_ICRC, RECEIVED, SENT
 
 MS = 10**6
 _FLOOD = 5_000  # datagrams of 60 kB: more than twice what a worker's buffer holds
@@ -463,7 +463,7 @@ async def test_what_this_machine_drops_itself_is_counted(tmp_path: Path, monkeyp
     """A worker that does not read while more comes than its buffer holds, and a backlog that overflowed elsewhere."""
     backlog = tmp_path / "softnet_stat"
     backlog.write_text("00000009 00000002 00000000\n00000009 00000010 00000000\n")
-    monkeypatch.setattr("traffic.pool._SOFTNET", backlog)
+    monkeypatch.setattr("hpn.traffic.pool._SOFTNET", backlog)
     bench = Bench(nets.chain(), nets.flows(1, 500), tmp_path, workers=1)
     async with bench.sending():
         await asyncio.sleep(0.1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.flow import MAX_FLOWS, default_sport, requester_qpn, responder_qpn
+from hpn.traffic.flow import MAX_FLOWS, default_sport, requester_qpn, responder_qpn
 
 qpns = st.integers(2, 2**24 - 1)
 

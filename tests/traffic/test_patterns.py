@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, Nic
-from testbed.fabric.spec import FabricSpec
-from traffic.flow import Transfers
-from traffic.framing import wire_bytes
-from traffic.patterns import PATTERNS, Asked, Pattern, Stream, flows_for, incast, pairs, permutation
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, Nic
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.flow import Transfers
+from hpn.traffic.framing import wire_bytes
+from hpn.traffic.patterns import PATTERNS, Asked, Pattern, Stream, flows_for, incast, pairs, permutation
 
 shapes = st.builds(
     lambda segments, hosts, spare, rails: build(

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.gaps import send_gaps
+from hpn.traffic.placement import place
+from hpn.traffic.records import SENT
 from tests.traffic.nets import flows
-from traffic.flow import FlowSpec
-from traffic.gaps import send_gaps
-from traffic.placement import place
-from traffic.records import SENT
 
 
 def _flow(i: int, src: str, dst: str) -> FlowSpec:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.flow import ROCE_PORT, FlowSpec
+from hpn.traffic.framing import data_bytes
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.receiver import Receiver
+from hpn.traffic.recordfile import RecordFile
+from hpn.traffic.records import RECEIVED
 from tests.traffic import nets
-from traffic.flow import ROCE_PORT, FlowSpec
-from traffic.framing import data_bytes
-from traffic.qp import AckPolicy
-from traffic.receiver import Receiver
-from traffic.recordfile import RecordFile
-from traffic.records import RECEIVED
 
 RATE_PPS = 1000
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from traffic import uring
-from traffic.recvmmsg import BatchReceiver
-from traffic.ringmsg import RingReceiver, RingSender, Sleeper
-from traffic.sendmmsg import PacketRows, sockaddr
-from traffic.uring import Ring, open_ring
+from hpn.traffic import uring
+from hpn.traffic.recvmmsg import BatchReceiver
+from hpn.traffic.ringmsg import RingReceiver, RingSender, Sleeper
+from hpn.traffic.sendmmsg import PacketRows, sockaddr
+from hpn.traffic.uring import Ring, open_ring
 
 MS = 1_000_000
 PAYLOAD_BYTES = 64

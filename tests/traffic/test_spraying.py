@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpn.traffic.flow import SPORT_MAX, SPORT_MIN
+from hpn.traffic.spraying import sprayed
 from tests.traffic.test_paths import AGGS, Fabric, flow
-from traffic.flow import SPORT_MAX, SPORT_MIN
-from traffic.spraying import sprayed
 
 anchors = st.integers(SPORT_MIN, SPORT_MAX)
 

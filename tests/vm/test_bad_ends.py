@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm import qemu, qemu_initrd
-from testbed.vm.guest import GuestJob
-from testbed.vm.qemu_command import Kernel
-from testbed.vm.uml import Uml
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import qemu, qemu_initrd
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.qemu_command import Kernel
+from hpn.testbed.vm.uml import Uml
 from tests.vm.test_uml_kernel import ENOUGH, stand_in
 
 Play = Callable[[str], str]

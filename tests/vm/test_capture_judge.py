@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results.run import folder
-from results.run.folder import RunFolder
-from scenarios.drill.catalogue import LIBRARY
-from scenarios.run.kept import kept
-from testbed.errors import MachineError
-from testbed.vm.guest import GuestJob
-from testbed.vm.uml import Uml
+from hpn.results.run import folder
+from hpn.results.run.folder import RunFolder
+from hpn.scenarios.drill.catalogue import LIBRARY
+from hpn.scenarios.run.kept import kept
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.uml import Uml
+from hpn.traffic.columns import whole
 from tests.vm.pcap import Seen, Stream, data_packets
-from traffic.columns import whole
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(420)]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.vm.console import TAIL_LINES, Console, Lines, trouble_in
+from hpn.testbed.vm.console import TAIL_LINES, Console, Lines, trouble_in
 
 _LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r")))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.vm.cpu import own_cpu
-from testbed.vm.group import ProcessGroup
+from hpn.testbed.vm.cpu import own_cpu
+from hpn.testbed.vm.group import ProcessGroup
 
 
 @pytest.mark.kernel  # socket names are a network namespace's own: no guest of anybody else disturbs

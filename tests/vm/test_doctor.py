@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm import kernel_cache, qemu, uml_kernel
-from testbed.vm.doctor import examine
-from testbed.vm.qemu import Qemu
-from testbed.vm.qemu_command import Kernel
-from testbed.vm.uml_kernel import UmlKernel
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import kernel_cache, qemu, uml_kernel
+from hpn.testbed.vm.doctor import examine
+from hpn.testbed.vm.qemu import Qemu
+from hpn.testbed.vm.qemu_command import Kernel
+from hpn.testbed.vm.uml_kernel import UmlKernel
 
 
 def _refuse(*_arguments: object) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed import PACKAGES
-from testbed.errors import InputError
-from testbed.vm import engines, repeatable, shell
-from testbed.vm.engines import ENGINES, HOST, EngineSpec, asked_for, named, words
-from testbed.vm.guest import environment
+from hpn.testbed.errors import InputError
+from hpn.testbed.package import PACKAGES
+from hpn.testbed.vm import engines, repeatable, shell
+from hpn.testbed.vm.engines import ENGINES, HOST, EngineSpec, asked_for, named, words
+from hpn.testbed.vm.guest import environment
 
 ROOT = Path(__file__).parents[2]
 KNOWS = {"testbed/vm/engines.py", "testbed/vm/kernel_cache.py"}  # the entries; a folder of the cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.vm.doctor import examine
+from hpn.testbed.vm.doctor import examine
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm.guest import GuestJob, GuestResult
-from testbed.vm.uml import Uml
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.guest import GuestJob, GuestResult
+from hpn.testbed.vm.uml import Uml
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
 
@@ -168,8 +168,8 @@ def test_random_numbers_and_what_bird_draws_its_own_from_come_from_the_seed_in_v
 _HOST = """
 import sys
 from pathlib import Path
-from testbed.vm.guest import GuestJob
-from testbed.vm.uml import Uml
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.uml import Uml
 folder = Path(sys.argv[1])
 job = GuestJob(("/bin/sh", "-c", "echo up; sleep 1000"), folder, (), {}, 256, 1, 900.0)
 Uml().run(job, lambda line: print(line, flush=True))

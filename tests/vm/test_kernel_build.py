@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError, MachineError
-from testbed.vm import kernel_build, kernel_cache, kernel_recipe, kernel_source
-from testbed.vm.kernel_build import Step, _patch, build, missing_options
-from testbed.vm.kernel_recipe import PATCHES
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.vm import kernel_build, kernel_cache, kernel_recipe, kernel_source
+from hpn.testbed.vm.kernel_build import Step, _patch, build, missing_options
+from hpn.testbed.vm.kernel_recipe import PATCHES
 
 
 @pytest.fixture(autouse=True)

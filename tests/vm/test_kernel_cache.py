@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.vm import kernel_cache, kernel_recipe
-from testbed.vm.kernel_cache import Built
+from hpn.testbed.vm import kernel_cache, kernel_recipe
+from hpn.testbed.vm.kernel_cache import Built
 
 
 @pytest.fixture(autouse=True)

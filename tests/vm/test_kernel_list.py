@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm import kernel_cache, kernel_list, kernel_recipe, kernel_source
-from testbed.vm.kernel_cache import Built
-from testbed.vm.kernel_list import BOOTED, KEPT, OUTDATED
-from testbed.vm.kernel_source import Source
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import kernel_cache, kernel_list, kernel_recipe, kernel_source
+from hpn.testbed.vm.kernel_cache import Built
+from hpn.testbed.vm.kernel_list import BOOTED, KEPT, OUTDATED
+from hpn.testbed.vm.kernel_source import Source
 from tests.product.hpn import Hpn
 
 SOURCE = "linux-source-6.12 {}-1 sha256:12ab"

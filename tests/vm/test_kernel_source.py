@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError, MachineError
-from testbed.vm import kernel_build, kernel_source, later_suites
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.vm import kernel_build, kernel_source, later_suites
 
 _APT_GET = """#!/bin/sh
 echo "$@" >> {folder}/asked

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm import kvm
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import kvm
 
 
 @pytest.fixture(autouse=True)

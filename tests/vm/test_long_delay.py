@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from results.run import folder
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
+from hpn.results.run import folder
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.uml import Uml
 from tests.product.hpn import ROOT
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.uml import Uml
 from tests.busy import Waiting
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.kernel.soft_roce import MODULES
-from testbed.vm.guest import GuestJob
-from testbed.vm.qemu import Qemu
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel.soft_roce import MODULES
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.qemu import Qemu
 
 pytestmark = [pytest.mark.guest, pytest.mark.long, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -145,8 +145,8 @@ def test_what_the_command_leaves_behind_is_asked_to_end_before_power_goes(qemu: 
 
 _HOST = """
 from pathlib import Path
-from testbed.vm.guest import GuestJob
-from testbed.vm.qemu import Qemu
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.qemu import Qemu
 job = GuestJob(("sh", "-c", "echo up; sleep 1000"), Path.cwd(), (), {}, 1024, 1, 300.0)
 Qemu().run(job, lambda line: print(line, flush=True))
 """

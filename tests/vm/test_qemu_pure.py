@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm import qemu_initrd
-from testbed.vm.qemu_command import Kernel, adapt, kernel_at, missing_modules, missing_tools, newest_kernel
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import qemu_initrd
+from hpn.testbed.vm.qemu_command import Kernel, adapt, kernel_at, missing_modules, missing_tools, newest_kernel
 
 RELEASE = "6.12.9-amd64"
 ALL = (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.vm import repeatable
+from hpn.testbed.vm import repeatable
 
 
 def test_stale_byte_code_of_what_is_loaded_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.vm.standstill import STALL_S, STALL_VARIABLE, stall_limit
-from testbed.vm.uml import Uml
+from hpn.testbed.errors import InputError
+from hpn.testbed.vm.standstill import STALL_S, STALL_VARIABLE, stall_limit
+from hpn.testbed.vm.uml import Uml
 
 _CLI = Path(__file__).parents[2] / "cli.py"
 

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import pytest
 
-from testbed.vm import standstill
-from testbed.vm.group import ProcessGroup
-from testbed.vm.standstill import Silence, Usage, _members, explain, usage
+from hpn.testbed.vm import standstill
+from hpn.testbed.vm.group import ProcessGroup
+from hpn.testbed.vm.standstill import Silence, Usage, _members, explain, usage
 
 _SPIN = ("/bin/sh", "-c", "while :; do :; done")
 _FOR_S = 1.5

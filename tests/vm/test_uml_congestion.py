@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from results.run.folder import load
-from results.verdict import Outcome
-from scenarios.drill.writing import Wish
-from scenarios.model.fitting import fitted
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
+from hpn.results.run.folder import load
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill.writing import Wish
+from hpn.scenarios.model.fitting import fitted
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.uml import Uml
 from tests.product.hpn import Hpn
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from results.run import folder
-from results.run.folder import RunFolder
-from results.run.reading import read
-from results.verdict import Outcome
-from scenarios.run.analyse import analyse
-from testbed import PACKAGES
-from testbed.errors import MachineError
-from testbed.vm.guest import GuestJob
-from testbed.vm.uml import Uml
+from hpn.results.run import folder
+from hpn.results.run.folder import RunFolder
+from hpn.results.run.reading import read
+from hpn.results.verdict import Outcome
+from hpn.scenarios.run.analyse import analyse
+from hpn.testbed.errors import MachineError
+from hpn.testbed.package import PACKAGES
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.uml import Uml
 from tests.busy import all_cores_busy
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]
@@ -86,8 +86,9 @@ def test_a_drill_runs_in_a_guest_and_its_run_folder_comes_back(drill: Path, tmp_
 
 def _checkout(to: Path) -> Path:
     """A copy of the project without its byte code, and without what pip leaves in a checkout it installs from."""
-    for package in PACKAGES:
-        shutil.copytree(_ROOT / package, to / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for package in (*PACKAGES, "hpn"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(_ROOT / package, to / package, symlinks=True, ignore=ignored)
     return Path(shutil.copy(_ROOT / "cli.py", to))
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from results.run import folder
-from results.verdict import Outcome
-from testbed.errors import MachineError
-from testbed.routing.daemons import DAEMONS
-from testbed.vm.uml import Uml
+from hpn.results.run import folder
+from hpn.results.verdict import Outcome
+from hpn.testbed.errors import MachineError
+from hpn.testbed.routing.daemons import DAEMONS
+from hpn.testbed.vm.uml import Uml
 from tests.product.frr_library import write
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]

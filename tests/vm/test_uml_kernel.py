@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm import uml_kernel
-from testbed.vm.uml import Uml
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import uml_kernel
+from hpn.testbed.vm.uml import Uml
 
 ENOUGH = (
     "HOSTFS NULL_CHAN TMPFS PROC_FS SYSFS DEVTMPFS NET_NS PID_NS PACKET VETH IP_ROUTE_MULTIPATH "

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from results.run import folder
-from results.verdict import Outcome
-from testbed.errors import MachineError
-from testbed.vm.uml import Uml
+from hpn.results.run import folder
+from hpn.results.verdict import Outcome
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.uml import Uml
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
 

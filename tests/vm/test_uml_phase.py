@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from results.run import folder
-from results.run.folder import RunFolder
-from testbed.errors import MachineError
-from testbed.events import EventKind
-from testbed.vm.uml import Uml
+from hpn.results.run import folder
+from hpn.results.run.folder import RunFolder
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import EventKind
+from hpn.testbed.vm.uml import Uml
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm.guest import GuestJob
-from testbed.vm.uml import Uml
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.guest import GuestJob
+from hpn.testbed.vm.uml import Uml
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(300)]
 ROOT = Path(__file__).parents[2]

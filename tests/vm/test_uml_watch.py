@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm import uml_watch
-from testbed.vm.guest import GuestJob, Writable
-from testbed.vm.uml_watch import Watch
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm import uml_watch
+from hpn.testbed.vm.guest import GuestJob, Writable
+from hpn.testbed.vm.uml_watch import Watch
 
 
 class Starving:

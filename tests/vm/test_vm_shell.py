@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.fabric.load import load_fabric
-from testbed.vm import shell
-from testbed.vm.terminal import ESCAPE
-from testbed.vm.uml import Uml
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.load import load_fabric
+from hpn.testbed.vm import shell
+from hpn.testbed.vm.terminal import ESCAPE
+from hpn.testbed.vm.uml import Uml
 
 _CLI = Path(__file__).parents[2] / "cli.py"
 _GUEST = [pytest.mark.guest, pytest.mark.timeout(600)]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError, MachineError
-from testbed.vm import shell
-from testbed.vm.guest import Terminal
-from testbed.vm.qemu_initrd import TERMINAL, script
-from testbed.vm.terminal import ESCAPE, EscapeKeys
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.vm import shell
+from hpn.testbed.vm.guest import Terminal
+from hpn.testbed.vm.qemu_initrd import TERMINAL, script
+from hpn.testbed.vm.terminal import ESCAPE, EscapeKeys
 
 
 def test_ctrl_bracket_three_times_within_a_second_leaves() -> None:
@@ -47,10 +47,10 @@ def test_the_first_engine_that_can_boot_is_taken_and_every_reason_is_told(monkey
     def absent(self: object) -> None:
         raise MachineError(f"no {type(self).__name__}")
 
-    monkeypatch.setattr("testbed.vm.uml.Uml.check", absent)
-    monkeypatch.setattr("testbed.vm.qemu.Qemu.check", lambda _self: None)
+    monkeypatch.setattr("hpn.testbed.vm.uml.Uml.check", absent)
+    monkeypatch.setattr("hpn.testbed.vm.qemu.Qemu.check", lambda _self: None)
     assert shell.choose(None).name == "qemu"
-    monkeypatch.setattr("testbed.vm.qemu.Qemu.check", absent)
+    monkeypatch.setattr("hpn.testbed.vm.qemu.Qemu.check", absent)
     with pytest.raises(MachineError, match="no Uml; or no Qemu"):
         shell.choose(None)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineError
-from testbed.vm.guest import GuestJob, Terminal, Writable
+from hpn.testbed.errors import MachineError
+from hpn.testbed.vm.guest import GuestJob, Terminal, Writable
 
 
 def _job(folder: Path) -> GuestJob:

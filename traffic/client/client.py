@@ -14,10 +14,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from testbed.fabric.spec import Strict
-from testbed.files.units import duration
-from traffic.client.plan import ClientPlan
-from traffic.client.ranks import PER_HOST, ClientRank
+from hpn.testbed.fabric.spec import Strict
+from hpn.testbed.files.units import duration
+from hpn.traffic.client.plan import ClientPlan
+from hpn.traffic.client.ranks import PER_HOST, ClientRank
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from traffic.client.lines import Step
+from hpn.traffic.client.lines import Step
 
 MOST_STEPS = 100_000
 """Of one rank, that are kept."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from traffic.client.lines import Line, Said, parse
+from hpn.traffic.client.lines import Line, Said, parse
 
 
 class Starts(StrEnum):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Nic
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Nic
 
 PER_HOST: Final = "host"
 PER_NIC: Final = "nic"

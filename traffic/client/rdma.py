@@ -9,19 +9,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-import traffic
-from testbed.errors import InputError
-from testbed.files.units import size as size_from
-from testbed.kernel.programs import find
-from traffic.client.client import Client, Site
-from traffic.client.plan import ClientProcess
-from traffic.client.programs.libibverbs import LIBRARY
-from traffic.client.ranks import ClientRank
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.units import size as size_from
+from hpn.testbed.kernel.programs import find
+from hpn.testbed.package import ROOT
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.plan import ClientProcess
+from hpn.traffic.client.programs.libibverbs import LIBRARY
+from hpn.traffic.client.ranks import ClientRank
 
 GID = "1"
 """Index of the GID that is an interface's IPv4 address; that of its link-local IPv6 address is before it."""
 
-_ROOT = Path(traffic.__file__).resolve().parents[1]
 _DRIVERS = Path("/etc/libibverbs.d")
 
 
@@ -76,8 +75,8 @@ def device_of(rank: ClientRank) -> str:
 
 def own_program(site: Site, name: str, rank: ClientRank, *words: object) -> ClientProcess:
     """A program of ours for one rank."""
-    argv = (site.python, "-P", "-B", "-m", f"traffic.client.programs.{name}", *map(str, words))
-    return ClientProcess((rank.rank,), rank.host, argv, {"PYTHONPATH": str(_ROOT)})
+    argv = (site.python, "-P", "-B", "-m", f"hpn.traffic.client.programs.{name}", *map(str, words))
+    return ClientProcess((rank.rank,), rank.host, argv, {"PYTHONPATH": str(ROOT)})
 
 
 def both_ends(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from testbed.errors import InputError
-from traffic.collectives.draft import Draft, message
-from traffic.collectives.places import Inside, Place
-from traffic.collectives.plan import Plan
-from traffic.collectives.program import ARRIVAL, COMPUTE, MESSAGE, Expected, Piece, Program, Span, Stream
-from traffic.collectives.registry import Collective
-from traffic.collectives.split import split
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.draft import Draft, message
+from hpn.traffic.collectives.places import Inside, Place
+from hpn.traffic.collectives.plan import Plan
+from hpn.traffic.collectives.program import ARRIVAL, COMPUTE, MESSAGE, Expected, Piece, Program, Span, Stream
+from hpn.traffic.collectives.registry import Collective
+from hpn.traffic.collectives.split import split
 
 After = Mapping[int, Iterable[int]]
 """By rank: the operations of its program that come before."""

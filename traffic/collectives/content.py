@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from traffic.collectives.program import Piece
+from hpn.traffic.collectives.program import Piece
 
 Words = npt.NDArray[np.uint64]
 

@@ -7,8 +7,8 @@ neighbour before, and get the result from it afterwards.
 
 from __future__ import annotations
 
-from traffic.collectives.plan import Plan
-from traffic.collectives.split import split_twice
+from hpn.traffic.collectives.plan import Plan
+from hpn.traffic.collectives.split import split_twice
 
 
 def all_reduce(plan: Plan) -> None:

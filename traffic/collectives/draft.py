@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from traffic.collectives.places import CrossRail, Inside, Place
-from traffic.collectives.program import ITERATION, Op, Piece, Program, Receive, Send, Span, Spend, Stream
+from hpn.traffic.collectives.places import CrossRail, Inside, Place
+from hpn.traffic.collectives.program import ITERATION, Op, Piece, Program, Receive, Send, Span, Spend, Stream
 
 
 class Draft:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traffic.collectives.plan import At, Plan
-from traffic.collectives.split import split, split_twice
+from hpn.traffic.collectives.plan import At, Plan
+from hpn.traffic.collectives.split import split, split_twice
 
 
 def pairwise(plan: Plan) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.errors import InputError
-from traffic.collectives import ring
-from traffic.collectives.plan import At, Plan
-from traffic.collectives.split import split_twice
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives import ring
+from hpn.traffic.collectives.plan import At, Plan
+from hpn.traffic.collectives.split import split_twice
 
 
 def all_reduce(plan: Plan) -> None:

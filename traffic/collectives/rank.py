@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from traffic.collectives.content import Words, added, blocks_of, initial, total
-from traffic.collectives.program import (
+from hpn.traffic.collectives.content import Words, added, blocks_of, initial, total
+from hpn.traffic.collectives.program import (
     WIRE_TAGS,
     Expected,
     Piece,
@@ -26,7 +26,7 @@ from traffic.collectives.program import (
     Timed,
     wire_tag,
 )
-from traffic.rc.ranges import Ranges
+from hpn.traffic.rc.ranges import Ranges
 
 __all__ = ["Post", "RankMachine", "Timed"]
 

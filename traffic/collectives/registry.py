@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from testbed.entries import Registry
-from testbed.errors import InputError
-from traffic.collectives import doubling, exchange, hierarchical, ring, tree
-from traffic.collectives.plan import Plan
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives import doubling, exchange, hierarchical, ring, tree
+from hpn.traffic.collectives.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from traffic.collectives.plan import At, Plan
-from traffic.collectives.split import split_twice
+from hpn.traffic.collectives.plan import At, Plan
+from hpn.traffic.collectives.split import split_twice
 
 
 def all_reduce(plan: Plan) -> None:

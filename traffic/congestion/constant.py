@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traffic.congestion.control import Parameters
-from traffic.congestion.scale import Scale
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.scale import Scale
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from traffic.congestion.admission import AdmissionReceiver
-from traffic.congestion.notifier import Notifier
-from traffic.congestion.scale import Scale
+from hpn.traffic.congestion.admission import AdmissionReceiver
+from hpn.traffic.congestion.notifier import Notifier
+from hpn.traffic.congestion.scale import Scale
 
 
 class CongestionControl(Protocol):

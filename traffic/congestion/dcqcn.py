@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traffic.congestion.control import Parameters
-from traffic.congestion.notifier import Notifier
-from traffic.congestion.scale import Scale
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.notifier import Notifier
+from hpn.traffic.congestion.scale import Scale
 
 _THERE = 1 - 2**-20  # of the line rate: halving a distance never ends, an adapter's rate has some 20 bits
 

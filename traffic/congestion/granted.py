@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traffic.congestion.admission import AdmissionReceiver
-from traffic.congestion.constant import Constant
-from traffic.congestion.control import Parameters
-from traffic.congestion.scale import Scale
+from hpn.traffic.congestion.admission import AdmissionReceiver
+from hpn.traffic.congestion.constant import Constant
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.scale import Scale
 
 
 @dataclass(frozen=True, slots=True)

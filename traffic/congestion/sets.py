@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from testbed.entries import Registry
-from testbed.fabric.marking import Marker
-from traffic.congestion.constant import ConstantParameters
-from traffic.congestion.control import Parameters
-from traffic.congestion.dcqcn import DcqcnParameters
-from traffic.congestion.granted import AdmissionParameters
-from traffic.congestion.scale import Scale
-from traffic.congestion.swift import SwiftParameters
+from hpn.testbed.entries import Registry
+from hpn.testbed.fabric.marking import Marker
+from hpn.traffic.congestion.constant import ConstantParameters
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.dcqcn import DcqcnParameters
+from hpn.traffic.congestion.granted import AdmissionParameters
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.congestion.swift import SwiftParameters
 
 _US = 1_000
 _MBPS = 1_000_000

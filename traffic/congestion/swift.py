@@ -17,8 +17,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traffic.congestion.control import Parameters
-from traffic.congestion.scale import Scale
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.scale import Scale
 
 _SMOOTHING = 1 / 8  # RFC 6298
 

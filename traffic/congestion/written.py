@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
-from testbed.fabric.marking import Marker
-from testbed.fabric.spec import parse_rate
-from testbed.files.check import did_you_mean
-from testbed.files.document import Plain, Where, shorten
-from testbed.files.units import parse_duration, parse_size
-from traffic.congestion.control import Parameters
-from traffic.congestion.controls import CONTROLS, ControlKind
-from traffic.congestion.sets import PARAMETERS, ParameterSet
+from hpn.testbed.fabric.marking import Marker
+from hpn.testbed.fabric.spec import parse_rate
+from hpn.testbed.files.check import did_you_mean
+from hpn.testbed.files.document import Plain, Where, shorten
+from hpn.testbed.files.units import parse_duration, parse_size
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.controls import CONTROLS, ControlKind
+from hpn.traffic.congestion.sets import PARAMETERS, ParameterSet
 
 _USE = "use"
 _UNITS: Mapping[str, Callable[[object], int]] = {

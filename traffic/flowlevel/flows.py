@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from traffic.flowlevel.pods import Numbers, Pods
+from hpn.traffic.flowlevel.pods import Numbers, Pods
 
 Choice = Literal["hashed", "even"]
 

@@ -16,11 +16,11 @@ from ipaddress import IPv4Address
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
-from testbed.routing.bird.config import ECMP_LIMIT
-from traffic.flow import ROCE_PORT
-from traffic.flowlevel.hashes import addresses, chosen, multipath_hash, words
+from hpn.testbed.fabric.core_ports import preset_tables
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Nic, Node, Role
+from hpn.testbed.routing.bird.config import ECMP_LIMIT
+from hpn.traffic.flow import ROCE_PORT
+from hpn.traffic.flowlevel.hashes import addresses, chosen, multipath_hash, words
 
 Numbers = NDArray[np.int64]
 Owners = frozenset[str]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from testbed.fabric.model import Fabric, LinkKind
-from traffic.flowlevel.solve import Floats
+from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.traffic.flowlevel.solve import Floats
 
 Numbers = npt.NDArray[np.int64]
 

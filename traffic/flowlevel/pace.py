@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from traffic.flowlevel.flows import Flows
-from traffic.flowlevel.pods import Numbers, Pods
-from traffic.flowlevel.routes import Broken, Flags, Paths, capacity_of, paths_of
-from traffic.flowlevel.solve import Floats, link_load, max_min
+from hpn.traffic.flowlevel.flows import Flows
+from hpn.traffic.flowlevel.pods import Numbers, Pods
+from hpn.traffic.flowlevel.routes import Broken, Flags, Paths, capacity_of, paths_of
+from hpn.traffic.flowlevel.solve import Floats, link_load, max_min
 
 _NEARLY = 1 - 1e-9
 """A link that is as full holds flows up."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.spec import FabricSpec
-from traffic.flowlevel.solve import Floats
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.flowlevel.solve import Floats
 
 Numbers = npt.NDArray[np.int64]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from traffic.flowlevel.flows import Flows
-from traffic.flowlevel.pods import Numbers, Pods
-from traffic.flowlevel.solve import Floats
+from hpn.traffic.flowlevel.flows import Flows
+from hpn.traffic.flowlevel.pods import Numbers, Pods
+from hpn.traffic.flowlevel.solve import Floats
 
 Paths = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]

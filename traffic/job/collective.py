@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.entries import Registry
-from testbed.errors import InputError
-from traffic.collectives.compose import Composer
-from traffic.collectives.places import Place
-from traffic.collectives.registry import collective
-from traffic.job.job import Site
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.compose import Composer
+from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.registry import collective
+from hpn.traffic.job.job import Site
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from testbed.errors import InputError
-from traffic.collectives.compose import Composer
-from traffic.collectives.places import CrossRail, Inside, Place
-from traffic.collectives.program import Program
-from traffic.congestion.scale import Scale
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.compose import Composer
+from hpn.traffic.collectives.places import CrossRail, Inside, Place
+from hpn.traffic.collectives.program import Program
+from hpn.traffic.congestion.scale import Scale
 
 NVLINK_BPS = 3.2e12
 """Of a GPU into its host's NVLink domain, one way: 400 GB/s (HPN, section 2, has hosts of 400 to 900)."""

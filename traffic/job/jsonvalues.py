@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import NoReturn
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 
 
 def json_values(text: str, where: str) -> list[object]:

@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.entries import Registry
-from testbed.errors import InputError
-from traffic.collectives.compose import Composer
-from traffic.collectives.places import Place
-from traffic.job.job import Site
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.compose import Composer
+from hpn.traffic.collectives.places import Place
+from hpn.traffic.job.job import Site
 
 Pairs = list[tuple[int, int]]
 _REQUEST_BYTES = 64  # asks for what is to be pulled

@@ -10,10 +10,10 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.entries import Registry
-from testbed.errors import InputError
-from testbed.fabric.model import Fabric, Node
-from traffic.collectives.places import Place
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.model import Fabric, Node
+from hpn.traffic.collectives.places import Place
 
 Segments = Sequence[Sequence[Node]]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.fabric.model import Fabric, Nic, Node
+from hpn.testbed.fabric.model import Fabric, Nic, Node
 
 ASKERS = 8
 """Of each NIC, at most: LAGs and switches hash each pair of addresses anew, so one bad path is not all of them."""

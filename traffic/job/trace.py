@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from traffic.collectives.compose import Composer
-from traffic.collectives.registry import collective
-from traffic.job.job import Site
+from hpn.traffic.collectives.compose import Composer
+from hpn.traffic.collectives.registry import collective
+from hpn.traffic.job.job import Site
 
 
 @dataclass(frozen=True, slots=True)

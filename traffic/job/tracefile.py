@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from testbed.errors import InputError
-from traffic.job.jsonvalues import json_values
-from traffic.job.trace import Call, ReceiveCall, SendCall, Step, TraceWork, Wait
+from hpn.testbed.errors import InputError
+from hpn.traffic.job.jsonvalues import json_values
+from hpn.traffic.job.trace import Call, ReceiveCall, SendCall, Step, TraceWork, Wait
 
 _KINDS = {
     "all_reduce": "all-reduce",

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.errors import InputError
-from traffic.collectives.compose import Composer
-from traffic.collectives.places import Place
-from traffic.collectives.registry import Collective, collective
-from traffic.job.job import Site
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.compose import Composer
+from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.registry import Collective, collective
+from hpn.traffic.job.job import Site
 
 _FORWARD = 1 / 3
 """Of a micro-batch's compute; the backward pass is two matrix products for each of the forward pass."""

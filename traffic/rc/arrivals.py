@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from traffic.rc.inbox import Packets
-from traffic.rc.packets import Packet
+from hpn.traffic.rc.inbox import Packets
+from hpn.traffic.rc.packets import Packet
 
 
 class ArrivedRun(NamedTuple):

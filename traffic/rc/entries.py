@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from traffic import wire
-from traffic.rc.requester import Run
+from hpn.traffic import wire
+from hpn.traffic.rc.requester import Run
 
 U64 = npt.NDArray[np.uint64]
 

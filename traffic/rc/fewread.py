@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from traffic import wire
-from traffic.framing import BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES
-from traffic.rc.arrivals import Arrivals, ArrivedRun
-from traffic.rc.inbox import Packets
-from traffic.rc.packets import (
+from hpn.traffic import wire
+from hpn.traffic.framing import BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES
+from hpn.traffic.rc.arrivals import Arrivals, ArrivedRun
+from hpn.traffic.rc.inbox import Packets
+from hpn.traffic.rc.packets import (
     CE,
     ECN_MASK,
     PAD_MASK,
@@ -25,7 +25,7 @@ from traffic.rc.packets import (
     is_intact,
     parse,
 )
-from traffic.recvmmsg import Batch
+from hpn.traffic.recvmmsg import Batch
 
 _NUMBERS = struct.Struct(">II")  # the BTH's QPN and PSN, each with its flags
 _ADDRESS = struct.Struct(">Q")

@@ -7,10 +7,10 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from traffic import wire
-from traffic.framing import BTH_BYTES, ICRC_BYTES
-from traffic.rc.entries import Entry
-from traffic.rc.packets import (
+from hpn.traffic import wire
+from hpn.traffic.framing import BTH_BYTES, ICRC_BYTES
+from hpn.traffic.rc.entries import Entry
+from hpn.traffic.rc.packets import (
     PAYLOAD_HEAD_BYTES,
     WITH_IMMEDIATE,
     WITH_RETH,
@@ -23,7 +23,7 @@ from traffic.rc.packets import (
     pack_payload,
     pack_write,
 )
-from traffic.sendmmsg import PacketRows, sockaddr
+from hpn.traffic.sendmmsg import PacketRows, sockaddr
 
 _PSN = struct.Struct(">I")
 _RETH = struct.Struct(">QII")

@@ -14,9 +14,9 @@ from socket import inet_aton
 import numpy as np
 import numpy.typing as npt
 
-from traffic import wire
-from traffic.framing import BTH_BYTES, IMMEDIATE_BYTES, RETH_BYTES
-from traffic.rc.packets import PAYLOAD_HEAD_BYTES
+from hpn.traffic import wire
+from hpn.traffic.framing import BTH_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from hpn.traffic.rc.packets import PAYLOAD_HEAD_BYTES
 
 EXTENSIONS = (0, IMMEDIATE_BYTES, RETH_BYTES, RETH_BYTES + IMMEDIATE_BYTES)
 """What can stand between the BTH and the payload of a write, in bytes."""

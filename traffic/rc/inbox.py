@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.rc.packets import WITH_IMMEDIATE, Opcode
+from hpn.traffic.rc.packets import WITH_IMMEDIATE, Opcode
 
 
 def _any(*opcodes: Opcode) -> bytes:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from traffic import wire
-from traffic.framing import BTH_BYTES, ICRC_BYTES
-from traffic.rc.arrivals import Arrivals, ArrivedRun
-from traffic.rc.fewread import FewReader
-from traffic.rc.icrc import EXTENSIONS, WriteIcrc
-from traffic.rc.inbox import Packets
-from traffic.rc.packets import (
+from hpn.traffic import wire
+from hpn.traffic.framing import BTH_BYTES, ICRC_BYTES
+from hpn.traffic.rc.arrivals import Arrivals, ArrivedRun
+from hpn.traffic.rc.fewread import FewReader
+from hpn.traffic.rc.icrc import EXTENSIONS, WriteIcrc
+from hpn.traffic.rc.inbox import Packets
+from hpn.traffic.rc.packets import (
     CE,
     ECN_MASK,
     PAD_MASK,
@@ -25,7 +25,7 @@ from traffic.rc.packets import (
     parse,
     read_payload,
 )
-from traffic.recvmmsg import Batch
+from hpn.traffic.recvmmsg import Batch
 
 I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]

@@ -13,16 +13,16 @@ import os
 from collections import Counter
 from dataclasses import replace
 
-from testbed.errors import MachineError
-from traffic import wire
-from traffic.framing import RETH_BYTES, ip_bytes
-from traffic.rc.entries import U64, Entry, ready_entry, run_entry
-from traffic.rc.packets import Envelope, pack_ack, pack_cnp, pack_ip, pack_note
-from traffic.rc.requester import Run
-from traffic.rc.writer import FrameWriter
-from traffic.ringmsg import RingSender
-from traffic.sendmmsg import PacketRows
-from traffic.uring import Ring
+from hpn.testbed.errors import MachineError
+from hpn.traffic import wire
+from hpn.traffic.framing import RETH_BYTES, ip_bytes
+from hpn.traffic.rc.entries import U64, Entry, ready_entry, run_entry
+from hpn.traffic.rc.packets import Envelope, pack_ack, pack_cnp, pack_ip, pack_note
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.writer import FrameWriter
+from hpn.traffic.ringmsg import RingSender
+from hpn.traffic.sendmmsg import PacketRows
+from hpn.traffic.uring import Ring
 
 _AGAIN, _INTERRUPTED = errno.EAGAIN, errno.EINTR
 _BUG = frozenset({errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK})

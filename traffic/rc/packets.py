@@ -15,9 +15,9 @@ from functools import lru_cache
 from socket import inet_aton, inet_ntoa
 from typing import NamedTuple
 
-from traffic import wire
-from traffic.flow import ROCE_PORT
-from traffic.framing import AETH_BYTES, BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
+from hpn.traffic import wire
+from hpn.traffic.flow import ROCE_PORT
+from hpn.traffic.framing import AETH_BYTES, BTH_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, RETH_BYTES
 
 CNP_BYTES = 16
 PAYLOAD_HEAD_BYTES = 16

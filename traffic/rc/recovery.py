@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from traffic.rc.ranges import Ranges
-from traffic.rc.work import Recovery
+from hpn.traffic.rc.ranges import Ranges
+from hpn.traffic.rc.work import Recovery
 
 
 class Gaps(Protocol):

@@ -13,11 +13,11 @@ from collections import deque
 from dataclasses import dataclass
 from operator import attrgetter
 
-from traffic.qp import QpState
-from traffic.rc.counters import RequesterCounters
-from traffic.rc.ranges import Ranges, absolute
-from traffic.rc.recovery import gaps
-from traffic.rc.work import Completion, Status, Transport, WorkRequest
+from hpn.traffic.qp import QpState
+from hpn.traffic.rc.counters import RequesterCounters
+from hpn.traffic.rc.ranges import Ranges, absolute
+from hpn.traffic.rc.recovery import gaps
+from hpn.traffic.rc.work import Completion, Status, Transport, WorkRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from traffic.qp import AckPolicy
-from traffic.rc.counters import ResponderCounters
-from traffic.rc.ranges import Ranges, absolute
-from traffic.rc.work import Recovery, Transport
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.rc.counters import ResponderCounters
+from hpn.traffic.rc.ranges import Ranges, absolute
+from hpn.traffic.rc.work import Recovery, Transport
 
 
 class Reply(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from traffic.rc.work import Status
+from hpn.traffic.rc.work import Status
 
 SYNDROME_ACK = 0x1F
 """ACK, credit count 31: end-to-end credits not used (IBTA vol. 1, 9.7.7.2.4)."""

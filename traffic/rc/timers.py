@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, count
 
-from testbed.entries import Registry
+from hpn.testbed.entries import Registry
 
 _UNIT_NS = 4096  # IBTA vol. 1, 9.7.6.1.3
 _FIRST_ADAPTIVE_NS = 2_000_000

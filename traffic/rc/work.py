@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from traffic.rc.timers import RETRY_TIMERS, RetryTimer
+from hpn.traffic.rc.timers import RETRY_TIMERS, RetryTimer
 
 NCCL_TIMER = RETRY_TIMERS["ib"].make(20)
 """NCCL_IB_TIMEOUT of NCCL 2.30; older ones have 18 or 14."""

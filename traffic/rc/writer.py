@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from traffic import wire
-from traffic.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, RETH_BYTES, ip_bytes
-from traffic.mmsg import SOCKADDR_BYTES
-from traffic.rc.entries import Entry
-from traffic.rc.fewwrite import FewWriter
-from traffic.rc.icrc import EXTENSIONS, Places, WriteIcrc
-from traffic.rc.packets import (
+from hpn.traffic import wire
+from hpn.traffic.framing import BTH_BYTES, ICRC_BYTES, IP_UDP_BYTES, RETH_BYTES, ip_bytes
+from hpn.traffic.mmsg import SOCKADDR_BYTES
+from hpn.traffic.rc.entries import Entry
+from hpn.traffic.rc.fewwrite import FewWriter
+from hpn.traffic.rc.icrc import EXTENSIONS, Places, WriteIcrc
+from hpn.traffic.rc.packets import (
     PAYLOAD_HEAD_BYTES,
     WITH_RETH,
     WRITES,
@@ -25,7 +25,7 @@ from traffic.rc.packets import (
     opcode_of,
     pack_ip,
 )
-from traffic.sendmmsg import HEAD_BYTES, PacketRows, sockaddr
+from hpn.traffic.sendmmsg import HEAD_BYTES, PacketRows, sockaddr
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]

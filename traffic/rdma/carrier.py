@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
 
-from traffic.collectives.rank import Post, Timed
-from traffic.flow import requester_qpn, responder_qpn
-from traffic.messages import QpError
-from traffic.rc.inbox import Written
-from traffic.rc.work import Completion, Status
-from traffic.rdma.connection import TAG_SHIFT, Connection, connections, key
-from traffic.rdma.egress import Outlet
-from traffic.rdma.granting import Granting
-from traffic.rdma.outward import Wire
-from traffic.rdma.ranks import Ranks
-from traffic.rdma.receiver import Arriving, Receiver, receiving_end
-from traffic.rdma.recoveries import Recoveries
-from traffic.rdma.sender import Part, Sender, Words, earlier, sending_end
-from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
+from hpn.traffic.collectives.rank import Post, Timed
+from hpn.traffic.flow import requester_qpn, responder_qpn
+from hpn.traffic.messages import QpError
+from hpn.traffic.rc.inbox import Written
+from hpn.traffic.rc.work import Completion, Status
+from hpn.traffic.rdma.connection import TAG_SHIFT, Connection, connections, key
+from hpn.traffic.rdma.egress import Outlet
+from hpn.traffic.rdma.granting import Granting
+from hpn.traffic.rdma.outward import Wire
+from hpn.traffic.rdma.ranks import Ranks
+from hpn.traffic.rdma.receiver import Arriving, Receiver, receiving_end
+from hpn.traffic.rdma.recoveries import Recoveries
+from hpn.traffic.rdma.sender import Part, Sender, Words, earlier, sending_end
+from hpn.traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
 
 
 class Carrier:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.entries import Registry
+from hpn.testbed.entries import Registry
 
 
 @dataclass(frozen=True, slots=True)

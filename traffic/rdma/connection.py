@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from traffic.qp import QpState
-from traffic.rc.work import WorkRequest
-from traffic.rdma.choices import MESSAGE_CHOICES, MessageChoice
-from traffic.rdma.sender import Part, Sender, Words
-from traffic.rdma.setup import JobSetup, QueuePair
+from hpn.traffic.qp import QpState
+from hpn.traffic.rc.work import WorkRequest
+from hpn.traffic.rdma.choices import MESSAGE_CHOICES, MessageChoice
+from hpn.traffic.rdma.sender import Part, Sender, Words
+from hpn.traffic.rdma.setup import JobSetup, QueuePair
 
 TAG_SHIFT = 32
 """A message lies at its tag in the receiver's memory: address = tag << 32 | offset."""

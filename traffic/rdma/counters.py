@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from traffic.rdma.receiver import Receiver
-from traffic.rdma.sender import Sender
-from traffic.rdma.setup import NicCounters
+from hpn.traffic.rdma.receiver import Receiver
+from hpn.traffic.rdma.sender import Sender
+from hpn.traffic.rdma.setup import NicCounters
 
 
 def nic_counters(senders: Iterable[Sender], receivers: Iterable[Receiver]) -> tuple[NicCounters, ...]:

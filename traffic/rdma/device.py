@@ -11,25 +11,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from testbed.kernel.ns import NetNs
-from traffic.flow import recovery_qpns, requester_qpn, responder_qpn
-from traffic.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES
-from traffic.messages import NicSpec
-from traffic.rc.arrivals import Arrivals
-from traffic.rc.incoming import FrameReader
-from traffic.rc.outgoing import Outgoing
-from traffic.rc.packets import CNP_BYTES, DSCP_SHIFT, ECT_0, Envelope
-from traffic.rc.requester import Run
-from traffic.rc.responder import Reply
-from traffic.rc.syndromes import SYNDROME_ACK, SYNDROME_NAK_INVALID, SYNDROME_NAK_PSN
-from traffic.rdma.receiver import Receiver
-from traffic.rdma.sender import Sender
-from traffic.rdma.setup import QueuePair
-from traffic.recvmmsg import Batch, BatchReceiver
-from traffic.ringmsg import RingReceiver
-from traffic.sockets import drops, open_raw_sender, open_receiver
-from traffic.uring import Ring
-from traffic.wire import PSN_MASK
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.flow import recovery_qpns, requester_qpn, responder_qpn
+from hpn.traffic.framing import ACK_BYTES, ETHERNET_BYTES, IP_UDP_BYTES
+from hpn.traffic.messages import NicSpec
+from hpn.traffic.rc.arrivals import Arrivals
+from hpn.traffic.rc.incoming import FrameReader
+from hpn.traffic.rc.outgoing import Outgoing
+from hpn.traffic.rc.packets import CNP_BYTES, DSCP_SHIFT, ECT_0, Envelope
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.responder import Reply
+from hpn.traffic.rc.syndromes import SYNDROME_ACK, SYNDROME_NAK_INVALID, SYNDROME_NAK_PSN
+from hpn.traffic.rdma.receiver import Receiver
+from hpn.traffic.rdma.sender import Sender
+from hpn.traffic.rdma.setup import QueuePair
+from hpn.traffic.recvmmsg import Batch, BatchReceiver
+from hpn.traffic.ringmsg import RingReceiver
+from hpn.traffic.sockets import drops, open_raw_sender, open_receiver
+from hpn.traffic.uring import Ring
+from hpn.traffic.wire import PSN_MASK
 
 NO_ROOM = "no room to send"
 _BATCH = 1024

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-from traffic.framing import BTH_BYTES, ETHERNET_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, IP_UDP_BYTES, RETH_BYTES
-from traffic.rc.requester import Run
+from hpn.traffic.framing import BTH_BYTES, ETHERNET_BYTES, ICRC_BYTES, IMMEDIATE_BYTES, IP_UDP_BYTES, RETH_BYTES
+from hpn.traffic.rc.requester import Run
 
 CATCH_UP_NS = 10_000_000
 """How much of the wire's time a late worker makes up for: half a port's default queue, so catching up loses nothing."""

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from testbed.background import in_background
-from testbed.errors import HpnError
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.kernel.ns import NetNs
-from traffic.flow import FlowSpec
-from traffic.job.restart import RestartPolicy
-from traffic.messages import Begin, Message, NicSpec, Progress, QpError
-from traffic.pool import WorkerPool
-from traffic.rdma.plan import Death, JobPlan, Scheduler
-from traffic.rdma.setup import (
+from hpn.testbed.background import in_background
+from hpn.testbed.errors import HpnError
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.messages import Begin, Message, NicSpec, Progress, QpError
+from hpn.traffic.pool import WorkerPool
+from hpn.traffic.rdma.plan import Death, JobPlan, Scheduler
+from hpn.traffic.rdma.setup import (
     Abort,
     Aborted,
     FailedOver,
@@ -47,7 +47,7 @@ class JobEngine(WorkerPool):
     to live once more.
     """
 
-    MODULE = "traffic.rdma.worker"
+    MODULE = "hpn.traffic.rdma.worker"
     REPORT = JobWorkerReport
 
     def __init__(

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from traffic.collectives.rank import Post
-from traffic.congestion.admission import AdmissionReceiver, AdmissionSender, Part, Place
-from traffic.rc.work import Completion
-from traffic.rdma.sender import Words
-from traffic.rdma.setup import JobSetup
+from hpn.traffic.collectives.rank import Post
+from hpn.traffic.congestion.admission import AdmissionReceiver, AdmissionSender, Part, Place
+from hpn.traffic.rc.work import Completion
+from hpn.traffic.rdma.sender import Words
+from hpn.traffic.rdma.setup import JobSetup
 
 GRANT_BYTES = 64
 """Of a grant: NCCL's clear-to-send is of a cache line (``ncclIbSendFifo`` in src/transport/net_ib.cc). Its word is how

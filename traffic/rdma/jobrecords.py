@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from traffic.collectives.rank import Timed
-from traffic.rc.work import Completion
-from traffic.rdma.records import MESSAGE, SPAN
-from traffic.rdma.sender import Sender
-from traffic.recordfile import RecordFile
+from hpn.traffic.collectives.rank import Timed
+from hpn.traffic.rc.work import Completion
+from hpn.traffic.rdma.records import MESSAGE, SPAN
+from hpn.traffic.rdma.sender import Sender
+from hpn.traffic.recordfile import RecordFile
 
 
 class JobRecords:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from traffic.rc.requester import Run
-from traffic.rc.responder import Reply
-from traffic.rdma.receiver import Receiver
-from traffic.rdma.recoveries import Notes
-from traffic.rdma.sender import Sender
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.responder import Reply
+from hpn.traffic.rdma.receiver import Receiver
+from hpn.traffic.rdma.recoveries import Notes
+from hpn.traffic.rdma.sender import Sender
 
 
 class Wire(Notes, Protocol):

@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from traffic.collectives.program import Program
-from traffic.congestion.control import Parameters
-from traffic.congestion.scale import Scale
-from traffic.flow import FlowSpec
-from traffic.job.restart import RestartPolicy
-from traffic.job.standby import Replaced
-from traffic.qp import AckPolicy
-from traffic.rc.port_recovery import PortRecovery
-from traffic.rc.work import Transport
-from traffic.rdma.rehash import RehashPolicy
-from traffic.rdma.setup import QueuePair
+from hpn.traffic.collectives.program import Program
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.job.restart import RestartPolicy
+from hpn.traffic.job.standby import Replaced
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.rc.port_recovery import PortRecovery
+from hpn.traffic.rc.work import Transport
+from hpn.traffic.rdma.rehash import RehashPolicy
+from hpn.traffic.rdma.setup import QueuePair
 
 
 @dataclass(frozen=True, slots=True)

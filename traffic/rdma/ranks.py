@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from traffic.collectives.program import Program
-from traffic.collectives.rank import Post, RankMachine, Timed
-from traffic.rdma.sender import Words
+from hpn.traffic.collectives.program import Program
+from hpn.traffic.collectives.rank import Post, RankMachine, Timed
+from hpn.traffic.rdma.sender import Words
 
 Leave = Callable[[int, int, Post, int], int]
 """Post a message of a rank: number of the post, rank, what, now; how many work requests it became."""

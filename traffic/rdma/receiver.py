@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from traffic.congestion.notifier import Notifier
-from traffic.qp import AckPolicy
-from traffic.rc.inbox import Inbox, Packets, Written
-from traffic.rc.responder import Reply, Responder
-from traffic.rc.work import Transport
-from traffic.rdma.rehash import ECHO_SHARE
-from traffic.rdma.sender import earlier
-from traffic.rdma.setup import JobSetup, QueuePair
+from hpn.traffic.congestion.notifier import Notifier
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.rc.inbox import Inbox, Packets, Written
+from hpn.traffic.rc.responder import Reply, Responder
+from hpn.traffic.rc.work import Transport
+from hpn.traffic.rdma.rehash import ECHO_SHARE
+from hpn.traffic.rdma.sender import earlier
+from hpn.traffic.rdma.setup import JobSetup, QueuePair
 
 
 class Arriving(NamedTuple):

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Protocol
 
-from traffic.flow import recovery_qpns
-from traffic.rc.port_recovery import Answerer, PortRecovery, Prober, ProberState
-from traffic.rdma.setup import Life, QueuePair, Recovered
+from hpn.traffic.flow import recovery_qpns
+from hpn.traffic.rc.port_recovery import Answerer, PortRecovery, Prober, ProberState
+from hpn.traffic.rdma.setup import Life, QueuePair, Recovered
 
 _KIND_SHIFT, _LIFE_SHIFT = 28, 24
 _LIVES = 1 << _KIND_SHIFT - _LIFE_SHIFT

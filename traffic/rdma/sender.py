@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from traffic.congestion.control import CongestionControl
-from traffic.framing import wire_bytes
-from traffic.qp import QpState
-from traffic.rc.requester import Requester, Run
-from traffic.rc.work import Completion, Status, Transport, WorkRequest
-from traffic.rdma.egress import run_bytes
-from traffic.rdma.rehash import Cause, Rounds
-from traffic.rdma.setup import JobSetup, Life, QueuePair, QueuePairReport
+from hpn.traffic.congestion.control import CongestionControl
+from hpn.traffic.framing import wire_bytes
+from hpn.traffic.qp import QpState
+from hpn.traffic.rc.requester import Requester, Run
+from hpn.traffic.rc.work import Completion, Status, Transport, WorkRequest
+from hpn.traffic.rdma.egress import run_bytes
+from hpn.traffic.rdma.rehash import Cause, Rounds
+from hpn.traffic.rdma.setup import JobSetup, Life, QueuePair, QueuePairReport
 
 Words = npt.NDArray[np.uint64]
 

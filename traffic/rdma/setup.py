@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from traffic.collectives.program import Program
-from traffic.congestion.control import Parameters
-from traffic.congestion.scale import Scale
-from traffic.flow import FlowSpec
-from traffic.messages import Assignment, Message
-from traffic.qp import AckPolicy
-from traffic.rc.port_recovery import PortRecovery
-from traffic.rc.work import Transport
-from traffic.rdma.rehash import Cause, RehashPolicy
+from hpn.traffic.collectives.program import Program
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.messages import Assignment, Message
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.rc.port_recovery import PortRecovery
+from hpn.traffic.rc.work import Transport
+from hpn.traffic.rdma.rehash import Cause, RehashPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from testbed.events import now_ns
-from testbed.kernel.ns import NetNs
-from testbed.kernel.timerfd import Ticker
-from traffic.messages import (
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.timerfd import Ticker
+from hpn.traffic.messages import (
     Begin,
     Finish,
     Message,
@@ -29,14 +29,14 @@ from traffic.messages import (
     Stop,
     Stopped,
 )
-from traffic.rc.packets import Packet
-from traffic.rc.syndromes import REFUSALS, Says, says
-from traffic.rdma.carrier import Carrier
-from traffic.rdma.counters import nic_counters
-from traffic.rdma.device import Device
-from traffic.rdma.jobrecords import JobRecords
-from traffic.rdma.receiver import Arriving
-from traffic.rdma.setup import (
+from hpn.traffic.rc.packets import Packet
+from hpn.traffic.rc.syndromes import REFUSALS, Says, says
+from hpn.traffic.rdma.carrier import Carrier
+from hpn.traffic.rdma.counters import nic_counters
+from hpn.traffic.rdma.device import Device
+from hpn.traffic.rdma.jobrecords import JobRecords
+from hpn.traffic.rdma.receiver import Arriving
+from hpn.traffic.rdma.setup import (
     FIRST_LIFE,
     Abort,
     Aborted,
@@ -49,10 +49,10 @@ from traffic.rdma.setup import (
     Restarted,
     Spray,
 )
-from traffic.ringmsg import Sleeper
-from traffic.served import Engine, collect_no_more, drain, serve
-from traffic.sockets import raise_file_limit
-from traffic.uring import open_ring
+from hpn.traffic.ringmsg import Sleeper
+from hpn.traffic.served import Engine, collect_no_more, drain, serve
+from hpn.traffic.sockets import raise_file_limit
+from hpn.traffic.uring import open_ring
 
 _PROGRESS_NS = 100_000_000
 _RING_ENTRIES = 4096  # what is sent or received at once is less

@@ -12,26 +12,26 @@ from statistics import median
 
 import numpy as np
 
-from failover.analysis.budget import Interval, of_statistic
-from failover.analysis.hostload import HostLoad
-from failover.analysis.marks import marks_between
-from failover.analysis.metrics.congestion import Crossings, crossings_of, with_congestion
-from failover.analysis.metrics.congestion import of_edge as congestion_of
-from failover.analysis.metrics.doubts import edge_doubts, record_doubts, unexplained_losses
-from failover.analysis.metrics.downtime import downtime
-from failover.analysis.metrics.edge import Window, judge_edge, windows_of
-from failover.analysis.metrics.goodput import add, inherited, per_nic
-from failover.analysis.metrics.impairment import of_edge, with_impairments
-from failover.analysis.metrics.outage import OutageTable, find_outages
-from failover.analysis.metrics.trace import FlowTrace, Traces, build_traces
-from failover.analysis.metrics.transfers import held_up, transfers_of
-from failover.analysis.model import DrillMetrics, Edge, EdgeResult, FlowEdgeResult, FlowResult, Relation, Settings
-from failover.analysis.noise import noise_floor
-from failover.analysis.offered import Offered
-from failover.analysis.phases import phases_of
-from testbed.events import Event, EventKind
-from traffic.columns import Table
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.budget import Interval, of_statistic
+from hpn.failover.analysis.hostload import HostLoad
+from hpn.failover.analysis.marks import marks_between
+from hpn.failover.analysis.metrics.congestion import Crossings, crossings_of, with_congestion
+from hpn.failover.analysis.metrics.congestion import of_edge as congestion_of
+from hpn.failover.analysis.metrics.doubts import edge_doubts, record_doubts, unexplained_losses
+from hpn.failover.analysis.metrics.downtime import downtime
+from hpn.failover.analysis.metrics.edge import Window, judge_edge, windows_of
+from hpn.failover.analysis.metrics.goodput import add, inherited, per_nic
+from hpn.failover.analysis.metrics.impairment import of_edge, with_impairments
+from hpn.failover.analysis.metrics.outage import OutageTable, find_outages
+from hpn.failover.analysis.metrics.trace import FlowTrace, Traces, build_traces
+from hpn.failover.analysis.metrics.transfers import held_up, transfers_of
+from hpn.failover.analysis.model import DrillMetrics, Edge, EdgeResult, FlowEdgeResult, FlowResult, Relation, Settings
+from hpn.failover.analysis.noise import noise_floor
+from hpn.failover.analysis.offered import Offered
+from hpn.failover.analysis.phases import phases_of
+from hpn.testbed.events import Event, EventKind
+from hpn.traffic.columns import Table
+from hpn.traffic.flow import FlowSpec
 
 RECOMMENDED_FLOWS = 16
 LISTED_OUTAGES = 100

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from failover.analysis.budget import OutageBudget, outage_budget
-from failover.analysis.metrics.outage import stopped_ns
-from failover.analysis.metrics.trace import FlowTrace
+from hpn.failover.analysis.budget import OutageBudget, outage_budget
+from hpn.failover.analysis.metrics.outage import stopped_ns
+from hpn.failover.analysis.metrics.trace import FlowTrace
 
 NS_PER_MS = 1e6
 

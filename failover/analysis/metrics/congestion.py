@@ -13,13 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from failover.analysis.congestion import Congestion, EdgeCongestion
-from failover.analysis.metrics.edge import Window
-from failover.analysis.metrics.impairment import Judge
-from failover.analysis.metrics.outage import find_outages
-from failover.analysis.metrics.trace import Flags, FlowTrace
-from failover.analysis.model import Edge, EdgeKind, FlowEdgeResult, Settings
-from failover.analysis.offered import Crossing, Offered
+from hpn.failover.analysis.congestion import Congestion, EdgeCongestion
+from hpn.failover.analysis.metrics.edge import Window
+from hpn.failover.analysis.metrics.impairment import Judge
+from hpn.failover.analysis.metrics.outage import find_outages
+from hpn.failover.analysis.metrics.trace import Flags, FlowTrace
+from hpn.failover.analysis.model import Edge, EdgeKind, FlowEdgeResult, Settings
+from hpn.failover.analysis.offered import Crossing, Offered
 
 _FOREVER_NS = np.iinfo(np.int64).max
 

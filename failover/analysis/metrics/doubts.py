@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failover.analysis import words
-from failover.analysis.model import EdgeKind, EdgeResult, FlowEdgeResult, FlowResult, Settings
+from hpn.failover.analysis import words
+from hpn.failover.analysis.model import EdgeKind, EdgeResult, FlowEdgeResult, FlowResult, Settings
 
 NOTHING_SENT = "no packet was sent: nothing was measured"
 

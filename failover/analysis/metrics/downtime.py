@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from failover.analysis.downtime import Downtime
-from failover.analysis.metrics.trace import FlowTrace, Traces
-from failover.analysis.model import Edge, EdgeKind
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.downtime import Downtime
+from hpn.failover.analysis.metrics.trace import FlowTrace, Traces
+from hpn.failover.analysis.model import Edge, EdgeKind
+from hpn.traffic.flow import FlowSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from failover.analysis.edges import relation_of
-from failover.analysis.metrics.budget import lossless, lossy
-from failover.analysis.metrics.goodput import flow_goodput
-from failover.analysis.metrics.outage import OutageTable, bounds_since, pattern_of, recovery_index
-from failover.analysis.metrics.trace import FlowTrace, Ints
-from failover.analysis.model import Edge, EdgeKind, FlowEdgeResult, Relation, Settings
+from hpn.failover.analysis.edges import relation_of
+from hpn.failover.analysis.metrics.budget import lossless, lossy
+from hpn.failover.analysis.metrics.goodput import flow_goodput
+from hpn.failover.analysis.metrics.outage import OutageTable, bounds_since, pattern_of, recovery_index
+from hpn.failover.analysis.metrics.trace import FlowTrace, Ints
+from hpn.failover.analysis.model import Edge, EdgeKind, FlowEdgeResult, Relation, Settings
 
 NS_PER_MS = 1e6
 NS_PER_S = 10**9

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from failover.analysis.job import Iteration, JobFacts, SpanFact
-from traffic.collectives.program import COMPUTE, MESSAGE
-from traffic.collectives.registry import KINDS
-from traffic.columns import Records
+from hpn.failover.analysis.job import Iteration, JobFacts, SpanFact
+from hpn.traffic.collectives.program import COMPUTE, MESSAGE
+from hpn.traffic.collectives.registry import KINDS
+from hpn.traffic.columns import Records
 
 _Interval = tuple[int, int]
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from failover.analysis.metrics.trace import Floats, FlowTrace
-from failover.analysis.model import (
+from hpn.failover.analysis.metrics.trace import Floats, FlowTrace
+from hpn.failover.analysis.model import (
     Edge,
     FlowEdgeResult,
     FlowResult,
@@ -22,7 +22,7 @@ from failover.analysis.model import (
     Settings,
     settled_window_ns,
 )
-from traffic.flow import FlowSpec
+from hpn.traffic.flow import FlowSpec
 
 
 def flow_goodput(trace: FlowTrace, edge: Edge, not_before_ns: int, settings: Settings) -> Goodput:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from failover.analysis.impairment import EdgeImpairment, Impairment
-from failover.analysis.metrics.edge import NS_PER_MS, Window
-from failover.analysis.metrics.outage import OutageTable, find_outages
-from failover.analysis.metrics.trace import NEVER, Flags, FlowTrace, Ints
-from failover.analysis.model import FlowEdgeResult, Relation, Settings
+from hpn.failover.analysis.impairment import EdgeImpairment, Impairment
+from hpn.failover.analysis.metrics.edge import NS_PER_MS, Window
+from hpn.failover.analysis.metrics.outage import OutageTable, find_outages
+from hpn.failover.analysis.metrics.trace import NEVER, Flags, FlowTrace, Ints
+from hpn.failover.analysis.model import FlowEdgeResult, Relation, Settings
 
 Judge = Callable[[FlowTrace, OutageTable, Window], FlowEdgeResult]
 """All figures of a trace at one edge."""

@@ -10,9 +10,9 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from failover.analysis.client import ClientFacts, ClientMetrics, client_doubts
-from failover.analysis.edge import Edge
-from failover.analysis.job import (
+from hpn.failover.analysis.client import ClientFacts, ClientMetrics, client_doubts
+from hpn.failover.analysis.edge import Edge
+from hpn.failover.analysis.job import (
     Death,
     Iteration,
     JobFacts,
@@ -22,12 +22,12 @@ from failover.analysis.job import (
     SpanResult,
     SpanTime,
 )
-from failover.analysis.metrics.exposed import exposed_ms
-from failover.analysis.metrics.jobedge import course_of, job_edge
-from failover.analysis.settings import Settings
-from traffic.collectives.program import ARRIVAL
-from traffic.collectives.registry import KINDS
-from traffic.job.restart import RestartPolicy
+from hpn.failover.analysis.metrics.exposed import exposed_ms
+from hpn.failover.analysis.metrics.jobedge import course_of, job_edge
+from hpn.failover.analysis.settings import Settings
+from hpn.traffic.collectives.program import ARRIVAL
+from hpn.traffic.collectives.registry import KINDS
+from hpn.traffic.job.restart import RestartPolicy
 
 Records = npt.NDArray[np.void]
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from failover.analysis.edge import Edge
-from failover.analysis.job import Death, Done, Iteration, JobEdge
-from failover.analysis.model import settled_window_ns
-from failover.analysis.settings import Settings
+from hpn.failover.analysis.edge import Edge
+from hpn.failover.analysis.job import Death, Done, Iteration, JobEdge
+from hpn.failover.analysis.model import settled_window_ns
+from hpn.failover.analysis.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

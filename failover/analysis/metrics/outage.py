@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from failover.analysis.metrics.trace import Flags, Floats, FlowTrace, Ints
-from failover.analysis.model import LossPattern, Outage
+from hpn.failover.analysis.metrics.trace import Flags, Floats, FlowTrace, Ints
+from hpn.failover.analysis.model import LossPattern, Outage
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from failover.analysis.metrics.trace import FlowTrace, Ints, Traces
-from failover.analysis.series import Bins, SeriesFlow, series_flows
-from traffic.flow import FlowSpec
+from hpn.failover.analysis.metrics.trace import FlowTrace, Ints, Traces
+from hpn.failover.analysis.series import Bins, SeriesFlow, series_flows
+from hpn.traffic.flow import FlowSpec
 
 Counts = npt.NDArray[np.uint32]
 """A row for each flow, a column for each bin."""

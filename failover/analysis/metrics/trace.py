@@ -13,11 +13,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from failover.analysis.metrics.byflow import RECEIVED_FIELDS, SENT_FIELDS, ByFlow, by_flow
-from failover.analysis.model import Settings
-from traffic.columns import Table
-from traffic.flow import FlowSpec
-from traffic.records import FLAG_BAD_ICRC
+from hpn.failover.analysis.metrics.byflow import RECEIVED_FIELDS, SENT_FIELDS, ByFlow, by_flow
+from hpn.failover.analysis.model import Settings
+from hpn.traffic.columns import Table
+from hpn.traffic.flow import FlowSpec
+from hpn.traffic.records import FLAG_BAD_ICRC
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

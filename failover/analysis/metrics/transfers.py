@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
-from failover.analysis.metrics.edge import windows_of
-from failover.analysis.metrics.trace import NEVER, FlowTrace, Traces
-from failover.analysis.model import Edge, Settings
-from failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
+from hpn.failover.analysis.metrics.edge import windows_of
+from hpn.failover.analysis.metrics.trace import NEVER, FlowTrace, Traces
+from hpn.failover.analysis.model import Edge, Settings
+from hpn.failover.analysis.transfers import Fate, Transfer, TransferPlan, Transfers
 
 _NS_PER_MS = 1e6
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.entries import Registry
-from testbed.fabric.architectures import (
+from hpn.testbed.entries import Registry
+from hpn.testbed.fabric.architectures import (
     dcn_plus,
     dual_tor_clos,
     fat_tree,
@@ -12,7 +12,7 @@ from testbed.fabric.architectures import (
     single_tor,
     stacked_dual_tor,
 )
-from testbed.fabric.architectures.architecture import Architecture, Preset
+from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
 
 
 class Architectures(Registry[Architecture]):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import CorePorts, FabricSpec
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import CorePorts, FabricSpec
 
 Problem = tuple[tuple[str, ...], str]
 """Where in a specification it stands (the keys from the top), and one line with the way out."""

@@ -6,11 +6,11 @@ hash: the paper gives preset ports to HPN's own core tier only.
 
 from __future__ import annotations
 
-from testbed.fabric.architectures.architecture import Architecture, Preset
-from testbed.fabric.architectures.wiring import NOT_STACKED, clos, racks
-from testbed.fabric.builder import Builder
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
+from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, clos, racks
+from hpn.testbed.fabric.builder import Builder
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
 
 _DCN_PLUS_POD: dict[str, int] = {"segments": 4, "hosts": 16, "rails": 8, "aggs": 8, "uplinks": 8}
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.fabric.architectures.architecture import Architecture, Preset, Problem
-from testbed.fabric.architectures.wiring import NOT_STACKED, ONE_TOR, clos, racks
-from testbed.fabric.builder import Builder
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.architectures.architecture import Architecture, Preset, Problem
+from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_TOR, clos, racks
+from hpn.testbed.fabric.builder import Builder
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 def _build(spec: FabricSpec) -> Fabric:

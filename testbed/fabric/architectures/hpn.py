@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from testbed.fabric.architectures.architecture import Architecture, Preset
-from testbed.fabric.architectures.wiring import NOT_STACKED, clos, racks
-from testbed.fabric.builder import Builder
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
+from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, clos, racks
+from hpn.testbed.fabric.builder import Builder
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
 
 _PRESETS = (
     Preset(

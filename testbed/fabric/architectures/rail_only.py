@@ -6,11 +6,11 @@ own. What must change rails does so inside a host.
 
 from __future__ import annotations
 
-from testbed.fabric.architectures.architecture import Architecture, Preset
-from testbed.fabric.architectures.wiring import NOT_STACKED, ONE_TOR, racks, up
-from testbed.fabric.builder import Builder
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
+from hpn.testbed.fabric.architectures.wiring import NOT_STACKED, ONE_TOR, racks, up
+from hpn.testbed.fabric.builder import Builder
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
 
 _ONE_NETWORK = "a rail is one network with nothing above its Aggs; write more segments"
 

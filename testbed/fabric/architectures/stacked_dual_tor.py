@@ -5,11 +5,11 @@ What a stack costs is here too: the peer link takes a port of each ToR.
 
 from __future__ import annotations
 
-from testbed.fabric.architectures.architecture import Architecture, Preset
-from testbed.fabric.architectures.wiring import clos, racks
-from testbed.fabric.builder import Builder, scaled
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.architectures.architecture import Architecture, Preset
+from hpn.testbed.fabric.architectures.wiring import clos, racks
+from hpn.testbed.fabric.builder import Builder, scaled
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
 
 
 def _build(spec: FabricSpec) -> Fabric:

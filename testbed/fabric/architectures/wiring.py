@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from testbed.fabric.builder import Builder, scaled
-from testbed.fabric.model import LinkKind, Node
+from hpn.testbed.fabric.builder import Builder, scaled
+from hpn.testbed.fabric.model import LinkKind, Node
 
 ToRSet = tuple[Node, ...]
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from testbed.fabric.model import Link, LinkKind
-from testbed.kernel import linkwatch, rtnl
-from testbed.kernel.nft import Nft
-from testbed.kernel.ns import NetNs
-from testbed.lab.grips import Grips
-from testbed.lab.wire import PORTS_GROUP
+from hpn.testbed.fabric.model import Link, LinkKind
+from hpn.testbed.kernel import linkwatch, rtnl
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.grips import Grips
+from hpn.testbed.lab.wire import PORTS_GROUP
 
 K = TypeVar("K")
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from testbed.fabric.model import Fabric, Link, Port
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.ns import NetNs
-from testbed.lab.breaking.impair_egress import Delay, EgressShapers, Slow
-from testbed.lab.breaking.impair_ingress import Corrupt, Drop, IngressChains, Traffic
-from testbed.lab.markers import MarkerKind
+from hpn.testbed.fabric.model import Fabric, Link, Port
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.breaking.impair_egress import Delay, EgressShapers, Slow
+from hpn.testbed.lab.breaking.impair_ingress import Corrupt, Drop, IngressChains, Traffic
+from hpn.testbed.lab.markers import MarkerKind
 
 __all__ = ["Corrupt", "Delay", "Drop", "Impairments", "Slow", "Traffic"]
 

@@ -12,13 +12,13 @@ import struct
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from testbed.fabric.model import Fabric, Link, Port
-from testbed.kernel import rtnl
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.red import INSIDE_THE_BUCKET
-from testbed.kernel.rtnl import RTM_NEWQDISC
-from testbed.lab.markers import MarkerKind
-from testbed.lab.wire import inner_queue, queue_bytes, shaper
+from hpn.testbed.fabric.model import Fabric, Link, Port
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.red import INSIDE_THE_BUCKET
+from hpn.testbed.kernel.rtnl import RTM_NEWQDISC
+from hpn.testbed.lab.markers import MarkerKind
+from hpn.testbed.lab.wire import inner_queue, queue_bytes, shaper
 
 _NLM_F_REPLACE, _NLM_F_CREATE = 0x100, 0x400
 _KIND, _OPTIONS = 1, 2  # TCA_*

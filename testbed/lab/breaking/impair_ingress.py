@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from testbed.fabric.model import Port
-from testbed.kernel.nft import Nft
-from testbed.kernel.ns import NetNs
+from hpn.testbed.fabric.model import Port
+from hpn.testbed.kernel.nft import Nft
+from hpn.testbed.kernel.ns import NetNs
 
 _TABLE = "hpn_impair"
 _BEFORE_THE_LAG = -200  # testbed.lag.nft_datapath has 0; lower runs first

@@ -8,12 +8,12 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from testbed.errors import InputError, MachineError
-from testbed.fabric.model import Fabric
-from testbed.kernel import sandbox
-from testbed.kernel.ns import CLONE_NEWNET, setns
-from testbed.kernel.sysfs import own_sys
-from testbed.lab.wire import NETNS_DIR
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.ns import CLONE_NEWNET, setns
+from hpn.testbed.kernel.sysfs import own_sys
+from hpn.testbed.lab.wire import NETNS_DIR
 
 
 def execute(first_pid: int, fabric: Fabric, node: str, command: Sequence[str]) -> int:
@@ -44,7 +44,7 @@ def shell(first_pid: int, fabric: Fabric, stdin: TextIO, script: str | None = No
     """Mininet's CLI on the lab; returns when the user leaves."""
 
     def body() -> int:
-        from testbed.lab.service import mininet_net
+        from hpn.testbed.lab.service import mininet_net
 
         mininet_net.shell(fabric, stdin, script)
         return 0

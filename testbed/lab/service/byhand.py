@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.events import Event, EventKind, now_ns
-from testbed.fabric.model import Fabric, Link, Nic, Node, Role
-from testbed.lab.breaking.breakage import End
-from testbed.lab.lab import Lab
+from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.model import Fabric, Link, Nic, Node, Role
+from hpn.testbed.lab.breaking.breakage import End
+from hpn.testbed.lab.lab import Lab
 
 
 @dataclass(frozen=True, slots=True)

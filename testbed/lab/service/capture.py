@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import BinaryIO
 
-from testbed.errors import MachineError
-from testbed.fabric.model import Fabric, Link
-from testbed.kernel import sandbox
-from testbed.kernel.capture import Capture, Captured, Tap
-from testbed.kernel.ns import NetNs
-from testbed.lab.wire import NETNS_DIR
-from testbed.versions import HPN
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.model import Fabric, Link
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.capture import Capture, Captured, Tap
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.wire import NETNS_DIR
+from hpn.testbed.versions import HPN
 
 
 def links_of(fabric: Fabric, names: Sequence[str]) -> list[Link]:

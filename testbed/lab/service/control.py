@@ -17,9 +17,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from testbed.errors import HpnError, MachineError, error_for
-from testbed.kernel.processes import is_stopped
-from testbed.lab.service.labfolder import LabFolder
+from hpn.testbed.errors import HpnError, MachineError, error_for
+from hpn.testbed.kernel.processes import is_stopped
+from hpn.testbed.lab.service.labfolder import LabFolder
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 Json = Mapping[str, JsonValue]

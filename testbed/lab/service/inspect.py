@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from testbed.errors import InputError
-from testbed.fabric.core_ports import preset_tables
-from testbed.fabric.model import Node, Port
-from testbed.kernel.rtnl import RT_TABLE_MAIN
-from testbed.kernel.rtnl_events import RouteEvent
-from testbed.lab.lab import Lab
-from testbed.lab.lacp_why import why_idle
-from testbed.lab.service.byhand import broken
-from testbed.lab.service.control import JsonValue
-from testbed.lag.machine import PortStatus
-from testbed.routing.trace import Path
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.core_ports import preset_tables
+from hpn.testbed.fabric.model import Node, Port
+from hpn.testbed.kernel.rtnl import RT_TABLE_MAIN
+from hpn.testbed.kernel.rtnl_events import RouteEvent
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.lacp_why import why_idle
+from hpn.testbed.lab.service.byhand import broken
+from hpn.testbed.lab.service.control import JsonValue
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.routing.trace import Path
 
 _KINDS = {1: "unicast", 6: "blackhole", 7: "unreachable"}
 

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import FrameType
 
-from testbed.errors import InputError, MachineError
+from hpn.testbed.errors import InputError, MachineError
 
 _PF_EXITING = 0x4  # linux/sched.h, in the flags field of /proc/PID/stat
 DYING_S = 60.0

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 
-from testbed.errors import MachineError
-from testbed.fabric.model import Fabric
-from testbed.kernel import sandbox
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.ns import NetNs
-from testbed.kernel.qdisc import BucketReading, rates
-from testbed.lab.service.capture import space_of
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.qdisc import BucketReading, rates
+from hpn.testbed.lab.service.capture import space_of
 
 
 class PortReader:

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from testbed.lab.service.labfolder import FIRST, NAME, LabFolder
+from hpn.testbed.lab.service.labfolder import FIRST, NAME, LabFolder
 
 _LOCKS = Path("/proc/locks")
 

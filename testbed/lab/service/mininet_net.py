@@ -22,12 +22,12 @@ from mininet.net import Mininet
 from mininet.node import Node
 from mininet.util import getincrementaldecoder
 
-from testbed.fabric.model import Fabric, Port, Role
-from testbed.kernel import programs
-from testbed.kernel.ns import NetNs
-from testbed.kernel.processes import piped
-from testbed.kernel.sysfs import own_sys
-from testbed.lab.wire import NETNS_DIR
+from hpn.testbed.fabric.model import Fabric, Port, Role
+from hpn.testbed.kernel import programs
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.processes import piped
+from hpn.testbed.kernel.sysfs import own_sys
+from hpn.testbed.lab.wire import NETNS_DIR
 
 _RATE = re.compile(r"[\d.]+ [KMGT]?bits/sec", re.IGNORECASE)
 _ENDS = ("receiver", "sender")  # as iperf3 names them in its last lines: the server's, the client's

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from testbed.doctor import neighbour_limit
-from testbed.errors import HpnError, MachineError
-from testbed.fabric.model import Fabric, LinkKind
-from testbed.fabric.spec import FabricSpec
-from testbed.kernel import neighbour_table, open_files, sandbox
-from testbed.kernel.neighbour_table import Raised
-from testbed.lab.kernel_parts import kernel_parts
-from testbed.lab.service import registry
-from testbed.lab.wire import files_wanted, too_few_files
-from testbed.routing.daemons import DAEMONS
+from hpn.testbed.doctor import neighbour_limit
+from hpn.testbed.errors import HpnError, MachineError
+from hpn.testbed.fabric.model import Fabric, LinkKind
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.kernel import neighbour_table, open_files, sandbox
+from hpn.testbed.kernel.neighbour_table import Raised
+from hpn.testbed.lab.kernel_parts import kernel_parts
+from hpn.testbed.lab.service import registry
+from hpn.testbed.lab.wire import files_wanted, too_few_files
+from hpn.testbed.routing.daemons import DAEMONS
 
 _BYTES_PER_NODE = 1_000_000  # namespace and interfaces (measured)
 _BYTES_PER_LINK = 250_000  # ports, LACP and routes in the supervisor (docs/growth.md: 0.22 to 0.26 MB of large labs)

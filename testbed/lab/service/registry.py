@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.errors import InputError, MachineError
-from testbed.lab.service import lost
-from testbed.lab.service.labfolder import DIED, DYING_S, ENDING, LOST, NAME, LabFolder, LabRecord, is_dying
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.lab.service import lost
+from hpn.testbed.lab.service.labfolder import DIED, DYING_S, ENDING, LOST, NAME, LabFolder, LabRecord, is_dying
 
 if TYPE_CHECKING:
-    from testbed.fabric.model import Fabric
+    from hpn.testbed.fabric.model import Fabric
 
 
 def base_directory() -> Path:
@@ -149,8 +149,8 @@ def find(name: str | None) -> tuple[LabFolder, LabRecord]:
 
 def fabric_of(place: LabFolder) -> Fabric:
     """The fabric of a running lab. MachineError when its folder is damaged, or of another version of hpn."""
-    from testbed.fabric.build import build  # pydantic, which completion of labs' names does not wait for
-    from testbed.fabric.spec import FabricSpec
+    from hpn.testbed.fabric.build import build  # pydantic, which completion of labs' names does not wait for
+    from hpn.testbed.fabric.spec import FabricSpec
 
     try:
         return build(FabricSpec.model_validate_json((place.path / "fabric.json").read_text()))

@@ -13,17 +13,17 @@ import socket
 import sys
 from contextlib import ExitStack
 
-from testbed.errors import HpnError, InputError, MachineError
-from testbed.events import Event, EventKind
-from testbed.fabric.model import Fabric
-from testbed.kernel.processes import reap_strangers
-from testbed.lab.lab import Lab
-from testbed.lab.service import byhand, control, inspect, status
-from testbed.lab.service.control import Emit, Json, JsonValue
-from testbed.lab.service.ending import obey
-from testbed.lab.service.metrics.exporter import Exporter
-from testbed.lab.timeline import Timeline
-from testbed.routing.trace import Flow
+from hpn.testbed.errors import HpnError, InputError, MachineError
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel.processes import reap_strangers
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.service import byhand, control, inspect, status
+from hpn.testbed.lab.service.control import Emit, Json, JsonValue
+from hpn.testbed.lab.service.ending import obey
+from hpn.testbed.lab.service.metrics.exporter import Exporter
+from hpn.testbed.lab.timeline import Timeline
+from hpn.testbed.routing.trace import Flow
 
 
 class Supervisor:

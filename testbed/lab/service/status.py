@@ -12,16 +12,16 @@ from dataclasses import asdict
 
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.condition import Condition
-from testbed.errors import MachineError
-from testbed.events import Event, now_ns
-from testbed.fabric.model import Fabric, Port
-from testbed.lab.lab import Lab
-from testbed.lab.lacp_why import why_idle
-from testbed.lab.service import byhand
-from testbed.lab.service.control import JsonValue
-from testbed.lag.machine import PortStatus
-from testbed.lag.states import Mux
+from hpn.testbed.condition import Condition
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import Event, now_ns
+from hpn.testbed.fabric.model import Fabric, Port
+from hpn.testbed.lab.lab import Lab
+from hpn.testbed.lab.lacp_why import why_idle
+from hpn.testbed.lab.service import byhand
+from hpn.testbed.lab.service.control import JsonValue
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.states import Mux
 
 _BFD_UP = "Up"
 

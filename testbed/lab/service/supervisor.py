@@ -13,18 +13,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from testbed.errors import MachineError
-from testbed.fabric.model import Fabric
-from testbed.kernel import sandbox
-from testbed.kernel.neighbour_table import Raised
-from testbed.kernel.processes import interrupted_by_any_signal
-from testbed.lab.service import bounded_log, control, preflight
-from testbed.lab.service.control import Json, SupervisorGone
-from testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
-from testbed.lab.service.metrics import exporter
-from testbed.lab.service.metrics.exporter import Exporter
-from testbed.lab.service.registry import free_folder
-from testbed.lab.service.serving import Supervisor
+from hpn.testbed.errors import MachineError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.neighbour_table import Raised
+from hpn.testbed.kernel.processes import interrupted_by_any_signal
+from hpn.testbed.lab.service import bounded_log, control, preflight
+from hpn.testbed.lab.service.control import Json, SupervisorGone
+from hpn.testbed.lab.service.labfolder import UP, LabFolder, LabRecord, hold_as_first, unusable
+from hpn.testbed.lab.service.metrics import exporter
+from hpn.testbed.lab.service.metrics.exporter import Exporter
+from hpn.testbed.lab.service.registry import free_folder
+from hpn.testbed.lab.service.serving import Supervisor
 
 _GRACE_S = 3.0
 

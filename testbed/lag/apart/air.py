@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from testbed.events import now_ns
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import OnFrame, close_soon
-from testbed.kernel.packet_batch import Frame, PacketBatch
-from testbed.lag.config import FAST_PERIODIC_NS, SHORT_TIMEOUT_NS
-from testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
-from testbed.lag.rest import Rested, Resting
+from hpn.testbed.events import now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import OnFrame, close_soon
+from hpn.testbed.kernel.packet_batch import Frame, PacketBatch
+from hpn.testbed.lag.config import FAST_PERIODIC_NS, SHORT_TIMEOUT_NS
+from hpn.testbed.lag.lacpdu import ETHERTYPE_SLOW_PROTOCOLS, SLOW_PROTOCOLS_MAC
+from hpn.testbed.lag.rest import Rested, Resting
 
 
 class Turn(Protocol):

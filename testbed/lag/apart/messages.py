@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
-from testbed.lag.config import LacpConfig, PortConfig
-from testbed.lag.lacpdu import PortInfo, PortState
-from testbed.lag.machine import PortStatus
-from testbed.lag.states import Mux, Rx, Selected
+from hpn.testbed.lag.config import LacpConfig, PortConfig
+from hpn.testbed.lag.lacpdu import PortInfo, PortState
+from hpn.testbed.lag.machine import PortStatus
+from hpn.testbed.lag.states import Mux, Rx, Selected
 
 JsonRow = Sequence[object]
 

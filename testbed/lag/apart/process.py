@@ -17,10 +17,10 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import NoReturn
 
-from testbed.kernel import priority, sandbox
-from testbed.kernel.packet import close_all, opened_for_packets
-from testbed.lag.apart.messages import Failed, encode
-from testbed.lag.apart.station import Station
+from hpn.testbed.kernel import priority, sandbox
+from hpn.testbed.kernel.packet import close_all, opened_for_packets
+from hpn.testbed.lag.apart.messages import Failed, encode
+from hpn.testbed.lag.apart.station import Station
 
 _GRACE_S = 2.0
 _FAREWELL_S = 1.0

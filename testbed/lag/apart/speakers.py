@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from itertools import count
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.kernel.ns import NetNs
-from testbed.lag.apart import messages
-from testbed.lag.apart.messages import Active, Entered, Failed, News, Order, Settled, Stands
-from testbed.lag.apart.process import StationProcess
-from testbed.lag.machine import LacpSystem, PortStatus
-from testbed.lag.speaker import SystemAt
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lag.apart import messages
+from hpn.testbed.lag.apart.messages import Active, Entered, Failed, News, Order, Settled, Stands
+from hpn.testbed.lag.apart.process import StationProcess
+from hpn.testbed.lag.machine import LacpSystem, PortStatus
+from hpn.testbed.lag.speaker import SystemAt
 
 _READ = 1 << 16
 _SETTLE_S = 2.0

@@ -14,14 +14,14 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from testbed.events import Event, now_ns
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import OnFrame
-from testbed.lag.apart import messages
-from testbed.lag.apart.air import Air
-from testbed.lag.apart.messages import Carrier, Freeze, Make, Message, Refuse, Settle, Settled, Start, Stop, Thaw
-from testbed.lag.config import SECOND_NS
-from testbed.lag.speaker import Speaker, SystemAt, Timer, Wire
+from hpn.testbed.events import Event, now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import OnFrame
+from hpn.testbed.lag.apart import messages
+from hpn.testbed.lag.apart.air import Air
+from hpn.testbed.lag.apart.messages import Carrier, Freeze, Make, Message, Refuse, Settle, Settled, Start, Stop, Thaw
+from hpn.testbed.lag.config import SECOND_NS
+from hpn.testbed.lag.speaker import Speaker, SystemAt, Timer, Wire
 
 GRAIN_NS = 10_000_000
 """Timers fire up to so much late."""

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.fabric.core_ports import PresetTable, preset_tables
-from testbed.fabric.model import Fabric, Node, Role
-from testbed.fabric.spec import BgpSpec
-from testbed.kernel.rtnl import PROTO_HOST_ROUTE
-from testbed.routing.neighbours import Neighbour, access_subnets, neighbours
+from hpn.testbed.fabric.core_ports import PresetTable, preset_tables
+from hpn.testbed.fabric.model import Fabric, Node, Role
+from hpn.testbed.fabric.spec import BgpSpec
+from hpn.testbed.kernel.rtnl import PROTO_HOST_ROUTE
+from hpn.testbed.routing.neighbours import Neighbour, access_subnets, neighbours
 
 ECMP_LIMIT = 64
 """Next hops per route that BIRD may merge; an HPN ToR has 60 uplinks, a DCN+ ToR 64."""

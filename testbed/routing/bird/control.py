@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import MachineError
+from hpn.testbed.errors import MachineError
 
 _LONGEST_LINE = 1 << 16
 _LONGEST_REPLY = 1 << 20  # lines

@@ -6,18 +6,18 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.events import EventSink
-from testbed.fabric.architectures.architecture import nothing_more
-from testbed.fabric.model import Fabric, Node
-from testbed.kernel import programs
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import PROTO_BIRD
-from testbed.routing.bgp import BgpDaemon, DaemonKind
-from testbed.routing.bird.config import SCAN_S, config
-from testbed.routing.bird.control import command_now
-from testbed.routing.bird.log import BfdChange, LogReader
-from testbed.routing.neighbours import neighbours
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import EventSink
+from hpn.testbed.fabric.architectures.architecture import nothing_more
+from hpn.testbed.fabric.model import Fabric, Node
+from hpn.testbed.kernel import programs
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnl import PROTO_BIRD
+from hpn.testbed.routing.bgp import BgpDaemon, DaemonKind
+from hpn.testbed.routing.bird.config import SCAN_S, config
+from hpn.testbed.routing.bird.control import command_now
+from hpn.testbed.routing.bird.log import BfdChange, LogReader
+from hpn.testbed.routing.neighbours import neighbours
 
 _BUSY_S = 20.0
 """A BIRD that learns a whole fabric answers when it is through with what it hears."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.fabric.model import Fabric, Node, Role
-from testbed.routing.neighbours import Neighbour, access_subnets, neighbours
+from hpn.testbed.fabric.model import Fabric, Node, Role
+from hpn.testbed.routing.neighbours import Neighbour, access_subnets, neighbours
 
 ECMP_LIMIT = 64
 """Next hops per route, as with BIRD."""

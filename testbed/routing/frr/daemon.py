@@ -10,18 +10,18 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed.errors import MachineError
-from testbed.events import EventSink
-from testbed.fabric.model import Fabric, Node
-from testbed.kernel import programs
-from testbed.kernel.ns import NetNs
-from testbed.kernel.rtnl import PROTO_BGP
-from testbed.routing.bgp import BgpDaemon, DaemonKind
-from testbed.routing.frr import config
-from testbed.routing.frr.limits import contradictions
-from testbed.routing.frr.log import has_started, session_change
-from testbed.routing.frr.vty import command_now
-from testbed.routing.neighbours import access_subnets, neighbours
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import EventSink
+from hpn.testbed.fabric.model import Fabric, Node
+from hpn.testbed.kernel import programs
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.rtnl import PROTO_BGP
+from hpn.testbed.routing.bgp import BgpDaemon, DaemonKind
+from hpn.testbed.routing.frr import config
+from hpn.testbed.routing.frr.limits import contradictions
+from hpn.testbed.routing.frr.log import has_started, session_change
+from hpn.testbed.routing.frr.vty import command_now
+from hpn.testbed.routing.neighbours import access_subnets, neighbours
 
 FOLDER = Path("/run/hpn/frr")
 _GROUP = FOLDER / "group"

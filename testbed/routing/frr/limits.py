@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.fabric.architectures import ARCHITECTURES
-from testbed.fabric.architectures.architecture import Problem
-from testbed.fabric.spec import BgpSpec, FabricSpec
+from hpn.testbed.fabric.architectures import ARCHITECTURES
+from hpn.testbed.fabric.architectures.architecture import Problem
+from hpn.testbed.fabric.spec import BgpSpec, FabricSpec
 
 
 def contradictions(spec: FabricSpec) -> Iterator[Problem]:

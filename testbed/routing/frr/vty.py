@@ -9,7 +9,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.errors import MachineError
+from hpn.testbed.errors import MachineError
 
 _END = b"\0\0\0"
 _LONGEST_ANSWER = 1 << 24

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from testbed.events import Event, EventKind, EventSink, now_ns
-from testbed.kernel.ns import NetNs
-from testbed.kernel.packet import PacketSocket
-from testbed.routing.pathcontrol.actions import (
+from hpn.testbed.events import Event, EventKind, EventSink, now_ns
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.packet import PacketSocket
+from hpn.testbed.routing.pathcontrol.actions import (
     RELEASED,
     STEERED,
     STUCK,
@@ -22,7 +22,7 @@ from testbed.routing.pathcontrol.actions import (
     Steer,
     Stuck,
 )
-from testbed.routing.pathcontrol.message import ETHERTYPE, GROUP_MAC
+from hpn.testbed.routing.pathcontrol.message import ETHERTYPE, GROUP_MAC
 
 MoveSink = Callable[[Move], None]
 SteerSink = Callable[[Sequence[Steer]], None]

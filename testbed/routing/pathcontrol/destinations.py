@@ -10,11 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from testbed.routing.pathcontrol.actions import Action, Hold, Reachability, Send
-from testbed.routing.pathcontrol.damping import Damper
-from testbed.routing.pathcontrol.message import LIFETIME_REFRESHES, Reach, decode, encode_interest
-from testbed.routing.pathcontrol.source_ports import digest
-from testbed.routing.pathcontrol.tor_view import Heard, Standing, TorView
+from hpn.testbed.routing.pathcontrol.actions import Action, Hold, Reachability, Send
+from hpn.testbed.routing.pathcontrol.damping import Damper
+from hpn.testbed.routing.pathcontrol.message import LIFETIME_REFRESHES, Reach, decode, encode_interest
+from hpn.testbed.routing.pathcontrol.source_ports import digest
+from hpn.testbed.routing.pathcontrol.tor_view import Heard, Standing, TorView
 
 _ASKS_A_REFRESH = 8
 """At most so often is a ToR asked again about everything because of missing frames."""

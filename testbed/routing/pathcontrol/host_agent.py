@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from testbed.routing.pathcontrol.actions import Action, Move, Stuck
-from testbed.routing.pathcontrol.destinations import Choice, Destinations, Follower, HostSettings, Update
-from testbed.routing.pathcontrol.source_ports import SEARCH_LIMIT, SourcePorts
-from testbed.routing.pathcontrol.tor_view import Standing
+from hpn.testbed.routing.pathcontrol.actions import Action, Move, Stuck
+from hpn.testbed.routing.pathcontrol.destinations import Choice, Destinations, Follower, HostSettings, Update
+from hpn.testbed.routing.pathcontrol.source_ports import SEARCH_LIMIT, SourcePorts
+from hpn.testbed.routing.pathcontrol.tor_view import Standing
 
 PortFor = Callable[[int, str, int, Sequence[str]], str]
 """The LAG's choice: (source port, destination IP, destination port, active member ports, never none) to member port."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from testbed.routing.pathcontrol.actions import Action
-from testbed.routing.pathcontrol.destinations import Destinations, Follower, Update
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent
-from testbed.routing.pathcontrol.steering import SteeringAgent
+from hpn.testbed.routing.pathcontrol.actions import Action
+from hpn.testbed.routing.pathcontrol.destinations import Destinations, Follower, Update
+from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent
+from hpn.testbed.routing.pathcontrol.steering import SteeringAgent
 
 
 class MoveAndSteer(Follower):

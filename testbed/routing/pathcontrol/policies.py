@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from testbed.entries import Registry
-from testbed.routing.pathcontrol.actions import Action
-from testbed.routing.pathcontrol.destinations import Destinations, HostSettings
-from testbed.routing.pathcontrol.host_agent import Connection, HostAgent, PortFor
-from testbed.routing.pathcontrol.move_and_steer import MoveAndSteer
-from testbed.routing.pathcontrol.steering import ALSO, SteeringAgent
+from hpn.testbed.entries import Registry
+from hpn.testbed.routing.pathcontrol.actions import Action
+from hpn.testbed.routing.pathcontrol.destinations import Destinations, HostSettings
+from hpn.testbed.routing.pathcontrol.host_agent import Connection, HostAgent, PortFor
+from hpn.testbed.routing.pathcontrol.move_and_steer import MoveAndSteer
+from hpn.testbed.routing.pathcontrol.steering import ALSO, SteeringAgent
 
 
 class HostPolicy(Protocol):

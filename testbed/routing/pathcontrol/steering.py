@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from socket import inet_aton
 
-from testbed.routing.pathcontrol.actions import Action, Send, Steer
-from testbed.routing.pathcontrol.destinations import Destinations, Follower, Update
-from testbed.routing.pathcontrol.message import EVERYTHING
+from hpn.testbed.routing.pathcontrol.actions import Action, Send, Steer
+from hpn.testbed.routing.pathcontrol.destinations import Destinations, Follower, Update
+from hpn.testbed.routing.pathcontrol.message import EVERYTHING
 
 ALSO = (EVERYTHING,)
 """What ``Destinations`` have to ask besides, so that the ToRs tell what there is."""

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
-from testbed.routing.pathcontrol.actions import Send
-from testbed.routing.pathcontrol.fib import Fib
-from testbed.routing.pathcontrol.message import (
+from hpn.testbed.kernel.rtnl_events import LinkEvent, NeighbourEvent, RouteEvent
+from hpn.testbed.routing.pathcontrol.actions import Send
+from hpn.testbed.routing.pathcontrol.fib import Fib
+from hpn.testbed.routing.pathcontrol.message import (
     EPOCH_BITS,
     EVERYTHING,
     LIFETIME_REFRESHES,

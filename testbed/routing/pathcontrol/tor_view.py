@@ -6,7 +6,7 @@ from collections.abc import Collection, Container
 from dataclasses import dataclass
 from enum import IntEnum
 
-from testbed.routing.pathcontrol.message import Reach
+from hpn.testbed.routing.pathcontrol.message import Reach
 
 
 class Standing(IntEnum):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from failover.faults import FAULTS, MS
-from scenarios.campaign.plan import FaultSequence, Plan, Step
-from scenarios.campaign.result import Invariant, Result, Violation
-from testbed.fabric.presets import PRESETS
+from hpn.failover.faults import FAULTS, MS
+from hpn.scenarios.campaign.plan import FaultSequence, Plan, Step
+from hpn.scenarios.campaign.result import Invariant, Result, Violation
+from hpn.testbed.fabric.presets import PRESETS
 
 TINY = PRESETS["tiny"].spec
 PLAN = Plan(1, TINY, tuple(FAULTS))

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.campaign import report
-from scenarios.campaign.campaign import carry_out, plan_for
-from scenarios.campaign.drillfile import is_valid
-from scenarios.campaign.journal import Shrunk, load, opened
-from scenarios.campaign.plan import FaultSequence, choices, draw
-from scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
-from scenarios.drill.load import load_drill
-from testbed.errors import InputError, MachineError
-from testbed.fabric.build import build
+from hpn.scenarios.campaign import report
+from hpn.scenarios.campaign.campaign import carry_out, plan_for
+from hpn.scenarios.campaign.drillfile import is_valid
+from hpn.scenarios.campaign.journal import Shrunk, load, opened
+from hpn.scenarios.campaign.plan import FaultSequence, choices, draw
+from hpn.scenarios.campaign.result import Invariant, Job, Outcome, Report, Result, Violation
+from hpn.scenarios.drill.load import load_drill
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.build import build
 from tests.scenarios.campaign.samples import PLAN, TINY, result
 
 Breaks = Callable[[FaultSequence], bool]

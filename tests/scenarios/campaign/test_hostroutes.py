@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from failover.analysis.model import Edge, EdgeKind, HitLink
-from scenarios.campaign import invariants
-from scenarios.campaign.hostroutes import WITHIN_NS, Without, without
-from scenarios.campaign.result import Invariant
-from testbed.events import Event, EventKind
-from testbed.fabric.build import build
+from hpn.failover.analysis.model import Edge, EdgeKind, HitLink
+from hpn.scenarios.campaign import invariants
+from hpn.scenarios.campaign.hostroutes import WITHIN_NS, Without, without
+from hpn.scenarios.campaign.result import Invariant
+from hpn.testbed.events import Event, EventKind
+from hpn.testbed.fabric.build import build
 from tests.scenarios.campaign.samples import TINY
 
 FABRIC = build(TINY)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from commands.report import report
-from scenarios.campaign.journal import Entry, Shrunk, opened
-from scenarios.campaign.page import campaign_view
-from scenarios.campaign.result import Invariant, Violation
+from hpn.commands.report import report
+from hpn.scenarios.campaign.journal import Entry, Shrunk, opened
+from hpn.scenarios.campaign.page import campaign_view
+from hpn.scenarios.campaign.result import Invariant, Violation
 from tests.results.hostile import NASTY
 from tests.results.test_page import seen
 from tests.scenarios.campaign.samples import CRASH, CUT, FLAP, PLAN, result, sequence

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failover.faults import FAULTS
-from scenarios.campaign.drillfile import Note, drill_of, is_valid, text_of
-from scenarios.campaign.plan import LONG_NS, Choice, FaultSequence, Plan, choices, draw
-from scenarios.campaign.rates import weight
-from scenarios.drill.load import drill_from, load_drill
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from testbed.files.document import parse
+from hpn.failover.faults import FAULTS
+from hpn.scenarios.campaign.drillfile import Note, drill_of, is_valid, text_of
+from hpn.scenarios.campaign.plan import LONG_NS, Choice, FaultSequence, Plan, choices, draw
+from hpn.scenarios.campaign.rates import weight
+from hpn.scenarios.drill.load import drill_from, load_drill
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.files.document import parse
 from tests.scenarios.campaign.samples import CUT, FLAP, PLAN, sequence
 
 FABRICS = ("tiny", "tiny-spare", "small", "tiny-pods", "tiny-stacked", "tiny-dcn-plus", "tiny-rail-only")

@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from results.verdict import Outcome
-from scenarios.campaign import block, report
-from scenarios.campaign.campaign import carry_out
-from scenarios.campaign.drillfile import is_valid
-from scenarios.campaign.journal import Shrunk, load
-from scenarios.campaign.labs import Answer
-from scenarios.campaign.plan import choices, draw
-from scenarios.campaign.result import Invariant, Job
-from scenarios.drill.load import load_drill
-from scenarios.run import session
-from scenarios.run.order import Order
-from testbed.fabric.build import build
-from testbed.routing.hostroutes import HostRouteDaemon
+from hpn.results.verdict import Outcome
+from hpn.scenarios.campaign import block, report
+from hpn.scenarios.campaign.campaign import carry_out
+from hpn.scenarios.campaign.drillfile import is_valid
+from hpn.scenarios.campaign.journal import Shrunk, load
+from hpn.scenarios.campaign.labs import Answer
+from hpn.scenarios.campaign.plan import choices, draw
+from hpn.scenarios.campaign.result import Invariant, Job
+from hpn.scenarios.drill.load import load_drill
+from hpn.scenarios.run import session
+from hpn.scenarios.run.order import Order
+from hpn.testbed.fabric.build import build
+from hpn.testbed.routing.hostroutes import HostRouteDaemon
 from tests.scenarios.campaign.samples import PLAN, TINY
 
 KINDS = ("link-down", "admin-down", "bgp-reset")

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from failover.faults import MS
-from scenarios.campaign.drillfile import WORKLOAD, drill_of
-from scenarios.campaign.plan import Plan, Step
-from scenarios.campaign.promise import excuse
-from scenarios.drill.workload import flows_of
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
+from hpn.failover.faults import MS
+from hpn.scenarios.campaign.drillfile import WORKLOAD, drill_of
+from hpn.scenarios.campaign.plan import Plan, Step
+from hpn.scenarios.campaign.promise import excuse
+from hpn.scenarios.drill.workload import flows_of
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
 from tests.scenarios.campaign.samples import CUT, PLAN, TINY, sequence
 
 FROM, TO = "p0.s0.h0.r0", "p0.s1.h0.r0"

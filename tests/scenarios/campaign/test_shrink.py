@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failover.faults import MS
-from scenarios.campaign.drillfile import is_valid
-from scenarios.campaign.plan import HEALTHY_NS, FaultSequence
-from scenarios.campaign.shrink import candidates, shrink
+from hpn.failover.faults import MS
+from hpn.scenarios.campaign.drillfile import is_valid
+from hpn.scenarios.campaign.plan import HEALTHY_NS, FaultSequence
+from hpn.scenarios.campaign.shrink import candidates, shrink
 from tests.scenarios.campaign.samples import CRASH, CUT, FLAP, PLAN, sequence
 from tests.scenarios.campaign.test_plan import choices_of, drawn
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.campaign.campaign import plan_for
-from scenarios.campaign.journal import JOURNAL, Shrunk, load, opened
-from scenarios.campaign.result import Invariant, Outcome
-from testbed.errors import InputError
+from hpn.scenarios.campaign.campaign import plan_for
+from hpn.scenarios.campaign.journal import JOURNAL, Shrunk, load, opened
+from hpn.scenarios.campaign.result import Invariant, Outcome
+from hpn.testbed.errors import InputError
 from tests.scenarios.campaign.samples import CRASH, CUT, FLAP, PLAN, result, sequence
 
 

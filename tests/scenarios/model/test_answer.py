@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from results.verdict import Outcome
-from scenarios.drill import catalogue
-from scenarios.drill.model import Drill
-from scenarios.model import jobs
-from scenarios.model.answer import MODELLED, Answer, model
-from scenarios.model.measured import Measured, shipped
-from scenarios.model.page import document
-from testbed.errors import InputError, MachineError
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.model import jobs
+from hpn.scenarios.model.answer import MODELLED, Answer, model
+from hpn.scenarios.model.measured import Measured, shipped
+from hpn.scenarios.model.page import document
+from hpn.testbed.errors import InputError, MachineError
 
 DRILL = """\
 drill: cut

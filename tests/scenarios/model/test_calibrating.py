@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.metrics.analyse import analyse
-from failover.analysis.model import EdgeKind, Settings
-from failover.analysis.paths import PathAt
-from results.run.reading import Run
-from scenarios.model import calibrating
-from scenarios.model.measured import Case, Measured, Side, Step, Times
-from testbed.errors import InputError
-from testbed.events import Event, EventKind
+from hpn.failover.analysis.metrics.analyse import analyse
+from hpn.failover.analysis.model import EdgeKind, Settings
+from hpn.failover.analysis.paths import PathAt
+from hpn.results.run.reading import Run
+from hpn.scenarios.model import calibrating
+from hpn.scenarios.model.measured import Case, Measured, Side, Step, Times
+from hpn.testbed.errors import InputError
+from hpn.testbed.events import Event, EventKind
 from tests.failover.synthetic import MS, Dead, S, edge, flow, record
 from tests.results.sample import LOAD, MANIFEST
 from tests.results.test_page import run_of

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from failover.analysis.model import EdgeKind
-from scenarios.model.calibrating import measured_in
-from scenarios.model.measured import (
+from hpn.failover.analysis.model import EdgeKind
+from hpn.scenarios.model.calibrating import measured_in
+from hpn.scenarios.model.measured import (
     Case,
     Conditions,
     Draws,
@@ -22,7 +22,7 @@ from scenarios.model.measured import (
     shipped,
     text_of,
 )
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
 
 CASE = Case("link-down", EdgeKind.FAILURE, Side.DOWN, Step.OUTAGE)
 HPN = Conditions("hpn", "move-source-ports", "kernel", "bird")

@@ -12,17 +12,17 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli import command_line
-from failover.analysis.offered import Crossing, Offered
-from scenarios.drill.load import drill_from
-from scenarios.drill.model import Drill
-from scenarios.drill.writing import Wish
-from scenarios.model.fitting import congestion_lines, fitted
-from scenarios.model.offered import Going, offered_load, planned_load
-from testbed.fabric.build import build
-from testbed.files.document import parse
+from hpn.cli import command_line
+from hpn.failover.analysis.offered import Crossing, Offered
+from hpn.scenarios.drill.load import drill_from
+from hpn.scenarios.drill.model import Drill
+from hpn.scenarios.drill.writing import Wish
+from hpn.scenarios.model.fitting import congestion_lines, fitted
+from hpn.scenarios.model.offered import Going, offered_load, planned_load
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
+from hpn.traffic.flowlevel.links import Links
 from tests.failover.synthetic import flow as a_flow
-from traffic.flowlevel.links import Links
 
 CRASH = "{id: crash, fault: tor-crash, target: p0.s0.t0.0, at: 1500 ms, for: 2 s}"
 

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import cli
-from scenarios.month.assumptions import Assumptions, told, with_set
-from scenarios.month.failures import MONTH_H, Drawn, Failure, Flaps, Kind, draw
-from scenarios.month.job import Job
-from scenarios.month.life import Lost, lived
-from scenarios.month.month import NETWORKS, Asked, Outcome, reckon
-from testbed.errors import HpnError, InputError, MachineError
-from testbed.fabric.spec import FabricSpec
-from testbed.lab.service import preflight
-from traffic.flowlevel.pods import Pods
+from hpn import cli
+from hpn.scenarios.month.assumptions import Assumptions, told, with_set
+from hpn.scenarios.month.failures import MONTH_H, Drawn, Failure, Flaps, Kind, draw
+from hpn.scenarios.month.job import Job
+from hpn.scenarios.month.life import Lost, lived
+from hpn.scenarios.month.month import NETWORKS, Asked, Outcome, reckon
+from hpn.testbed.errors import HpnError, InputError, MachineError
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.lab.service import preflight
+from hpn.traffic.flowlevel.pods import Pods
 
 GIVEN = Assumptions()
 SMALL = FabricSpec(segments=2, hosts=4, rails=2, aggs=4)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from commands.job import kind_of
-from scenarios.pool.attempt import lay_out
-from scenarios.pool.drills import DrillBody, body_from
-from scenarios.pool.task import GIVEN, MADE, OUTPUT, Begun, Done, Task, unheard
-from testbed.errors import HpnError
-from testbed.vm.engines import named
+from hpn.commands.job import kind_of
+from hpn.scenarios.pool.attempt import lay_out
+from hpn.scenarios.pool.drills import DrillBody, body_from
+from hpn.scenarios.pool.task import GIVEN, MADE, OUTPUT, Begun, Done, Task, unheard
+from hpn.testbed.errors import HpnError
+from hpn.testbed.vm.engines import named
 
 Makes = Callable[[Task, Path], int]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.pool import archive
-from scenarios.pool.archive import pack, unpack
-from testbed.errors import MachineError
+from hpn.scenarios.pool import archive
+from hpn.scenarios.pool.archive import pack, unpack
+from hpn.testbed.errors import MachineError
 
 
 def forged(listed: object, content: bytes = b"") -> bytes:

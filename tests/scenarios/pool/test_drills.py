@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from results.index.store import opened
-from results.run.folder import RunFolder, create
-from results.verdict import Outcome
-from scenarios.drill import catalogue
-from scenarios.pool.attempt import lay_out
-from scenarios.pool.drills import Made, Root, Wanted, body_from, run_all, task_for
-from scenarios.pool.task import GIVEN, OUTPUT, Begun, Done, Task, unheard
-from scenarios.run.order import Order
-from testbed.errors import HpnError, InputError, MachineError, NoisyError
-from testbed.vm.engines import HOST
+from hpn.results.index.store import opened
+from hpn.results.run.folder import RunFolder, create
+from hpn.results.verdict import Outcome
+from hpn.scenarios.drill import catalogue
+from hpn.scenarios.pool.attempt import lay_out
+from hpn.scenarios.pool.drills import Made, Root, Wanted, body_from, run_all, task_for
+from hpn.scenarios.pool.task import GIVEN, OUTPUT, Begun, Done, Task, unheard
+from hpn.scenarios.run.order import Order
+from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
+from hpn.testbed.vm.engines import HOST
 from tests.results.sample import MANIFEST
 from tests.scenarios.pool.pretended import Makes, Pretended, asked, fails
 from tests.scenarios.test_ci_run import judges

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-import cli
+from hpn import cli
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "cluster"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.pool import given
-from scenarios.pool.given import files_of, plugins_here
-from testbed.errors import InputError
+from hpn.scenarios.pool import given
+from hpn.scenarios.pool.given import files_of, plugins_here
+from hpn.testbed.errors import InputError
 
 
 @pytest.fixture

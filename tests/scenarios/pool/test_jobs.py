@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-import cli
+from hpn import cli
 
 SUITE = "suite: nightly\nparallel: 5\nruns: [{drills: [link-down]}]\n"
 COMMANDS = {
@@ -39,7 +39,7 @@ def test_the_pool_is_the_one_that_was_asked_for(
 
     monkeypatch.chdir(tmp_path)
     Path("suite.yaml").write_text(SUITE)
-    monkeypatch.setattr(f"commands.{name}.pool_for", stop)
+    monkeypatch.setattr(f"hpn.commands.{name}.pool_for", stop)
     with pytest.raises(Asked) as found:
         cli.command_line.main([*COMMANDS[name], *options, "--out", "out"], prog_name="hpn", standalone_mode=False)
     assert found.value.args[:2] == asked

@@ -17,15 +17,15 @@ from typing import IO
 
 import pytest
 
-from scenarios.pool import attempt as attempts
-from scenarios.pool.attempt import Attempt, Ended
-from scenarios.pool.given import Files
-from scenarios.pool.processes import Processes
-from scenarios.pool.scratch import taken
-from scenarios.pool.task import LOSSES, MADE, OUTPUT, Task
-from scenarios.pool.where import pool_for
-from scenarios.run.job import Job
-from testbed.errors import InputError, MachineError
+from hpn.scenarios.pool import attempt as attempts
+from hpn.scenarios.pool.attempt import Attempt, Ended
+from hpn.scenarios.pool.given import Files
+from hpn.scenarios.pool.processes import Processes
+from hpn.scenarios.pool.scratch import taken
+from hpn.scenarios.pool.task import LOSSES, MADE, OUTPUT, Task
+from hpn.scenarios.pool.where import pool_for
+from hpn.scenarios.run.job import Job
+from hpn.testbed.errors import InputError, MachineError
 from tests.product.hpn import until
 
 WAIT_S = 20

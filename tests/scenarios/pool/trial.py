@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from results.index.store import opened
-from results.run.folder import load
-from scenarios.pool.task import LOSSES
-from testbed.vm.engines import ENGINES
+from hpn.results.index.store import opened
+from hpn.results.run.folder import load
+from hpn.scenarios.pool.task import LOSSES
+from hpn.testbed.vm.engines import ENGINES
 from tests.product.hpn import Hpn, processes_of, until
 from tests.scenarios.pool.dask_cluster import Cluster, cluster
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
-from traffic.client.client import Client, Site
-from traffic.client.plan import Starts
-from traffic.client.ranks import ranks_of
-from traffic.client.registry import CLIENTS
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.plan import Starts
+from hpn.traffic.client.ranks import ranks_of
+from hpn.traffic.client.registry import CLIENTS
 
 SITE = Site(Path("/drills"), sys.executable)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traffic.client.ledger import Ledger
-from traffic.client.lines import Step
-from traffic.rdma.records import SPAN
+from hpn.traffic.client.ledger import Ledger
+from hpn.traffic.client.lines import Step
+from hpn.traffic.rdma.records import SPAN
 
 BEGIN, UNTIL = 1_000, 9_000
 
@@ -89,14 +89,14 @@ def test_a_step_that_ends_after_the_run_does_not_count() -> None:
 
 
 def test_no_rank_fills_our_memory_with_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("traffic.client.ledger.MOST_STEPS", 3)
+    monkeypatch.setattr("hpn.traffic.client.ledger.MOST_STEPS", 3)
     ledger = _ledger(0)
     said = [ledger.take((0,), Step(number), 2_000) for number in range(5)]
     assert said == ["", "", "", "rank 0 has told more than 3 steps", "rank 0 has told more than 3 steps"]
 
 
 def test_a_rank_tells_few_different_collectives_so_that_analysis_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("traffic.client.ledger.MOST_DOINGS", 2)
+    monkeypatch.setattr("hpn.traffic.client.ledger.MOST_DOINGS", 2)
     ledger = _ledger(0)
     said = [ledger.take((0,), Step(at, kind="sum", size_bytes=size), 2_000) for at, size in enumerate((1, 2, 3, 2))]
     assert said == ["", "", "rank 0 has told more than 2 different kinds and bytes", ""]

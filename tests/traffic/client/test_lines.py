@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.client.lines import MAX_LINE, GaveUp, Line, LineReader, Misread, Output, Ready, Step, line_of, parse
+from hpn.traffic.client.lines import MAX_LINE, GaveUp, Line, LineReader, Misread, Output, Ready, Step, line_of, parse
 
 _HOSTILE = st.one_of(
     st.binary(max_size=200),

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.traffic.client import rdma
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.clients.perftest import Perftest
+from hpn.traffic.client.clients.rping import Rping
+from hpn.traffic.client.clients.rxe_pingpong import RxePingpong
+from hpn.traffic.client.clients.verbs import Verbs
+from hpn.traffic.client.lines import GaveUp, Line, Output, Ready, Said, Step, parse
+from hpn.traffic.client.plan import ClientProcess
+from hpn.traffic.client.programs import foreign, libibverbs_abi, verbs
+from hpn.traffic.client.programs.libibverbs import Done
+from hpn.traffic.client.programs.ring_sum import RingSum
+from hpn.traffic.client.ranks import ClientRank, ranks_of
 from tests.lab.running import tiny
-from traffic.client import rdma
-from traffic.client.client import Client, Site
-from traffic.client.clients.perftest import Perftest
-from traffic.client.clients.rping import Rping
-from traffic.client.clients.rxe_pingpong import RxePingpong
-from traffic.client.clients.verbs import Verbs
-from traffic.client.lines import GaveUp, Line, Output, Ready, Said, Step, parse
-from traffic.client.plan import ClientProcess
-from traffic.client.programs import foreign, libibverbs_abi, verbs
-from traffic.client.programs.libibverbs import Done
-from traffic.client.programs.ring_sum import RingSum
-from traffic.client.ranks import ClientRank, ranks_of
 
 SITE = Site(Path("/nowhere"), sys.executable)
 ROOT = Path(rdma.__file__).resolve().parents[2]
@@ -122,7 +122,7 @@ def test_a_run_of_perftest_is_a_round_from_its_meeting_to_its_row(row: str) -> N
 
 def run_tool(role: str, script: str, ms: int, tool: str = "pingpong") -> list[Said]:
     """What the runner of foreign tools says of a shell script that plays ibv_rc_pingpong, or another."""
-    command = [sys.executable, "-P", "-m", "traffic.client.programs.foreign", tool, role, "sh", "-c", script]
+    command = [sys.executable, "-P", "-m", "hpn.traffic.client.programs.foreign", tool, role, "sh", "-c", script]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}, text=True
     ) as running:

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.clients import mpi
+from hpn.traffic.client.clients.iperf3 import Iperf3
+from hpn.traffic.client.clients.mpi import Mpi
+from hpn.traffic.client.clients.torch import Torch
+from hpn.traffic.client.lines import Line, Output, Step, parse
+from hpn.traffic.client.programs import rank
+from hpn.traffic.client.programs.iperf3 import Intervals
+from hpn.traffic.client.ranks import ClientRank, ranks_of
 from tests.lab.running import tiny
-from traffic.client.client import Client, Site
-from traffic.client.clients import mpi
-from traffic.client.clients.iperf3 import Iperf3
-from traffic.client.clients.mpi import Mpi
-from traffic.client.clients.torch import Torch
-from traffic.client.lines import Line, Output, Step, parse
-from traffic.client.programs import rank
-from traffic.client.programs.iperf3 import Intervals
-from traffic.client.ranks import ClientRank, ranks_of
 
 SITE = Site(Path("/nowhere"), sys.executable)
 GOLDEN = Path(__file__).parent / "golden"
@@ -56,7 +56,7 @@ def test_gloo_is_told_the_interface_of_its_rank() -> None:
     argv = plan.processes[0].argv
     assert argv[argv.index("--bytes") + 1] == "1000000"
     assert argv[argv.index("--pause-ns") + 1] == "50000000"
-    assert "traffic.client.programs.torch_ddp" in argv
+    assert "hpn.traffic.client.programs.torch_ddp" in argv
 
 
 def test_a_guest_is_asked_for_what_torch_and_its_buffers_take() -> None:
@@ -103,7 +103,7 @@ def test_ranks_that_do_not_fit_are_refused(kind: type[Client], keys: dict[str, s
 def test_what_is_not_installed_is_named_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", absent)
     monkeypatch.setattr(mpi, "find", absent)
-    monkeypatch.setattr("traffic.client.clients.iperf3.find", absent)
+    monkeypatch.setattr("hpn.traffic.client.clients.iperf3.find", absent)
     site = Site(Path("/nowhere"), "/nowhere/python")
     told = {kind: client_of(kind).missing(site) for kind in (Torch, Mpi, Iperf3)}
     assert "pip install torch --index-url https://download.pytorch.org/whl/cpu" in str(told[Torch])
@@ -149,6 +149,6 @@ def test_a_rank_reads_its_begin() -> None:
 
 
 def test_a_program_that_gives_up_says_why_in_one_line_and_dies() -> None:
-    code = "from traffic.client.programs import rank; rank.give_up(RuntimeError('first\\nsecond'))"
+    code = "from hpn.traffic.client.programs import rank; rank.give_up(RuntimeError('first\\nsecond'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "hpn error RuntimeError: first\n")

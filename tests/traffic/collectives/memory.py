@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from traffic.collectives.compose import Composer
-from traffic.collectives.places import Inside, Place
-from traffic.collectives.program import Program, Timed
-from traffic.collectives.rank import Post, RankMachine
-from traffic.collectives.registry import collective
+from hpn.traffic.collectives.compose import Composer
+from hpn.traffic.collectives.places import Inside, Place
+from hpn.traffic.collectives.program import Program, Timed
+from hpn.traffic.collectives.rank import Post, RankMachine
+from hpn.traffic.collectives.registry import collective
 
 MTU = 1024
 INSIDE = Inside(nvlink_bps=100e9)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.traffic.collectives import tree
+from hpn.traffic.collectives.content import initial, total
+from hpn.traffic.collectives.program import Expected, Piece, Program
+from hpn.traffic.collectives.registry import COLLECTIVES
 from tests.traffic.collectives.memory import MTU, one, shuffled, timed
-from traffic.collectives import tree
-from traffic.collectives.content import initial, total
-from traffic.collectives.program import Expected, Piece, Program
-from traffic.collectives.registry import COLLECTIVES
 
 GROUPS = (2, 3, 4, 5, 7, 8, 16)
 SIZES = (1, MTU - 1, MTU, MTU + 1, 1_000_000)

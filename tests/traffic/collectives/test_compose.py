@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.entries import Registry
-from testbed.errors import InputError
+from hpn.testbed.entries import Registry
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.compose import Composer
+from hpn.traffic.collectives.places import CrossRail, Inside
+from hpn.traffic.collectives.program import Program, Send, Spend, Stream
+from hpn.traffic.collectives.rank import RankMachine
+from hpn.traffic.collectives.registry import COLLECTIVES, KINDS, Collective, collective
+from hpn.traffic.collectives.split import split, split_twice
 from tests.traffic.collectives.memory import INSIDE, MTU, hosts_of, one, shuffled, timed
-from traffic.collectives.compose import Composer
-from traffic.collectives.places import CrossRail, Inside
-from traffic.collectives.program import Program, Send, Spend, Stream
-from traffic.collectives.rank import RankMachine
-from traffic.collectives.registry import COLLECTIVES, KINDS, Collective, collective
-from traffic.collectives.split import split, split_twice
 
 SIZE = 100 * MTU
 

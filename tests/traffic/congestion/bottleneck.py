@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from testbed.fabric.marking import Marker
-from traffic.congestion.admission import AdmissionReceiver, AdmissionSender
-from traffic.congestion.control import CongestionControl
-from traffic.congestion.dcqcn import DcqcnParameters
-from traffic.congestion.notifier import Notifier
-from traffic.congestion.sets import PARAMETERS
+from hpn.testbed.fabric.marking import Marker
+from hpn.traffic.congestion.admission import AdmissionReceiver, AdmissionSender
+from hpn.traffic.congestion.control import CongestionControl
+from hpn.traffic.congestion.dcqcn import DcqcnParameters
+from hpn.traffic.congestion.notifier import Notifier
+from hpn.traffic.congestion.sets import PARAMETERS
 
 MESSAGES, MESSAGE_BYTES = 400, 1 << 20
 

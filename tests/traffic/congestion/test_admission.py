@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.congestion.admission import AdmissionReceiver, AdmissionSender, Grant, Part
-from traffic.congestion.granted import AdmissionParameters
-from traffic.congestion.scale import Scale
-from traffic.congestion.sets import NCCL_4MB
+from hpn.traffic.congestion.admission import AdmissionReceiver, AdmissionSender, Grant, Part
+from hpn.traffic.congestion.granted import AdmissionParameters
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.congestion.sets import NCCL_4MB
 
 
 def _grants(receiver: AdmissionReceiver) -> list[Grant]:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.fabric.marking import Marker
+from hpn.testbed.fabric.marking import Marker
+from hpn.traffic.congestion.constant import ConstantParameters
+from hpn.traffic.congestion.controls import CONTROLS
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.congestion.sets import PARAMETERS, ParameterSet
 from tests.traffic.congestion.bottleneck import dcqcn
-from traffic.congestion.constant import ConstantParameters
-from traffic.congestion.controls import CONTROLS
-from traffic.congestion.scale import Scale
-from traffic.congestion.sets import PARAMETERS, ParameterSet
 
 _PAPER = dcqcn("dcqcn-2015")
 

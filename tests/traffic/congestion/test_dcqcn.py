@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpn.traffic.congestion.dcqcn import Dcqcn, DcqcnParameters
+from hpn.traffic.congestion.scale import Scale
 from tests.traffic.congestion.bottleneck import dcqcn
-from traffic.congestion.dcqcn import Dcqcn, DcqcnParameters
-from traffic.congestion.scale import Scale
 
 _LINE = 40e9
 _PAPER, _MELLANOX = dcqcn("dcqcn-2015"), dcqcn("simai-200g")

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from hpn.traffic.congestion.constant import ConstantParameters
+from hpn.traffic.congestion.control import Parameters
+from hpn.traffic.congestion.granted import AdmissionParameters
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.congestion.sets import PARAMETERS
+from hpn.traffic.congestion.swift import SwiftParameters
 from tests.traffic.congestion.bottleneck import Bottleneck, Outcome, dcqcn
-from traffic.congestion.constant import ConstantParameters
-from traffic.congestion.control import Parameters
-from traffic.congestion.granted import AdmissionParameters
-from traffic.congestion.scale import Scale
-from traffic.congestion.sets import PARAMETERS
-from traffic.congestion.swift import SwiftParameters
 
 _SENDERS = 3
 _MS = 40

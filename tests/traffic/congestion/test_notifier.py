@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.congestion.notifier import Notifier
+from hpn.traffic.congestion.notifier import Notifier
 
 
 def test_a_mark_becomes_a_cnp_after_the_delay_and_the_next_one_counts_after_the_interval() -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.fabric.marking import Marker
+from hpn.testbed.fabric.marking import Marker
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.congestion.sets import PARAMETERS
 from tests.traffic.congestion.bottleneck import Bottleneck, Outcome
-from traffic.congestion.scale import Scale
-from traffic.congestion.sets import PARAMETERS
 
 _SENDERS = 3
 _LIMIT = 2_000_000

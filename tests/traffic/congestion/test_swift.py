@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.congestion.scale import Scale
-from traffic.congestion.sets import SWIFT_2020
-from traffic.congestion.swift import Swift, SwiftParameters
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.congestion.sets import SWIFT_2020
+from hpn.traffic.congestion.swift import Swift, SwiftParameters
 
 _LINE = 200e9
 _SWIFT = SWIFT_2020.values

@@ -6,12 +6,12 @@ from dataclasses import fields
 
 import pytest
 
-from testbed.fabric.marking import Marker
-from testbed.files.document import Plain
+from hpn.testbed.fabric.marking import Marker
+from hpn.testbed.files.document import Plain
+from hpn.traffic.congestion.controls import CONTROLS
+from hpn.traffic.congestion.sets import PARAMETERS
+from hpn.traffic.congestion.written import Problem, written
 from tests.traffic.congestion.bottleneck import dcqcn
-from traffic.congestion.controls import CONTROLS
-from traffic.congestion.sets import PARAMETERS
-from traffic.congestion.written import Problem, written
 
 LINE = 200e9
 MARKER = Marker(300_000, 1_200_000, 0.8)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from testbed.fabric.spec import FabricSpec
-from traffic.flowlevel.flows import Flows
-from traffic.flowlevel.pods import Pods
-from traffic.flowlevel.routes import Broken, paths_of
-from traffic.flowlevel.solve import Floats, Numbers, max_min
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.flowlevel.flows import Flows
+from hpn.traffic.flowlevel.pods import Pods
+from hpn.traffic.flowlevel.routes import Broken, paths_of
+from hpn.traffic.flowlevel.solve import Floats, Numbers, max_min
 
 GPUS = 256
 A_HOST = 8

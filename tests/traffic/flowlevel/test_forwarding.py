@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, Link
-from testbed.fabric.presets import PRESETS
-from testbed.routing.trace import Flow, trace
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, Link
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.routing.trace import Flow, trace
+from hpn.traffic.flowlevel.forwarding import Forwarding
 from tests.routing import fabrics
 from tests.routing.minilab import MiniLab
-from traffic.flowlevel.forwarding import Forwarding
 
 SPORTS = range(0xC000, 0xC000 + 64)
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.kernel import ns
-from testbed.kernel.netlink import Netlink
-from testbed.lag.jhash import jhash
-from testbed.routing.ecmp import namespace_sysctls
+from hpn.testbed.kernel import ns
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.lag.jhash import jhash
+from hpn.testbed.routing.ecmp import namespace_sysctls
+from hpn.traffic.flowlevel import hashes
+from hpn.traffic.flowlevel.hashes import addresses, chosen, multipath_hash, siphash, words
 from tests.routing import fabrics
-from traffic.flowlevel import hashes
-from traffic.flowlevel.hashes import addresses, chosen, multipath_hash, siphash, words
 
 
 def test_siphash_is_that_of_its_authors() -> None:

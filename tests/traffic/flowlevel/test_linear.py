@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traffic.flowlevel.solve import Floats, max_min
+from hpn.traffic.flowlevel.solve import Floats, max_min
 
 optimize = pytest.importorskip("scipy.optimize")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.model import LinkKind
-from testbed.fabric.presets import PRESETS
-from traffic.flowlevel.links import Links
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import LinkKind
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.traffic.flowlevel.links import Links
 
 TINY = Links.of(build(PRESETS["tiny"].spec))
 

@@ -8,17 +8,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric, LinkKind, Role
-from testbed.fabric.spec import FabricSpec
-from traffic.flowlevel import pace
-from traffic.flowlevel.flows import Flows, drawn, permutation, ring
-from traffic.flowlevel.links import Links
-from traffic.flowlevel.pace import Paced, after, healthy, unnoticed
-from traffic.flowlevel.pods import ARITHMETIC, Pods
-from traffic.flowlevel.routes import Broken, Paths, paths_of
-from traffic.flowlevel.solve import Floats, max_min
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric, LinkKind, Role
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.flowlevel import pace
+from hpn.traffic.flowlevel.flows import Flows, drawn, permutation, ring
+from hpn.traffic.flowlevel.links import Links
+from hpn.traffic.flowlevel.pace import Paced, after, healthy, unnoticed
+from hpn.traffic.flowlevel.pods import ARITHMETIC, Pods
+from hpn.traffic.flowlevel.routes import Broken, Paths, paths_of
+from hpn.traffic.flowlevel.solve import Floats, max_min
 
 SMALL = {"segments": 3, "hosts": 4, "rails": 2, "aggs": 4, "scale": 1}
 

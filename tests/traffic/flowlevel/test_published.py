@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.flowlevel.flows import Pairs, drawn, permutation, ring
+from hpn.traffic.flowlevel.pace import healthy
+from hpn.traffic.flowlevel.pods import Pods
+from hpn.traffic.flowlevel.solve import Floats, link_load
 from tests.traffic.flowlevel import simai
-from traffic.flowlevel.flows import Pairs, drawn, permutation, ring
-from traffic.flowlevel.pace import healthy
-from traffic.flowlevel.pods import Pods
-from traffic.flowlevel.solve import Floats, link_load
 
 SIMAI_512M_GBYTE_S = 45.653648
 """Bus bandwidth of an AllReduce of 512 MB over 256 GPUs on rail-optimised single-ToR switches at 400G (SimAI,

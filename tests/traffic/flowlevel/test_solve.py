@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traffic.flowlevel.solve import Floats, Indices, link_load, max_min, proportional_drop
+from hpn.traffic.flowlevel.solve import Floats, Indices, link_load, max_min, proportional_drop
 
 INF = float("inf")
 

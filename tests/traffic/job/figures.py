@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from traffic.collectives.places import Place
-from traffic.collectives.program import COMPUTE, ITERATION, MESSAGE, Program, Send, Span, Timed
-from traffic.collectives.registry import KINDS
+from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.program import COMPUTE, ITERATION, MESSAGE, Program, Send, Span, Timed
+from hpn.traffic.collectives.registry import KINDS
 
 Interval = tuple[int, int]
 

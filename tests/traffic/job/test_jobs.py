@@ -6,7 +6,13 @@ from collections import Counter
 
 import pytest
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.places import Place
+from hpn.traffic.collectives.program import ARRIVAL, COMPUTE, ITERATION, MESSAGE, Program, Span, Spend, Stream, Timed
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.job.job import Checkpoints, Job, Site, Work, build
+from hpn.traffic.job.messages import MESSAGE_PATTERNS, MessageWork
 from tests.traffic.collectives.memory import MTU, Outcome, hosts_of, shuffled, timed
 from tests.traffic.job.figures import (
     RankTimes,
@@ -18,12 +24,6 @@ from tests.traffic.job.figures import (
     segment_bytes,
     wrong_blocks,
 )
-from traffic.collectives.places import Place
-from traffic.collectives.program import ARRIVAL, COMPUTE, ITERATION, MESSAGE, Program, Span, Spend, Stream, Timed
-from traffic.congestion.scale import Scale
-from traffic.job.collective import CollectiveWork
-from traffic.job.job import Checkpoints, Job, Site, Work, build
-from traffic.job.messages import MESSAGE_PATTERNS, MessageWork
 
 MS = 10**6
 RATE_BPS = 1e9

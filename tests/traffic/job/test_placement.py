@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.errors import InputError
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.spec import FabricSpec
-from traffic.job.placement import ORDERS, place, place_of
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.job.placement import ORDERS, place, place_of
 
 
 def _fabric(segments: int = 3, hosts: int = 4, rails: int = 2, spare: int = 1, pods: int = 1) -> Fabric:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.fabric.build import build
-from testbed.fabric.model import Fabric
-from testbed.fabric.presets import PRESETS
-from testbed.fabric.spec import FabricSpec
-from traffic.job.standby import ASKERS, Question, cut_off, questions, replacements
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.traffic.job.standby import ASKERS, Question, cut_off, questions, replacements
 
 
 def _fabric(**changes: object) -> Fabric:

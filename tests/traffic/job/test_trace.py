@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.job.job import Job, Site, build
+from hpn.traffic.job.trace import Call, ReceiveCall, SendCall, Wait
+from hpn.traffic.job.tracefile import read_trace
 from tests.traffic.collectives.memory import MTU, hosts_of, shuffled, timed
 from tests.traffic.job.figures import RankTimes
-from traffic.congestion.scale import Scale
-from traffic.job.job import Job, Site, build
-from traffic.job.trace import Call, ReceiveCall, SendCall, Wait
-from traffic.job.tracefile import read_trace
 
 MS = 10**6
 RATE_BPS = 1e9

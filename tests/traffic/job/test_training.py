@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.program import MESSAGE, Program
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.job.job import Job, Site, build
+from hpn.traffic.job.training import Straggler, Training, _passes, _schedule, _Task
 from tests.traffic.collectives.memory import MTU, Outcome, hosts_of, shuffled, timed
 from tests.traffic.job.figures import RankTimes, collective_ns, iterations, iterations_per_second
-from traffic.collectives.program import MESSAGE, Program
-from traffic.congestion.scale import Scale
-from traffic.job.job import Job, Site, build
-from traffic.job.training import Straggler, Training, _passes, _schedule, _Task
 
 MS = 10**6
 RATE_BPS = 1e9

@@ -16,13 +16,13 @@ from itertools import groupby
 
 import numpy as np
 
-from traffic.qp import AckPolicy, QpState
-from traffic.rc.inbox import Arrived, Inbox, Packets
-from traffic.rc.packets import Opcode, opcode_of
-from traffic.rc.ranges import PSN_MASK
-from traffic.rc.requester import Requester, Run
-from traffic.rc.responder import Reply, Responder
-from traffic.rc.work import Completion, Status, Transport, WorkRequest
+from hpn.traffic.qp import AckPolicy, QpState
+from hpn.traffic.rc.inbox import Arrived, Inbox, Packets
+from hpn.traffic.rc.packets import Opcode, opcode_of
+from hpn.traffic.rc.ranges import PSN_MASK
+from hpn.traffic.rc.requester import Requester, Run
+from hpn.traffic.rc.responder import Reply, Responder
+from hpn.traffic.rc.work import Completion, Status, Transport, WorkRequest
 
 MTU = 256
 LATENCY_NS = 10_000

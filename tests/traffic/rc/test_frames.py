@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traffic.rc import incoming, packets
-from traffic.rc import writer as writer_module
-from traffic.rc.arrivals import Arrivals
-from traffic.rc.entries import ready_entry, run_entry
-from traffic.rc.inbox import Packets
-from traffic.rc.incoming import FrameReader
-from traffic.rc.outgoing import Outgoing
-from traffic.rc.packets import CE, WITH_IMMEDIATE, WITH_RETH, Envelope, Opcode, Reth
-from traffic.rc.requester import Run
-from traffic.rc.work import WorkRequest
-from traffic.rc.writer import FrameWriter
-from traffic.recvmmsg import Batch
-from traffic.sendmmsg import PacketRows
-from traffic.wire import PSN_MASK
+from hpn.traffic.rc import incoming, packets
+from hpn.traffic.rc import writer as writer_module
+from hpn.traffic.rc.arrivals import Arrivals
+from hpn.traffic.rc.entries import ready_entry, run_entry
+from hpn.traffic.rc.inbox import Packets
+from hpn.traffic.rc.incoming import FrameReader
+from hpn.traffic.rc.outgoing import Outgoing
+from hpn.traffic.rc.packets import CE, WITH_IMMEDIATE, WITH_RETH, Envelope, Opcode, Reth
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.work import WorkRequest
+from hpn.traffic.rc.writer import FrameWriter
+from hpn.traffic.recvmmsg import Batch
+from hpn.traffic.sendmmsg import PacketRows
+from hpn.traffic.wire import PSN_MASK
 
 Words = npt.NDArray[np.uint64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traffic.rc.inbox import Arrived, Inbox, Packets
-from traffic.rc.packets import Opcode
+from hpn.traffic.rc.inbox import Arrived, Inbox, Packets
+from hpn.traffic.rc.packets import Opcode
 
 MTU = 1024
 FIRST, MIDDLE, LAST, ONLY = Opcode.WRITE_FIRST, Opcode.WRITE_MIDDLE, Opcode.WRITE_LAST, Opcode.WRITE_ONLY

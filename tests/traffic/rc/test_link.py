@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.traffic.qp import QpState
+from hpn.traffic.rc.ranges import PSN_MASK
+from hpn.traffic.rc.requester import Requester
+from hpn.traffic.rc.responder import Reply, Responder
+from hpn.traffic.rc.timers import RETRY_TIMERS
+from hpn.traffic.rc.work import Completion, Recovery, Status, Transport, WorkRequest
 from tests.traffic.rc.link import ACKS, FINE, LATENCY_NS, LOST, MTU, PACKET_NS, Fate, Link, Wire
-from traffic.qp import QpState
-from traffic.rc.ranges import PSN_MASK
-from traffic.rc.requester import Requester
-from traffic.rc.responder import Reply, Responder
-from traffic.rc.timers import RETRY_TIMERS
-from traffic.rc.work import Completion, Recovery, Status, Transport, WorkRequest
 
 TIMER = RETRY_TIMERS["ib"].make(6)  # 262 us; a round trip is some 30
 TRANSPORT = Transport(path_mtu=MTU, timer=TIMER, retry_count=10_000, window_packets=32, ack_every=8)

@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from testbed.errors import MachineError
-from testbed.kernel import rtnl
-from testbed.kernel.netlink import Netlink
-from testbed.kernel.nft import Nft
+from hpn.testbed.errors import MachineError
+from hpn.testbed.kernel import rtnl
+from hpn.testbed.kernel.netlink import Netlink
+from hpn.testbed.kernel.nft import Nft
+from hpn.traffic.rc.arrivals import Arrivals
+from hpn.traffic.rc.incoming import FrameReader
+from hpn.traffic.rc.outgoing import Outgoing
+from hpn.traffic.rc.packets import CE, ECT_0, Envelope, Opcode
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.work import WorkRequest
+from hpn.traffic.recvmmsg import Batch, BatchReceiver
+from hpn.traffic.sendmmsg import PacketRows
+from hpn.traffic.sockets import open_raw_sender, open_receiver
+from hpn.traffic.uring import Ring, open_ring
 from tests.traffic import nets
-from traffic.rc.arrivals import Arrivals
-from traffic.rc.incoming import FrameReader
-from traffic.rc.outgoing import Outgoing
-from traffic.rc.packets import CE, ECT_0, Envelope, Opcode
-from traffic.rc.requester import Run
-from traffic.rc.work import WorkRequest
-from traffic.recvmmsg import Batch, BatchReceiver
-from traffic.sendmmsg import PacketRows
-from traffic.sockets import open_raw_sender, open_receiver
-from traffic.uring import Ring, open_ring
 
 MTU = 4096
 DSCP = 26 << 2

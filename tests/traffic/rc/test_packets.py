@@ -18,8 +18,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
-from traffic import wire
-from traffic.rc.packets import (
+from hpn.traffic import wire
+from hpn.traffic.rc.packets import (
     CE,
     WITH_IMMEDIATE,
     WITH_RETH,

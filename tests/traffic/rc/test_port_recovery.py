@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.rc.port_recovery import Answerer, PortRecovery, Prober, ProberState
+from hpn.traffic.rc.port_recovery import Answerer, PortRecovery, Prober, ProberState
 
 MS, S = 1_000_000, 1_000_000_000
 POLICY = PortRecovery()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traffic.rc.ranges import PSN_MASK, Ranges, absolute
+from hpn.traffic.rc.ranges import PSN_MASK, Ranges, absolute
 
 
 @given(near=st.integers(0, 2**31), off=st.integers(-(2**23), 2**23 - 1))

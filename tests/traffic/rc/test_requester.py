@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from traffic.qp import QpState
-from traffic.rc.ranges import PSN_MASK
-from traffic.rc.requester import Requester, Run
-from traffic.rc.timers import RETRY_TIMERS
-from traffic.rc.work import Completion, Recovery, Status, Transport, WorkRequest
+from hpn.traffic.qp import QpState
+from hpn.traffic.rc.ranges import PSN_MASK
+from hpn.traffic.rc.requester import Requester, Run
+from hpn.traffic.rc.timers import RETRY_TIMERS
+from hpn.traffic.rc.work import Completion, Recovery, Status, Transport, WorkRequest
 
 MTU = 1024
 MS = 10**6

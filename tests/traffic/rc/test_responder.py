@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from traffic.qp import AckPolicy
-from traffic.rc.ranges import PSN_MASK
-from traffic.rc.responder import Reply, Responder, Taken
-from traffic.rc.work import Recovery, Transport
+from hpn.traffic.qp import AckPolicy
+from hpn.traffic.rc.ranges import PSN_MASK
+from hpn.traffic.rc.responder import Reply, Responder, Taken
+from hpn.traffic.rc.work import Recovery, Transport
 
 FIRST = 2**24 - 3
 ACKS = AckPolicy(packets=4, delay_ns=1000)

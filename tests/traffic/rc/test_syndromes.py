@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from traffic.rc.syndromes import REFUSALS, SYNDROME_ACK, SYNDROME_NAK_INVALID, SYNDROME_NAK_PSN, Says, says
-from traffic.rc.work import Status
+from hpn.traffic.rc.syndromes import REFUSALS, SYNDROME_ACK, SYNDROME_NAK_INVALID, SYNDROME_NAK_PSN, Says, says
+from hpn.traffic.rc.work import Status
 
 
 def test_an_acknowledgement_is_one_whatever_credits_it_brings() -> None:

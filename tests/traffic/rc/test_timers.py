@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from traffic.rc.timers import RETRY_TIMERS
-from traffic.rc.work import Transport
+from hpn.traffic.rc.timers import RETRY_TIMERS
+from hpn.traffic.rc.work import Transport
 
 MS = 10**6
 

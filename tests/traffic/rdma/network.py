@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from scenarios.drill.job import plan_of
-from scenarios.drill.load import drill_from
-from testbed.fabric.build import build
-from testbed.files.document import parse
+from hpn.scenarios.drill.job import plan_of
+from hpn.scenarios.drill.load import drill_from
+from hpn.testbed.fabric.build import build
+from hpn.testbed.files.document import parse
+from hpn.traffic.collectives.rank import Timed
+from hpn.traffic.flow import requester_qpn, responder_qpn
+from hpn.traffic.messages import NicSpec, QpError
+from hpn.traffic.rc.ranges import PSN_MASK
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.responder import Reply
+from hpn.traffic.rc.work import Completion, Status
+from hpn.traffic.rdma.carrier import Carrier
+from hpn.traffic.rdma.egress import run_bytes
+from hpn.traffic.rdma.plan import JobPlan
+from hpn.traffic.rdma.receiver import Arriving, Receiver
+from hpn.traffic.rdma.sender import Sender
+from hpn.traffic.rdma.setup import FailedOver, JobSetup, Leaves, QueuePair, Recovered
 from tests.traffic.rc.link import FINE, Fate, Wire, batch, packets_of
-from traffic.collectives.rank import Timed
-from traffic.flow import requester_qpn, responder_qpn
-from traffic.messages import NicSpec, QpError
-from traffic.rc.ranges import PSN_MASK
-from traffic.rc.requester import Run
-from traffic.rc.responder import Reply
-from traffic.rc.work import Completion, Status
-from traffic.rdma.carrier import Carrier
-from traffic.rdma.egress import run_bytes
-from traffic.rdma.plan import JobPlan
-from traffic.rdma.receiver import Arriving, Receiver
-from traffic.rdma.sender import Sender
-from traffic.rdma.setup import FailedOver, JobSetup, Leaves, QueuePair, Recovered
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
 LATENCY_NS = 50 * US

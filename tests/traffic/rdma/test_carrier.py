@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.congestion.sets import PARAMETERS
+from hpn.traffic.flow import requester_qpn
+from hpn.traffic.messages import QpError
+from hpn.traffic.qp import QpState
+from hpn.traffic.rc.work import Recovery, Status
+from hpn.traffic.rdma.counters import nic_counters
 from tests.traffic.rdma.network import LATENCY_NS, MS, RATE_BPS, TICK_NS, US, Network, planned
-from traffic.congestion.scale import Scale
-from traffic.congestion.sets import PARAMETERS
-from traffic.flow import requester_qpn
-from traffic.messages import QpError
-from traffic.qp import QpState
-from traffic.rc.work import Recovery, Status
-from traffic.rdma.counters import nic_counters
 
 SMALL = "gpus: 1, path_mtu: 1024, ib_timeout: 11"  # a try takes 8.4 ms
 

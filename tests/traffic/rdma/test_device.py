@@ -10,20 +10,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.ns import NetNs
+from hpn.traffic.messages import NicSpec
+from hpn.traffic.rc.outgoing import Outgoing
+from hpn.traffic.rc.packets import Envelope
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.responder import Reply
+from hpn.traffic.rc.work import WorkRequest
+from hpn.traffic.rdma import device
+from hpn.traffic.rdma.device import NO_ROOM, Device
+from hpn.traffic.rdma.receiver import Arriving, Receiver
+from hpn.traffic.rdma.sender import Part, Sender
+from hpn.traffic.sendmmsg import PacketRows
 from tests.traffic.rc.link import batch, packets_of
 from tests.traffic.rdma.network import planned, setups
-from traffic.messages import NicSpec
-from traffic.rc.outgoing import Outgoing
-from traffic.rc.packets import Envelope
-from traffic.rc.requester import Run
-from traffic.rc.responder import Reply
-from traffic.rc.work import WorkRequest
-from traffic.rdma import device
-from traffic.rdma.device import NO_ROOM, Device
-from traffic.rdma.receiver import Arriving, Receiver
-from traffic.rdma.sender import Part, Sender
-from traffic.sendmmsg import PacketRows
 
 PLAN = planned("{collective: {kind: all-reduce, size: 1 MB}, gpus: 1, window: 8192, ib_timeout: 18}")
 

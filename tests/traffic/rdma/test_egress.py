@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from traffic.rc.requester import Run
-from traffic.rc.work import WorkRequest
-from traffic.rdma.egress import CATCH_UP_NS, Outlet, run_bytes
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.work import WorkRequest
+from hpn.traffic.rdma.egress import CATCH_UP_NS, Outlet, run_bytes
 
 US, MS = 1_000, 1_000_000
 MTU = 4096

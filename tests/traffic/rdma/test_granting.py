@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpn.traffic.rc.inbox import Packets
+from hpn.traffic.rc.packets import Opcode
+from hpn.traffic.rc.work import Status
+from hpn.traffic.rdma.granting import GRANT_BYTES
+from hpn.traffic.rdma.plan import JobPlan
+from hpn.traffic.rdma.receiver import Arriving, receiving_end
+from hpn.traffic.rdma.setup import FailedOver
 from tests.traffic.rdma.network import MS, Network, planned, setups
 from tests.traffic.rdma.test_carrier import FATES
-from traffic.rc.inbox import Packets
-from traffic.rc.packets import Opcode
-from traffic.rc.work import Status
-from traffic.rdma.granting import GRANT_BYTES
-from traffic.rdma.plan import JobPlan
-from traffic.rdma.receiver import Arriving, receiving_end
-from traffic.rdma.setup import FailedOver
 
 SLICE, LIMIT = 4096, 12 * 1024
 ONE = "{use: receiver-driven, limit: 1 KiB, slice: 1 KiB}"  # a packet at a time

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scenarios.drill.job import Job, plan_of
-from scenarios.run.job_on_lab import LabJob
-from testbed.errors import MachineError
-from testbed.events import now_ns
+from hpn.scenarios.drill.job import Job, plan_of
+from hpn.scenarios.run.job_on_lab import LabJob
+from hpn.testbed.errors import MachineError
+from hpn.testbed.events import now_ns
+from hpn.traffic.collectives.program import Send
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.messages import Progress
+from hpn.traffic.rdma.records import MESSAGE, SPAN
 from tests.lab.running import running, tiny
-from traffic.collectives.program import Send
-from traffic.job.collective import CollectiveWork
-from traffic.messages import Progress
-from traffic.rdma.records import MESSAGE, SPAN
 
 pytestmark = pytest.mark.kernel
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from scenarios.drill.job import Job
+from hpn.scenarios.drill.job import Job
+from hpn.traffic.flow import MAX_FLOWS, MAX_RECOVERING, recovery_qpns, requester_qpn, responder_qpn
+from hpn.traffic.job.collective import CollectiveWork
+from hpn.traffic.job.training import Training
+from hpn.traffic.messages import QpError
+from hpn.traffic.rc.port_recovery import PortRecovery
+from hpn.traffic.rdma.setup import FailedOver, Life, Recovered
 from tests.traffic.rdma.wires import MS, TICK_NS, Wires, setup_of
-from traffic.flow import MAX_FLOWS, MAX_RECOVERING, recovery_qpns, requester_qpn, responder_qpn
-from traffic.job.collective import CollectiveWork
-from traffic.job.training import Training
-from traffic.messages import QpError
-from traffic.rc.port_recovery import PortRecovery
-from traffic.rdma.setup import FailedOver, Life, Recovered
 
 JOB = Job(CollectiveWork("all-reduce", 200_001), gpus=1, ib_timeout=10, retry_count=3)  # dead after 17 ms
 COMPUTES = replace(JOB, work=Training(compute_ns=20 * MS, data=4, data_bytes=200_001))

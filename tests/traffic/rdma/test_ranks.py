@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.collectives.program import Piece, Program, Receive, Span
-from traffic.rdma.ranks import Ranks
+from hpn.traffic.collectives.program import Piece, Program, Receive, Span
+from hpn.traffic.rdma.ranks import Ranks
 
 MTU = 4096
 

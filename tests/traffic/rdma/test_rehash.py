@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.work import WorkRequest
+from hpn.traffic.rdma.receiver import Arriving, Receiver
+from hpn.traffic.rdma.rehash import Cause, RehashPolicy, Rounds
+from hpn.traffic.rdma.setup import Leaves
 from tests.traffic.rc.link import batch, packets_of
 from tests.traffic.rdma.network import MS, Network, S, planned
-from traffic.rc.requester import Run
-from traffic.rc.work import WorkRequest
-from traffic.rdma.receiver import Arriving, Receiver
-from traffic.rdma.rehash import Cause, RehashPolicy, Rounds
-from traffic.rdma.setup import Leaves
 
 POLICY = RehashPolicy(rounds=4, idle_rounds=2, share=0.5, suspend_ns=1000)
 JOB = planned("{messages: {pattern: same-rail, size: 1 MB, count: 4}, gpus: 1, window: 32, ib_timeout: 18}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.rdma.sender import Sender
 from tests.traffic.congestion.bottleneck import dcqcn
 from tests.traffic.rdma.network import MS, Network, S, planned
-from traffic.congestion.scale import Scale
-from traffic.rdma.sender import Sender
 
 
 def _sender(rate_bps: float = 200e6) -> Sender:

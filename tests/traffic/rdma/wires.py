@@ -9,22 +9,22 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from scenarios.drill.job import Job, plan_of
-from testbed.fabric.build import build
-from testbed.fabric.presets import PRESETS
+from hpn.scenarios.drill.job import Job, plan_of
+from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.presets import PRESETS
+from hpn.traffic.collectives.rank import Timed
+from hpn.traffic.flow import recovery_qpns, requester_qpn, responder_qpn
+from hpn.traffic.messages import QpError
+from hpn.traffic.rc.ranges import PSN_MASK
+from hpn.traffic.rc.requester import Run
+from hpn.traffic.rc.responder import Reply
+from hpn.traffic.rc.work import Completion
+from hpn.traffic.rdma.carrier import Carrier
+from hpn.traffic.rdma.receiver import Arriving, Receiver
+from hpn.traffic.rdma.sender import Sender
+from hpn.traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
 from tests.traffic.rc.link import batch, packets_of
 from tests.traffic.rdma.network import setups
-from traffic.collectives.rank import Timed
-from traffic.flow import recovery_qpns, requester_qpn, responder_qpn
-from traffic.messages import QpError
-from traffic.rc.ranges import PSN_MASK
-from traffic.rc.requester import Run
-from traffic.rc.responder import Reply
-from traffic.rc.work import Completion
-from traffic.rdma.carrier import Carrier
-from traffic.rdma.receiver import Arriving, Receiver
-from traffic.rdma.sender import Sender
-from traffic.rdma.setup import FIRST_LIFE, FailedOver, JobSetup, Leaves, Life, QueuePair, Recovered
 
 MS = 1_000_000
 TICK_NS = MS // 2

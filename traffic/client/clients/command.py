@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from testbed.kernel.programs import find
-from traffic.client import programs
-from traffic.client.client import Client, Site
-from traffic.client.plan import ClientPlan, ClientProcess, Starts
-from traffic.client.ranks import ClientRank
+from hpn.testbed.kernel.programs import find
+from hpn.traffic.client import programs
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.plan import ClientPlan, ClientProcess, Starts
+from hpn.traffic.client.ranks import ClientRank
 
 _PROGRAMS = str(Path(programs.__file__).parent)
 

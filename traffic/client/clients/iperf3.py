@@ -7,16 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from testbed.errors import InputError
-from testbed.fabric.spec import Rate
-from testbed.files.units import duration
-from testbed.kernel.programs import find
-from traffic.client.client import Client, Site
-from traffic.client.plan import ClientPlan, ClientProcess, Starts
-from traffic.client.ranks import ClientRank
+from hpn.testbed.errors import InputError
+from hpn.testbed.fabric.spec import Rate
+from hpn.testbed.files.units import duration
+from hpn.testbed.kernel.programs import find
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.plan import ClientPlan, ClientProcess, Starts
+from hpn.traffic.client.ranks import ClientRank
 
 _TOOL = "iperf3"
-_PROGRAM = "traffic.client.programs.iperf3"
+_PROGRAM = "hpn.traffic.client.programs.iperf3"
 _PORT = 5201
 _MEMORY_MB = 32
 

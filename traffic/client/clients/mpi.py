@@ -9,17 +9,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from testbed.errors import InputError
-from testbed.files.units import duration
-from testbed.files.units import size as size_from
-from testbed.kernel.programs import find
-from traffic.client import programs
-from traffic.client.client import Client, Site
-from traffic.client.plan import ClientPlan, ClientProcess, Starts
-from traffic.client.ranks import ClientRank
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.units import duration
+from hpn.testbed.files.units import size as size_from
+from hpn.testbed.kernel.programs import find
+from hpn.traffic.client import programs
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.plan import ClientPlan, ClientProcess, Starts
+from hpn.traffic.client.ranks import ClientRank
 
 _MPIEXEC = "mpiexec.hydra"
-_PROGRAM = "traffic.client.programs.mpi"
+_PROGRAM = "hpn.traffic.client.programs.mpi"
 _ENTER = Path(programs.__file__).parent / "enter.sh"
 _MOST = 256
 """Ranks: so that their whole numbers add up in float32 without rounding."""

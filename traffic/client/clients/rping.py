@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from testbed.files.units import size as size_from
-from traffic.client.client import Site
-from traffic.client.plan import ClientPlan, Starts
-from traffic.client.ranks import ClientRank
-from traffic.client.rdma import RdmaClient, both_ends, missing_for
+from hpn.testbed.files.units import size as size_from
+from hpn.traffic.client.client import Site
+from hpn.traffic.client.plan import ClientPlan, Starts
+from hpn.traffic.client.ranks import ClientRank
+from hpn.traffic.client.rdma import RdmaClient, both_ends, missing_for
 
 _TOOL = "rping"
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from traffic.client.client import Site
-from traffic.client.plan import ClientPlan, Starts
-from traffic.client.ranks import ClientRank
-from traffic.client.rdma import GID, RdmaClient, both_ends, device_of, missing_for
+from hpn.traffic.client.client import Site
+from hpn.traffic.client.plan import ClientPlan, Starts
+from hpn.traffic.client.ranks import ClientRank
+from hpn.traffic.client.rdma import GID, RdmaClient, both_ends, device_of, missing_for
 
 _TOOL = "ibv_rc_pingpong"
 

@@ -6,15 +6,15 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from testbed.errors import InputError
-from testbed.files.units import duration, size
-from traffic.client.client import Client, Site
-from traffic.client.plan import ClientPlan, ClientProcess, Starts
-from traffic.client.ranks import ClientRank
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.units import duration, size
+from hpn.traffic.client.client import Client, Site
+from hpn.traffic.client.plan import ClientPlan, ClientProcess, Starts
+from hpn.traffic.client.ranks import ClientRank
 
 _PROGRAMS = {
-    "all-reduce": "traffic.client.programs.torch_allreduce",
-    "training": "traffic.client.programs.torch_ddp",
+    "all-reduce": "hpn.traffic.client.programs.torch_allreduce",
+    "training": "hpn.traffic.client.programs.torch_ddp",
 }
 _MOST = 256
 """Ranks: so that their whole numbers add up in float32 without rounding."""

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from testbed.errors import InputError
-from testbed.files.units import duration
-from traffic.client.client import Site
-from traffic.client.plan import ClientPlan, ClientProcess, Starts
-from traffic.client.ranks import ClientRank
-from traffic.client.rdma import RdmaClient, device_of, missing_for, own_program, rails
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.units import duration
+from hpn.traffic.client.client import Site
+from hpn.traffic.client.plan import ClientPlan, ClientProcess, Starts
+from hpn.traffic.client.ranks import ClientRank
+from hpn.traffic.client.rdma import RdmaClient, device_of, missing_for, own_program, rails
 
 _US, _MS = 1_000, 1_000_000
 

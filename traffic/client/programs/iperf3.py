@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from traffic.client.programs import rank
-from traffic.client.programs.meeting import Meeting
+from hpn.traffic.client.programs import rank
+from hpn.traffic.client.programs.meeting import Meeting
 
 _INTERVAL = re.compile(
     r"\[ *(?P<who>\d+|SUM)\] +(?P<begin>[\d.]+)-(?P<end>[\d.]+) +sec +(?P<moved>[\d.]+) [KMGT]?Bytes"

@@ -14,7 +14,7 @@ from ctypes import c_void_p as Pointer
 from dataclasses import dataclass
 from typing import TypeVar
 
-from traffic.client.programs.libibverbs_abi import (
+from hpn.traffic.client.programs.libibverbs_abi import (
     Address,
     Attributes,
     Capacity,

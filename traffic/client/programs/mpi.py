@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from mpi4py import MPI
 
-from traffic.client.programs import rank
-from traffic.client.programs.rank import Span
+from hpn.traffic.client.programs import rank
+from hpn.traffic.client.programs.rank import Span
 
 _PATTERN = 251
 _SHIFTS = 97

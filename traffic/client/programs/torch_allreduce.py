@@ -7,8 +7,8 @@ import zlib
 import torch
 import torch.distributed as dist
 
-from traffic.client.programs import rank, torch_group
-from traffic.client.programs.rank import Rank
+from hpn.traffic.client.programs import rank, torch_group
+from hpn.traffic.client.programs.rank import Rank
 
 _FLOAT_BYTES = 4
 _PATTERN = 251  # values of the pattern: a prime, so that no chunk of the ring looks like its neighbour

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from traffic.client.programs import rank, torch_group
+from hpn.traffic.client.programs import rank, torch_group
 
 _FLOAT_BYTES = 4
 _LAYERS = 4

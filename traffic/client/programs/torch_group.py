@@ -12,7 +12,7 @@ import datetime
 import torch
 import torch.distributed as dist
 
-from traffic.client.programs.rank import Rank
+from hpn.traffic.client.programs.rank import Rank
 
 
 def options(about: str) -> argparse.ArgumentParser:

@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from traffic.client.programs.libibverbs import Device, Done, Peer, QueuePair, Way
-from traffic.client.programs.meeting import Meeting
-from traffic.client.programs.ring_sum import RingSum
+from hpn.traffic.client.programs.libibverbs import Device, Done, Peer, QueuePair, Way
+from hpn.traffic.client.programs.meeting import Meeting
+from hpn.traffic.client.programs.ring_sum import RingSum
 
 _WORD = 8
 _PSN_MASK = 0xFFFFFF

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from testbed.files.document import shorten
+from hpn.testbed.files.document import shorten
 
 _DIGITS = re.compile(r"[0-9]{1,20}")
 

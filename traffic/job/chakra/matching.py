@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from testbed.errors import InputError
-from traffic.job.chakra.nodes import At, Group, Joint, Node, RankTrace, Received, Sent, Spent
-from traffic.job.chakra.order import Circle, in_order
+from hpn.testbed.errors import InputError
+from hpn.traffic.job.chakra.nodes import At, Group, Joint, Node, RankTrace, Received, Sent, Spent
+from hpn.traffic.job.chakra.order import Circle, in_order
 
 
 @dataclass(slots=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from testbed.errors import InputError
-from testbed.files.document import shorten
-from traffic.job.chakra.fields import Fields, Unfit, attributes, fields_of, named, whole
-from traffic.job.chakra.nodes import Group, Joint, Node, RankTrace, Received, Sent, Spent
-from traffic.job.chakra.order import Circle, in_order
-from traffic.job.chakra.work import MOST_NODES, ChakraWork
-from traffic.job.jsonvalues import json_values
+from hpn.testbed.errors import InputError
+from hpn.testbed.files.document import shorten
+from hpn.traffic.job.chakra.fields import Fields, Unfit, attributes, fields_of, named, whole
+from hpn.traffic.job.chakra.nodes import Group, Joint, Node, RankTrace, Received, Sent, Spent
+from hpn.traffic.job.chakra.order import Circle, in_order
+from hpn.traffic.job.chakra.work import MOST_NODES, ChakraWork
+from hpn.traffic.job.jsonvalues import json_values
 
 MOST_NS = 600 * 10**9
 """Of one node."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.errors import InputError
-from traffic.collectives.compose import Composer
-from traffic.collectives.registry import collective
-from traffic.job.chakra.matching import Matched, Step
-from traffic.job.chakra.nodes import At, Joint, RankTrace, Sent, Spent
-from traffic.job.job import Site
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.compose import Composer
+from hpn.traffic.collectives.registry import collective
+from hpn.traffic.job.chakra.matching import Matched, Step
+from hpn.traffic.job.chakra.nodes import At, Joint, RankTrace, Sent, Spent
+from hpn.traffic.job.job import Site
 
 MOST_NODES = 20_000
 """Of a trace, all ranks together."""

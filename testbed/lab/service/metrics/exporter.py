@@ -17,16 +17,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from testbed.condition import Condition
-from testbed.errors import InputError, MachineError
-from testbed.fabric.model import Fabric
-from testbed.kernel import sandbox
-from testbed.kernel.ns import NetNs
-from testbed.lab.service import status
-from testbed.lab.service.control import ControlServer
-from testbed.lab.service.load import PortReader
-from testbed.lab.service.metrics.samples import Scrape
-from testbed.lab.wire import NETNS_DIR
+from hpn.testbed.condition import Condition
+from hpn.testbed.errors import InputError, MachineError
+from hpn.testbed.fabric.model import Fabric
+from hpn.testbed.kernel import sandbox
+from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.lab.service import status
+from hpn.testbed.lab.service.control import ControlServer
+from hpn.testbed.lab.service.load import PortReader
+from hpn.testbed.lab.service.metrics.samples import Scrape
+from hpn.testbed.lab.wire import NETNS_DIR
 
 LOOPBACK = "127.0.0.1"
 PATH = "/metrics"
@@ -97,7 +97,7 @@ def _be_exporter(lab: str, fabric: Fabric, listening: socket.socket, asking: soc
     try:
         sandbox.die_with_parent()
         sandbox.close_all_but({listening.fileno(), asking.fileno()})
-        from testbed.lab.service.metrics.server import Server  # here nobody waits for what it imports
+        from hpn.testbed.lab.service.metrics.server import Server  # here nobody waits for what it imports
 
         Server(listening, Look(lab, fabric, Asked(asking).condition)).serve_forever()
     except BaseException as error:  # noqa: BLE001 - the edge of a process: nothing above it could report

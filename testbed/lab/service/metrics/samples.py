@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from testbed.condition import Condition
-from testbed.fabric.model import Fabric, Link, LinkKind, Port
-from testbed.kernel.qdisc import BucketReading
-from testbed.lab.service.metrics import families as f
-from testbed.lab.service.metrics.families import Family
-from testbed.lag.states import Mux
+from hpn.testbed.condition import Condition
+from hpn.testbed.fabric.model import Fabric, Link, LinkKind, Port
+from hpn.testbed.kernel.qdisc import BucketReading
+from hpn.testbed.lab.service.metrics import families as f
+from hpn.testbed.lab.service.metrics.families import Family
+from hpn.testbed.lag.states import Mux
 
 Sample = tuple[tuple[str, ...], float]
 """The values of a family's labels, in their order, and the sample's."""

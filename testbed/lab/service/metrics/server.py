@@ -20,10 +20,10 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from testbed.errors import HpnError
-from testbed.lab.service.metrics.exporter import PATH
-from testbed.lab.service.metrics.families import Family, Kind
-from testbed.lab.service.metrics.samples import Sample, Scrape, samples
+from hpn.testbed.errors import HpnError
+from hpn.testbed.lab.service.metrics.exporter import PATH
+from hpn.testbed.lab.service.metrics.families import Family, Kind
+from hpn.testbed.lab.service.metrics.samples import Sample, Scrape, samples
 
 WHOLE_S = 10.0  # from a client's connection to the last byte of its answer
 AT_ONCE = 32  # clients; Prometheus is one

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
+from hpn.traffic.job.chakra.nodes import Joint, Node, RankTrace, Received, Sent, Spent
+from hpn.traffic.job.chakra.reading import read_chakra
+from hpn.traffic.job.chakra.work import MOST_NODES
 from tests.traffic.job.chakra.traces import Made, coll, compute, node, recv, send, text
-from traffic.job.chakra.nodes import Joint, Node, RankTrace, Received, Sent, Spent
-from traffic.job.chakra.reading import read_chakra
-from traffic.job.chakra.work import MOST_NODES
 
 
 def _nodes(*nodes: object) -> tuple[Node, ...]:

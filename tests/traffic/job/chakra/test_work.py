@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from testbed.errors import InputError
+from hpn.testbed.errors import InputError
+from hpn.traffic.collectives.program import Program, Send
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.job.chakra.reading import read_chakra
+from hpn.traffic.job.chakra.work import MOST_NODES, ChakraWork
+from hpn.traffic.job.job import Job, Site, build
 from tests.traffic.collectives.memory import MTU, hosts_of, shuffled, timed
 from tests.traffic.job.chakra.traces import Made, coll, compute, job, node, recv, send, text
 from tests.traffic.job.figures import RankTimes
-from traffic.collectives.program import Program, Send
-from traffic.congestion.scale import Scale
-from traffic.job.chakra.reading import read_chakra
-from traffic.job.chakra.work import MOST_NODES, ChakraWork
-from traffic.job.job import Job, Site, build
 
 MS = 10**6
 RATE_BPS = 1e9

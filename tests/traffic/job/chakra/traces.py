@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from hpn.traffic.congestion.scale import Scale
+from hpn.traffic.job.chakra.reading import read_chakra
+from hpn.traffic.job.job import Job, Site, build
 from tests.traffic.collectives.memory import MTU, hosts_of
-from traffic.congestion.scale import Scale
-from traffic.job.chakra.reading import read_chakra
-from traffic.job.job import Job, Site, build
 
 Made = dict[str, object]
 

@@ -6,7 +6,7 @@ HPN := $(VENV)/bin/hpn
 # leave a quarter of the time unused, as many a test waits for timers of protocols.
 PYTEST := $(VENV)/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder -rs
 
-.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table growth setup slurm-trial guests calibration extras clients judges mutants screenshots pictures site tutorial image clean
+.PHONY: drill test quick check chaos pool-trial kernel phases strangers frr client-table growth setup slurm-trial guests calibration extras clients judges mutants screenshots pictures site tutorial dist image clean
 
 # make ends with 2 whatever a recipe's exit code is: what gates on the answer calls .ci/drill, which ends with the drill's.
 drill:
@@ -122,6 +122,12 @@ extras: setup
 
 clients: setup
 	@.ci/setup-extras $(VENV) .ci/extras.txt .ci/clients.txt
+
+# The source distribution and the wheel of what is committed, in dist/ (CONTRIBUTING.md, Release).
+dist: setup
+	$(VENV)/bin/pip install -qq --disable-pip-version-check build==1.6.1
+	rm -rf dist build/source && mkdir -p build/source && git archive HEAD | tar -x -C build/source
+	$(VENV)/bin/python -m build --outdir dist build/source
 
 # A container image of this checkout, hpn: labs, guests and the kernel of virtual time (some ten minutes, 3 GB).
 image:

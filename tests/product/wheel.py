@@ -15,6 +15,7 @@ from pathlib import Path
 from hpn.testbed.package import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[2]
+_SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
 _NO_CHECKOUT = """\
 import os, sys
 _CHECKOUT, _ITS_VENV = {checkout!r}, {packages!r}
@@ -71,14 +72,16 @@ def install(folder: Path) -> Installed:
 
 
 def build(folder: Path) -> Path:
-    """The wheel, built below ``folder`` from what the project file names."""
+    """The wheel, built below ``folder`` from a source distribution, as ``make dist`` does and those get who install."""
     source = folder / "source"
     source.mkdir(parents=True)
     for name in (*PACKAGES, "hpn", "LICENSES"):
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("cli.py", "pyproject.toml", "README.md", "LICENSE", "REUSE.toml"):
         shutil.copy(ROOT / name, source)
-    _pip("wheel", "--no-index", "--no-deps", "--no-build-isolation", "-w", str(folder), str(source))
+    subprocess.run([sys.executable, "-c", _SDIST, str(folder)], cwd=source, check=True, capture_output=True)
+    (sdist,) = folder.glob("*.tar.gz")
+    _pip("wheel", "--no-index", "--no-deps", "--no-build-isolation", "-w", str(folder), str(sdist))
     (wheel,) = folder.glob("*.whl")
     return wheel
 

@@ -177,3 +177,15 @@ def test_help_and_version_import_nothing_that_takes_time() -> None:
         assert (
             found & {"pydantic", "rich", "yaml", "numpy", "hpn.scenarios", "hpn.results", "hpn.commands.drill"} == set()
         ), option
+
+
+def test_nothing_imports_a_package_by_the_name_that_only_a_checkout_has() -> None:
+    """It would be a second copy of the same module: what a test changes in one, the command looks up in the other."""
+    folders = (*own_files("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "examples").rglob("*.py"))
+    found = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in folders
+        for name in _imports(path)
+        if name.partition(".")[0] in {*PACKAGES, "cli"}
+    ]
+    assert found == []

@@ -16,6 +16,7 @@ from hpn.scenarios.drill.spares import Roster
 from hpn.scenarios.run.lab_router import LabRouter, RememberingRouter
 from hpn.testbed.events import now_ns
 from hpn.testbed.kernel.ns import NetNs
+from hpn.testbed.kernel.timerfd import until
 from hpn.testbed.lab.lab import Lab
 from hpn.testbed.routing.pathcontrol.actions import Move
 from hpn.testbed.routing.pathcontrol.host_agent import Connection
@@ -26,6 +27,8 @@ from hpn.traffic.pool import WorkerPool
 from hpn.traffic.rdma.setup import JobReport
 
 Report = TrafficReport | JobReport
+_GRID_NS = 100_000_000
+"""The engine has started when a multiple is reached: in virtual time, the files that it opens move no later event."""
 
 
 class LabQueuePairs(ABC):
@@ -71,6 +74,7 @@ class LabQueuePairs(ABC):
     async def start(self) -> None:
         """Start the engine and put every queue pair under path control, if they are to be known to it."""
         await self.engine.start()
+        await until((now_ns() // _GRID_NS + 1) * _GRID_NS)
         self._lab.move_listeners.append(self._move)
         self._connect(self._roster.present)
 

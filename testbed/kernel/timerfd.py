@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 
@@ -52,3 +53,21 @@ class Ticker:
     def close(self) -> None:
         """Close the descriptor."""
         os.close(self.fd)
+
+
+async def until(at_ns: int) -> None:
+    """Wait until a moment on CLOCK_MONOTONIC. In virtual time it is met exactly; asyncio's timers round to 1 ms."""
+    loop, ticker = asyncio.get_running_loop(), Ticker()
+    due: asyncio.Future[None] = loop.create_future()
+
+    def ring() -> None:
+        loop.remove_reader(ticker.fd)
+        due.set_result(None)
+
+    loop.add_reader(ticker.fd, ring)
+    try:
+        ticker.start(at_ns, 0)
+        await due
+    finally:
+        loop.remove_reader(ticker.fd)
+        ticker.close()

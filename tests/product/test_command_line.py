@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import commands.drill
 from hpn import cli
 from hpn.commands import COMMANDS
+from hpn.commands import drill as drill_commands
 from hpn.commands.next_step import told
 from hpn.commands.page import terminal
 from hpn.results.index.queries import RunLine
@@ -222,7 +222,7 @@ def test_all_leaves_out_drills_whose_client_is_not_installed(
         ran.extend(drill.name for drill in batch.drills)
         return 0
 
-    monkeypatch.setattr(commands.drill, "make", carry_out)
+    monkeypatch.setattr(drill_commands, "make", carry_out)
     assert cli.command_line.main(["drill", "run", "--all"], prog_name="hpn", standalone_mode=False) == 0
     assert "left out: job-torch-link-down: client torch: not here; install it" in capsys.readouterr().err
     assert set(catalogue.names()) - set(ran) >= {"job-torch-link-down", "job-torch-link-down-steered"}
@@ -238,7 +238,7 @@ def test_all_leaves_out_a_lab_that_takes_the_machine_for_itself(
         ran.extend(drill.name for drill in batch.drills)
         return 0
 
-    monkeypatch.setattr(commands.drill, "make", carry_out)
+    monkeypatch.setattr(drill_commands, "make", carry_out)
     assert cli.command_line.main(["drill", "run", "--all"], prog_name="hpn", standalone_mode=False) == 0
     told = "left out: segment-tor-crash: a lab of 1,088 NICs is run alone: hpn drill run segment-tor-crash (docs/gro"
     assert told in capsys.readouterr().err

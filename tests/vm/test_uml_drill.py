@@ -92,6 +92,17 @@ def _checkout(to: Path) -> Path:
     return Path(shutil.copy(_ROOT / "cli.py", to))
 
 
+def _with_more_modules(checkout: Path) -> None:
+    """A worker that has been cut into more modules, as any refactoring may do."""
+    worker, more = checkout / "traffic" / "worker.py", checkout / "traffic" / "more"
+    more.mkdir()
+    for name in ("__init__", "one", "two"):
+        (more / f"{name}.py").write_text("")
+    first = "from hpn.testbed.events import now_ns\n"
+    assert first in worker.read_text()
+    worker.write_text(worker.read_text().replace(first, f"{first}from hpn.traffic.more import one, two\n"))
+
+
 def _in_virtual_time(command: Path, drill: Path, out: Path, path: str) -> RunFolder:
     """``hpn drill run`` as somebody has it whose PATH begins with ``path``; it passes."""
     arguments = (str(drill), "--engine", "uml", "--virtual-time", "--keep-records", "--out", str(out))
@@ -142,7 +153,7 @@ def _the_folder_tells_all_of_it(run: RunFolder) -> None:
     assert sum(sizes.values()) < 2 * sum(sizes[name] for name in old)
 
 
-def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_machine(
+def test_virtual_time_repeats_to_the_last_digit_with_other_modules_on_a_busy_machine(
     drill: Path, tmp_path: Path
 ) -> None:
     try:
@@ -152,6 +163,7 @@ def test_virtual_time_repeats_to_the_last_digit_from_another_checkout_on_a_busy_
     before = datetime.now(UTC)
     here = _in_virtual_time(_ROOT / "cli.py", drill, tmp_path / "here", "/usr/bin")
     elsewhere = _checkout(tmp_path / "some" / "where" / "else")
+    _with_more_modules(elsewhere.parent)
     with all_cores_busy():
         there = _in_virtual_time(elsewhere, drill, tmp_path / "out" / "there", "/opt/nowhere/bin")
     assert {"events.jsonl", "metrics.json", "verdict.json", "records/packets.npz"} <= _facts(here).keys()

@@ -27,6 +27,8 @@ def lab_metrics() -> str:
     return page(
         "# Metrics of a running lab",
         "What `hpn up --metrics` serves to Prometheus; [Watching a running lab](../docs/watch.md) says how.",
+        "`direction` is the way in which a port sends, `up` from the hosts. `tier` is access, fabric, core or peer. "
+        "A label without a value, such as the plane of a host, is left out. Counters start with the lab.",
         table(("metric", "kind", "labels", ""), rows),
     )
 

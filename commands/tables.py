@@ -29,7 +29,7 @@ def export(folders: tuple[Path, ...], csv_folder: Path | None, parquet_folder: P
     """Write tables of run folders for pandas, R or a spreadsheet: figures, flows, iterations, ports, ...
 
     A folder that is no run folder is searched for them. A run that is damaged is named and left out, and the exit code
-    is 2. docs/results.md explains each column.
+    is 2. docs/results.md says where each column is explained.
 
     \b
     hpn results export runs --csv tables

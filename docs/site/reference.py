@@ -9,6 +9,8 @@ from docs.site.environment import environment
 from docs.site.faults import faults
 from docs.site.files import drill_file, library, suite_file, topology_file
 from docs.site.metrics import metrics
+from docs.site.records import run_folder
+from docs.site.tables import lab_metrics, tables
 
 REFERENCE: Mapping[str, Callable[[], str]] = {
     "commands": commands,
@@ -18,6 +20,9 @@ REFERENCE: Mapping[str, Callable[[], str]] = {
     "topology-file": topology_file,
     "suite-file": suite_file,
     "library": library,
+    "run-folder": run_folder,
+    "tables": tables,
+    "lab-metrics": lab_metrics,
     "environment": environment,
 }
 """A page is Markdown, one heading at its top."""

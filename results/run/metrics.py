@@ -35,11 +35,11 @@ def metrics_to_dict(metrics: DrillMetrics) -> dict[str, JsonValue]:
     """All that was measured as dicts, lists, texts and numbers, with its ``version``: what ``metrics.json`` holds.
 
     Keys are the fields of the dataclasses and carry their units: ``_ns`` (CLOCK_MONOTONIC), ``_ms``, ``_bps``,
-    ``_pps``, ``_bytes``, ``_pct``; docs/run-folder.md has each. ``flows`` is a list by flow, each with ``edges`` in the
-    order of ``edges``. An interval is a list of two numbers. None was not measured, and a field beside it says why. A
-    lower bound keeps the flag that says so (``open``, ``recovered``, ``unfinished``). An infinite number, which no
-    run has, is the text 'Infinity' or '-Infinity', as JSON has none. ``transfers``, ``job``, ``beside`` and the job's
-    ``client`` are left out where they did not run.
+    ``_pps``, ``_bytes``, ``_pct``; docs/run-folder.md says where each is explained. ``flows`` is a list by flow, each
+    with ``edges`` in the order of ``edges``. An interval is a list of two numbers. None was not measured, and a field
+    beside it says why. A lower bound keeps the flag that says so (``open``, ``recovered``, ``unfinished``). An infinite
+    number, which no run has, is the text 'Infinity' or '-Infinity', as JSON has none. ``transfers``, ``job``,
+    ``beside`` and the job's ``client`` are left out where they did not run.
     """
     found: dict[str, JsonValue] = from_json(metrics_json(metrics))
     return found

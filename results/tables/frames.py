@@ -26,7 +26,7 @@ def frames(
     *,
     on_problem: Callable[[HpnError], object] | None = None,
 ) -> dict[str, pandas.DataFrame]:
-    """Tables by name, of run folders or of folders that run folders are below, with the columns of docs/results.md.
+    """Tables by name, of run folders or of folders above some, with the columns of ``hpn results export``.
 
     ``on_problem`` is told of each run that is damaged, and the others are in the tables; without it the first is
     raised. InputError too where a folder leads to no run, MachineError without pandas.

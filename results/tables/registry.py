@@ -1,6 +1,6 @@
 """The registry of tables: a new table is an entry here, or one that a plug-in adds.
 
-Changes when runs get another table. docs/results.md lists every column; a test holds it against these entries.
+Changes when runs get another table. The site's page of tables (docs/site) is made of these entries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/run-folder.md names every file and every field, and what it says works without us works."""
+"""docs/run-folder.md names every file, the reference every field, and what is said to work without us works."""
 
 from __future__ import annotations
 
@@ -8,51 +8,35 @@ import re
 import subprocess
 import sys
 import textwrap
-import typing
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hpn.failover.analysis.hostload import HostMoment
-from hpn.failover.analysis.job import SpanTime
-from hpn.failover.analysis.model import DrillMetrics
-from hpn.failover.analysis.paths import PathAt
-from hpn.results.run import fabric, place, series
-from hpn.results.run.counted import QueuePairCounts, Workers
-from hpn.results.run.drill import AskedDrill
-from hpn.results.run.manifest import Manifest
-from hpn.results.verdict import Verdict
-from hpn.testbed.events import Event
+from docs.site.records import FILES, name_of, records, run_folder
+from hpn.results.run import place
 from tests.results import whole
 
 DOC = (Path(__file__).parents[2] / "docs" / "run-folder.md").read_text()
-ROWS = {
-    name: re.findall(r"(?:^|; )`(\w+)`", fields) for name, fields in re.findall(r"^\| ([^|`]+) \| (`.*) \|$", DOC, re.M)
-}
-FILES = (
-    *(Manifest, AskedDrill, fabric._Fabric, Event, series._About, HostMoment, PathAt),
-    *(QueuePairCounts, Workers, SpanTime, Verdict, DrillMetrics),
+REFERENCE = run_folder()
+
+
+@pytest.mark.parametrize(
+    "record", [r for seen in [set[type]()] for kind in FILES.values() for r in records(kind, seen)]
 )
-SHOWN = {"PathAt": "path", "_About": "series.json", "_Rows": "streams, messages"}
+def test_every_field_of_every_record_is_in_the_reference(record: type) -> None:
+    part = REFERENCE.split(f"\n### {name_of(record)}\n", 1)[1].split("\n## ", 1)[0].split("\n### ", 1)[0]
+    assert re.findall(r"^\| `(\w+)` \| [^|]+ \|", part, re.M) == [field.name for field in dataclasses.fields(record)]
 
 
-def _records(kind: object, seen: set[type]) -> Iterator[type]:
-    """Every dataclass that a file is made of."""
-    for part in typing.get_args(kind):
-        yield from _records(part, seen)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind not in seen:
-        seen.add(kind)
-        yield kind
-        for part in typing.get_type_hints(kind).values():
-            yield from _records(part, seen)
-
-
-@pytest.mark.parametrize("record", [r for seen in [set[type]()] for kind in FILES for r in _records(kind, seen)])
-def test_every_field_of_every_record_is_documented(record: type) -> None:
-    name = SHOWN.get(record.__name__, record.__name__.lstrip("_"))
-    assert ROWS[name] == [field.name for field in dataclasses.fields(record)]
+def test_the_reference_says_of_a_field_what_it_holds_and_means() -> None:
+    assert "| `checks` | list of [Check](#check) |  |" in REFERENCE
+    assert "| `outcome` | `pass` or `fail` or `inconclusive` |  |" in REFERENCE
+    assert "| `plane` | integer or null | that carried its data as the edge came; null: " in REFERENCE
+    assert "| `worst_outage_interval_ms` | list of `low`, `high` | " in REFERENCE
+    assert set(re.findall(r"\(#(\w+)\)", REFERENCE)) <= {
+        name.lower() for name in re.findall(r"^### (\w+)$", REFERENCE, re.M)
+    }
 
 
 def test_every_file_is_documented(tmp_path: Path) -> None:

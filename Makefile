@@ -108,7 +108,7 @@ site: setup
 tutorial: setup
 	$(VENV)/bin/python -m tests.docs.tutorial docs/tutorial.md
 
-# The flow-level model against the lab: six topologies, three faults, in virtual time (138 runs, an hour or more); its table in docs/model.md
+# The flow-level model against the lab: six topologies, three faults, in virtual time (138 runs, an hour or more); its summary in docs/model.md
 # and the times that it draws from. Can be resumed: runs that runs/calibration has are kept.
 calibration: kernel
 	$(VENV)/bin/python -m tests.product.model_calibration runs/calibration docs/model.md scenarios/model/measured.json

@@ -2,8 +2,9 @@
 
     python -m tests.product.model_calibration OUT DOC.md TIMES.json [--table]
 
-Makes the runs that OUT lacks (OUT/pPHASE/DRILL), takes times of failovers from the streams of some phases, and writes
-the table of the others, which nothing was taken from, between the marks in DOC.md (``Cell.taken_from``, ``held_out``).
+Makes the runs that OUT lacks (OUT/pPHASE/DRILL) and takes times of failovers from the streams of some phases. The
+others, which nothing was taken from (``Cell.taken_from``, ``held_out``), make two tables: OUT/table.md with every
+fault, and one between the marks in DOC.md with the worst of each topology.
 """
 
 from __future__ import annotations
@@ -11,21 +12,32 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.model.calibrating import measured_in
 from hpn.scenarios.model.measured import Measured, load, text_of
 from tests.product.model_cells import FAULTS, TOPOLOGIES, Cell, cells
-from tests.product.model_compared import Compared, Largest, compare
+from tests.product.model_compared import Compared, compare
 
 BEGIN, END = "<!-- calibration: begin -->\n", "<!-- calibration: end -->\n"
-_COLUMNS = (
-    *("topology", "fault", "link load", "goodput", "goodput, flows returning", "home after, s: lab; model"),
-    *("outages: p (runs)", "iteration before", "in the fault", "after the repair"),
+_FIGURES = (
+    *("load", "goodput", "returning", "home, s: lab; model", "p"),
+    *("iteration", "in the fault", "repaired"),
 )
-_HEAD = f"| {' | '.join(_COLUMNS)} |\n{'|---' * len(_COLUMNS)}|\n"
+_WINDOWS = ("before", "after failure", "after repair")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one fault on one topology came to; None: no run."""
+
+    topology: str
+    fault: str
+    streams: Compared | None
+    job: Compared | None
 
 
 def wanted() -> Iterator[tuple[int, Cell]]:
@@ -58,44 +70,57 @@ def whole(out: Path, cell: Cell, phases: Sequence[int]) -> list[Path]:
     return [folder for folder in folders if (folder / "verdict.json").exists()]
 
 
-def table(out: Path, measured: Measured) -> str:
-    """The rows, and how many ways of queue pairs were compared."""
-    rows, ways = "", [0, 0]
+def rows(out: Path, measured: Measured) -> Iterator[Row]:
+    """Every fault on every topology, held against the runs that nothing was taken from."""
     for topology in TOPOLOGIES:
         for fault in FAULTS:
             of = {cell.kind: cell for cell in cells() if (cell.topology, cell.fault) == (topology.name, fault)}
             streams = _compared(out, of["streams"], of["streams"].held_out, measured)
-            job = _compared(out, of["job"], (1,), measured)
-            rows += f"| {topology.name} | {fault} | {' | '.join([*_streams(streams), *_iterations(job)])} |\n"
-            ways = [sum(both) for both in zip(ways, (0, 0) if streams is None else streams.ways, strict=True)]
-    said = f"{ways[0]:,} ways of queue pairs, before, in and after the faults: {ways[1]} are others than the lab's."
-    return f"{_HEAD}{rows}\n{said}\n"
+            yield Row(topology.name, fault, streams, _compared(out, of["job"], (1,), measured))
 
 
-def _streams(compared: Compared | None) -> list[str]:
-    if compared is None:
-        return ["-"] * 5
-    lab, model = (" to ".join(dict.fromkeys(f"{at(of):.1f}" for at in (min, max))) for of in compared.home_s)
-    runs = ", ".join(str(len(of)) for of in compared.home_s)
-    p = "-" if compared.alike is None else f"{compared.alike:.2f} ({runs})"
-    shares = [_largest(each) for each in (compared.load, compared.goodput)]
-    return [*shares, _percent(compared.goodput_repair), f"{lab}; {model}", p]
+def detail(found: Sequence[Row]) -> str:
+    """A row for each topology and fault, for those who calibrate."""
+    lines = ((row.topology, row.fault, *_figures([row])) for row in found)
+    return _table(("topology", "fault", *_FIGURES), lines)
 
 
-def _largest(found: Largest) -> str:
-    full = "" if found.full is None else f"; {found.full:.1%} with a full port, not trusted"
-    return _percent(found.fits) + full
+def summary(found: Sequence[Row]) -> str:
+    """A row for each topology, with the worst of its faults; then how many paths of queue pairs were compared."""
+    names = dict.fromkeys(row.topology for row in found)
+    lines = ((name, *_figures([row for row in found if row.topology == name])) for name in names)
+    compared, others = (sum(row.streams.ways[at] for row in found if row.streams) for at in (0, 1))
+    said = f"Of {compared:,} paths of queue pairs before, in and after the faults, {others} differ from the lab's."
+    return f"{_table(('topology', *_FIGURES), lines)}\n{said}\n"
 
 
-def _iterations(job: Compared | None) -> list[str]:
-    """The difference in each window, with the two figures; a dead job has none, an overloaded one is not trusted."""
-    by = {} if job is None else {when: (lab, model) for when, lab, model in job.iterations}
-    found = []
-    for when in ("before", "after failure", "after repair"):
-        pair = by.get(when)
-        text = "-" if pair is None else f"{abs(pair[1] / pair[0] - 1):.1%} ({pair[0]:.0f} and {pair[1]:.0f} ms)"
-        found.append(f"{text}, not trusted" if pair and job and job.doubts and when == "after failure" else text)
-    return found
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    rules = f"{'|---' * len(head)}|\n"
+    return f"| {' | '.join(head)} |\n{rules}" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _figures(found: Sequence[Row]) -> Iterator[str]:
+    """The worst of these rows, what is not trusted left out."""
+    streams = [row.streams for row in found if row.streams]
+    yield _percent([each.load.fits for each in streams])
+    yield _percent([each.goodput.fits for each in streams])
+    yield _percent([each.goodput_repair for each in streams])
+    yield "; ".join(_range([home for each in streams for home in each.home_s[at]]) for at in (0, 1))
+    alike = [each.alike for each in streams if each.alike is not None]
+    yield f"{min(alike):.2f}" if alike else "-"
+    for when in _WINDOWS:
+        yield _iteration([row.job for row in found if row.job], when)
+
+
+def _iteration(jobs: Sequence[Compared], when: str) -> str:
+    """The largest difference of an iteration in that window; a dead job has none, an overloaded one is not trusted."""
+    pairs = [(job, lab, model) for job in jobs for at, lab, model in job.iterations if at == when]
+    trusted = [abs(model / lab - 1) for job, lab, model in pairs if when != "after failure" or not job.doubts]
+    return "not trusted" if pairs and not trusted else _percent(trusted)
+
+
+def _range(values: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(f"{of(values):.1f}" for of in (min, max))) if values else "-"
 
 
 def _compared(out: Path, cell: Cell, phases: Sequence[int], measured: Measured) -> Compared | None:
@@ -104,8 +129,10 @@ def _compared(out: Path, cell: Cell, phases: Sequence[int], measured: Measured) 
     return compare(folders, catalogue.load(str(cell.write(out))), measured, there) if folders else None
 
 
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
+def _percent(shares: Iterable[float | None]) -> str:
+    """The largest, in percent."""
+    largest = max((share for share in shares if share is not None), default=None)
+    return "-" if largest is None else f"{largest:.1%}"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -120,9 +147,10 @@ def main(arguments: Sequence[str]) -> None:
     if not asked.only_table:
         make(asked.out)
         asked.times.write_text(text_of(measured_in(taken(asked.out))), encoding="utf-8")
-    found = table(asked.out, load(asked.times))
+    found = tuple(rows(asked.out, load(asked.times)))
+    (asked.out / "table.md").write_text(detail(found), encoding="utf-8")
     before, rest = asked.doc.read_text(encoding="utf-8").split(BEGIN)
-    asked.doc.write_text(f"{before}{BEGIN}{found}{END}{rest.split(END)[1]}", encoding="utf-8")
+    asked.doc.write_text(f"{before}{BEGIN}{summary(found)}{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

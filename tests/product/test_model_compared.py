@@ -1,13 +1,14 @@
-"""The two-sample test that the model's calibration rests on, and its table of no runs."""
+"""The two-sample test that the model's calibration rests on, and its tables."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from hpn.scenarios.model.measured import Measured
-from tests.product.model_calibration import table, wanted
+from tests.product.model_calibration import Row, detail, rows, summary, wanted
 from tests.product.model_cells import FAULTS, TOPOLOGIES, cells
-from tests.product.model_compared import same_distribution
+from tests.product.model_compared import Compared, Largest, same_distribution
 
 
 def test_equal_samples_are_alike_and_others_are_not() -> None:
@@ -22,7 +23,30 @@ def test_nothing_is_taken_from_what_is_held_out() -> None:
     assert {phase for cell in cells() for phase in cell.taken_from} == {1, 2, 4, 5, 6}
 
 
-def test_a_row_for_each_topology_and_fault(tmp_path: Path) -> None:
-    rows = table(tmp_path, Measured()).splitlines()[2:-2]
-    assert len(rows) == len(TOPOLOGIES) * len(FAULTS) == 18
+def test_a_row_for_each_topology_and_fault_and_one_for_each_topology(tmp_path: Path) -> None:
+    found = tuple(rows(tmp_path, Measured()))
+    assert len(detail(found).splitlines()[2:]) == len(TOPOLOGIES) * len(FAULTS) == 18
+    assert len(summary(found).splitlines()[2:-2]) == len(TOPOLOGIES)
     assert len({(phase, cell.name) for phase, cell in wanted()}) == len(list(wanted())) == 138
+
+
+def test_the_row_of_a_topology_has_the_worst_of_its_faults() -> None:
+    cut = _streams(load=0.01, home_s=((2.4, 2.5), (2.4,)), alike=1.0)
+    crash = _streams(load=0.02, home_s=((1.9,), (2.0,)), alike=0.14)
+    found = (Row("hpn", "link-down", cut, _job(100, 110)), Row("hpn", "tor-crash", crash, _job(100, 150, "overload")))
+    line = "| hpn | 2.0% | 0.0% | - | 1.9 to 2.5; 2.0 to 2.4 | 0.14 | 0.0% | 10.0% | - |"
+    assert line in summary(found).splitlines()
+    assert summary(found).endswith(
+        "Of 8 paths of queue pairs before, in and after the faults, 2 differ from the lab's.\n"
+    )
+    assert "| hpn | tor-crash | 2.0% | 0.0% | - | 1.9; 2.0 | 0.14 | 0.0% | not trusted | - |" in detail(found)
+
+
+def _streams(*, load: float, home_s: tuple[Sequence[float], Sequence[float]], alike: float) -> Compared:
+    return Compared((4, 1), Largest(load, None), Largest(0.0, 0.3), None, home_s, alike, (), ())
+
+
+def _job(lab_ms: float, model_ms: float, *doubts: str) -> Compared:
+    nothing = Largest(None, None)
+    times = (("before", 100.0, 100.0), ("after failure", lab_ms, model_ms))
+    return Compared((0, 0), nothing, nothing, None, ((), ()), None, times, doubts)

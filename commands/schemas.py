@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from hpn.commands.outfile import check_free, write
+from hpn.commands.outfile import check_free, make_folder, write
 from hpn.testbed.errors import InputError
 from hpn.testbed.files.document import shorten
 from hpn.testbed.files.json_schema import Schema
@@ -64,6 +64,7 @@ class Begun:
         A schema file that has the same text already is left as it is.
         """
         check_free(self.out, force)
+        make_folder(self.out.parent, "--out")
         text = self.text
         if self.schema_file is not None:
             text = modeline(self.out, self.schema_file) + text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -50,8 +51,9 @@ def drill_new(
     wish = Wish(template or "streams", fault or "link-down", topology or "", target or "", name or "")
     if not told:
         wish = _asked(name)
-    text, wish = fitted(wish), completed(wish)
+    wish = completed(wish)
     out = out or Path(f"{wish.name}.yaml")
+    text = fitted(replace(wish, folder=str(out.parent)))
     Begun(out, text, schema_file).write(drill_schema, force)
     click.echo(out)
     tell_next("drill new", file=out if is_path(str(out)) else f"./{out}")

@@ -7,6 +7,7 @@ topology that the library's drill of that fault has; of what may be expected, wh
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from hpn.scenarios.drill.targets import accepted
 from hpn.testbed.entries import Registry
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
-from hpn.testbed.fabric.load import topology_from
+from hpn.testbed.fabric.load import is_path, topology_from
 from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.files.check import Mistakes, did_you_mean
 from hpn.testbed.files.document import Document, Plain, parse, read, shorten
@@ -121,7 +122,10 @@ TEMPLATES: Registry[Template] = Registry(
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody wants; what is '' is filled in. ``topology`` as a drill file writes it on one line."""
+    """What somebody wants; what is '' is filled in. ``topology`` as a drill file writes it on one line.
+
+    A topology file is found from the current folder; the drill file, which lies in ``folder``, names it from there.
+    """
 
     template: str = "streams"
     fault: str = "link-down"
@@ -132,6 +136,7 @@ class Wish:
     why: str = "of each NIC's rate"
     stranded: int = 0  # of so many queue pairs, those that the fault leaves without a path
     queue_pairs: int = 0
+    folder: str = ""
 
 
 def completed(wish: Wish) -> Wish:
@@ -164,7 +169,14 @@ def written(wish: Wish) -> str:
                 raise InputError([each.partition(": ")[2] or each for each in error.problems]) from None
             expects = [each for at, each in enumerate(expects) if at not in unfit]
         else:
-            return text
+            return text.replace(f"topology: {wish.topology}\n", f"topology: {_from_folder(wish)}\n", 1)
+
+
+def _from_folder(wish: Wish) -> str:
+    """The topology as a file in ``wish.folder`` names it."""
+    if not is_path(wish.topology) or Path(wish.topology).is_absolute():
+        return wish.topology
+    return os.path.relpath(os.path.realpath(wish.topology), os.path.realpath(wish.folder or "."))
 
 
 def _expects(wish: Wish) -> list[str]:

@@ -75,7 +75,7 @@ def _line(load: Offered, span: int) -> str:
 
 
 def _fit(wish: Wish, percent: int) -> _Fit:
-    text = written(replace(wish, load=f"{percent} %"))
+    text = written(replace(wish, load=f"{percent} %", folder=""))
     drill = drill_from(parse(text, wish.name), Path())
     load = planned_load(drill, as_dead=True)
     if load is None:

@@ -141,7 +141,17 @@ def test_it_never_overwrites_unless_told(new: Callable[..., Result]) -> None:
     assert not Path("nowhere").exists()
     assert new("mine", "--fault", "link-flap", "--force").exit_code == 0
     assert load_drill("mine.yaml").timeline.faults[0].fault.KIND == "link-flap"
-    assert "cannot write" in str(new("--fault", "link-flap", "--out", "no/x.yaml").exception)
+    assert new("--fault", "link-flap", "--out", "made/x.yaml").exit_code == 0
+    assert "cannot write" in str(new("--fault", "link-flap", "--out", "mine.yaml/x.yaml").exception)
+
+
+@pytest.mark.parametrize("template", ["streams", "training"])
+def test_a_topology_file_is_named_from_where_the_drill_lies(new: Callable[..., Result], template: str) -> None:
+    Path("own.yaml").write_text("preset: tiny\nhosts: 3\n")
+    result = new("mine", "--template", template, "--topology", "own.yaml", "--out", "drills/mine.yaml")
+    assert result.exit_code == 0, result.exception
+    assert "topology: ../own.yaml\n" in Path("drills/mine.yaml").read_text()
+    assert load_drill("drills/mine.yaml").topology.hosts == 3
 
 
 def test_nobody_there_to_answer_is_an_end_and_no_file(new: Callable[..., Result]) -> None:

@@ -69,6 +69,7 @@ class Edge:
     planes: tuple[tuple[int, int], ...] = ()  # flow id and the plane that carried its data as the edge came
     together_with: tuple[str, ...] = ()  # ids of the other faults of this instant: nothing can tell them apart
     absent: tuple[int, ...] = ()  # ids of flows that are not there in this window
+    crossed: tuple[int, ...] | None = None  # ids of flows whose data crossed what is hit as it came; None: not known
     taken_over: tuple[str, ...] = ()  # ids of faults whose dead host a spare takes over from at this edge
 
     @property

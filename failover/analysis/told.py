@@ -60,13 +60,24 @@ def _sentence(metrics: DrillMetrics, ids: Sequence[str], edges: Sequence[EdgeRes
     return f"{name[:1].upper()}{name[1:]}: {', '.join(parts)}."
 
 
+def _crossed(edges: Sequence[EdgeResult]) -> int | None:
+    """Queue pairs whose data crossed what failed, at the failure that most did; None where nobody knows."""
+    failures = [edge.edge.crossed for edge in edges if edge.edge.kind is EdgeKind.FAILURE]
+    return max((len(crossed) for crossed in failures if crossed is not None), default=None)
+
+
 def _of_streams(metrics: DrillMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:
     failures = [edge for edge in edges if edge.edge.kind is EdgeKind.FAILURE] or list(edges)
     hit = max(edge.flows_hit for edge in failures)
     died = sum(edge.flows_died for edge in edges)
     lost = sum(edge.lost for edge in edges)
     gone = max(_dead_before(metrics, edge) for edge in failures)
-    yield f"{hit} of {queue_pairs(metrics.flow_count)} hit"
+    crossed = _crossed(edges)
+    if crossed is None:
+        yield f"{hit} of {queue_pairs(metrics.flow_count)} hit"
+    else:
+        could = f" ({hit} could have)" if hit > crossed else ""
+        yield f"{crossed or 'none'} of {queue_pairs(metrics.flow_count)} crossed it{could}"
     if gone:
         yield f"{'all' if gone == hit else gone} of which had died before"
     if hit > gone and died >= hit - gone:
@@ -118,6 +129,9 @@ def _longest_ms(metrics: DrillMetrics, edge: EdgeResult) -> float:
 def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult]) -> Iterator[str]:
     found = [(edge.edge.kind, cost) for edge in edges if (cost := _cost_at(job, metrics.edges.index(edge)))]
     who = "the client" if job.client is not None else "the job"
+    crossed = _crossed(edges)
+    if crossed is not None and job.queue_pairs and not metrics.has_streams:
+        yield f"{crossed or 'none'} of {queue_pairs(job.queue_pairs)} crossed it"
     deaths = [death for death in job.deaths if any(death.is_in(edge.edge) for edge in edges)]
     if deaths and deaths[-1].restarted_at_ns is None:
         yield _end_of(deaths, edges, who)

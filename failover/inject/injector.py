@@ -5,7 +5,7 @@ Every break registers its undo first (DESIGN rule 9), so that ``heal`` restores 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from hpn.failover.analysis.edges import hit_links
@@ -16,6 +16,7 @@ from hpn.failover.faults.moments import Due, Moment
 from hpn.failover.inject.levers import LabLevers
 from hpn.testbed.errors import HpnError
 from hpn.testbed.events import Event, EventKind, now_ns
+from hpn.testbed.fabric.model import Fabric
 from hpn.testbed.lab.lab import Lab
 
 
@@ -40,9 +41,16 @@ class Injector:
         self.edges: list[Edge] = []
 
     async def carry_out(
-        self, moment: Moment, transit_flows: tuple[int, ...], planes: tuple[tuple[int, int], ...] = ()
+        self,
+        moment: Moment,
+        transit_flows: tuple[int, ...],
+        planes: tuple[tuple[int, int], ...] = (),
+        ways: Mapping[int, Collection[str]] | None = None,
     ) -> Edge:
-        """Do the edges of one instant now, one right after the other; their record (window end still open)."""
+        """Do the edges of one instant now, one right after the other; their record (window end still open).
+
+        ``ways``: the links that each flow's data crosses now, by true paths; None where nobody asked.
+        """
         failing = moment.kind is EdgeKind.FAILURE
         before, after = self._break(moment.due) if failing else await self._repair(moment)
         for due in moment.due:
@@ -50,6 +58,7 @@ class Injector:
             self._say(after, due, "injected" if failing else "restored")
         fabric = self._lab.fabric
         links = dict.fromkeys(link.name for due in moment.due for link in due.fault.links_hit(fabric))
+        nodes = tuple(dict.fromkeys(node for due in moment.due for node in due.fault.nodes_hit()))
         ids = dict.fromkeys(due.planned.id for due in moment.due)
         done = Edge(
             fault=next(iter(ids)),
@@ -59,12 +68,13 @@ class Injector:
             inject_after_ns=after,
             window_end_ns=after,
             links=hit_links(fabric, links),
-            nodes=tuple(dict.fromkeys(node for due in moment.due for node in due.fault.nodes_hit())),
+            nodes=nodes,
             transit_flows=transit_flows,
             together_with=tuple(ids)[1:],
             planes=planes,
             absent=self._job.absent if self._job is not None else (),
             taken_over=tuple(due.planned.id for due in moment.due if due.fault.takes_over is not None),
+            crossed=_crossed(fabric, {*links}, nodes, ways),
         )
         self.edges.append(done)
         return done
@@ -114,3 +124,13 @@ class Injector:
 def _is_about(repair: Due, broken: tuple[str, Fault]) -> bool:
     """Whether a repair undoes what was done under that key: its part of the fault, or all of it."""
     return broken[0] == repair.planned.id and repair.edge.part in (None, broken[1])
+
+
+def _crossed(
+    fabric: Fabric, links: Collection[str], nodes: Iterable[str], ways: Mapping[int, Collection[str]] | None
+) -> tuple[int, ...] | None:
+    """Ids of the flows that cross a link, or a link of a node; None where there is neither, or ways are not known."""
+    hit = {*links, *(link.name for node in nodes for link in fabric.links_of(node))}
+    if ways is None or not hit:
+        return None
+    return tuple(flow for flow, crossed in sorted(ways.items()) if not hit.isdisjoint(crossed))

@@ -147,7 +147,8 @@ def _quiet(result: EdgeResult) -> str:
 def _line(metrics: DrillMetrics, at: int) -> str:
     result, job = metrics.edges[at], metrics.job
     if metrics.has_streams:
-        hit = f"{flows(result.flows_hit)} hit"
+        crossed = result.edge.crossed
+        hit = f"{flows(result.flows_hit)} hit" if crossed is None else f"{flows(len(crossed))} crossed it"
         if metrics.worst_began_before(result):
             return f"{hit}, the worst outage began before"
         worst = _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over)
@@ -189,12 +190,13 @@ def _of_before(rate_: float, before: float) -> str:
 def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
     hit, never = result.flows_hit, result.flows_unrecovered
     counts = (
-        ("of these lost anything", result.flows_lossy),
+        ("lost anything", result.flows_lossy),
         ("never came back", never),
         ("queue pairs died", result.flows_died),
     )
     rows = (
         ("flows hit", f"{hit:,}"),
+        *([] if result.edge.crossed is None else [("of these crossed it", f"{len(result.edge.crossed):,}")]),
         *((what, f"{count:,}") for what, count in counts if count),
         ("packets lost", f"{result.lost:,}"),
         (

@@ -68,7 +68,11 @@ _ALL = (
     Term("rail", "the NICs of one number on all hosts; r2 in names"),
     Term("rank", "one process of a job, usually one GPU"),
     Term("receiver flows", "flows whose destination NIC is hit; routes and path control must move them"),
-    Term("hit flows", "flows that have an end or a path at what the fault breaks", ("flows hit",)),
+    Term(
+        "hit flows",
+        "flows that end at what the fault breaks, or have a path over it",
+        ("flows hit",),
+    ),
     Term("repair", "an edge at which what was broken works again"),
     Term("segment", "hosts below the same ToRs; s1 in names"),
     Term("sender flows", "flows whose source NIC is hit; its LAG must move them"),

@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hpn.failover.analysis.job import DeathFact, JobFacts, SpanFact
@@ -177,6 +177,7 @@ class LabJob(LabQueuePairs):
                 ways.append(Way(flow.id, flow.name, path.links, path.dropped))
                 self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
                 await asyncio.sleep(0)  # the control plane gets its turn
+        self._looked_after, self._ways = edges, _links_of(ways)
         tiers = spreads(self._lab.fabric, ways, self._lab.link_up)
         self._placements.append(Placement(when, edges, at_ns, tuple(ways), tiers))
 
@@ -259,3 +260,11 @@ def _by_nic(flows: Sequence[FlowSpec]) -> Collection[list[FlowSpec]]:
     for flow in flows:
         found.setdefault(flow.src_nic, []).append(flow)
     return found.values()
+
+
+def _links_of(ways: Iterable[Way]) -> Mapping[int, Collection[str]]:
+    """The links that each flow crosses, by all its source ports."""
+    found: dict[int, set[str]] = {}
+    for way in ways:
+        found.setdefault(way.flow, set()).update(way.links)
+    return found

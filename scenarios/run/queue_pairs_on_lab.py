@@ -48,6 +48,8 @@ class LabQueuePairs(ABC):
             self.flows, links, lambda nic, *packet: lab.nics[nic].port_among(*packet)
         )
         self.looked: list[Looked] = []
+        self._looked_after = 0  # so many edges
+        self._ways: Mapping[int, Collection[str]] = links
         self._lab = lab
         self._roster = Roster(self.flows)
         self._sports = {flow.id: flow.sport for flow in self.flows}
@@ -87,6 +89,10 @@ class LabQueuePairs(ABC):
     def absent(self) -> tuple[int, ...]:
         """Ids of flows that are not there now: closed, or stand-ins that have not begun."""
         return self._roster.absent
+
+    def ways(self, edges: int) -> Mapping[int, Collection[str]] | None:
+        """The links that each flow's data crosses after so many edges; None where nobody has looked since."""
+        return self._ways if self._looked_after == edges else None
 
     async def until(self, at_ns: int) -> None:
         """Sleep until a moment. MachineError when the engine fails meanwhile."""

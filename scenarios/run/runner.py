@@ -235,7 +235,7 @@ class _Run:
             await self._look(traffic, injector, moment.at_ns)
             await traffic.until(self._start_ns + moment.at_ns)
             guard.faults_begin()
-            await injector.carry_out(moment, crossing, traffic.planes())
+            await injector.carry_out(moment, crossing, traffic.planes(), traffic.ways(len(injector.edges)))
             for due in moment.due:
                 self._news("fault", f"{due.planned.id}: {moment.kind} of {due.fault.target} ({due.fault.KIND})")
         await self._look(traffic, injector, timeline.end_ns)

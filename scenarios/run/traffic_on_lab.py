@@ -53,17 +53,20 @@ class LabTraffic(LabQueuePairs):
             self.flows, self._spaces, out, workers, lab.emit, progress=self._progress, tick_ns=tick_ns
         )
 
-    async def look(self, _when: str, _edges: int, at_ns: int | None) -> None:
+    async def look(self, _when: str, edges: int, at_ns: int | None) -> None:
         """Note the links that each stream crosses; those at first are known since source ports were chosen.
 
         Asks kernels, sends nothing and reads no clock: in virtual time a run is the same with it or without.
         """
         if at_ns is None or not self._looks:
             return
+        ways: dict[int, tuple[str, ...]] = {}
         for flow in self._roster.present:
             packet = Flow(flow.src_nic, flow.dst_nic, self._sports[flow.id])
             path = trace(self._lab.fabric, packet, self._port(flow), self._lab.requests, self._lab.link_up)
             self.looked.append(Looked(at_ns, flow.id, path.links, path.dropped))
+            ways[flow.id] = path.links
+        self._looked_after, self._ways = edges, ways
 
     async def take_over(self, dead: Collection[str]) -> None:
         """The spares of these hosts begin: queue pairs of the dead hosts are closed, their stand-ins send."""

@@ -94,6 +94,20 @@ def test_how_long_queue_pairs_stood_still_is_told_of_those_that_live() -> None:
     assert ": 2 of 2 queue pairs hit, all of them died, " in cost(two([0, 1]), {})
 
 
+@pytest.mark.parametrize(
+    ("crossed", "words"),
+    [
+        ((0,), "1 of 2 queue pairs crossed it (2 could have), none stood still"),
+        ((0, 1), "2 of 2 queue pairs crossed it, none"),
+        ((), "none of 2 queue pairs crossed it (2 could have)"),
+    ],
+)
+def test_what_crossed_a_fault_is_told_apart_from_what_could_have(crossed: tuple[int, ...], words: str) -> None:
+    found = two([])
+    first = replace(found.edges[0], edge=replace(found.edges[0].edge, crossed=crossed))
+    assert f": {words}" in cost(replace(found, edges=(first, *found.edges[1:])), {})
+
+
 def test_queue_pairs_that_were_dead_before_a_fault_are_no_cost_of_it() -> None:
     early = FAULT - S
     assert ": 2 of 2 queue pairs hit, 1 of which had died before, none stood" in cost(two([0], stop=early), {})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from hpn.failover.analysis.model import Edge, EdgeKind
@@ -26,9 +27,13 @@ def pausing(from_ms: float, pause_ms: float) -> None:
     """From now on every failure that is injected stops the workers, so long after it and for so long."""
 
     async def carry_out(
-        self: Injector, moment: Moment, transit_flows: tuple[int, ...], planes: tuple[tuple[int, int], ...] = ()
+        self: Injector,
+        moment: Moment,
+        transit_flows: tuple[int, ...],
+        planes: tuple[tuple[int, int], ...] = (),
+        ways: Mapping[int, Collection[str]] | None = None,
     ) -> Edge:
-        edge = await _carry_out(self, moment, transit_flows, planes)
+        edge = await _carry_out(self, moment, transit_flows, planes, ways)
         if moment.kind is EdgeKind.FAILURE and pause_ms:
             traffic, loop = self._job, asyncio.get_running_loop()
             assert isinstance(traffic, LabTraffic)

@@ -143,6 +143,8 @@ def _the_folder_tells_all_of_it(run: RunFolder) -> None:
         assert path.links[0] == found.fabric.nic(flow.src_nic).links[path.port or 0].name
         assert path.links[-1] in {link.name for link in found.fabric.nic(flow.dst_nic).links}
         assert flow.edges[0].plane == path.plane
+    crossed = {path.flow for path in begin.values() if found.metrics.edges[0].edge.links[0].name in path.links}
+    assert set(found.metrics.edges[0].edge.crossed or ()) == crossed != set()
     after = [path for path in found.paths or () if path.why == "looked" and path.dropped is None]
     assert {path.plane for path in after} == {1}, "those that moved; bonding waits 2 s before it takes them home"
     for path in (*begin.values(), *after):

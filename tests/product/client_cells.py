@@ -93,15 +93,13 @@ STACKED = Network("stacked", "stacked dual-ToR", f"{{preset: tiny-stacked, {_SMA
 STEERED = Network("steered", "HPN, hosts steer", _TINY + ", path_control: {policy: both}}")
 
 _LINK, _NIC, _TOR = "p0.s0.h0.r0.0", "p0.s0.h0.r0", "p0.s0.t0.0"
-CUT = Fault("cut", "link cut, 2 s", f"fault: link-down, target: {_LINK}, for: 2 s", 13)
-FLAP = Fault(
-    "flap", "link flap, 3 x 0.4 s", f"fault: link-flap, target: {_LINK}, period: 800 ms, duty: 50 %, count: 3", 12
-)
-CRASH = Fault("crash", "ToR crash, 2 s", f"fault: tor-crash, target: {_TOR}, for: 2 s", 14)
-NIC = Fault("nic", "NIC gone, 3 s", f"fault: nic-down, target: {_NIC}, for: 3 s", 15)
-DEAF = Fault("deaf", "ToR forwards nothing, 4 s", f"fault: tor-dataplane-death, target: {_TOR}, for: 4 s", 16)
+CUT = Fault("cut", "cut 2 s", f"fault: link-down, target: {_LINK}, for: 2 s", 13)
+FLAP = Fault("flap", "flap 3 x 0.4 s", f"fault: link-flap, target: {_LINK}, period: 800 ms, duty: 50 %, count: 3", 12)
+CRASH = Fault("crash", "ToR crash 2 s", f"fault: tor-crash, target: {_TOR}, for: 2 s", 14)
+NIC = Fault("nic", "NIC gone 3 s", f"fault: nic-down, target: {_NIC}, for: 3 s", 15)
+DEAF = Fault("deaf", "black hole 4 s", f"fault: tor-dataplane-death, target: {_TOR}, for: 4 s", 16)
 """Its control plane lives; of a stack the other ToR shuts itself down: it collapses."""
-GONE = Fault("gone", "NIC gone for good", f"fault: nic-down, target: {_NIC}", 18)
+GONE = Fault("gone", "NIC gone", f"fault: nic-down, target: {_NIC}", 18)
 
 _LONE_ROOM = 20
 """After a cut of 2 s of a lone link gloo's connections were not back within 13 s."""

@@ -10,7 +10,6 @@ from hpn.results.verdict import Outcome, Verdict
 from tests.product.client_cells import (
     ASKED,
     GLOO_TIMEOUT,
-    HEALTHY_S,
     IB_TIMEOUT,
     JOBS,
     RETRIES,
@@ -24,16 +23,14 @@ from tests.product.client_loss import Loss
 TOLD = f"""\
 # What faults cost a job: own model, gloo, Soft-RoCE
 
-Written by `make client-table`, which keeps the runs that it has made. Why jobs differ is in
-[clients.md](clients.md#the-same-faults-for-three-jobs).
+Written by `make client-table`. [Why jobs differ](clients.md#the-same-faults-for-three-jobs).
 
-Four ranks, one in each host, sum {SIZE} by a ring all-reduce again and again, without a pause. *own model* is
-`job:`, *gloo* PyTorch's over TCP (`client: torch`, `timeout: {GLOO_TIMEOUT}`), *rxe* the kernel's own queue pairs
-(`client: verbs`, `work: all-reduce`). Queue pairs have `ib_timeout: {IB_TIMEOUT}`, `retry_count: {RETRIES}`.
-The faults of a network come one after the other, 12 to 20 s apart, the first after {HEALTHY_S} s and the phase's shift.
-A cell has the iterations lost, and the longest time without one, less the usual time from one to the next; or when the
-job died, from the fault on. Where phases differ both ends are told. Not told: no iteration had ended since the fault
-before.
+Four hosts repeat a ring all-reduce of {SIZE}: by `job:` (*own model*), `client: torch` (*gloo*) or `client: verbs`
+(*rxe*). Queue pairs have `ib_timeout: {IB_TIMEOUT}`, `retry_count: {RETRIES}`; gloo has `timeout: {GLOO_TIMEOUT}`.
+
+* `46/5.6`: 46 iterations lost, longest stall 5.6 s.
+* **died 7.52**: the job died after 7.52 s. *dead*: already.
+* *none*: no iteration ended since the fault before.
 """
 
 
@@ -49,8 +46,7 @@ class Made:
 
 def page(runs: Sequence[Made]) -> str:
     """All of it."""
-    usual = "Milliseconds from the end of an iteration to that of the next, without a fault:"
-    parts = (TOLD, *_facts(runs), "", *_losses(runs), "", usual, "", *_periods(runs), *_doubted(runs))
+    parts = (TOLD, *_facts(runs), "", *_losses(runs), *_doubted(runs))
     return "\n".join(parts) + "\n"
 
 
@@ -60,8 +56,8 @@ def _facts(runs: Sequence[Made]) -> Iterator[str]:
     kernels, datapaths = {each.kernel for each in manifests}, {each.datapath for each in manifests}
     shifts = sorted({(each.phase, each.phase_ms) for each in manifests})
     yield f"Virtual time, Linux {_listed(kernels)}, LAG datapath {_listed(datapaths)}, {len(runs)} runs."
-    yield f"Ports have {200_000 // SCALE} Mbit/s, the single ToR's twice that."
-    yield f"Phases: {', '.join(f'{number} (+{ms:.0f} ms)' for number, ms in shifts)}."
+    yield f"Ports have {200_000 // SCALE} Mbit/s, single-ToR twice that."
+    yield f"Ranges are over phases of {', '.join(f'{ms:.0f}' for _, ms in shifts)} ms."
 
 
 def _listed(values: Iterable[str]) -> str:
@@ -69,21 +65,16 @@ def _listed(values: Iterable[str]) -> str:
 
 
 def _losses(runs: Sequence[Made]) -> Iterator[str]:
-    yield f"| network | fault | {' | '.join(job.title for job in JOBS)} |"
-    yield f"|---|---|{'---|' * len(JOBS)}"
+    """A row for each network and job, a column for each fault."""
+    titles = {fault.key: fault.title for fault in max(ASKED.values(), key=len)}
+    yield f"| network | job | {' | '.join(titles.values())} |"
+    yield f"|---|---|{'---|' * len(titles)}"
     for network, faults in ASKED.items():
-        for fault in faults:
-            found = [_cell(_of(runs, Course(network, job)), fault) for job in JOBS]
-            yield f"| {network.title} | {fault.title} | {' | '.join(found)} |"
-
-
-def _periods(runs: Sequence[Made]) -> Iterator[str]:
-    yield f"| network | {' | '.join(job.title for job in JOBS)} |"
-    yield f"|---|{'---|' * len(JOBS)}"
-    for network in ASKED:
-        by_job = (_of(runs, Course(network, job)) for job in JOBS)
-        found = [[loss.period_ms for made in of for loss in made.losses.values()] for of in by_job]
-        yield f"| {network.title} | {' | '.join(_span(each, '.1f') or '-' for each in found)} |"
+        asked = {fault.key: fault for fault in faults}
+        for number, job in enumerate(JOBS):
+            of = _of(runs, Course(network, job))
+            found = [_cell(of, asked[key]) if key in asked else "" for key in titles]
+            yield f"| {'' if number else network.title} | {job.title} | {' | '.join(found)} |"
 
 
 def _doubted(runs: Sequence[Made]) -> Iterator[str]:
@@ -106,17 +97,18 @@ def _cell(runs: Sequence[Made], fault: Fault) -> str:
     dead = [loss.died_s for loss in losses if loss.died_s is not None]
     found = []
     if alive:
-        more = "more than " if any(loss.unfinished for loss in alive) else ""
-        stalls = _span([loss.stall_ms for loss in alive], ".0f")
-        found.append(f"{_span([loss.lost for loss in alive], '.0f')} lost, {more}{stalls} ms")
+        more = ">" if any(loss.unfinished for loss in alive) else ""
+        lost = _span([loss.lost for loss in alive], ".0f")
+        stalls = _span([loss.stall_ms / 1000 for loss in alive], ".1f")
+        found.append("0" if (lost, more, stalls) == ("0", "", "0.0") else f"{lost}/{more}{stalls}")
     if dead:
-        found.append(f"**dies** after {_span(dead, '.2f')} s")
+        found.append(f"**died {_span(dead, '.2f')}**")
     before = [[*made.losses.values()][-1] for made in runs if made.losses and fault.key not in made.losses]
-    found += dict.fromkeys("not told" if loss.died_s is None else "dead already" for loss in before)
-    return "; or ".join(found) or ("nothing measured" if runs else "not run")
+    found += dict.fromkeys("none" if loss.died_s is None else "dead" for loss in before)
+    return " or ".join(found) or ("nothing measured" if runs else "not run")
 
 
 def _span(values: Sequence[float], form: str) -> str:
-    """'1.2', or '1.2 to 3.4' when they differ as they are shown."""
+    """'1.2', or '1.2-3.4' when they differ as they are shown."""
     shown = [format(value, form) for value in (min(values), max(values))] if values else []
-    return " to ".join(dict.fromkeys("0" if each == "-0" else each for each in shown))
+    return "-".join(dict.fromkeys(each.removeprefix("-") if float(each) == 0 else each for each in shown))

@@ -83,7 +83,7 @@ def test_a_job_keeps_its_links_busy_whatever_its_size(shape: dict[str, int]) -> 
 
 
 def test_iterations_are_as_long_as_they_were_measured() -> None:
-    """docs/measurement.md: 4 MB by a ring of four at 200 Mbit/s take 243.8 ms; a rank sends 6 quarters of it."""
+    """By its bytes 4 MB in a ring of four at 200 Mbit/s take 243.8 ms; a rank sends 6 quarters of it."""
     effort = effort_of(catalogue.load("link-down-allreduce"))
     assert effort.packets == pytest.approx(effort.drill_s / 0.2438 * 4 * 6 / 4 * 4e6 / 4096, rel=0.01)
 

@@ -133,8 +133,8 @@ PATTERNS: Registry[Pattern] = Registry(
         Pattern("incast", "one NIC of each rail is sent to by all others", _streams(incast)),
         Pattern(
             "bursts",
-            "as `permutation`, but every queue pair sends `size` at once `every` so often, all of them together, and"
-            " pauses in between, as training does between its collectives",
+            "as `permutation`, but every queue pair sends `size` at once `every` so often, all of them"
+            " together. Between them it pauses, as training does between its collectives",
             bursts,
             timed=True,
         ),

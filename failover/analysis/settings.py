@@ -1,6 +1,6 @@
 """The constants of the failover method: what merges, when a flow counts as recovered, which resolution is claimed.
 
-Changes when the method does. FACTS section 6 after RFC 6412, 6413, 6414 and 6894.
+Changes when the method does. docs/measurement.md after RFC 6412, 6413, 6414 and 6894.
 """
 
 from __future__ import annotations

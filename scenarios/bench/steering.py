@@ -1,7 +1,7 @@
 """What steering by destination costs when a ToR loses a whole plane of destinations: the real agents, no kernel.
 
 CPU times of this process. The ToR and a few of its hosts, which send nothing that anybody registered: each learns every
-destination from the ToR. What nftables takes is not in it: docs/path-control.md has that, measured beside.
+destination from the ToR. What nftables takes is not in it.
 """
 
 from __future__ import annotations

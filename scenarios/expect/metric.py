@@ -1,6 +1,6 @@
 """What every metric says of itself. A new one is an object in a module of its family, listed in ``METRICS``. Pure.
 
-Drill files, their checks, the verdict, the terminal and the table in docs/drills.md read nothing else.
+Drill files, their checks, the verdict, the terminal and the reference read nothing else.
 """
 
 from __future__ import annotations

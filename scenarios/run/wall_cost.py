@@ -1,6 +1,6 @@
 """Wall time of a run by what it has to do: a first guess, and how many times as long this machine was seen to take.
 
-The guess is of docs/engines.md ("What a virtual second costs"). ``CACHE/run-cost.json`` has the newest runs that ended
+The guess was measured on two shared cores. ``CACHE/run-cost.json`` has the newest runs that ended
 here, each stage against its guess; of those of the same engine and traffic the median counts. The file is untrusted:
 one that is damaged counts as empty, and the next run replaces it.
 Changes when a stage is found to depend on something else.
@@ -71,7 +71,7 @@ _COSTS = TypeAdapter(tuple[Cost, ...])
 
 
 def first_guess(effort: Effort, spec: EngineSpec) -> Stages:
-    """What the machine that docs/engines.md tells of takes."""
+    """The stages as two shared cores take them."""
     judge_s = 1.5 + 2e-6 * effort.packets
     if not spec.virtual_time:
         boot_s = spec.boot_target_s or 0.0

@@ -77,7 +77,7 @@ class Port:
 
     node: str
     name: str  # interface name, at most 15 characters
-    ifindex: int  # unique in the whole lab (FACTS trap 3)
+    ifindex: int  # unique in the whole lab: devices keep it when they move between namespaces
     mac: str
     address: str | None = None
     port_id: int = 0  # LACP port number; ToR ports carry HPN's offset (300, 600)

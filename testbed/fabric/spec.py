@@ -183,7 +183,7 @@ class SecondClassSpec(Strict):
 
 
 class FabricSpec(Strict):
-    """One topology file. Counts are per the unit named; see the README for a commented example."""
+    """One topology file. Counts are per the unit named; ``hpn topology new`` writes a commented example."""
 
     name: str = Field(default="custom", pattern=r"^[a-z][a-z0-9-]{0,30}$", examples=["my-fabric"])
     architecture: str = Field(default="hpn", description="how hosts, ToRs and the tiers above are wired")

@@ -1,7 +1,7 @@
 """From records, events and edges to ``DrillMetrics``: the one entry point of the analysis.
 
 Changes when a figure of a whole edge or drill is added, or a rule for calling a run inconclusive.
-Method: FACTS section 6 after RFC 6412, 6413, 6414 and 6894; constants in ``failover.analysis.settings``.
+Method: docs/measurement.md after RFC 6412, 6413, 6414 and 6894; constants in ``failover.analysis.settings``.
 """
 
 from __future__ import annotations

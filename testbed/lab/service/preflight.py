@@ -17,7 +17,7 @@ from hpn.testbed.lab.wire import files_wanted, too_few_files
 from hpn.testbed.routing.daemons import DAEMONS
 
 _BYTES_PER_NODE = 1_000_000  # namespace and interfaces (measured)
-_BYTES_PER_LINK = 250_000  # ports, LACP and routes in the supervisor (docs/growth.md: 0.22 to 0.26 MB of large labs)
+_BYTES_PER_LINK = 250_000  # ports, LACP and routes in the supervisor (measured: 0.22 to 0.26 MB in large labs)
 
 
 def check(fabric: Fabric, *, raising: bool = False) -> None:

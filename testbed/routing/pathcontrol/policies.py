@@ -94,7 +94,7 @@ PATH_POLICIES: Registry[PathPolicy] = Registry(
         ),
         PathPolicy(
             "steer-destinations",
-            "the LAG sends what is for a lost destination by another port, whoever sent it",
+            "the LAG sends what is for a lost destination by another port, for every sender",
             _destination,
             steers=True,
         ),

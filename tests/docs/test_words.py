@@ -1,0 +1,38 @@
+"""Pages read as a native engineer writes: short sentences, short lines, the field's words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT
+from tests.docs.words import LONGEST_SENTENCE, long_lines, long_sentences, replaced
+
+_GENERATED = "\n## Keys of a topology file\n"
+"""Behind it, the table that the code writes: its rows are as long as what they hold."""
+_MOST_WORDS = {"README.md": 900, "CHANGELOG.md": 600}
+_ALL_DOCS = 24_300
+"""docs/ as a whole, with the table of keys that the code writes (1,300)."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_keeps_to_short_sentences_short_lines_and_the_field_s_words(page: Path) -> None:
+    text = page.read_text()
+    assert list(long_sentences(text)) == []
+    assert list(replaced(text)) == []
+    assert list(long_lines(text.split(_GENERATED)[0])) == []
+
+
+def test_docs_stay_as_short_as_they_are() -> None:
+    for name, most in _MOST_WORDS.items():
+        assert len((ROOT / name).read_text().split()) <= most, name
+    assert sum(len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md")) <= _ALL_DOCS
+
+
+def test_the_rules_find_what_they_are_for() -> None:
+    assert list(long_sentences(f"A short one. {'word ' * (LONGEST_SENTENCE + 1)}.")) != []
+    assert list(long_sentences(f"{'word ' * LONGEST_SENTENCE}. {'word ' * LONGEST_SENTENCE}.")) == []
+    assert list(long_lines("word " * 30)) != []
+    assert list(replaced("The roster is drawn anew, as we are told."))[:2] != []
+    assert list(replaced("`hpn told` is code, and no word.")) == []

@@ -104,6 +104,6 @@ def test_congestion_control_is_known_without_numpy() -> None:
     import subprocess
     import sys
 
-    asked = "import sys, traffic.congestion.controls; print('numpy' in sys.modules)"
+    asked = "import sys, hpn.traffic.congestion.controls; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hpn.failover.analysis.job import Death, JobEdge, JobMetrics
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult
+from hpn.failover.analysis.scattered import scattered
 from hpn.failover.analysis.words import about_ms, in_ms, packets, plain, queue_pairs
 
 _MOST_SENTENCES = 3
@@ -103,10 +104,15 @@ def _dead_before(metrics: DrillMetrics, edge: EdgeResult) -> int:
 
 
 def _stood_still(metrics: DrillMetrics, edges: Sequence[EdgeResult], died: int, lost: int) -> str:
-    """How long flows stood still, congestion apart; an outage that goes on at a repair began with its failure."""
+    """How long flows stood still, congestion apart, or what was lost of packets here and there.
+
+    An outage that goes on at a repair began with its failure.
+    """
     never = max(_unrecovered(edge) for edge in edges)
     if never > died:
         return f"{never - died} not back at the end of the run" if died else f"{never} not back before the next edge"
+    if (spread := scattered(metrics, edges)) is not None:
+        return spread.words
     high = max(_longest_ms(metrics, edge) for edge in edges)
     if not lost and not high:
         return "no packet lost"

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from hpn.failover.analysis.edge import EdgeKind
 from hpn.failover.analysis.marks import Mark, mark_of
-from hpn.failover.analysis.model import EdgeResult
+from hpn.failover.analysis.model import EdgeResult, Phase
 from hpn.results.page.axis import Logarithmic, Tick, logarithmic_ms, time_range
 from hpn.testbed.events import Event
 
@@ -83,8 +83,8 @@ _NAMES: Mapping[Mark, str] = {
 }
 
 
-def chain_of(result: EdgeResult, events: Iterable[Event], hosts: Collection[str]) -> Chain:
-    """The chains of an edge; ``events`` of the whole run, ``hosts`` by name."""
+def chain_of(result: EdgeResult, events: Iterable[Event], hosts: Collection[str], recover: Phase) -> Chain:
+    """The chains of an edge; ``events`` of the whole run, ``hosts`` by name, ``recover``: when its flows recovered."""
     edge = result.edge
     within = [event for event in events if edge.inject_before_ns <= event.at_ns < edge.window_end_ns]
     sorts: dict[tuple[Side, str], list[Event]] = {}
@@ -94,7 +94,7 @@ def chain_of(result: EdgeResult, events: Iterable[Event], hosts: Collection[str]
             side = _side(mark, event.node in hosts)
             sorts.setdefault((side, _name(mark, event.node in hosts)), []).append(event)
     steps = [_step(side, name, of, edge.inject_before_ns) for (side, name), of in sorts.items()]
-    steps += _end(result)
+    steps += _end(edge.kind, recover)
     steps.sort(key=lambda step: (step.first_ms, step.last_ms, step.name))
     axis = logarithmic_ms([at for step in steps for at in (step.first_ms, step.last_ms)])
     return Chain(edge.label, axis, tuple(steps))
@@ -117,9 +117,8 @@ def _step(side: Side, name: str, events: Sequence[Event], injected_ns: int) -> S
     return Step(side, name, len(events), (first.at_ns - injected_ns) / 1e6, (last.at_ns - injected_ns) / 1e6, by)
 
 
-def _end(result: EdgeResult) -> Iterable[Step]:
+def _end(kind: EdgeKind, recover: Phase) -> Iterable[Step]:
     """When the last flow that is hit had recovered."""
-    recover = result.phases.recover
     if recover.ms is not None:
-        what = "last flow recovered" if result.edge.kind is EdgeKind.FAILURE else "last flow back"
+        what = "last flow recovered" if kind is EdgeKind.FAILURE else "last flow back"
         yield Step(Side.END, what, 1, recover.ms, recover.ms, recover.by)

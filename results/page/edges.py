@@ -11,44 +11,24 @@ from dataclasses import dataclass
 
 from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.job import JobEdge, JobMetrics
-from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, FlowEdgeResult, Goodput
+from hpn.failover.analysis.model import DrillMetrics, EdgeKind, EdgeResult, Goodput
+from hpn.failover.analysis.scattered import recovery, scattered
 from hpn.failover.analysis.unended import worst_ms
-from hpn.failover.analysis.words import flows, packets, plain
-from hpn.results.page.axis import Tick, logarithmic_ms, time_range, time_text
+from hpn.failover.analysis.words import flows, plain
+from hpn.results.page.axis import time_range, time_text
 from hpn.results.page.chain import Chain, chain_of
+from hpn.results.page.harmed import Harmed, harmed
 from hpn.results.page.names import Named, Names
 from hpn.results.page.sections import Table
 from hpn.results.text.bounds import NEVER, at_least
 from hpn.results.text.values import milliseconds, rounded_up, scale, span_text
 from hpn.testbed.events import Event
 
-_MOST_FLOWS = 24
 _MOST_NICS = 24
 _KEPT = 0.995
 """Of the goodput before: a NIC that kept more of it has nothing to tell."""
 _MOST_EDGES = 40
 """With a block of their own; those behind them, of a storm of flaps, have a row each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One flow's outage on a logarithmic axis, from what it lasted certainly to what it may have lasted, per cent."""
-
-    name: str
-    words: str
-    text: str
-    low_pct: float
-    high_pct: float
-    open_ended: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Harmed:
-    """The flows of an edge that were harmed most, most first."""
-
-    bars: tuple[Bar, ...]
-    ticks: tuple[Tick, ...]
-    left_out: int  # harmed less
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +96,8 @@ def _section(
         open=open_,
         quiet=quiet,
         facts=tuple(_costs(metrics, at, streams=metrics.has_streams and not quiet)),
-        chain=chain_of(result, events, hosts),
-        harmed=_harmed(metrics.flows_at(result), names),
+        chain=chain_of(result, events, hosts, recovery(metrics, result)),
+        harmed=harmed(metrics.flows_at(result), names),
         goodput=_goodput(result) if metrics.has_streams else None,
     )
 
@@ -151,6 +131,8 @@ def _line(metrics: DrillMetrics, at: int) -> str:
         hit = f"{flows(result.flows_hit)} hit" if crossed is None else f"{flows(len(crossed))} crossed it"
         if metrics.worst_began_before(result):
             return f"{hit}, the worst outage began before"
+        if (spread := scattered(metrics, (result,))) is not None:
+            return f"{hit}, {spread.words}"
         worst = _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over)
         return f"{hit}, worst outage {worst}"
     if job is None:
@@ -199,14 +181,23 @@ def _facts(metrics: DrillMetrics, result: EdgeResult) -> Table:
         *([] if result.edge.crossed is None else [("of these crossed it", f"{len(result.edge.crossed):,}")]),
         *((what, f"{count:,}") for what, count in counts if count),
         ("packets lost", f"{result.lost:,}"),
-        (
-            "the rest of the outage that began before" if metrics.worst_began_before(result) else "worst outage",
-            _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over),
-        ),
-        *_congested(result),
-        ("median outage", _outage(result.median_outage_plbm_ms, result.median_outage_interval_ms, 2 * never > hit)),
+        *_times(metrics, result),
     )
     return Table("What it cost the streams", ("what", ">figure"), rows)
+
+
+def _times(metrics: DrillMetrics, result: EdgeResult) -> Iterator[tuple[str, str]]:
+    """The outages; of scattered loss, whose holes only an expectation adds up, what was lost and the longest hole."""
+    worst = _outage(_worst_ms(metrics, result), result.worst_outage_interval_ms, result.never_over)
+    if (spread := scattered(metrics, (result,))) is not None:
+        yield "of what these flows sent", spread.share
+        yield "longest hole", spread.hole
+        yield "all holes of a flow together, most", worst
+        return
+    yield "the rest of the outage that began before" if metrics.worst_began_before(result) else "worst outage", worst
+    yield from _congested(result)
+    open_ = 2 * result.flows_unrecovered > result.flows_hit
+    yield "median outage", _outage(result.median_outage_plbm_ms, result.median_outage_interval_ms, open_)
 
 
 def _congested(result: EdgeResult) -> Iterator[tuple[str, str]]:
@@ -236,37 +227,6 @@ def _outage(value_ms: float, within: Interval, never: bool) -> str:
 def _rounded_up(value_ms: float) -> str:
     """As expectations have it: a bound that is rounded down is none."""
     return f"{milliseconds(rounded_up(value_ms))} ms"
-
-
-def _harmed(of: Sequence[FlowEdgeResult], names: Names) -> Harmed | None:
-    """None where nobody lost anything."""
-    hurt = sorted(
-        (flow for flow in of if flow.lost + flow.corrupted or flow.stopped_by_error),
-        key=lambda flow: (-flow.outage_plbm_ms, flow.name),
-    )
-    if not hurt:
-        return None
-    shown = hurt[:_MOST_FLOWS]
-    axis = logarithmic_ms([at for flow in shown for at in (flow.budget.low_ms, flow.budget.high_ms)])
-    bars = tuple(
-        Bar(
-            flow.name,
-            names.words(flow.name),
-            _bar_text(flow),
-            axis.at(flow.budget.low_ms),
-            axis.at(flow.budget.high_ms) if flow.recovered and not flow.stopped_by_error else 100.0,
-            not flow.recovered or flow.stopped_by_error,
-        )
-        for flow in shown
-    )
-    return Harmed(bars, axis.ticks(), len(hurt) - len(shown))
-
-
-def _bar_text(flow: FlowEdgeResult) -> str:
-    lasted = at_least(time_text(flow.outage_plbm_ms), open_ended=not flow.recovered or flow.stopped_by_error)
-    if flow.stopped_by_error:
-        return f"{lasted if flow.outage_plbm_ms else NEVER}, queue pair died"
-    return f"{lasted}, {packets(flow.lost)} lost"
 
 
 def _goodput(result: EdgeResult) -> Table:

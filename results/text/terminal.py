@@ -16,6 +16,7 @@ from hpn.failover.analysis.budget import Interval
 from hpn.failover.analysis.intervals import downtime_interval, loop_lag_ms
 from hpn.failover.analysis.model import DrillMetrics, EdgeResult, Phase
 from hpn.failover.analysis.phases import converged
+from hpn.failover.analysis.scattered import recovery
 from hpn.failover.analysis.unended import worst_ms
 from hpn.failover.analysis.words import number, packets
 from hpn.results.run.manifest import Manifest
@@ -174,7 +175,7 @@ def _named(result: EdgeResult, metrics: DrillMetrics) -> Sequence[tuple[str, Pha
         ("converge", phases.converge),
         ("path first", phases.path_first),
         ("path last", phases.path_last),
-        *([("recover", phases.recover)] if metrics.has_streams else []),
+        *([("recover", recovery(metrics, result))] if metrics.has_streams else []),
         (_CONVERGED, converged(result, metrics.settings.validation_s)),
     )
 

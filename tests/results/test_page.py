@@ -37,6 +37,7 @@ from tests.results.sample import AT, EVENTS, HOST, MANIFEST, TOR, metrics, verdi
 from tests.results.test_job_text import job, of_job
 from tests.results.whole import DRILL, FABRIC, whole_run
 
+EDGE = metrics().edges[0]
 HOSTILE = "</script><script>alert(1)</script>\"'&\n\x1b[31m"
 
 
@@ -182,7 +183,7 @@ def test_the_answer_says_what_was_broken_and_what_a_pass_cost() -> None:
 
 
 def test_the_two_chains_are_told_apart_and_are_in_order() -> None:
-    chain = chain_of(metrics().edges[0], EVENTS, frozenset({HOST}))
+    chain = chain_of(EDGE, EVENTS, frozenset({HOST}), EDGE.phases.recover)
     assert [(side.name, [step.name for step in steps]) for side, steps in chain.sides()] == [
         ("HOST", ["carrier (host)", "LAG rewritten"]),
         ("FABRIC", ["host route withdrawn"]),
@@ -194,7 +195,7 @@ def test_the_two_chains_are_told_apart_and_are_in_order() -> None:
 
 def test_a_switch_s_carrier_is_of_the_other_chain_and_events_of_other_windows_of_none() -> None:
     events = [Event(AT + 10_000, EventKind.LINK, TOR, "h0r0", "carrier-down"), EVENTS[-1]]
-    (side, (step,)), *_ = chain_of(metrics().edges[0], events, frozenset({HOST})).sides()
+    (side, (step,)), *_ = chain_of(EDGE, events, frozenset({HOST}), EDGE.phases.recover).sides()
     assert (side, step.name, step.count) == (Side.FABRIC, "carrier (switch)", 1)
 
 

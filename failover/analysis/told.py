@@ -154,8 +154,8 @@ def _of_job(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult])
         yield f"the longest iteration took {longest} (mean before: {about_ms(job.mean_ms)})"
     else:
         yield "no iteration ended before the repair" if mended else "no iteration ended"
-    if mended and (longest := _longest(mended)):
-        yield f"the longest after the repair {longest}"
+    if mended and (longest := _begun_after(metrics, job, edges)):
+        yield f"the longest that began after the repair {longest}"
     late = sum(max(each.lost, 0.0) for each in mended)
     lost = sum(max(each.lost, 0.0) for each in broken) + late
     if lost < _LEAST_LOST:
@@ -193,3 +193,16 @@ def _longest(of: Sequence[JobEdge]) -> str:
     worst = max(of, key=lambda each: each.longest_ms)
     least = "at least " if worst.unfinished else ""
     return f"{least}{about_ms(worst.longest_ms, at_least=worst.unfinished)}" if worst.longest_ms else ""
+
+
+def _begun_after(metrics: DrillMetrics, job: JobMetrics, edges: Sequence[EdgeResult]) -> str:
+    """The longest iteration that began after a repair; one that was under way then is told with its failure."""
+    repairs = [edge.edge for edge in edges if edge.edge.kind is EdgeKind.REPAIR]
+
+    def is_after(begin_ns: float) -> bool:
+        return any(repair.inject_before_ns <= begin_ns < repair.window_end_ns for repair in repairs)
+
+    longest_ms = max((each.ms for each in job.iterations if is_after(each.begin_ns)), default=0.0)
+    if is_after(metrics.edges[-1].edge.window_end_ns - job.open_ms * 1e6) and job.open_ms > longest_ms:
+        return f"at least {about_ms(job.open_ms, at_least=True)}"
+    return about_ms(longest_ms) if longest_ms else ""

@@ -92,16 +92,32 @@ def test_a_run_without_fault_says_how_often_an_iteration_ended() -> None:
 def test_what_a_repair_cost_a_job_is_told_apart_from_its_failure() -> None:
     at_failure = JobEdge(8.0, 7.0, 8.0, 300.0, False, 2.0)
     at_repair = replace(at_failure, longest_ms=200.0, lost=1.5)
-    found = replace(metrics(), job=replace(told(every(100, 3900)), edges=(at_failure, at_repair)))
+    job = replace(told([*every(100, 3900), (5800, 6100), (6100, 6250)], end_ms=10_000), open_ms=0.0)
+    found = replace(metrics(), job=replace(job, edges=(at_failure, at_repair)))
     said = cost(found, {})
-    assert "the longest iteration took 300 ms (mean before: 101 ms), the longest after the repair 200 ms, " in said
+    assert "took 300 ms (mean before: 107 ms), the longest that began after the repair 151 ms, the job " in said
     assert said.endswith("the job lost the time of 3.5 iterations, 1.5 of them after the repair.")
     assert found.job is not None
     dead = replace(found, job=replace(found.job, edges=(replace(at_failure, longest_ms=0.0, lost=0.01), at_repair)))
-    assert ": no iteration ended before the repair, the longest after the repair 200 ms, " in cost(dead, {})
+    assert ": no iteration ended before the repair, the longest that began after the repair 151 ms, " in cost(dead, {})
     assert cost(dead, {}).endswith("the time of 1.5 iterations, all of them after the repair.")
     quiet = tuple(replace(each, lost=0.01) for each in (at_failure, at_repair))
     assert cost(replace(found, job=replace(found.job, edges=quiet)), {}).endswith("lost less than 0.1 iterations.")
+
+
+def test_an_iteration_that_the_repair_found_under_way_is_told_once() -> None:
+    """It began in the failure and ended after the repair, or never: both windows have it as their longest."""
+    stall = JobEdge(8.0, 0.1, 0.1, 2101.0, False, 9.0)
+    job = replace(told([*every(100, 4000), (4000, 6100)], end_ms=10_000), edges=(stall, stall))
+    ended = cost(replace(metrics(), job=replace(job, open_ms=0.0)), {})
+    assert "the longest iteration took 2.10 s (mean before: 150 ms), the job lost" in ended
+    again = cost(replace(metrics(), job=job), {})
+    assert (
+        "took 2.10 s (mean before: 150 ms), the longest that began after the repair at least 3.89 s, the job" in again
+    )
+    open_ = tuple(replace(stall, longest_ms=6000.0, unfinished=True) for _ in range(2))
+    never = cost(replace(metrics(), job=replace(job, edges=open_, iterations=job.iterations[:-1], open_ms=6000.0)), {})
+    assert "the longest iteration took at least 6.00 s (mean before: 150 ms), the job lost" in never
 
 
 def test_a_death_is_told_with_its_fault_and_with_how_long_the_job_stood_still() -> None:

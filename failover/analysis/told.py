@@ -14,6 +14,7 @@ from hpn.failover.analysis.scattered import scattered
 from hpn.failover.analysis.words import about_ms, in_ms, packets, plain, queue_pairs
 
 _MOST_SENTENCES = 3
+_TIMER = "local_ack_timeout_err"
 _LEAST_LOST = 0.1
 """Of iterations: less is none."""
 _SAME = 0.05
@@ -29,7 +30,15 @@ def cost(metrics: DrillMetrics, faults: Mapping[str, str]) -> str:
         groups.setdefault(_group(result, groups), []).append(result)
     found = [_sentence(metrics, ids, edges, faults) for ids, edges in groups.items()]
     more = len(found) - _MOST_SENTENCES
-    return " ".join([*found[:_MOST_SENTENCES], *([f"And {more} more faults."] if more > 0 else [])])
+    return " ".join([*found[:_MOST_SENTENCES], *([f"And {more} more faults."] if more > 0 else []), *_timers(metrics)])
+
+
+def _timers(metrics: DrillMetrics) -> Iterator[str]:
+    """Why a job stood still where no path was gone for long; its NICs count over the whole run."""
+    counters = () if metrics.job is None else metrics.job.counters.values()
+    waits = sum(of.get(_TIMER, 0) for of in counters)
+    if waits:
+        yield f"Queue pairs waited {waits:,} time{'s' * (waits != 1)} for a retry timer."
 
 
 def _group(result: EdgeResult, groups: Mapping[tuple[str, ...], object]) -> tuple[str, ...]:

@@ -120,6 +120,18 @@ def test_an_iteration_that_the_repair_found_under_way_is_told_once() -> None:
     assert "the longest iteration took at least 6.00 s (mean before: 150 ms), the job lost" in never
 
 
+def test_waits_for_a_retry_timer_are_told_with_the_cost_as_they_say_why() -> None:
+    found = replace(told(every(100, 3900)), edges=(JobEdge(8.0, 7.0, 8.0, 300.0, False, 2.0),) * 2)
+
+    def said(**counters: int) -> str:
+        each = {name: {"local_ack_timeout_err": count, "out_of_sequence": 9} for name, count in counters.items()}
+        return cost(replace(metrics(), job=replace(found, counters=each)), {})
+
+    assert said(a=1, b=2).endswith(" after the repair. Queue pairs waited 3 times for a retry timer.")
+    assert said(a=1).endswith(" Queue pairs waited 1 time for a retry timer.")
+    assert said(a=0).endswith(" after the repair.")
+
+
 def test_a_death_is_told_with_its_fault_and_with_how_long_the_job_stood_still() -> None:
     """From the end of the last iteration before it; the longest iteration alone does not say what dying cost."""
     whole, job = metrics(), replace(told(every(100, 3900)), edges=(JobEdge(8.0, 7.0, 8.0, 300.0, False, 2.0),) * 2)

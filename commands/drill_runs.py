@@ -116,7 +116,8 @@ def _in_order(batch: Batch, runs: Iterable[RunFolder]) -> list[RunFolder]:
 
 
 def _show(run: RunFolder, drill: Drill, home: Path, page: Page) -> None:
-    page.console.print(summary(run.manifest(), run.metrics(), run.verdict()))
+    asked = run.drill() if (run.path / "drill.json").is_file() else None
+    page.console.print(summary(run.manifest(), run.metrics(), run.verdict(), asked))
     for line in put_elsewhere(drill):
         page.console.print(f"  {line}", soft_wrap=True)
     page.console.print(f"run folder: {home}\n", soft_wrap=True)

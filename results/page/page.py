@@ -35,6 +35,7 @@ from hpn.results.page.sections import (
 from hpn.results.page.setup import fabric_line, traffic_line
 from hpn.results.run.manifest import Manifest
 from hpn.results.run.reading import Gap, Run
+from hpn.results.text.draws import one_draw
 from hpn.testbed.vm.engines import ENGINES
 
 FIGURES = ("measured", "interval", "limit", "margin")
@@ -52,6 +53,7 @@ class View:
     fabric: str  # in a sentence
     traffic: str
     cost: str
+    draw: str  # that chance had a hand in it; '' where it had none, or the run is one of several
     causes: Sequence[str]
     answer: str
     broken: Sequence[str]
@@ -109,6 +111,7 @@ def view_of(run: Run) -> View:
         fabric=fabric_line(run.fabric),
         traffic=traffic_line(run.drill),
         cost="" if verdict is None else verdict.cost,
+        draw=one_draw(manifest, run.drill),
         causes=() if verdict is None else verdict.causes,
         answer=story.answer(verdict),
         broken=() if verdict is None else story.broken(verdict),

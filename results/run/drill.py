@@ -33,6 +33,12 @@ class AskedFault:
     parameters: Mapping[str, str | int | float]  # by their keys in a drill file; durations in ns, shares of 1
     moments: tuple[PlannedMoment, ...]
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether chance picks the packets that it takes: it takes a share of them."""
+        share = self.parameters.get("share", 1)
+        return not isinstance(share, str) and share < 1
+
 
 @dataclass(frozen=True, slots=True)
 class AskedLimit:

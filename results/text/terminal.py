@@ -19,8 +19,10 @@ from hpn.failover.analysis.phases import converged
 from hpn.failover.analysis.scattered import recovery
 from hpn.failover.analysis.unended import worst_ms
 from hpn.failover.analysis.words import number, packets
+from hpn.results.run.drill import AskedDrill
 from hpn.results.run.manifest import Manifest
 from hpn.results.text.bounds import BELOW_ZERO, NEVER, at_least, at_most
+from hpn.results.text.draws import one_draw
 from hpn.results.text.impairment import impairment_table
 from hpn.results.text.job import job_parts
 from hpn.results.text.ports import balance_lines, course_table, ports_table
@@ -36,10 +38,12 @@ _CONVERGED = "converged"
 _WAY_OUT = "  way out: --tries 3, --slow 2 (half the traffic), or --engine uml-virtual-time (CPU load cannot touch it)"
 
 
-def summary(manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict) -> Group:
+def summary(
+    manifest: Manifest, metrics: DrillMetrics | None, verdict: Verdict, asked: AskedDrill | None = None
+) -> Group:
     """Everything worth reading about one run; ``metrics`` is None when it never got to measure."""
     parts: list[RenderableType] = [_headline(manifest, verdict)]
-    parts += [Text(f"  {verdict.cost}")] if verdict.cost else []
+    parts += [Text(f"  {line}") for line in (verdict.cost, one_draw(manifest, asked)) if line]
     parts += [Text(f"  cause: {line}") for line in verdict.causes]
     parts += [Text(f"  because {reason}") for reason in verdict.reasons]
     parts += [Text(_WAY_OUT)] if verdict.doubts and _on_this_kernel(manifest) else []

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from hpn.failover.analysis.metrics.analyse import analyse
 from hpn.failover.analysis.model import DrillMetrics, EdgeKind, LossPattern
 from hpn.failover.analysis.settings import QUICK
 from hpn.failover.analysis.told import cost
 from hpn.results.page.edges import EdgeSection
-from hpn.results.page.page import view_of
+from hpn.results.page.page import page, view_of
 from hpn.results.text.terminal import summary
 from tests.failover.synthetic import MS, Dead, Records, S, edge, flow, record
 from tests.results.sample import MANIFEST, verdict
 from tests.results.shown import as_text
 from tests.results.test_page import run_of
+from tests.results.whole import DRILL
 
 FAULT, REPAIR, END = 4 * S, 7 * S, 10 * S
 
@@ -76,3 +81,15 @@ def test_a_flow_that_stood_still_longer_is_told_as_that() -> None:
     found = of(measured(0, 0.01), measured(1, 0, dead_ms=400))
     assert ": 2 of 2 queue pairs hit, none stood still for more than 402 ms, none died, " in cost(found, {})
     assert "last flow recovered" in [step.name for step in section(found).chain.steps]
+
+
+@pytest.mark.parametrize(
+    ("given", "repeat", "is_told"),
+    [({"share": 0.01}, 0, True), ({"share": 0.01}, 2, False), ({"share": 1.0}, 0, False), ({"for": S}, 0, False)],
+)
+def test_one_run_of_random_loss_says_that_it_is_one_draw(given: dict[str, float], repeat: int, is_told: bool) -> None:
+    asked = replace(DRILL, faults=(replace(DRILL.faults[0], parameters=given),))
+    manifest = replace(MANIFEST, repeat=repeat)
+    line = "random loss: one draw; --repeat N tells how far it varies"
+    assert (line in as_text(summary(manifest, SOME, verdict(SOME), asked))) is is_told
+    assert (line in page(run_of(SOME, verdict(SOME), manifest=manifest, drill=asked))) is is_told

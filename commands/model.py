@@ -41,18 +41,20 @@ def model_(
     calibrate: bool,
     as_json: bool,
 ) -> int:
-    """Answer DRILL by arithmetic: no lab, no packets, seconds for what no machine could emulate.
+    """Answer DRILL by arithmetic: no lab, no packets, at sizes that no machine could emulate.
 
     Flows share links as constant-rate streams do; switches and LAGs hash as in the lab, so every flow takes the links
     it would take there. Where a fault sends them follows from BGP and path control; how long that takes is drawn from
     runs of the lab, which are named. What the drill expects is judged where it means something, the rest is listed
-    as not modelled. Every figure is modelled, none is measured. Exit code: as of hpn drill run; 2 for a drill that
-    only a lab can answer.
+    as not modelled. Every figure is modelled, none is measured. Streams take seconds, a job up to minutes: 0.2 ms of
+    CPU a message, and every 30 s a line on standard error says how far it is. Exit code: as of hpn drill run; 2 for
+    a drill that only a lab can answer.
     """
     if calibrate:
         return _calibrate([Path(name) for name in names], times, Page(as_json))
     if len(names) > 1:
         raise InputError(f"one drill at a time, not {len(names)}; with --calibrate these are run folders")
+    from hpn.commands.waiting import share_done
     from hpn.scenarios.drill import catalogue
     from hpn.scenarios.model.answer import model
     from hpn.scenarios.model.measured import load, shipped
@@ -60,7 +62,8 @@ def model_(
     from hpn.testbed.lab.service.preflight import available_memory
 
     drawn_from = shipped() if times is None else load(times)
-    answer = model(catalogue.load(names[0], topology), drawn_from, seed, available_memory() or float("inf"))
+    drill = catalogue.load(names[0], topology)
+    answer = model(drill, drawn_from, seed, available_memory() or float("inf"), share_done(f"model of {drill.name}"))
     out = Page(as_json)
     out.show(page(answer))
     out.end(lambda: document(answer))

@@ -5,7 +5,8 @@ Changes when a command that makes many runs should say more to who waits for the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
 import click
 
@@ -14,6 +15,8 @@ from hpn.scenarios.pool.drills import Wanted
 from hpn.scenarios.pool.task import Task
 from hpn.scenarios.run import estimate, wall_cost
 from hpn.scenarios.run.runs_left import RunsLeft
+
+_EVERY_S = 30.0
 
 
 def say(line: str) -> None:
@@ -25,6 +28,21 @@ def say(line: str) -> None:
 def still_runs(task: Task, line: str) -> None:
     """Of a task of which nothing else is heard: the last line that it printed."""
     say(printable(f"still running: {task.name}{line and f' ({line})'}"))
+
+
+def share_done(
+    name: str, tell: Callable[[str], None] = say, clock: Callable[[], float] = time.monotonic
+) -> Callable[[float], None]:
+    """Say every 30 s which share of one long computation is done; what is returned is told it as often as you like."""
+    due = clock() + _EVERY_S
+
+    def heard(share: float) -> None:
+        nonlocal due
+        if clock() >= due:
+            due = clock() + _EVERY_S
+            tell(f"still running: {name} ({100 * share:.0f} % done)")
+
+    return heard
 
 
 def waiting(wanted: Mapping[str, Wanted], width: int, *, elsewhere: bool = False) -> RunsLeft:

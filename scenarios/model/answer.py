@@ -5,7 +5,7 @@ Changes when the model can say something more. PURE.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -165,14 +165,20 @@ def _of_job(job: Job) -> Iterator[str]:
         yield "checkpoints beside a job are not modelled"
 
 
-def model(drill: Drill, measured: Measured, seed: int = 1, available_bytes: float = float("inf")) -> Answer:
-    """The answer for one drill; ``seed`` draws what failovers take.
+def model(
+    drill: Drill,
+    measured: Measured,
+    seed: int = 1,
+    available_bytes: float = float("inf"),
+    heard: Callable[[float], None] | None = None,
+) -> Answer:
+    """The answer for one drill; ``seed`` draws what failovers take, ``heard`` is told which share of a job is done.
 
     InputError as ``check``, and where times lack; MachineError for a size beyond the memory that there is.
     """
     check(drill)
     _check_memory(drill, available_bytes)
-    found = modelled(drill, measured, seed)
+    found = modelled(drill, measured, seed, heard)
     judged, left_out = _judged(drill, found.metrics)
     return Answer(
         drill=drill.name,
@@ -188,7 +194,7 @@ def model(drill: Drill, measured: Measured, seed: int = 1, available_bytes: floa
     )
 
 
-def modelled(drill: Drill, measured: Measured, seed: int = 1) -> Modelled:
+def modelled(drill: Drill, measured: Measured, seed: int = 1, heard: Callable[[float], None] | None = None) -> Modelled:
     """Go through a drill, whatever it expects. InputError as ``model``."""
     _refuse(drill, list(_refusals(drill)))
     fabric = build(drill.topology)
@@ -212,7 +218,7 @@ def modelled(drill: Drill, measured: Measured, seed: int = 1) -> Modelled:
         streams = Streams(flows, ways, course, settings, drill.timeline.healthy_ns, end_ns)
         metrics = metrics_of(streams)
     else:
-        job = run_job(links, plan, ways, settings, drill.timeline.healthy_ns, end_ns)
+        job = run_job(links, plan, ways, settings, (drill.timeline.healthy_ns, end_ns), heard)
         metrics, doubts = job.metrics, job.doubts
     basis = tuple(Basis(case, used) for case, used in draws.used.items())
     return Modelled(fabric, links, conditions, len(flows), ways.edges, metrics, streams, doubts, basis)

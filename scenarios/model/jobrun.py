@@ -66,7 +66,10 @@ class _Part:
 class JobRun:
     """One run until ``end_ns`` of a plan whose queue pairs go by these ways."""
 
-    def __init__(self, links: Links, plan: JobPlan, ways: Ways, end_ns: int) -> None:
+    def __init__(
+        self, links: Links, plan: JobPlan, ways: Ways, end_ns: int, heard: Callable[[float], None] | None = None
+    ) -> None:
+        self._heard = heard  # which share of the run is done, step by step
         self.died: tuple[int, int] | None = None  # index of the queue pair, and when
         self.crowded: dict[int, float] = {}  # directed link, and how many times its rate was asked of it at most
         self._links, self._plan, self._ways, self._end_ns = links, plan, ways, end_ns
@@ -103,6 +106,8 @@ class JobRun:
             if self._stale:
                 self._solve()
             self._step()
+            if self._heard is not None:
+                self._heard(self._now / self._end_ns)
 
     def _step(self) -> None:
         """Go to the next moment at which anything changes."""

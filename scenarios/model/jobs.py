@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,10 +33,21 @@ class JobModelled:
     doubts: tuple[str, ...]  # why its figures are not to be trusted
 
 
-def run_job(links: Links, plan: JobPlan, ways: Ways, settings: Settings, healthy_ns: int, end_ns: int) -> JobModelled:
-    """Run a job on these ways. InputError, before it starts, where it has more messages than can be gone through."""
+def run_job(
+    links: Links,
+    plan: JobPlan,
+    ways: Ways,
+    settings: Settings,
+    times_ns: tuple[int, int],
+    heard: Callable[[float], None] | None = None,
+) -> JobModelled:
+    """Run a job on these ways; ``times_ns``: the end of the healthy time and of the run.
+
+    InputError, before it starts, where it has more messages than can be gone through.
+    """
+    healthy_ns, end_ns = times_ns
     _check_size(plan, end_ns)
-    run = JobRun(links, plan, ways, end_ns)
+    run = JobRun(links, plan, ways, end_ns, heard)
     run.run()
     facts = JobFacts(
         spans={

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from hpn.commands.model import model_
 from hpn.results.verdict import Outcome
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
@@ -176,6 +180,20 @@ def test_a_job_takes_the_ring_s_bound_and_twice_that_on_one_port(tmp_path: Path)
     assert ring.busbw_bps == pytest.approx(1.5 * 2e6 * 8 / (ring.mean_ms / 1e3))
     assert answer.verdict.outcome is Outcome.PASS
     assert document(answer)["job"]
+
+
+def test_a_long_job_says_on_standard_error_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hpn.commands.waiting._EVERY_S", 0.0)
+    collective = "collective: {kind: all-reduce, algorithm: ring, size: 20 MB, slices: 1}"
+    job_drill(tmp_path, f"{collective}, gpus: 1", "scale: 2000")
+    found = CliRunner().invoke(model_, [str(tmp_path / "job.yaml"), "--json"], standalone_mode=False)
+    lines = found.stderr.splitlines()
+    assert all(re.fullmatch(r"still running: model of cut \(\d+ % done\)", line) for line in lines), lines[:3]
+    shares = [int(line.split("(")[1].split()[0]) for line in lines]
+    assert shares == sorted(shares)
+    assert shares[0] < 10
+    assert shares[-1] == 100
+    assert json.loads(found.stdout)["job"]
 
 
 def test_whole_messages_count_as_outstanding_and_keep_queue_pairs_from_even_turns(tmp_path: Path) -> None:

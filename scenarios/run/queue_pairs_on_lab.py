@@ -149,7 +149,7 @@ class LabQueuePairs(ABC):
         rates: Counter[str] = Counter()
         for flow in self._roster.present:
             packets = last.received.get(flow.id, 0) - first.received.get(flow.id, 0)
-            rates[self._plane(flow)] += int(packets * flow.path_mtu * 8 / seconds)
+            rates[plane_named(self._port(flow), self._lab.fabric.planes)] += int(packets * flow.path_mtu * 8 / seconds)
         return rates
 
     def planes(self) -> tuple[tuple[int, int], ...]:
@@ -164,5 +164,7 @@ class LabQueuePairs(ABC):
     def _port(self, flow: FlowSpec) -> int | None:
         return self._lab.nics[flow.src_nic].port_for(flow.dst_ip, self._sports[flow.id], ROCE_PORT)
 
-    def _plane(self, flow: FlowSpec) -> str:
-        return f"{'plane' if self._lab.fabric.planes > 1 else 'port'} {self._port(flow)}"
+
+def plane_named(port: int | None, planes: int) -> str:
+    """What carries a flow: 'plane 1', in a fabric of one plane 'port 1'; 'no port' of a NIC that has lost them all."""
+    return "no port" if port is None else f"{'plane' if planes > 1 else 'port'} {port}"

@@ -21,7 +21,7 @@ _HINT = "write KEY=VALUE, such as hosts=4 or lacp.rate=slow"
 
 
 def written(preset: str, settings: Sequence[str]) -> str:
-    """The text of a topology file that loads and can be built.
+    """The text of a topology file that loads and can be built. A key that is as in the preset is left out.
 
     ``settings`` are 'KEY=VALUE', with dots between a key and those above it. InputError with every mistake of the
     loader, or that no switch has the ports.
@@ -29,8 +29,8 @@ def written(preset: str, settings: Sequence[str]) -> str:
     data: dict[str, Plain] = {}
     for setting in settings:
         _lay(data, setting)
-    top: dict[str, Plain] = {"preset": preset, **data}
-    _check(parse(f"{{{', '.join(f'{one_line(key)}: {one_line(value)}' for key, value in top.items())}}}", "--set"))
+    _check(_document(preset, data))
+    data = _differing(preset, data)
     text = "\n".join((*_head(preset), *_lines(data, TopologyFile), ""))
     _check(parse(text, "--set"))
     return text
@@ -64,6 +64,40 @@ def _value(path: str, text: str) -> Plain:
         raise _without_place(error, f"--set {shorten(path)}: ") from None
 
 
+def _document(preset: str, data: Mapping[str, Plain]) -> Document:
+    top: dict[str, Plain] = {"preset": preset, **data}
+    return parse(f"{{{', '.join(f'{one_line(key)}: {one_line(value)}' for key, value in top.items())}}}", "--set")
+
+
+def _differing(preset: str, data: dict[str, Plain]) -> dict[str, Plain]:
+    """The keys without which the fabric would be another one."""
+    wanted = topology_in(_document(preset, data), "custom")
+    for path in _paths(data):
+        fewer = _without(data, path)
+        try:
+            if topology_in(_document(preset, fewer), "custom") == wanted:
+                data = fewer
+        except InputError:  # another key asks for it
+            continue
+    return data
+
+
+def _paths(data: Mapping[str, Plain]) -> Iterator[tuple[str, ...]]:
+    for key, value in data.items():
+        if isinstance(value, dict) and value:
+            yield from ((key, *below) for below in _paths(value))
+        else:
+            yield (key,)
+
+
+def _without(data: Mapping[str, Plain], path: Sequence[str]) -> dict[str, Plain]:
+    """The keys but for one, and but for sections that it alone was in."""
+    first, *below = path
+    value = data[first]
+    inside = _without(value, below) if below and isinstance(value, dict) else {}
+    return {key: inside if key == first else each for key, each in data.items() if key != first or inside}
+
+
 def _check(document: Document) -> None:
     """InputError where the loader or the builder would refuse the file."""
     try:
@@ -83,7 +117,7 @@ def _without_place(error: InputError, prefix: str = "") -> InputError:
 
 def _head(preset: str) -> Iterator[str]:
     yield "# A preset and what differs from it. hpn plan FILE shows the fabric; all keys: docs/architectures.md"
-    yield f"preset: {preset}  # {PRESETS[preset].summary}"
+    yield f"preset: {preset}  # by itself: {PRESETS[preset].summary}"
 
 
 def _lines(data: Mapping[str, Plain], model: type[BaseModel], indent: str = "") -> Iterator[str]:

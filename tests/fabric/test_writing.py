@@ -26,7 +26,7 @@ def test_the_file_has_the_preset_the_keys_and_what_they_mean(tmp_path: Path) -> 
     assert done.exit_code == 0, done.output
     assert done.output == f"{file}\nnext: hpn plan {file}\n"
     assert file.read_text().splitlines()[1:] == [
-        f"preset: tiny  # {PRESETS['tiny'].summary}",
+        f"preset: tiny  # by itself: {PRESETS['tiny'].summary}",
         "hosts: 4  # active hosts per segment",
         "lacp:",
         "  rate: slow",
@@ -34,6 +34,14 @@ def test_the_file_has_the_preset_the_keys_and_what_they_mean(tmp_path: Path) -> 
     ]
     spec = load_topology(str(file))
     assert (spec.hosts, spec.lacp.rate, spec.lacp.port_id_offset, spec.name) == (4, "slow", 400, "tiny")
+
+
+def test_a_key_that_is_as_in_the_preset_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    same = ("--set", "rails=2", "--set", "lacp.rate=fast")
+    assert _new(*same, "--set", "hosts=4", "--set", "bgp.bfd.interval_ms=100", "--out", str(file)).exit_code == 0
+    keys = [line.partition("#")[0].strip() for line in file.read_text().splitlines()[1:]]
+    assert keys == ["preset: tiny", "hosts: 4", "bgp:", "bfd:", "interval_ms: 100"], "without it there is no BFD"
 
 
 def test_every_preset_makes_a_file(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Changes when a page tells more of a run. A page is made of what its folder holds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpn.failover.analysis.job import JobMetrics
@@ -66,13 +66,24 @@ def check_rows(checks: Sequence[Check]) -> tuple[CheckRow, ...]:
 
 
 def iterations_chart(job: JobMetrics, moments: Sequence[Moment], begin_ns: int) -> Chart | None:
-    """How long each iteration of all ranks took, where it ended; None without any."""
-    ended = sorted(job.iterations, key=lambda each: each.end_ns)
-    if not ended:
+    """How long each iteration of all ranks took, from its begin to the next one's; None without any."""
+    points = list(_steps(job))
+    if not points:
         return None
-    xs = [(each.end_ns - begin_ns) / 1e9 for each in ended]
-    xs_, lines = thinned(xs, [Line("iteration", [each.ms for each in ended])])
-    return Chart("iterations", "Iterations: how long each took", X_LABEL, "ms", xs_, lines, tuple(moments), group=GROUP)
+    xs, lines = thinned([(at - begin_ns) / 1e9 for at, _ in points], [Line("iteration", [ms for _, ms in points])])
+    title = "Iterations: how long each took"
+    return Chart("iterations", title, X_LABEL, "ms", xs, lines, tuple(moments), steps=True, group=GROUP)
+
+
+def _steps(job: JobMetrics) -> Iterator[tuple[int, float | None]]:
+    """When a value begins to hold; behind the last iteration, and the last before a death, there is none."""
+    begun = sorted(job.iterations, key=lambda each: each.begin_ns)
+    for at, each in enumerate(begun):
+        yield each.begin_ns, each.ms
+        following = begun[at + 1].begin_ns if at + 1 < len(begun) else None
+        if following is None or any(each.begin_ns < death.at_ns <= following for death in job.deaths):
+            yield each.end_ns, each.ms
+            yield from () if following is None else [(each.end_ns, None)]
 
 
 def collectives_table(job: JobMetrics) -> Table | None:

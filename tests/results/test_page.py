@@ -203,10 +203,29 @@ def test_a_job_s_iterations_are_a_chart_with_its_faults_and_a_table() -> None:
     found = of_job(job())
     view = view_of(run_of(found))
     (chart,) = view.charts
-    assert len(chart.xs) == len(job().iterations)
+    assert len(chart.xs) == len(job().iterations) + 3, "an end, and an end with a gap where it died"
     assert [moment.text for moment in chart.moments] == [result.edge.label for result in found.edges]
-    assert len(chart.rows()) == len(job().iterations)
+    assert len(chart.rows()) == len(chart.xs)
     assert view.stories[0].edges[0].facts[-1].caption == "What it cost the job"
+
+
+def test_an_iteration_is_as_high_from_its_begin_to_its_end() -> None:
+    """A stall that ends at 6.5 s is no slope that begins with the last iteration before it."""
+    stall = replace(
+        job(), deaths=(), iterations=(Iteration(0, 0, S, 0), Iteration(1, S, 5 * S, 0), Iteration(2, 5 * S, 6 * S, 0))
+    )
+    chart = next(each for each in view_of(run_of(of_job(stall))).charts if each.id == "iterations")
+    assert [x - chart.xs[0] for x in chart.xs] == [0, 1, 5, 6]
+    assert chart.lines[0].ys == [1000, 4000, 1000, 1000]
+    assert chart.drawn[0].path == "M0 750L167 750L167 0L833 0L833 750L1000 750"
+
+
+def test_no_iteration_goes_on_while_a_job_is_dead() -> None:
+    chart = next(each for each in view_of(run_of(of_job(job()))).charts if each.id == "iterations")
+    gap = chart.lines[0].ys.index(None)
+    assert chart.lines[0].ys[gap - 2] == chart.lines[0].ys[gap - 1]
+    assert chart.xs[gap + 1] - chart.xs[gap] > 1.4
+    assert chart.drawn[0].path.count("M") == 2
 
 
 def test_what_the_nics_counted_stands_on_the_page() -> None:

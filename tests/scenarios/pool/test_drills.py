@@ -216,6 +216,6 @@ def test_a_drill_that_comes_with_hpn_goes_by_its_name(tmp_path: Path) -> None:
     order = next(iter(wanted(tmp_path, "a").values())).order
     task = task_for("a", order, HOST, 1, far=True)
     body = body_from(task.job.body)
-    assert (body.root, body.file, task.files) == (Root.PACKAGE, "scenarios/library/link-down.yaml", {})
+    assert (body.root, body.file, task.files) == (Root.PACKAGE, "library/link-down.yaml", {})
     assert body.order().drill == order.drill
     assert task.cores == 0

@@ -25,7 +25,7 @@ from hpn.testbed.errors import HpnError, InputError, NoisyError, error_for
 from hpn.testbed.package import FOLDER
 from hpn.testbed.vm.engines import EngineSpec
 
-_SCENARIOS = (FOLDER / "scenarios").resolve()
+_SCENARIOS = FOLDER / "scenarios"
 
 
 class Root(StrEnum):
@@ -81,8 +81,8 @@ def task_for(name: str, order: Order, spec: EngineSpec, tries: int, *, far: bool
     """
     file, files = Path(order.drill.source).absolute(), dict[str, bytes]()
     root = Root.HERE
-    if far and file.resolve().is_relative_to(_SCENARIOS):
-        root, file = Root.PACKAGE, file.resolve().relative_to(_SCENARIOS)
+    if far and file.resolve().is_relative_to(_SCENARIOS.resolve()):
+        root, file = Root.PACKAGE, file.resolve().relative_to(_SCENARIOS.resolve())
     elif far:
         root, files = Root.GIVEN, dict(files_of(file))
         file = Path(file.name)

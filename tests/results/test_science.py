@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hpn.results.comparison.exact import cliffs_delta, holm, mann_whitney, pairs_needed, runs_of_groups, signed
+from hpn.results.comparison.exact import cliffs_delta, holm, mann_whitney, signed
 from hpn.results.comparison.groups import Compared, grouped, why_not
 from hpn.results.comparison.intervals import Span, bca, difference_of, interval_of_groups, mean, median, paired
 from hpn.results.comparison.science import Evidence, science
@@ -51,16 +51,6 @@ def test_holm_is_as_r_has_it() -> None:
     assert holm([0.04, 0.01, 0.05, 0.02, 0.03]) == pytest.approx([0.09, 0.05, 0.09, 0.08, 0.09])
     assert holm([0.6, 0.7]) == [1.0, 1.0]
     assert holm([]) == []
-
-
-def test_the_number_of_runs_is_that_of_r_for_ranks() -> None:
-    """power.t.test(power = .80, delta = 1): n = 16.71 of each group; ranks take 3 / pi more. Paired: n = 9.94."""
-    one = [0.0, math.sqrt(2)]  # variance 1
-    assert runs_of_groups(one, one, 1.0) == math.ceil(16.66 * math.pi / 3)
-    assert pairs_needed(one, 1.0) == math.ceil(9.77 * math.pi / 3)
-    assert runs_of_groups(one, one, 1.0, figures=10) > 1.5 * runs_of_groups(one, one, 1.0)
-    assert pairs_needed([1.0, 1.0], 1.0, figures=10) == 9, "2 of 512 orders are rarer than 0.5 %"
-    assert runs_of_groups([5.0, 5.0], [6.0, 6.0], 1.0) == 4, "3 and 3 runs have no order rarer than 10 %"
 
 
 def test_tests_are_as_scipy_has_them() -> None:

@@ -48,6 +48,7 @@ class Evidence:
     95 % intervals are None of fewer than LEAST_FOR_INTERVAL runs; that of the median is too where it is ``degenerate``.
     ``p``: two-sided, None where not determined; ``holm`` is it among all figures that vary. ``more_runs`` of each group
     would tell a difference of ``to_tell`` among them, a Hodges-Lehmann shift; above ``power.MOST_RUNS`` it is more.
+    ``also``: further figures that are the same numbers in all runs, as an edge's and an expectation's: one measurement.
     """
 
     key: Key
@@ -66,6 +67,12 @@ class Evidence:
     to_tell: float | None = None
     more_runs: int | None = None
     degenerate: bool = False
+    also: tuple[Key, ...] = ()
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Every figure that it is of."""
+        return self.key, *self.also
 
     @property
     def significant(self) -> bool:
@@ -97,11 +104,24 @@ def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evid
     for group in others:
         held = _by_key(group)
         both = {key: (runs, held[key]) for key, runs in base.items() if key in held}
-        told = {key: of for key, of in both.items() if min(map(len, of)) >= LEAST}
-        of_group = _among([evidence(key, group.label, *of) for key, of in told.items()], [*told.values()])
+        told, also = _once({key: of for key, of in both.items() if min(map(len, of)) >= LEAST})
+        alone = [replace(evidence(key, group.label, *of), also=tuple(also[key])) for key, of in told.items()]
+        of_group = _among(alone, [*told.values()])
         figures = sum(each.p is not None and _varies(*told[each.key]) for each in of_group)
         found += [_with_more(each, *told[each.key], to_tell, figures) for each in of_group]
     return tuple(found)
+
+
+def _once(told: Mapping[Key, tuple[Runs, Runs]]) -> tuple[Mapping[Key, tuple[Runs, Runs]], Mapping[Key, list[Key]]]:
+    """Figures that are the same numbers in all runs are one, the first; beside it the others of each."""
+    first: dict[object, Key] = {}
+    also: dict[Key, list[Key]] = {}
+    for key, of in told.items():
+        numbers = tuple((run.folder, _span(value)) for runs in of for run, value in runs)
+        same = (key.unit, key.more_is_worse, numbers) if _varies(*of) else key
+        known = first.setdefault(same, key)
+        also.setdefault(known, []).extend([key] if known != key else [])
+    return {key: told[key] for key in also}, also
 
 
 def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:

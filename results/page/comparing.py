@@ -76,7 +76,7 @@ def comparison_view(
     page: Path | None = None,
 ) -> ComparisonView:
     """Everything that the page says; ``found``: what ``results.comparison.differences`` says of the groups."""
-    tested = {(each.key, each.group) for each in evidence if each.significant}
+    tested = {(key, each.group) for each in evidence if each.significant for key in each.keys}
     apart = [each for each in found if each.finding in _APART or (each.key, each.group) in tested]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN and each not in apart]
     lacking = [each for each in found if each.finding is Finding.MISSING]

@@ -43,7 +43,7 @@ def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
     rows = tuple(
         (
             *([each.group] if several else []),
-            name_of(each.key),
+            ", also ".join(map(name_of, each.keys)),
             f"{each.pairs} pairs" if each.pairs else f"{each.runs[0]}, {each.runs[1]}",
             _span(each.median, each.key.unit),
             _interval(each),

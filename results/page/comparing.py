@@ -82,8 +82,8 @@ def comparison_view(
     lacking = [each for each in found if each.finding is Finding.MISSING]
     sheets = (
         *([own_sheet(groups[0])] if len(groups) == 1 else []),
-        figures_sheet("What differs by ranges or tests; medians, intervals over all runs", groups, apart),
-        causes_sheet(groups, apart, tested),
+        figures_sheet("What differs by ranges or tests; medians, ranges over all runs", groups, apart),
+        *([causes_sheet(groups, apart, tested)] if apart else []),
         evidence_sheet(evidence),
         figures_sheet("Ranges overlap and no test tells a difference", groups, alike),
         figures_sheet(f"Not measured by all, but by {groups[0].label}", groups, lacking),

@@ -305,7 +305,7 @@ def _evidence(estimate: Estimate) -> str:
         worst, middle, _ = figures(estimate)
         said = [f"worst {worst} in run {estimate.worst_run}", f"median {middle}", *said]
     if estimate.interval:
-        said.insert(2, f"its 95 % interval {' '.join(median_ends(estimate))}")
+        said.insert(2, f"its 95 % bootstrap interval {' '.join(median_ends(estimate))}")
     said += [f"{estimate.left_out} left out"] if estimate.left_out else []
     return ", ".join([*said, estimate.too_few] if estimate.too_few else said)
 

@@ -33,7 +33,7 @@ def estimates_sheet(found: Repeated) -> Sheet:
         ">worst",
         "run",
         ">median",
-        ">95 % interval",
+        ">95 % bootstrap",
         ">p95",
         ">limit",
         ">kept",

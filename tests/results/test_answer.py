@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,7 +153,10 @@ def test_groups_have_the_names_that_the_command_line_gives(tmp_path: Path) -> No
     words = [f"before={tmp_path / 'a'}", f"after={tmp_path / 'b'}"]
     shown = CliRunner().invoke(compare_, [*words, "--across", "settings"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0, shown.exception
-    assert "held against before: after" in shown.output
+    head = shown.output[shown.output.index("held against before: after; medians, ranges over all runs") :].splitlines()[
+        1
+    ]
+    assert re.split("  +", head)[2:6] == ["before", "after", "before: range", "after: range"], "whose each figure is"
     assert shown.output.count("queue_pairs 8") == 1
     assert " x 1" not in shown.output
 

@@ -131,7 +131,7 @@ def test_no_interval_is_offered_below_five_runs(runs: int) -> None:
     found = judged(*[outage(20.0 + n) for n in range(runs)])
     (estimate,) = found.estimates
     assert (estimate.low is not None, estimate.high is not None, estimate.interval) == ((runs >= 5,) * 3)
-    assert ("95 % interval 2" in found.verdict.checks[0].evidence) is (runs >= 5)
+    assert ("95 % bootstrap interval 2" in found.verdict.checks[0].evidence) is (runs >= 5)
     assert ("to 2" in as_text(repeats_summary(found))) is (runs >= 5)
 
 

@@ -50,7 +50,7 @@ class ComparisonView:
     alike: Sequence[Strips]
     left_out: int
     beside: Sequence[Beside]
-    tables: Sequence[Table]
+    tables: Sequence[Listing]
 
 
 def comparison_page(
@@ -97,7 +97,7 @@ def comparison_view(
         alike=_strips(groups, alike, page),
         left_out=max(len(apart) - _MOST_FIGURES, 0),
         beside=over_time,
-        tables=[Table(*sheet) for sheet in sheets if sheet.rows],
+        tables=[Listing(*sheet) for sheet in sheets if sheet.rows],
     )
 
 

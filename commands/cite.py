@@ -23,8 +23,8 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 def cite(runs: tuple[Path, ...], as_json: bool) -> None:
     """Print a BibTeX entry for hpn; with RUN folders, or folders that hold some, it notes what made them.
 
-    The note has the version and commit of hpn, engine, kernel, the digest of the drill and the phases. --json prints
-    CSL-JSON, for Zotero, pandoc and others.
+    The note has, for each experiment, version and commit of hpn, engine, kernel, the digests of drill and experiment,
+    the keys that differ and the phases. --json prints CSL-JSON, for Zotero, pandoc and others.
     """
     package = metadata("hpn")  # an installed wheel has no CITATION.cff
     told = "License-Expression" in package  # not by a setuptools before 77

@@ -119,7 +119,7 @@ def _tell(groups: Sequence[Group], html: Path | None, tell: float | None, *, as_
         click.echo(to_json(told, indent=2, inf_nan_mode="null"))
     else:
         parts = evidence_parts(evidence, why_no_evidence) if len(groups) > 1 else []
-        told_apart = {(each.key, each.group) for each in evidence if each.significant}
+        told_apart = {(key, each.group) for each in evidence if each.significant for key in each.keys}
         said = [Text(f"Do they differ? {printable(answer(groups, found, evidence))}")] if len(groups) > 1 else []
         show(*said, *comparison_parts(groups, found, told_apart), *parts)
 
@@ -166,7 +166,7 @@ def _science(groups: Sequence[Group], tell: float | None) -> Sequence[Evidence]:
 
 def _with_evidence(of: Difference, evidence: Sequence[Evidence], why_none: str) -> dict[str, object]:
     """Infinite ends of what is a bound are null."""
-    found = next((each for each in evidence if (each.key, each.group) == (of.key, of.group)), None)
+    found = next((each for each in evidence if of.key in each.keys and each.group == of.group), None)
     told = None if found is None else asdict(found)
     return asdict(of) | {"evidence": told, "no_evidence": why_none or ("" if found else "fewer than 2 runs have it")}
 

@@ -19,6 +19,7 @@ from hpn.commands.page import (
     show,
     stall_limit_option,
     tell_left_out,
+    terminal,
     topology_asked,
     topology_option,
 )
@@ -41,6 +42,7 @@ from hpn.results.text.terminal import summary
 from hpn.results.verdict import worst_exit_code
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.describe import describe, put_elsewhere
+from hpn.scenarios.drill.wrapping import wrapped
 from hpn.scenarios.pool.where import pool_for
 from hpn.scenarios.run import client_site, engines, estimate, refusals, repeats
 from hpn.scenarios.run.order import Batch
@@ -77,10 +79,9 @@ def drill_show(name: str, topology: FabricSpec | None) -> None:
     from hpn.scenarios.model.fitting import load_lines  # numpy
 
     chosen = catalogue.load(name, topology)
-    for line in describe(chosen):
-        click.echo(line)
     loads = load_lines(chosen)
-    for line in ("offered load once failover is over", *(f"  {each}" for each in loads)) if loads else ():
+    more = ("offered load once failover is over", *(f"  {each}" for each in loads)) if loads else ()
+    for line in wrapped((*describe(chosen), *more), terminal().width):
         click.echo(line)
     tell_next("drill show", drill=name, topology=topology_asked())
 

@@ -5,16 +5,18 @@ Changes when a reference has to say something more. CITATION.cff says the same o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from hpn.results.run.folder import RunFolder
-from hpn.results.run.identity import DRILL, identity_in
+from hpn.results.run.identity import DRILL, experiment_of, identity_in, sets_apart
 from hpn.results.text.printable import printable
 
 AUTHORS = "The hpn authors"
 """As REUSE.toml has them."""
 _LONGEST = 80
+_YEAR = re.compile(r"[0-9]{4}(?=-)")
 _TEX = {
     "\\": r"\textbackslash{}",
     "{": r"\textbraceleft{}",  # BibTeX counts braces behind a backslash too
@@ -27,12 +29,13 @@ _TEX = {
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What a reference says; ``note`` and ``license`` may be ''."""
+    """What a reference says; all but title and version may be ''."""
 
     title: str
     version: str
     license: str
     note: str = ""
+    year: str = ""  # in which the last of the runs was made; hpn by itself has none until it is released
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +48,24 @@ class Made:
     commit: str
     engine: str
     kernel: str
-    drill_digest: str
+    digests: tuple[tuple[str, str], ...]  # of fabric, drill and settings, by name
     phase: int = 1  # as ``hpn drill run --phase`` takes it: seeds are drawn from it too
+    year: str = field(default="", compare=False)
+    told: Mapping[str, str] = field(default_factory=dict, compare=False)  # what the digest is of
 
-    def text(self, phases: Sequence[int]) -> str:
-        """In one sentence without a full stop, on one line; ``phases``: of all runs that are told alike."""
+    def text(self, phases: Sequence[int], apart: str = "") -> str:
+        """In one sentence without a full stop, on one line; ``phases``: of all runs that are told alike.
+
+        ``apart``: the keys that set these runs apart from others that are cited with them.
+        """
         version, commit, engine, kernel, digest = (
             _name(each) or "unknown"
-            for each in (self.version, self.commit, self.engine, self.kernel, self.drill_digest)
+            for each in (self.version, self.commit, self.engine, self.kernel, dict(self.digests).get(DRILL, ""))
         )
-        made = f"hpn {version} (commit {commit}), engine {engine}, kernel {kernel}, drill digest {digest}"
+        experiment = experiment_of(dict(self.digests))
+        of_all = f", experiment digest {experiment}" if experiment else ""
+        own = f" ({_name(apart, 4 * _LONGEST)})" if apart else ""
+        made = f"hpn {version} (commit {commit}), engine {engine}, kernel {kernel}, drill digest {digest}{of_all}{own}"
         runs, phase = ("run", "phase") if len(phases) == 1 else (f"{len(phases)} runs", "phases")
         of = f"{runs} of {_name(self.drill)} on {_name(self.fabric)} by {made}"
         return of if phases == [1] else f"{of}, {phase} {_ranges(phases)}"
@@ -63,6 +74,7 @@ class Made:
 def made_by(run: RunFolder) -> Made:
     """What made a run. InputError where its manifest is damaged."""
     manifest = run.manifest()
+    identity = identity_in(run, manifest)
     return Made(
         drill=manifest.drill,
         fabric=manifest.fabric,
@@ -70,8 +82,10 @@ def made_by(run: RunFolder) -> Made:
         commit=manifest.commit,
         engine=manifest.engine,
         kernel=manifest.kernel,
-        drill_digest=identity_in(run, manifest).digests.get(DRILL, ""),
+        digests=tuple(sorted(identity.digests.items())),
         phase=manifest.phase,
+        year=found[0] if (found := _YEAR.match(manifest.date)) else "",
+        told=identity.told,
     )
 
 
@@ -81,13 +95,15 @@ def citation(summary: str, version: str, licence: str, runs: Sequence[Made] = ()
     alike: dict[Made, list[int]] = {}
     for run in runs:
         alike.setdefault(replace(run, phase=1), []).append(run.phase)
-    note = "; ".join(run.text(sorted(phases)) for run, phases in alike.items())
-    return Citation(f"hpn: {summary}", ", ".join(versions), licence, note)
+    keys = sets_apart([run.told for run in alike])
+    note = "; ".join(run.text(sorted(of), apart) for (run, of), apart in zip(alike.items(), keys, strict=True))
+    return Citation(f"hpn: {summary}", ", ".join(versions), licence, note, max((run.year for run in runs), default=""))
 
 
 def bibtex(cited: Citation) -> str:
     """As an entry of BibTeX; names are escaped for TeX."""
-    fields = {"author": AUTHORS, "title": cited.title, "version": cited.version, "license": cited.license}
+    fields = {"author": AUTHORS, "title": cited.title, "year": cited.year}
+    fields |= {"version": cited.version, "license": cited.license}
     whole = {"author", "title"}  # in braces of their own: one name, and capitals as they are
     lines = [
         f"  {name} = {{{{{_tex(value)}}}}}," if name in whole else f"  {name} = {{{_tex(value)}}},"
@@ -106,6 +122,8 @@ def csl(cited: Citation) -> dict[str, object]:
         "author": [{"literal": AUTHORS}],
         "version": cited.version,
     }
+    if cited.year:
+        found["issued"] = {"date-parts": [[int(cited.year)]]}
     return {**found, "note": cited.note} if cited.note else found
 
 
@@ -120,9 +138,9 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(f"{each[0]} to {each[-1]}" if len(each) > 1 else str(each[0]) for each in found)
 
 
-def _name(text: str) -> str:
+def _name(text: str, longest: int = _LONGEST) -> str:
     shown = printable(text)
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
+    return shown if len(shown) <= longest else f"{shown[: longest - 3]}..."
 
 
 def _tex(text: str) -> str:

@@ -7,17 +7,26 @@ other loss by the paths at the end of an edge's window.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from hpn.failover.analysis.congestion import EdgeCongestion
-from hpn.failover.analysis.deaths import TooLate, before_it_was_over, began_at, steps, too_late, unnoticed
-from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult, Phases
+from hpn.failover.analysis.deaths import NOTICED, TooLate, before_it_was_over, began_at, steps, too_late, unnoticed
+from hpn.failover.analysis.marks import Mark
+from hpn.failover.analysis.model import DrillMetrics, EdgeResult, FlowEdgeResult, FlowResult
 from hpn.failover.analysis.offered import NO_PATH, Offered, Span, overloads
 from hpn.failover.analysis.words import flows, in_ms, packets, queue_pairs
 
 _MOST_LINKS = 3
 _MOST_CAUSES = 12
 _BEFORE = "before any fault"
+
+_ACTED: Mapping[Mark, str] = {
+    Mark.BGP_DOWN: "the last BGP session went down",
+    Mark.BGP_UP: "the last BGP session came up",
+    Mark.ROUTE_WITHDRAWN: "the last host route left a switch",
+    Mark.ROUTE_ADDED: "the last host route came to a switch",
+}
+"""What ends loss beside the steps of failover, which are of what was hit alone."""
 
 _Where = frozenset[tuple[str, str]]
 """Directed links: name, and the node that sends into it."""
@@ -85,7 +94,7 @@ def _with_a_path(lossy: list[FlowEdgeResult], late: dict[int, TooLate], result: 
     """Of flows whose paths work at the end."""
     moved = [flow for flow in lossy if _came_back(flow)]
     if moved:
-        yield f"{flows(len(moved))} lost packets until failover was over: {_last_step(result.phases)}"
+        yield f"{flows(len(moved))} lost packets until failover was over: {_last_step(result, moved)}"
     gone = [flow for flow in lossy if not _came_back(flow)]
     unfinished = {flow.flow: late[flow.flow] for flow in gone if flow.flow in late and late[flow.flow].last is not None}
     yield from before_it_was_over(list(unfinished.values()))
@@ -156,12 +165,37 @@ def _overloaded(offered: Offered | None, label: str, when: str, told: dict[_Wher
     return "; ".join([*links[:_MOST_LINKS], *more])
 
 
-def _last_step(phases: Phases) -> str:
-    """What ended it: the last thing that hosts and switches did."""
+def _last_step(result: EdgeResult, moved: Sequence[FlowEdgeResult]) -> str:
+    """What ended it: the last thing that hosts and switches did; where loss went on after that, what ended it then."""
+    phases = result.phases
     known = steps(phases)
     if not known:
         return "no LAG, route or path control reacted"
     ms, what = max(known)
     detect = phases.detect.ms
+    loss_ms = _last_loss_ms(result, moved)
+    if loss_ms > ms + max(each.early_ms for each in (phases.detect, phases.switch, phases.converge)):
+        noticed = f"; {NOTICED} {in_ms(detect)} after it" if detect is not None else ""
+        later = [end for end in _ends(result) if end[0] >= loss_ms]
+        if not later:
+            return f"{what} {in_ms(ms)} after it, yet they lost packets until {in_ms(loss_ms)}: no event tells why"
+        ms, what = min(later)
+        return f"{what} {in_ms(ms)} after it{noticed}"
     late = f", of which {in_ms(detect)} are detection time" if detect is not None and detect > ms / 2 else ""
     return f"{what} {in_ms(ms)} after it{late}"
+
+
+def _last_loss_ms(result: EdgeResult, moved: Sequence[FlowEdgeResult]) -> float:
+    """From the injection to the last packet that failover cost; what congestion took, or a later edge, is not told."""
+    sent = [
+        flow.last_loss_at_ns
+        for flow in moved
+        if flow.congestion is None and flow.recovered_in_window and flow.last_loss_at_ns is not None
+    ]
+    return (max(sent, default=result.edge.inject_before_ns) - result.edge.inject_before_ns) / 1e6
+
+
+def _ends(result: EdgeResult) -> Iterator[tuple[float, str]]:
+    """When protocols last acted anywhere in the lab: the far end of a link may notice later than the near one."""
+    for marked in (each for each in result.marks if each.mark in _ACTED):
+        yield (marked.last_ns - result.edge.inject_before_ns) / 1e6, _ACTED[marked.mark]

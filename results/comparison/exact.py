@@ -1,5 +1,5 @@
-"""Whether two groups of runs differ, and by how much of their order: exact tests, Cliff's delta, Holm, sample sizes.
-Pure. Imports numpy.
+"""Whether two groups of runs differ, and by how much of their order: exact tests, Cliff's delta, Holm. Pure.
+Imports numpy.
 
 Changes when another test is made. Pairs: Wilcoxon's signed-rank test, or the sign test where a bound leaves ranks open.
 Groups: the Mann-Whitney test. Both by counting all orders, ties included, so exact. Where a bound leaves the order of
@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
-from statistics import NormalDist, variance
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +18,11 @@ import numpy.typing as npt
 from hpn.results.comparison.intervals import Span
 
 SIGNIFICANT = 0.05
-POWER = 0.8
 _EXACT_RUNS = 60
 """Of both groups; more are judged by the normal distribution, and that is told."""
 _EXACT_PAIRS = 150
 _DIGITS = 9
 """Behind the point of a difference: what is less is of binary fractions."""
-_EFFICIENCY = 3 / math.pi
-"""Of rank tests beside the t-test, where values are normal (Pitman)."""
-_MOST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,35 +96,6 @@ def holm(chances: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, (len(chances) - done) * chances[at]))
         found[at] = least
     return found
-
-
-def runs_of_groups(first: Sequence[float], other: Sequence[float], difference: float, figures: int = 1) -> int:
-    """About how many runs of each of two groups tell a difference, 4 times in 5, at 5 % among so many figures."""
-    spread = (_variance(first) + _variance(other)) / 2
-    level = SIGNIFICANT / figures
-    least = next(runs for runs in count(1) if 2 / math.comb(2 * runs, runs) < level)
-    return max(_runs(2 * spread, difference, 4, level), least)
-
-
-def pairs_needed(pairs: Sequence[float], difference: float, figures: int = 1) -> int:
-    """About how many pairs tell a difference, 4 times in 5, at 5 % among so many figures."""
-    level = SIGNIFICANT / figures
-    least = next(runs for runs in count(1) if 2 / 2**runs < level)
-    return max(_runs(_variance(pairs), difference, 2, level), least)
-
-
-def _runs(spread: float, difference: float, of: int, level: float) -> int:
-    """By the normal distribution with Guenther's (1981) correction for the t-test's, then for ranks."""
-    far, power = NormalDist().inv_cdf(1 - level / 2), NormalDist().inv_cdf(POWER)
-    needed = ((far + power) ** 2 * spread / difference / difference + far**2 / of) / _EFFICIENCY
-    return math.ceil(min(needed, _MOST))
-
-
-def _variance(values: Sequence[float]) -> float:
-    try:
-        return variance(values)
-    except OverflowError:  # a damaged file
-        return math.inf
 
 
 def _sign(one: float, other: float) -> int:

@@ -17,8 +17,6 @@ from hpn.results.comparison.exact import (
     cliffs_delta,
     holm,
     mann_whitney,
-    pairs_needed,
-    runs_of_groups,
     signed,
 )
 from hpn.results.comparison.figures import Key, Value, values_of
@@ -34,6 +32,7 @@ from hpn.results.comparison.intervals import (
     paired,
     statistic_of,
 )
+from hpn.results.comparison.power import pairs_needed, runs_of_groups, shift_of_groups, shift_of_pairs
 from hpn.results.repeats.statistic import LEAST_RUNS, Statistic
 from hpn.results.run.identity import DRILL, other_fabric
 
@@ -48,7 +47,8 @@ class Evidence:
     ``median``: of the differences where ``pairs`` is not 0, else the difference of the medians; ``mean`` alike. The
     95 % intervals are None of fewer than LEAST_FOR_INTERVAL runs; that of the median is too where it is ``degenerate``.
     ``p``: two-sided, None where not determined; ``holm`` is it among all figures that vary. ``more_runs`` of each group
-    would tell a difference of ``to_tell`` among them.
+    would tell a difference of ``to_tell`` among them, a Hodges-Lehmann shift; above ``power.MOST_RUNS`` it is more.
+    ``also``: further figures that are the same numbers in all runs, as an edge's and an expectation's: one measurement.
     """
 
     key: Key
@@ -67,6 +67,12 @@ class Evidence:
     to_tell: float | None = None
     more_runs: int | None = None
     degenerate: bool = False
+    also: tuple[Key, ...] = ()
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Every figure that it is of."""
+        return self.key, *self.also
 
     @property
     def significant(self) -> bool:
@@ -98,11 +104,24 @@ def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evid
     for group in others:
         held = _by_key(group)
         both = {key: (runs, held[key]) for key, runs in base.items() if key in held}
-        told = {key: of for key, of in both.items() if min(map(len, of)) >= LEAST}
-        of_group = _among([evidence(key, group.label, *of) for key, of in told.items()], [*told.values()])
+        told, also = _once({key: of for key, of in both.items() if min(map(len, of)) >= LEAST})
+        alone = [replace(evidence(key, group.label, *of), also=tuple(also[key])) for key, of in told.items()]
+        of_group = _among(alone, [*told.values()])
         figures = sum(each.p is not None and _varies(*told[each.key]) for each in of_group)
         found += [_with_more(each, *told[each.key], to_tell, figures) for each in of_group]
     return tuple(found)
+
+
+def _once(told: Mapping[Key, tuple[Runs, Runs]]) -> tuple[Mapping[Key, tuple[Runs, Runs]], Mapping[Key, list[Key]]]:
+    """Figures that are the same numbers in all runs are one, the first; beside it the others of each."""
+    first: dict[object, Key] = {}
+    also: dict[Key, list[Key]] = {}
+    for key, of in told.items():
+        numbers = tuple((run.folder, _span(value)) for runs in of for run, value in runs)
+        same = (key.unit, key.more_is_worse, numbers) if _varies(*of) else key
+        known = first.setdefault(same, key)
+        also.setdefault(known, []).extend([key] if known != key else [])
+    return {key: told[key] for key in also}, also
 
 
 def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:
@@ -128,16 +147,18 @@ def evidence(key: Key, label: str, first: Runs, other: Runs) -> Evidence:
 def _with_more(found: Evidence, first: Runs, other: Runs, to_tell: float | None, figures: int) -> Evidence:
     """Nothing of bounds, whose spread is not known, nor of no difference."""
     one, two, pairs = _spans(first), _spans(other), _pairs(first, other)
-    seen = found.median.low if to_tell is None and found.median.known else to_tell
-    if not seen or not all(each.known for each in (*one, *two)):
+    if not all(each.known for each in (*one, *two)):
+        return found
+    ours, theirs, apart = ([each.low for each in of] for of in (one, two, pairs))
+    seen = shift_of_pairs(apart) if apart else shift_of_groups(ours, theirs)
+    if not (seen if to_tell is None else to_tell):
         return found
     among = max(figures, 1)
-    if pairs:
-        needed, made = pairs_needed([each.low for each in pairs], seen, among), len(pairs)
+    if apart:
+        needed, made = pairs_needed(apart, to_tell, among), len(apart)
     else:
-        needed = runs_of_groups([each.low for each in one], [each.low for each in two], seen, among)
-        made = min(found.runs)
-    return replace(found, to_tell=abs(seen), more_runs=max(needed - made, 0))
+        needed, made = runs_of_groups(ours, theirs, to_tell, among), min(found.runs)
+    return replace(found, to_tell=abs(seen) if to_tell is None else to_tell, more_runs=max(needed - made, 0))
 
 
 def _among(found: Sequence[Evidence], runs: Sequence[tuple[Runs, Runs]]) -> list[Evidence]:

@@ -50,7 +50,7 @@ class ComparisonView:
     alike: Sequence[Strips]
     left_out: int
     beside: Sequence[Beside]
-    tables: Sequence[Table]
+    tables: Sequence[Listing]
 
 
 def comparison_page(
@@ -76,14 +76,14 @@ def comparison_view(
     page: Path | None = None,
 ) -> ComparisonView:
     """Everything that the page says; ``found``: what ``results.comparison.differences`` says of the groups."""
-    tested = {(each.key, each.group) for each in evidence if each.significant}
+    tested = {(key, each.group) for each in evidence if each.significant for key in each.keys}
     apart = [each for each in found if each.finding in _APART or (each.key, each.group) in tested]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN and each not in apart]
     lacking = [each for each in found if each.finding is Finding.MISSING]
     sheets = (
         *([own_sheet(groups[0])] if len(groups) == 1 else []),
-        figures_sheet("What differs by ranges or tests; medians, intervals over all runs", groups, apart),
-        causes_sheet(groups, apart, tested),
+        figures_sheet("What differs by ranges or tests; medians, ranges over all runs", groups, apart),
+        *([causes_sheet(groups, apart, tested)] if apart else []),
         evidence_sheet(evidence),
         figures_sheet("Ranges overlap and no test tells a difference", groups, alike),
         figures_sheet(f"Not measured by all, but by {groups[0].label}", groups, lacking),
@@ -97,7 +97,7 @@ def comparison_view(
         alike=_strips(groups, alike, page),
         left_out=max(len(apart) - _MOST_FIGURES, 0),
         beside=over_time,
-        tables=[Table(*sheet) for sheet in sheets if sheet.rows],
+        tables=[Listing(*sheet) for sheet in sheets if sheet.rows],
     )
 
 

@@ -95,7 +95,7 @@ def _shown(value_ms: float, of: Spread) -> str:
 
 def spread_table(spreads: Sequence[Spread]) -> Table:
     """The comparison for the terminal."""
-    columns = ("edge", "figure", ">runs", ">median", ">p95", ">max", ">interval", ">rsd %", "agree")
+    columns = ("edge", "figure", ">runs", ">median", ">p95", ">max", ">measurement", ">rsd %", "agree")
     rows = [
         (
             spread.edge,
@@ -108,4 +108,4 @@ def spread_table(spreads: Sequence[Spread]) -> Table:
         )
         for spread in spreads
     ]
-    return table("repeats, in ms", columns, rows, keys=2)
+    return table("repeats, in ms; measurement: what the median may be by it", columns, rows, keys=2)

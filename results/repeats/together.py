@@ -55,6 +55,8 @@ class Estimate:
     worst_low: float | None = None  # ends of the interval that the worst run's own figure has
     worst_high: float | None = None
     unseen: float | None = None  # what a run that measured 0 may have had at most and not seen, the worst of them
+    median_unseen: float | None = None  # median of what each run may have had; None in files of an older hpn
+    p95_unseen: float | None = None
     interval: bool = False  # whether there is one: not of few runs
     open_from: float | None = None  # the least lower bound of a run; a figure as large is no more than one either
     too_few: str = ""  # why a statistic could not be judged on so few runs
@@ -188,16 +190,20 @@ def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Se
     """Add the figures over the runs. ``values``: of ``told``, then of runs that state nothing as nothing was broken."""
     low, high = _interval(told, values) if len(values) >= LEAST_RUNS[Statistic.MEDIAN] else (math.nan, math.nan)
     sign = 1 if found.bound in _UPPER else -1
-    ranked = [(check.outcome is Outcome.FAIL, sign * _value(check), -number) for number, check in told]
+    ranked = [(check.outcome is Outcome.FAIL, sign * _value(check), _unseen(check), -number) for number, check in told]
     worst = max(range(len(told)), key=ranked.__getitem__) if told else None
     worst_check = None if worst is None else told[worst][1]
+    bounds = [_unseen(check) or value for (_, check), value in zip(told, values[: len(told)], strict=True)]
+    bounds += values[len(told) :]
     return replace(
         found,
         worst=_finite(values[worst or 0]),
         worst_run=None if worst is None else told[worst][0],
         worst_low=worst_check.low if worst_check else None,
         worst_high=worst_check.high if worst_check else None,
-        unseen=max((check.high for _, check in told if check.measured == 0 and check.high), default=None),
+        unseen=max((_unseen(check) for _, check in told), default=0.0) or None,
+        median_unseen=_finite(median(bounds)),
+        p95_unseen=_finite(sign * nearest_rank([sign * value for value in bounds], 95)),
         median=_finite(median(values)),
         p95=_finite(sign * nearest_rank([sign * value for value in values], 95)),
         low=_finite(low),
@@ -205,6 +211,11 @@ def _with_figures(found: Estimate, told: Sequence[tuple[int, Check]], values: Se
         interval=len(values) >= LEAST_RUNS[Statistic.MEDIAN],
         open_from=min((_value(check) for _, check in told if check.open_ended and not check.never), default=None),
     )
+
+
+def _unseen(check: Check) -> float:
+    """What a run that measured 0 may have had at most."""
+    return check.high or 0.0 if check.measured == 0 else 0.0
 
 
 def _interval(told: Sequence[tuple[int, Check]], values: Sequence[float]) -> tuple[float, float]:
@@ -291,20 +302,26 @@ def _is_open(value: float | None, of: Estimate) -> bool:
 def _evidence(estimate: Estimate) -> str:
     said = [f"kept in {estimate.kept} of {estimate.runs} runs"]
     if estimate.worst_run is not None:
-        worst = f"worst {shown(estimate.worst, estimate)} in run {estimate.worst_run}"
-        said = [worst, f"median {shown(estimate.median, estimate)}", *said]
+        worst, middle, _ = figures(estimate)
+        said = [f"worst {worst} in run {estimate.worst_run}", f"median {middle}", *said]
     if estimate.interval:
-        said.insert(2, f"its 95 % interval {' '.join(median_ends(estimate))}")
+        said.insert(2, f"its 95 % bootstrap interval {' '.join(median_ends(estimate))}")
     said += [f"{estimate.left_out} left out"] if estimate.left_out else []
     return ", ".join([*said, estimate.too_few] if estimate.too_few else said)
 
 
-def shown(value: float | None, of: Estimate) -> str:
-    """A figure for people; 'never' for what did not come back, '< 0.84 ms' for what no run could have seen."""
+def figures(of: Estimate) -> tuple[str, str, str]:
+    """Worst, median and p95 for people; 'never' for what did not come back, '< 0.84 ms' for what was not seen."""
+    bounds = (of.unseen if bound is None else bound for bound in (of.median_unseen, of.p95_unseen))
+    middle, p95 = (_shown(*each, of) for each in zip((of.median, of.p95), bounds, strict=True))
+    return _shown(of.worst, of.unseen, of), middle, p95
+
+
+def _shown(value: float | None, unseen: float | None, of: Estimate) -> str:
     if value is None:
         return NEVER
-    if value == 0 and of.unseen:
-        return f"< {value_text(rounded_up(of.unseen), of.unit)}"
+    if value == 0 and unseen:
+        return f"< {value_text(rounded_up(unseen), of.unit)}"
     return at_least_text(value_text(value, of.unit), open_ended=_is_open(value, of))
 
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hpn.results.repeats.spread import PUBLISHABLE_REPEATS
-from hpn.results.repeats.together import Estimate, Repeated, median_ends, shown
+from hpn.results.repeats.together import Estimate, Repeated, figures, median_ends
 from hpn.results.text.comparison import Sheet
 from hpn.results.text.tables import table
 from hpn.results.text.values import value_text
@@ -33,7 +33,7 @@ def estimates_sheet(found: Repeated) -> Sheet:
         ">worst",
         "run",
         ">median",
-        ">95 % interval",
+        ">95 % bootstrap",
         ">p95",
         ">limit",
         ">kept",
@@ -54,7 +54,7 @@ def estimates_sheet(found: Repeated) -> Sheet:
 
 
 def _figures(each: Estimate) -> tuple[str, ...]:
-    worst, middle, p95 = (shown(value, each) for value in (each.worst, each.median, each.p95))
+    worst, middle, p95 = figures(each)
     ends = " ".join(median_ends(each)) if each.interval else ""
     return worst, "" if each.worst_run is None else f"#{each.worst_run}", middle, ends, p95
 

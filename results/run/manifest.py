@@ -41,7 +41,7 @@ class Manifest:
     job: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # how its queue pairs were connected
     client: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # a program that ran on the hosts
     duration_s: float = 0.0
-    repeat: int = 0  # index of this run among the repeats
+    repeat: int = 0  # number of this run among the repeats, from 1; 0: it was made by itself
     phase: int = 1  # number that its faults' phase and its seeds are drawn from; 1: as in the drill's file
     phase_ms: float = 0.0  # so much later than in the drill's file its faults came
     attempt: int = 1  # more than 1: the ones before could not be trusted, and lie beside it

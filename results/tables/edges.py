@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from hpn.failover.analysis.model import EdgeResult, FlowEdgeResult, FlowResult, Relation
 from hpn.failover.analysis.unended import is_open, open_ms
 from hpn.results.comparison.edge_figures import figures_of
+from hpn.results.comparison.figures import Key
 from hpn.results.tables.table import Column, Kind, Row, RunFacts, Table
+from hpn.results.text.comparison import figure_of
 
 EDGE = (
     Column("edge", Kind.TEXT, "the fault or repair, as 'cut failure 0'"),
@@ -21,7 +23,11 @@ EDGE = (
 _OPEN = Column("open_ended", Kind.FLAG, "true: it had not ended, the time is a lower bound and high_ms is empty")
 _FIGURES = (
     *EDGE,
-    Column("figure", Kind.TEXT, "worst or median outage, detect, switch, converge, converged, full convergence"),
+    Column(
+        "figure",
+        Kind.TEXT,
+        "as hpn compare names it: worst outage, median outage of flows with loss, detect, switch, converge, ...",
+    ),
     Column("measured_ms", Kind.NUMBER, "what was measured; a lower bound where open_ended", "ms"),
     Column("low_ms", Kind.NUMBER, "the least that it may have been", "ms"),
     Column("high_ms", Kind.NUMBER, "the most that it may have been; empty where open_ended", "ms"),
@@ -61,7 +67,7 @@ def _figures(run: RunFacts) -> Iterator[Row]:
     for label, figure, measured_ms, interval, open_ended in figures_of(run.metrics):
         yield {
             **edge_cells(edges[label]),
-            "figure": figure,
+            "figure": figure_of(Key(label, figure, "ms")),
             "measured_ms": measured_ms,
             "low_ms": interval.low,
             "high_ms": None if open_ended else interval.high,

@@ -19,7 +19,7 @@ _COLUMNS = (
     Column("kernel", Kind.TEXT, "release of the kernel that the lab ran on"),
     Column("datapath", Kind.TEXT, "what balanced each LAG: kernel or nft"),
     Column("profile", Kind.TEXT, "quick or full"),
-    Column("repeat", Kind.COUNT, "number among the repeats of one command, from 0"),
+    Column("repeat", Kind.COUNT, "number among the repeats of one command, from 1; 0 of a run by itself"),
     Column("phase", Kind.COUNT, "number that the faults' moment and the seeds are drawn from; 1: as the drill has it"),
     Column("phase_ms", Kind.NUMBER, "how much later than in the drill the faults came", "ms"),
     Column("fabric_seed", Kind.COUNT, "seed of the hashes of switches and LAGs; empty where unknown"),

@@ -23,6 +23,7 @@ from hpn.results.text.values import span_text, value_text
 
 ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
 _MEDIAN = "median outage"
+_LONGEST_HEAD = 12
 Figures = Collection[tuple[Key, str]]
 
 
@@ -48,7 +49,7 @@ def comparison_parts(
         sheets.append(own_sheet(groups[0]))
     if found:
         others = f": {groups[1].label}" if len(groups) == 2 else ""
-        caption = f"held against {groups[0].label}{others}; medians, intervals over all runs"
+        caption = f"held against {groups[0].label}{others}; medians, ranges over all runs"
         sheets += [figures_sheet(caption, groups, found), causes_sheet(groups, found, told_apart)]
     return [table(*sheet, sheet.keys) for sheet in sheets if sheet.rows]
 
@@ -139,21 +140,30 @@ def groups_sheet(groups: Sequence[Group]) -> Sheet:
 def figures_sheet(caption: str, groups: Sequence[Group], found: Sequence[Difference]) -> Sheet:
     """Figures of the first group beside those of another; which one is only told where there are several."""
     several = len(groups) > 2
-    columns = (*(["group"] if several else []), "edge", "figure", ">first", ">interval", ">its", ">interval", "")
+    one, other = _short(groups[0], "first"), "other" if several else _short(groups[-1], "other")
+    columns = (
+        *(["group"] if several else []),
+        *("edge", "figure", f">{one}", f">{other}", f">{one}: range", f">{other}: range", "difference"),
+    )
     rows = tuple(
         (
             *([each.group] if several else []),
             each.key.where or "expectation",
             figure_of(each.key),
             value_of(each.reference, each.key),
-            _interval(each.reference, each.key),
             value_of(each.other, each.key),
+            _interval(each.reference, each.key),
             _interval(each.other, each.key),
             _finding(each),
         )
         for each in found
     )
     return Sheet(caption, columns, rows)
+
+
+def _short(group: Group, else_: str) -> str:
+    """What heads its columns: its label, where that is short enough."""
+    return group.label if len(group.label) <= _LONGEST_HEAD else else_
 
 
 def own_sheet(group: Group) -> Sheet:
@@ -168,18 +178,22 @@ def own_sheet(group: Group) -> Sheet:
         )
         for key, summary in summaries(group).items()
     )
-    return Sheet("medians, intervals over all runs", ("edge", "figure", ">runs", ">median", ">interval"), rows)
+    return Sheet("medians, ranges over all runs", ("edge", "figure", ">runs", ">median", ">range"), rows)
 
 
 def causes_sheet(groups: Sequence[Group], found: Sequence[Difference], told_apart: Figures = ()) -> Sheet:
     """What was asked otherwise, with all figures that differ; then each known cause once, with its own.
 
+    Where no figure differs nothing is a cause, and it is not called one.
     ``told_apart`` by tests, with the labels of their groups.
     """
     several = len(groups) > 2
     rows = tuple(
         (*([group] if several else []), why, figures) for group, why, figures in _causes(groups, found, told_apart)
     )
+    if not any(figures for *_, figures in rows):
+        asked = f"{_short(groups[0], 'first')} | {'other' if several else _short(groups[-1], 'other')}"
+        return Sheet("what was asked otherwise", (*(["group"] if several else []), asked), tuple(r[:-1] for r in rows))
     return Sheet("why they differ", (*(["group"] if several else []), "because", "figures"), rows)
 
 

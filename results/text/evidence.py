@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # imports numpy
 UNKNOWN = "not determined"
 _LEAST_P = 0.001
 _MOST_RUNS = 1000
-"""Nobody makes more, and a number of them would look exact."""
+"""As ``comparison.power.MOST_RUNS``."""
 
 
 def evidence_parts(found: Sequence[Evidence], why_not: str) -> list[RenderableType]:
@@ -43,7 +43,7 @@ def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
     rows = tuple(
         (
             *([each.group] if several else []),
-            name_of(each.key),
+            ", also ".join(map(name_of, each.keys)),
             f"{each.pairs} pairs" if each.pairs else f"{each.runs[0]}, {each.runs[1]}",
             _span(each.median, each.key.unit),
             _interval(each),
@@ -60,7 +60,10 @@ def evidence_sheet(found: Sequence[Evidence]) -> Sheet:
         *("figure", ">runs", ">median difference", ">95 % interval", ">Cliff's delta"),
         *(">p", ">p (Holm)", "test", ">more runs for 80 % power"),
     )
-    caption = "differences of the medians, of pairs by phase and seed where runs have them; BCa bootstrap, exact tests"
+    caption = (
+        "differences of the medians, of pairs by phase and seed where runs have them; BCa bootstrap, exact tests;"
+        " power by drawing such runs, for the Hodges-Lehmann shift"
+    )
     return Sheet(caption, columns, rows)
 
 

@@ -44,7 +44,7 @@ def span_ns(spec: FabricSpec) -> int:
 
 
 def phase_of(spec: FabricSpec, number: int) -> Phase:
-    """The phase of repeat ``number`` on a fabric: evenly spread over ``span_ns``, the same every time."""
+    """The phase of repeat ``number`` on a fabric: drawn at random from ``span_ns``, the same every time."""
     if number == 1:
         return Phase(1, 0, spec.seed)
     shift = int.from_bytes(_digest(f"shift/{number}"), "big") * span_ns(spec) >> 64

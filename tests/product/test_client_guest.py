@@ -48,6 +48,8 @@ def test_a_ring_takes_its_bound_beside_streams_and_two_runs_are_the_same_to_the_
         hpn.run(*run)
     first, second = (_files(tmp_path / out / "beside") for out in ("first", "second"))
     assert first == second
+    took = {load(tmp_path / out / "beside").manifest().duration_s for out in ("first", "second")}
+    assert len(took) == 1, "of the guest's clock before processes end, in no order that repeats"
     assert "clients/rank-3.log" in first
     assert "equal to those of the run, byte for byte" in hpn.run("analyse", "first/beside")
     metrics = load(tmp_path / "first" / "beside").metrics()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def test_tables_and_comparison_have_one_lower_bound_and_the_median_has_its_own()
     assert told["worst outage"][2:] == told["median outage"][2:] == (math.inf, True)
     facts = RunFacts("runs/one", MANIFEST, {}, None, measured, None)
     rows = {row["figure"]: (row["measured_ms"], row["low_ms"], row["high_ms"]) for row in FIGURES.rows(facts)}
-    assert rows["worst outage"] == rows["median outage"] == (1500.0, 1500.0, None)
+    assert rows["worst outage"] == rows["median outage of flows with loss"] == (1500.0, 1500.0, None)
 
 
 def test_a_run_without_streams_has_no_outage() -> None:
@@ -152,7 +153,10 @@ def test_groups_have_the_names_that_the_command_line_gives(tmp_path: Path) -> No
     words = [f"before={tmp_path / 'a'}", f"after={tmp_path / 'b'}"]
     shown = CliRunner().invoke(compare_, [*words, "--across", "settings"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0, shown.exception
-    assert "held against before: after" in shown.output
+    head = shown.output[shown.output.index("held against before: after; medians, ranges over all runs") :].splitlines()[
+        1
+    ]
+    assert re.split("  +", head)[2:6] == ["before", "after", "before: range", "after: range"], "whose each figure is"
     assert shown.output.count("queue_pairs 8") == 1
     assert " x 1" not in shown.output
 

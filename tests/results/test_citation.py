@@ -19,6 +19,7 @@ from hpn.results.verdict import decide
 from hpn.testbed.errors import InputError
 from tests.results.hostile import NASTY
 from tests.results.sample import MANIFEST
+from tests.results.whole import whole_run
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -68,7 +69,8 @@ def test_a_run_is_cited_with_what_made_it(tmp_path: Path) -> None:
     assert item["note"] == (
         "run of link-down on tiny by hpn 0.0.7 (commit 0123abc), engine host, kernel 6.18.0, drill digest feed0123"
     )
-    assert f"  note = {{{item['note']}}}," in cite(folder).splitlines()
+    assert item["issued"] == {"date-parts": [[2025]]}
+    assert {f"  note = {{{item['note']}}},", "  year = {2025},"} <= set(cite(folder).splitlines())
 
 
 def test_repeats_are_cited_together_with_the_phases_that_make_them_again(tmp_path: Path) -> None:
@@ -80,6 +82,22 @@ def test_repeats_are_cited_together_with_the_phases_that_make_them_again(tmp_pat
     (item,) = json.loads(cite(tmp_path / "of", "--json"))
     assert item["note"].count(", phases 1 to 3, 7") == 2
     assert item["note"].startswith("4 runs of link-down on tiny by hpn ")
+
+
+def test_two_experiments_are_told_apart_by_digest_and_by_the_keys_that_differ(tmp_path: Path) -> None:
+    for name, hold_s in (("A", 9), ("B", 30)):
+        made = whole_run(tmp_path / name)
+        fabric = made.fabric()
+        spec = fabric.spec.model_copy(update={"bgp": fabric.spec.bgp.model_copy(update={"hold_s": hold_s})})
+        made.write_fabric(replace(fabric, spec=spec))
+        made.write_drill(replace(made.drill(), job={}))
+        made.write_manifest(replace(made.manifest(), digests={}))
+    (item,) = json.loads(cite(tmp_path / "A", tmp_path / "B", "--json"))
+    one, other = item["note"].split("; ")
+    assert one.endswith("(bgp.hold_s 9)")
+    assert other.endswith("(bgp.hold_s 30)")
+    assert "run of link-down on tiny by hpn " in one
+    assert len({*re.findall("experiment digest ([0-9a-f]{16})", item["note"])}) == 2
 
 
 def test_what_a_run_does_not_say_is_unknown(tmp_path: Path) -> None:
@@ -98,9 +116,9 @@ def test_runs_of_several_versions_are_all_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [NASTY, "}, note = {x", "a\\", "50%_of $x & #1 ~ ^", "{" * 9])
 def test_no_name_leaves_its_field(tmp_path: Path, name: str) -> None:
     said = cite(run(tmp_path / "run", drill=name, kernel=name, commit=name))
-    assert len(said.splitlines()) == 7
+    assert len(said.splitlines()) == 8
     assert said.count("{") == said.count("}")
-    note = said.splitlines()[5]
+    note = said.splitlines()[6]
     assert re.fullmatch(r"  note = \{(?:[^{}]|\{\})*\},", note)
     assert re.search(r"(?<!\\)[#$%&_~^]", note) is None
 

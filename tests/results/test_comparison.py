@@ -123,10 +123,14 @@ def test_two_fabrics_of_one_name_are_two_groups_and_what_differs_is_the_first_ca
 
 def test_what_was_asked_otherwise_is_told_where_no_figure_differs_too_and_before_known_causes() -> None:
     alike = grouped([replace(run(), identity=HERE), replace(run(), identity=THERE)], [Across.FABRIC])
-    assert causes_sheet(alike, differences(alike)).rows == (("path_control.enabled: false | true", ""),)
+    sheet = causes_sheet(alike, differences(alike))
+    assert sheet.rows == (("path_control.enabled: false | true",),)
+    assert sheet.caption == "what was asked otherwise", "nothing is the cause of no difference"
     slow = replace(run(KERNEL, 500.0), identity=THERE)
     both = grouped([replace(run(), identity=HERE), slow], [Across.FABRIC, Across.ENGINE])
-    first, second = causes_sheet(both, differences(both)).rows
+    sheet = causes_sheet(both, differences(both))
+    assert (sheet.caption, sheet.columns) == ("why they differ", ("because", "figures"))
+    first, second = sheet.rows
     assert first[0] == "path_control.enabled: false | true"
     assert second[0].startswith("miimon: ")
     assert first[1] == second[1]
@@ -459,7 +463,7 @@ def test_the_page_of_a_comparison_answers_first_and_keeps_lower_bounds() -> None
     differs, why, alike = view.tables
     assert [row[1] for row in differs.rows] == ["worst outage"]
     assert why.rows == ((UNEXPLAINED, strip.name),)
-    assert all(row[-1].startswith(("ranges overlap", "the same in all runs")) for row in alike.rows)
+    assert all(str(row[-1]).startswith(("ranges overlap", "the same in all runs")) for row in alike.rows)
     text = comparison_page(groups, differences(groups))
     assert ">= 549 ms" in html.unescape(text)
     assert len(text) < 150_000
@@ -571,7 +575,7 @@ def test_the_command_tells_two_fabrics_of_one_name_apart(tmp_path: Path) -> None
     refused = CliRunner().invoke(compare_, folders)
     assert "path_control.enabled: false | true" in str(refused.exception)
     shown = CliRunner().invoke(compare_, [*folders, "--across", "fabric"])
-    why = shown.output[shown.output.index("why they differ") :].splitlines()
+    why = shown.output[shown.output.index("what was asked otherwise") :].splitlines()
     assert why[2].startswith("path_control.enabled: false | true"), shown.output
 
 

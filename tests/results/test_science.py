@@ -9,10 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hpn.results.comparison.exact import cliffs_delta, holm, mann_whitney, pairs_needed, runs_of_groups, signed
+from hpn.results.comparison.exact import cliffs_delta, holm, mann_whitney, signed
+from hpn.results.comparison.figures import values_of
 from hpn.results.comparison.groups import Compared, grouped, why_not
 from hpn.results.comparison.intervals import Span, bca, difference_of, interval_of_groups, mean, median, paired
 from hpn.results.comparison.science import Evidence, science
+from hpn.results.verdict import Check, Outcome, decide
 from tests.results.sample import MANIFEST, metrics, other_run, verdict
 
 PERMEABLE = (0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46)
@@ -51,16 +53,6 @@ def test_holm_is_as_r_has_it() -> None:
     assert holm([0.04, 0.01, 0.05, 0.02, 0.03]) == pytest.approx([0.09, 0.05, 0.09, 0.08, 0.09])
     assert holm([0.6, 0.7]) == [1.0, 1.0]
     assert holm([]) == []
-
-
-def test_the_number_of_runs_is_that_of_r_for_ranks() -> None:
-    """power.t.test(power = .80, delta = 1): n = 16.71 of each group; ranks take 3 / pi more. Paired: n = 9.94."""
-    one = [0.0, math.sqrt(2)]  # variance 1
-    assert runs_of_groups(one, one, 1.0) == math.ceil(16.66 * math.pi / 3)
-    assert pairs_needed(one, 1.0) == math.ceil(9.77 * math.pi / 3)
-    assert runs_of_groups(one, one, 1.0, figures=10) > 1.5 * runs_of_groups(one, one, 1.0)
-    assert pairs_needed([1.0, 1.0], 1.0, figures=10) == 9, "2 of 512 orders are rarer than 0.5 %"
-    assert runs_of_groups([5.0, 5.0], [6.0, 6.0], 1.0) == 4, "3 and 3 runs have no order rarer than 10 %"
 
 
 def test_tests_are_as_scipy_has_them() -> None:
@@ -210,6 +202,24 @@ def test_figures_that_are_the_same_in_all_runs_are_no_part_of_the_correction() -
     found = science(grouped(both, ()))
     assert len(found) > 5
     assert {(each.p, each.holm) for each in found} == {(2 / 64, 2 / 64), (1.0, 1.0), (None, None)}
+
+
+def test_one_measurement_under_two_names_is_tested_and_corrected_once() -> None:
+    """An edge's figure and an expectation's that are the same in all runs; figures that never vary stay apart."""
+    both = [*runs("1", FIRST, range(1, 7)), *runs("2", OTHER, range(1, 7))]
+    asked = [replace(run, verdict=decide([_asked(run)])) for run in both]
+    once, twice = science(grouped(both, ())), science(grouped(asked, ()))
+    found = next(each for each in twice if "worst outage < 50 ms" in [key.name for key in each.keys])
+    assert [key.where for key in found.keys] == ["link failure 0", ""]
+    assert (found.p, found.holm) == (2 / 64, 2 / 64), "of two figures Holm would make 4 / 64"
+    assert len(twice) <= len(once)
+
+
+def _asked(run: Compared) -> Check:
+    """An expectation of the same figure."""
+    ms = run.metrics.edges[0].worst_outage_plbm_ms
+    found = next(value for key, value in values_of(run).items() if value.measured == ms and key.name == "worst outage")
+    return Check("worst outage < 50 ms", Outcome.PASS, ms, None, unit="ms", low=found.low, high=found.high)
 
 
 def test_an_outage_that_was_not_seen_is_no_number() -> None:

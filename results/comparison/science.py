@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hpn.results.comparison.differences import start_moved
 from hpn.results.comparison.exact import (
     SIGNIFICANT,
     cliffs_delta,
@@ -21,7 +22,7 @@ from hpn.results.comparison.exact import (
     runs_of_groups,
     signed,
 )
-from hpn.results.comparison.figures import Key, Value, values_of
+from hpn.results.comparison.figures import Key, Value, summaries, values_of
 from hpn.results.comparison.groups import LEAST, Compared, Group, why_not
 from hpn.results.comparison.intervals import (
     Span,
@@ -97,7 +98,8 @@ def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evid
     found: list[Evidence] = []
     for group in others:
         held = _by_key(group)
-        both = {key: (runs, held[key]) for key, runs in base.items() if key in held}
+        moved = start_moved(summaries(first), summaries(group))
+        both = {key: (runs, held[key]) for key, runs in base.items() if key in held and key not in moved}
         told = {key: of for key, of in both.items() if min(map(len, of)) >= LEAST}
         of_group = _among([evidence(key, group.label, *of) for key, of in told.items()], [*told.values()])
         figures = sum(each.p is not None and _varies(*told[each.key]) for each in of_group)

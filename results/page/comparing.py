@@ -80,12 +80,14 @@ def comparison_view(
     apart = [each for each in found if each.finding in _APART or (each.key, each.group) in tested]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN and each not in apart]
     lacking = [each for each in found if each.finding is Finding.MISSING]
+    moved = [each for each in found if each.finding is Finding.START_MOVED]
     sheets = (
         *([own_sheet(groups[0])] if len(groups) == 1 else []),
         figures_sheet("What differs by ranges or tests; medians, intervals over all runs", groups, apart),
         causes_sheet(groups, apart, tested),
         evidence_sheet(evidence),
         figures_sheet("Ranges overlap and no test tells a difference", groups, alike),
+        figures_sheet("Not comparable: they count from detect, which differs", groups, moved),
         figures_sheet(f"Not measured by all, but by {groups[0].label}", groups, lacking),
     )
     return ComparisonView(

@@ -21,6 +21,9 @@ from hpn.scenarios.run.asked import asked_of
 from hpn.scenarios.suite.suite import Run, Suite
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.document import shorten
+from hpn.testbed.lag.datapaths import candidates
 from hpn.testbed.vm.engines import named
 
 
@@ -79,10 +82,31 @@ def _checked(path: Path, run: Run) -> Baseline:
         digests[Across.SETTINGS] += "".join(kept.digests[Across.SETTINGS].partition(" ")[1:])
     try:
         check_same(kept, setting, digests, identity.told, however_run=True)
+        _check_parts(kept, asked.topology)
     except InputError as error:
         meant = f"if that is meant: hpn ci run SUITE --save {path.parent}"
         raise InputError([f"{path}: {problem}; {meant}" for problem in error.problems]) from error
     return kept
+
+
+def _check_parts(kept: Baseline, spec: FabricSpec) -> None:
+    """InputError where the topology names a LAG datapath or a marker that the baseline's runs did not have.
+
+    What ``auto`` comes to, only a run can tell.
+    """
+    engine, settings = kept.setting.get(Across.ENGINE, ""), kept.digests.get(Across.SETTINGS, "")
+    datapath, marker = engine.rpartition("/")[2], settings.partition(" ")[2]
+    possible = [kind.name for kind in candidates(spec.lag)]
+    problems: list[str] = []
+    if "/" in engine and possible and datapath not in possible:
+        problems.append(f"engine {engine!r}, these runs of another (lag was {datapath}, is {spec.lag})")
+    if marker and spec.ecn is not None and spec.ecn.marker not in {"auto", marker}:
+        before = kept.setting.get(Across.SETTINGS, "")
+        problems.append(
+            f"settings {shorten(before, 80)}, these runs of another (ecn.marker was {marker}, is {spec.ecn.marker})"
+        )
+    if problems:
+        raise InputError([f"the baseline is of {problem}" for problem in problems])
 
 
 def _gate(group: Repeats, out: Path, kept: Kept) -> Gate:

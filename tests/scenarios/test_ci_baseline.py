@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,6 +39,8 @@ timeline:
 expect:
   - worst_outage: {below: 50 ms}
 """
+
+ECN = "ecn: {kmin_bytes: 10000, kmax_bytes: 20000, pmax: 0.5, marker: nft}"
 
 
 def measures(found: DrillMetrics) -> Callable[[Order, Callable[[Progress], None]], RunFolder]:
@@ -175,6 +178,44 @@ def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_di
     case = ElementTree.parse("later/junit.xml").find(".//testcase/error")
     assert case is not None
     assert "these runs of another" in (case.text or "")
+
+
+@pytest.mark.parametrize(
+    ("before", "marker", "change", "told"),
+    [
+        ("host/kernel", "", "lag: nft", "engine 'host/kernel', these runs of another (lag was kernel, is nft)"),
+        ("host/nft", "", "lag: kernel", "engine 'host/nft', these runs of another (lag was nft, is kernel)"),
+        ("qemu/kvm/ours", "", "", "engine 'qemu/kvm/ours', these runs of 'host'"),
+        ("host/ours", "", "", "engine 'host/ours', these runs of another (lag was ours, is auto)"),
+        ("host/nft", "red", ECN, "these runs of another (ecn.marker was red, is nft)"),
+    ],
+)
+def test_what_the_topology_names_is_refused_before_anything_runs(
+    ci: Callable[..., int], before: str, marker: str, change: str, told: str
+) -> None:
+    """A suite ran for 162 s before 'lag: nft' was refused."""
+    ecn = change.startswith("ecn")
+    named = ("preset: tiny", f"preset: tiny, {change}" if change else "preset: tiny")
+    ci("--save", "baseline", change=named if ecn else ("", ""))
+    file = Path("baseline/cut.host.json")
+    kept = json.loads(file.read_text())
+    kept["setting"]["engine"] = before
+    kept["digests"]["settings"] += f" {marker}" if marker else ""
+    file.write_text(json.dumps(kept))
+    with pytest.raises(InputError) as caught:
+        ci("--baseline", "baseline", "--out", "later", change=named)
+    assert told in str(caught.value)
+    assert sorted(os.listdir("later")) == ["junit.xml", "summary.md"]
+
+
+@pytest.mark.parametrize("lag", ["auto", "kernel"])
+def test_a_lag_that_may_be_the_baselines_is_run(ci: Callable[..., int], lag: str) -> None:
+    ci("--save", "baseline")
+    file = Path("baseline/cut.host.json")
+    file.write_text(file.read_text().replace('"engine": "host/nft"', '"engine": "host/kernel"'))
+    code = ci("--baseline", "baseline", change=("preset: tiny", f"preset: tiny, lag: {lag}"))
+    assert code == 2, "after the run, which had another datapath"
+    assert Path("ci-out/suite.json").is_file()
 
 
 def test_an_interrupted_suite_says_so_and_has_its_page(ci: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hpn.commands.completing import topologies
 from hpn.commands.followers import tell_next
 from hpn.commands.outfile import make_folder, write
 from hpn.commands.overall import leave_page
-from hpn.commands.page import Page, json_option, starting, tell_left_out
+from hpn.commands.page import Page, Share, json_option, starting, tell_left_out
 from hpn.commands.schemas import schema_command
 from hpn.commands.waiting import say, still_runs, waiting
 from hpn.commands.where import scheduler_option
@@ -45,6 +46,12 @@ ci.add_command(schema_command("suite", "docs/ci.md", lambda: suite_schema(ENGINE
 @click.option(
     "--baseline", type=_DIR, metavar="DIR", help="Exit code 1 where a figure is worse than --save kept in DIR."
 )
+@click.option(
+    "--tolerance",
+    type=Share(),
+    metavar="PERCENT",
+    help="With --baseline: a figure is worse only by more than that share of its baseline; default: 0 %.",
+)
 @click.option("--save", type=_DIR, metavar="DIR", help="Keep the figures of each drill that passes in DIR.")
 @click.option(
     "--topology",
@@ -59,6 +66,7 @@ def ci_run(
     suite: Path,
     out: Path,
     baseline: Path | None,
+    tolerance: float | None,
     save: Path | None,
     topology: str,
     jobs: int | None,
@@ -79,7 +87,7 @@ def ci_run(
     page, wanted = Page(as_json), load_suite(suite, ENGINES, topology)
     tell_left_out(wanted.left_out)
     prepare(out)
-    kept = _kept(wanted, baseline, out)
+    kept = _kept(wanted, baseline, tolerance, out)
     if save is not None:
         make_folder(save, "--save")
     runs = []
@@ -113,12 +121,14 @@ def _begun(page: Page, left: RunsLeft, run: Run, where: str) -> None:
     left.begun(run.title)
 
 
-def _kept(wanted: Suite, baseline: Path | None, out: Path) -> baselines.Kept | None:
+def _kept(wanted: Suite, baseline: Path | None, tolerance: float | None, out: Path) -> baselines.Kept | None:
     """The baselines that were asked for; a CI system that keeps OUT is told why they are refused."""
     if baseline is None:
+        if tolerance is not None:
+            raise InputError("--tolerance is of figures of a baseline; write --baseline DIR too")
         return None
     try:
-        return baselines.kept_for(wanted, baseline, say)
+        return replace(baselines.kept_for(wanted, baseline, say), tolerance=tolerance or 0.0)
     except InputError as error:
         schedule.write_refusal(out, wanted, error)
         raise

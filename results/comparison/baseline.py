@@ -69,23 +69,32 @@ class Held:
     """Runs held against a baseline. ``missing``: figures of the baseline that the runs do not have.
 
     ``by_name``: what only names say to be the same. ``run_otherwise``: timers and policies of the fabric that differ,
-    'bgp.hold_s was 9, is 30'.
+    'bgp.hold_s was 9, is 30'. ``tolerance``: the share of its baseline that a figure may be worse by.
     """
 
     differences: tuple[Difference, ...]
     missing: tuple[Key, ...]
     by_name: tuple[Across, ...] = ()
     run_otherwise: str = ""
+    tolerance: float = 0.0
 
     @property
     def worse(self) -> tuple[Difference, ...]:
-        """What is worse beyond every interval."""
-        return tuple(each for each in self.differences if each.is_worse)
+        """What is worse beyond every interval, by more than the tolerance."""
+        return tuple(each for each in self.differences if each.is_worse and not self._is_tolerated(each))
+
+    @property
+    def tolerated(self) -> tuple[Difference, ...]:
+        """What is worse beyond every interval, by no more than the tolerance."""
+        return tuple(each for each in self.differences if each.is_worse and self._is_tolerated(each))
 
     @property
     def better(self) -> tuple[Difference, ...]:
         """What is better beyond every interval."""
         return tuple(each for each in self.differences if not each.is_worse)
+
+    def _is_tolerated(self, each: Difference) -> bool:
+        return each.apart <= self.tolerance * abs(each.reference.median)
 
 
 def baseline_of(group: Group) -> Baseline:
@@ -122,7 +131,7 @@ def read(path: Path) -> Baseline:
         raise InputError(f"{path} is no baseline ({what}); --save writes one") from error
 
 
-def held_against(baseline: Baseline, group: Group, *, however_run: bool = False) -> Held:
+def held_against(baseline: Baseline, group: Group, *, however_run: bool = False, tolerance: float = 0.0) -> Held:
     """Every figure of the baseline against the runs'. InputError where these are of another experiment.
 
     ``however_run``: the fabric's timers and policies may differ (``results.run.identity.RUN_BY``), and are told.
@@ -138,7 +147,8 @@ def held_against(baseline: Baseline, group: Group, *, however_run: bool = False)
     ]
     missing = tuple(key for key in before if key not in found)
     seen = tuple(each for each in held if each.finding in {Finding.MORE, Finding.LESS})
-    return Held(seen, missing, by_name, run_otherwise(baseline.told, group.told) if however_run else "")
+    changed = run_otherwise(baseline.told, group.told) if however_run else ""
+    return Held(seen, missing, by_name, changed, tolerance)
 
 
 def _figure(kept: Kept) -> tuple[Key, Summary]:

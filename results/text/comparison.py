@@ -20,6 +20,7 @@ from hpn.results.text.bounds import at_least
 from hpn.results.text.printable import printable
 from hpn.results.text.tables import table
 from hpn.results.text.values import span_text, value_text
+from hpn.testbed.files.units import format_percent
 
 ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
 _MEDIAN = "median outage"
@@ -55,13 +56,15 @@ def comparison_parts(
 
 def held_lines(held: Held) -> Iterator[Text]:
     """What is worse than a baseline, what it has that these runs have not, what was changed, and what is better."""
-    yield from map(Text, figure_lines(held.worse))
+    yield from map(Text, worse_lines(held, held.worse))
     if held.worse and all(each.is_of_single_runs for each in held.worse):
         yield Text(ONE_RUN_EACH)
     for key in held.missing:
         yield Text(printable(f"not measured: {name_of(key)}"))
     if changed := changed_line(held):
         yield Text(changed)
+    within = f"within the tolerance of {format_percent(held.tolerance)}"
+    yield from (Text(f"{within}: {line}") for line in figure_lines(held.tolerated))
     yield from map(Text, figure_lines(held.better))
     if held.by_name:
         yield Text(f"told to be the same by name only: {', '.join(held.by_name)}; --save keeps digests of newer runs")
@@ -74,6 +77,12 @@ def changed_line(held: Held) -> str:
     if not held.run_otherwise:
         return ""
     return printable(f"timers or policies of the fabric changed since the baseline: {held.run_otherwise}")
+
+
+def worse_lines(held: Held, found: Sequence[Difference]) -> Iterator[str]:
+    """As ``figure_lines``, each with the tolerance that it exceeds."""
+    tolerance = f" (tolerance {format_percent(held.tolerance)})" if held.tolerance else ""
+    return (f"{line}{tolerance}" for line in figure_lines(found))
 
 
 def figure_lines(found: Sequence[Difference]) -> Iterator[str]:

@@ -29,10 +29,14 @@ from hpn.testbed.vm.engines import named
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The baselines of a suite, by drill and engine, and the folder that they are in."""
+    """The baselines of a suite, by drill and engine, and the folder that they are in.
+
+    ``tolerance``: the share of its baseline that a figure may be worse by.
+    """
 
     folder: Path
     baselines: Mapping[tuple[str, str], Baseline]
+    tolerance: float = 0.0
 
 
 def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
@@ -119,7 +123,7 @@ def _gate(group: Repeats, out: Path, kept: Kept) -> Gate:
         return Gate(str(file), said=f"not held against {file}: {error}", is_refused=True)
     if not runs:
         return Gate(str(file), said="not held against its baseline: there is no run")
-    return gate(kept.baselines[group.key], file, runs)
+    return gate(kept.baselines[group.key], file, runs, kept.tolerance)
 
 
 def _compared(group: Repeats, out: Path) -> list[Compared]:

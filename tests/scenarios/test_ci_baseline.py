@@ -110,6 +110,40 @@ def test_what_is_worse_than_the_baseline_is_red_with_figure_both_values_and_marg
     assert ci("--baseline", "new", outage_ms=20) == 0, "better is not red"
 
 
+def test_what_is_worse_by_no_more_than_the_tolerance_is_told_and_green(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """BFD at 60 instead of 50 ms was red by 5.53 ms of a figure that no limit is on."""
+    assert ci("--save", "baseline") == 0
+    assert ci("--baseline", "baseline", "--tolerance", "120%", outage_ms=45) == 0
+    sentence = "worse: worst outage: 45.0 ms, 20.0 ms before: worse by at least 23.0 ms"
+    within = f"cut on host: within the tolerance of 120 %: {sentence}"
+    out = capsys.readouterr().out
+    assert f"{within}\n" in out
+    assert "no figure is worse or better" not in out
+    assert within in Path("ci-out/summary.md").read_text()
+    assert f"within the tolerance of 120 %: {sentence}" in Path("ci-out/report.html").read_text()
+    assert ci("--baseline", "baseline", "--tolerance", "110 %", outage_ms=45) == 1
+    assert f"cut on host: {sentence} (tolerance 110 %)\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [
+        ("-5 %", "'-5 %' is not a percentage"),
+        ("1001 %", "1001 % is out of range; write 0 % to 1000 %"),
+        ("0.1", "'0.1' is not a percentage; write a number and '%'"),
+        ("nan %", "'nan %' is not a percentage"),
+    ],
+)
+def test_a_tolerance_that_is_no_percentage_is_refused(ci: Callable[..., int], share: str, told: str) -> None:
+    with pytest.raises(click.BadParameter) as caught:
+        ci("--baseline", "baseline", "--tolerance", share)
+    assert told in caught.value.message
+    with pytest.raises(InputError, match="write --baseline DIR too"):
+        ci("--tolerance", "10 %")
+
+
 def test_one_run_against_one_is_told_to_be_weak_and_so_is_a_baseline_of_one(
     ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

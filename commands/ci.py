@@ -101,7 +101,7 @@ def ci_run(
                 left.ended(run.title)
         finally:
             groups = baselines.gated(grouped(schedule.in_order(wanted, runs)), out, kept)
-            schedule.write_reports(out, wanted, groups)
+            schedule.write_reports(out, wanted, groups, kept.unused if kept is not None else ())
             if len(runs) < len(wanted.runs):  # it was interrupted
                 leave_page(out, page)
     page.show(ci_table(wanted.name, groups))

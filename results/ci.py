@@ -161,8 +161,11 @@ def _of_run(run: CiRun) -> int:
     return run.exit_code if run.exit_code in _OF_RUNS else 3
 
 
-def ci_junit(suite: str, groups: Sequence[Repeats]) -> str:
-    """One report: a test suite per run, and one per repeated drill with the verdict over its repeats."""
+def ci_junit(suite: str, groups: Sequence[Repeats], unused: Sequence[str] = ()) -> str:
+    """One report: a test suite per run, and one per repeated drill with the verdict over its repeats.
+
+    ``unused``: a line for each baseline that is of no drill, each a case that is skipped.
+    """
     suites: list[Suite] = []
     for group in groups:
         suites += map(_run_suite, group.runs)
@@ -170,7 +173,13 @@ def ci_junit(suite: str, groups: Sequence[Repeats]) -> str:
             suites.append(repeats_suite(group.together, f"{_classname(group.runs[0])}.all-runs"))
         if group.gate is not None:
             suites.append(_gate_suite(group, group.gate))
+    if unused:
+        suites.append(Suite("baselines of no drill", [_unused_case(line) for line in unused]))
     return report(suite, suites)
+
+
+def _unused_case(line: str) -> Case:
+    return Case(line, "baselines", Status.SKIPPED, line, "baseline")
 
 
 def _classname(run: CiRun) -> str:
@@ -242,8 +251,11 @@ def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:
     return {"answer": _ANSWERS[exit_code(groups)], "drills": found}
 
 
-def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0) -> str:
-    """The summary as Markdown, for a file or a CI system's job page. ``wanted``: how many runs were asked for."""
+def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0, unused: Sequence[str] = ()) -> str:
+    """The summary as Markdown, for a file or a CI system's job page. ``wanted``: how many runs were asked for.
+
+    ``unused``: a line for each baseline that is of no drill.
+    """
     runs = [run for group in groups for run in group.runs]
     headline = f"{_HEADLINE[exit_code(groups)]}, {len(runs)} runs"
     if len(runs) < wanted:
@@ -252,7 +264,7 @@ def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0) -> str:
     lines = [f"# {cell(suite)}: {headline}", ""]
     lines += rows(("drill", "engine", "answer", "runs", "", "wall s", "why"), map(_row, groups))
     lines += ["", *rows(("run", "answer", "folder"), ((run.title, run.answer, run.folder) for run in runs))]
-    if told := gate_lines(groups):
+    if told := [*gate_lines(groups), *unused]:
         lines += ["", "## Against the baseline", "", *(f"* {cell(line)}" for line in told)]
     lines += details((run.title, run.judged) for run in runs if run.judged is not None)
     return "\n".join(lines) + "\n"

@@ -31,12 +31,14 @@ from hpn.testbed.vm.engines import named
 class Kept:
     """The baselines of a suite, by drill and engine, and the folder that they are in.
 
-    ``tolerance``: the share of its baseline that a figure may be worse by.
+    ``tolerance``: the share of its baseline that a figure may be worse by. ``unused``: a line for each baseline of no
+    drill in the suite, as a renamed one leaves it.
     """
 
     folder: Path
     baselines: Mapping[tuple[str, str], Baseline]
     tolerance: float = 0.0
+    unused: tuple[str, ...] = ()
 
 
 def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
@@ -44,8 +46,9 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; hpn ci run SUITE --save {folder} writes it")
     runs = {(run.name, run.engine): run for run in suite.runs}
-    for path in strays(folder, runs):
-        tell(printable(f"{path} is a baseline of no drill in this suite"))
+    unused = tuple(printable(f"{path} is a baseline of no drill in this suite") for path in strays(folder, runs))
+    for line in unused:
+        tell(line)
     kept: dict[tuple[str, str], Baseline] = {}
     problems: list[str] = []
     for key, run in runs.items():
@@ -56,7 +59,7 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
             problems += error.problems
     if problems:
         raise InputError(problems)
-    return Kept(folder, kept)
+    return Kept(folder, kept, unused=unused)
 
 
 def gated(groups: tuple[Repeats, ...], out: Path, kept: Kept | None) -> tuple[Repeats, ...]:

@@ -75,12 +75,15 @@ def _options(wanted: Run, folder: Path) -> tuple[str, ...]:
     return (wanted.drill.source, "--out", str(folder), *options)
 
 
-def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:
-    """OUT/junit.xml, OUT/summary.md, OUT/suite.json and, of drills with repeats, OUT/repeats.json."""
+def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats], unused: Sequence[str] = ()) -> None:
+    """OUT/junit.xml, OUT/summary.md, OUT/suite.json and, of drills with repeats, OUT/repeats.json.
+
+    ``unused``: a line for each baseline that is of no drill.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    write_suite(out, suite.name, groups)
-    replace_text(out / JUNIT, ci_junit(suite.name, groups))
-    replace_text(out / SUMMARY, ci_summary(suite.name, groups, len(suite.runs)))
+    write_suite(out, suite.name, groups, unused)
+    replace_text(out / JUNIT, ci_junit(suite.name, groups, unused))
+    replace_text(out / SUMMARY, ci_summary(suite.name, groups, len(suite.runs), unused))
     repeats.write(out, [group.together for group in groups if group.together is not None])
 
 

@@ -319,7 +319,13 @@ def test_a_drill_without_a_baseline_says_how_to_write_it(
     out, err = capsys.readouterr()
     line = "cut on host: no baseline baseline/cut.host.json; hpn ci run SUITE --save baseline writes it"
     assert line in out
-    assert "baseline/gone.host.json is a baseline of no drill in this suite" in err
+    unused = "baseline/gone.host.json is a baseline of no drill in this suite"
+    assert unused in err
+    assert f"* {unused}\n" in Path("ci-out/summary.md").read_text()
+    case = ElementTree.parse("ci-out/junit.xml").find(".//testsuite[@name='baselines of no drill']/testcase")
+    assert case is not None
+    assert case.findtext("skipped") == unused
+    assert unused in Path("ci-out/report.html").read_text()
     with pytest.raises(InputError, match=r"there is no folder none; hpn ci run SUITE --save none writes it"):
         ci("--baseline", "none")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from hpn.commands.page import Page, Share, json_option, starting, tell_left_out
 from hpn.commands.schemas import schema_command
 from hpn.commands.waiting import say, still_runs, waiting
 from hpn.commands.where import scheduler_option
-from hpn.results.ci import Repeats, ci_document, ci_table, gate_lines, grouped
+from hpn.results.ci import OF_BASELINES, OF_FILES, Repeats, ci_document, ci_table, gate_lines, grouped
 from hpn.results.ci import exit_code as ci_exit_code
 from hpn.results.run.folder import prepare
 from hpn.scenarios.pool.where import pool_for
@@ -84,7 +85,7 @@ def ci_run(
     hpn ci run suite.yaml --save baseline            # once, then commit baseline/
     hpn ci run suite.yaml --baseline baseline        # in CI: 1 where one is worse
     """
-    page, wanted = Page(as_json), load_suite(suite, ENGINES, topology)
+    page, wanted = Page(as_json), _wanted(suite, topology, out)
     tell_left_out(wanted.left_out)
     prepare(out)
     kept = _kept(wanted, baseline, tolerance, out)
@@ -121,6 +122,18 @@ def _begun(page: Page, left: RunsLeft, run: Run, where: str) -> None:
     left.begun(run.title)
 
 
+def _wanted(suite: Path, topology: str, out: Path) -> Suite:
+    """The suite; a CI system that keeps OUT is told of mistakes in its files."""
+    try:
+        return load_suite(suite, ENGINES, topology)
+    except InputError as error:
+        if suite.is_file():
+            with suppress(InputError):  # of OUT: what is wrong in the files comes first
+                prepare(out)
+                schedule.write_refusal(out, suite.name, error, OF_FILES)
+        raise
+
+
 def _kept(wanted: Suite, baseline: Path | None, tolerance: float | None, out: Path) -> baselines.Kept | None:
     """The baselines that were asked for; a CI system that keeps OUT is told why they are refused."""
     if baseline is None:
@@ -130,7 +143,7 @@ def _kept(wanted: Suite, baseline: Path | None, tolerance: float | None, out: Pa
     try:
         return replace(baselines.kept_for(wanted, baseline, say), tolerance=tolerance or 0.0)
     except InputError as error:
-        schedule.write_refusal(out, wanted, error)
+        schedule.write_refusal(out, wanted.name, error, OF_BASELINES)
         raise
 
 

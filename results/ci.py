@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
@@ -196,15 +196,28 @@ def _run_suite(run: CiRun) -> Suite:
     return unmade_suite(unmade, run.title, classname, {"folder": run.folder})
 
 
-def refused_junit(suite: str, problems: Sequence[str]) -> str:
-    """The report of a suite that was not run, for its baselines are of something else."""
-    case = Case(NO_WORSE, "baseline", Status.ERROR, "\n".join(problems), "baseline")
-    return report(suite, [Suite("baselines", [case], {})])
+class Refusal(NamedTuple):
+    """Why nothing was run: the names of its suite and case in a report, and the headline of its summary."""
+
+    suite: str
+    case: str
+    headline: str
+    kind: str
 
 
-def refused_summary(suite: str, problems: Sequence[str]) -> str:
+OF_BASELINES = Refusal("baselines", NO_WORSE, _HEADLINE[_REFUSED], "baseline")
+OF_FILES = Refusal("files", "the files have no mistakes", "files have mistakes", "mistake")
+
+
+def refused_junit(name: str, problems: Sequence[str], of: Refusal) -> str:
+    """The report of what was not run."""
+    case = Case(of.case, of.kind, Status.ERROR, "\n".join(problems), of.kind)
+    return report(name, [Suite(of.suite, [case], {})])
+
+
+def refused_summary(name: str, problems: Sequence[str], of: Refusal) -> str:
     """The same as Markdown."""
-    lines = (f"# {cell(suite)}: {_HEADLINE[_REFUSED]}, nothing was run", "", *(f"* {cell(each)}" for each in problems))
+    lines = (f"# {cell(name)}: {of.headline}, nothing was run", "", *(f"* {cell(each)}" for each in problems))
     return "\n".join(lines) + "\n"
 
 

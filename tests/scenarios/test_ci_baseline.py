@@ -252,6 +252,51 @@ def test_a_lag_that_may_be_the_baselines_is_run(ci: Callable[..., int], lag: str
     assert Path("ci-out/suite.json").is_file()
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("suite.yaml", "suite: s\nruns: [{drills: [./cut.yaml], repeat: 2}]\n", "unknown key 'repeat' in runs[0]"),
+        ("suite.yaml", "- 1\n", "suite.yaml"),
+        ("cut.yaml", DRILL.replace("link-down", "link-don"), "link-don"),
+        ("cut.yaml", DRILL.replace("preset: tiny", "preset: tiny, hots: 3"), "unknown key 'hots'"),
+    ],
+)
+def test_mistakes_in_files_are_in_the_reports_that_a_ci_system_keeps(
+    ci: Callable[..., int], file: str, text: str, told: str
+) -> None:
+    """Only refusals of baselines were."""
+    change = (DRILL, text) if file == "cut.yaml" else ("", "")
+    Path(file).write_text(text)
+    with pytest.raises(InputError) as caught:
+        ci("--out", "later", change=change)
+    assert told in str(caught.value)
+    assert sorted(os.listdir("later")) == ["junit.xml", "summary.md"]
+    assert Path("later/summary.md").read_text().startswith("# suite.yaml: files have mistakes, nothing was run\n")
+    case = ElementTree.parse("later/junit.xml").find(".//testcase[@name='the files have no mistakes']/error")
+    assert case is not None
+    assert case.text == "\n".join(caught.value.problems)
+
+
+def test_mistakes_in_a_drill_are_in_the_reports_of_drill_run(ci: Callable[..., int]) -> None:
+    Path("cut.yaml").write_text(DRILL.replace("link-down", "link-don"))
+    reports = ["--junit", "report.xml", "--summary", "page.md"]
+    with pytest.raises(InputError) as caught:
+        cli.command_line.main(["drill", "run", "cut.yaml", *reports], prog_name="hpn", standalone_mode=False)
+    case = ElementTree.parse("report.xml").find(".//testcase/error")
+    assert case is not None
+    assert case.text == "\n".join(caught.value.problems)
+    assert (
+        Path("page.md").read_text().startswith("# hpn drill run: files have mistakes, nothing was run\n\n* cut.yaml:")
+    )
+
+
+def test_no_folder_is_made_for_a_suite_that_is_not_there(ci: Callable[..., int]) -> None:
+    Path("suite.yaml").unlink()
+    with pytest.raises(InputError, match="no such file"):
+        ci()
+    assert not Path("ci-out").exists()
+
+
 def test_an_interrupted_suite_says_so_and_has_its_page(ci: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
     Path("suite.yaml").write_text("suite: s\nruns: [{drills: [./cut.yaml], repeats: 2}]\n")
 

@@ -31,12 +31,13 @@ from hpn.testbed.vm.engines import named
 class Kept:
     """The baselines of a suite, by drill and engine, and the folder that they are in.
 
-    ``tolerance``: the share of its baseline that a figure may be worse by. ``unused``: a line for each baseline of no
-    drill in the suite, as a renamed one leaves it.
+    ``suite``: its file. ``tolerance``: the share of its baseline that a figure may be worse by. ``unused``: a line for
+    each baseline of no drill in the suite, as a renamed one leaves it.
     """
 
     folder: Path
     baselines: Mapping[tuple[str, str], Baseline]
+    suite: str
     tolerance: float = 0.0
     unused: tuple[str, ...] = ()
 
@@ -44,7 +45,7 @@ class Kept:
 def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
     """The baselines of the suite's drills. InputError, with every problem, where one does not fit what would run."""
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; hpn ci run SUITE --save {folder} writes it")
+        raise InputError(f"there is no folder {folder}; hpn ci run {suite.source} --save {folder} writes it")
     runs = {(run.name, run.engine): run for run in suite.runs}
     unused = tuple(printable(f"{path} is a baseline of no drill in this suite") for path in strays(folder, runs))
     for line in unused:
@@ -54,12 +55,12 @@ def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
     for key, run in runs.items():
         try:
             if (path := file_of(folder, *key)).exists():
-                kept[key] = _checked(path, run)
+                kept[key] = _checked(path, run, suite.source)
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(problems)
-    return Kept(folder, kept, unused=unused)
+    return Kept(folder, kept, suite.source, unused=unused)
 
 
 def gated(groups: tuple[Repeats, ...], out: Path, kept: Kept | None) -> tuple[Repeats, ...]:
@@ -75,7 +76,7 @@ def save(groups: Iterable[Repeats], out: Path) -> Iterator[tuple[str, str]]:
         yield name, text_of(_compared(group, out)) if passes else ""
 
 
-def _checked(path: Path, run: Run) -> Baseline:
+def _checked(path: Path, run: Run, suite: str) -> Baseline:
     """The baseline in a file. InputError, naming the key that differs, where it is of something else than the run."""
     kept, spec = read(path), named(run.engine)
     asked = run.drill.slowed(spec.engine().slowness) if spec.start is not None else run.drill
@@ -91,7 +92,7 @@ def _checked(path: Path, run: Run) -> Baseline:
         check_same(kept, setting, digests, identity.told, however_run=True)
         _check_parts(kept, asked.topology)
     except InputError as error:
-        meant = f"if that is meant: hpn ci run SUITE --save {path.parent}"
+        meant = f"if that is meant: hpn ci run {suite} --save {path.parent}"
         raise InputError([f"{path}: {problem}; {meant}" for problem in error.problems]) from error
     return kept
 
@@ -119,7 +120,7 @@ def _check_parts(kept: Baseline, spec: FabricSpec) -> None:
 def _gate(group: Repeats, out: Path, kept: Kept) -> Gate:
     file = file_of(kept.folder, *group.key)
     if group.key not in kept.baselines:
-        return Gate(str(file), said=f"no baseline {file}; hpn ci run SUITE --save {kept.folder} writes it")
+        return Gate(str(file), said=f"no baseline {file}; hpn ci run {kept.suite} --save {kept.folder} writes it")
     try:
         runs = _compared(group, out)
     except InputError as error:

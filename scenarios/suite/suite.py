@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from pydantic import Field, ValidationError
 
@@ -80,7 +81,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One suite file, checked."""
+    """One suite file, checked; ``source`` is its name, for a command line."""
 
     name: str
     summary: str
@@ -88,6 +89,7 @@ class Suite:
     runs: tuple[Run, ...]
     left_out: tuple[str, ...] = ()  # of 'all', what this machine or the topology cannot run, and why
     topology: str = ""  # a preset or file that every drill is put on; '': each has its own
+    source: str = "SUITE"
 
 
 def load_suite(path: str | Path, engines: Iterable[str], topology: str = "") -> Suite:
@@ -112,7 +114,9 @@ def suite_from(document: Document, base: Path, engines: tuple[str, ...], topolog
         _unique(mistakes, runs)
     if mistakes or top is None:
         raise mistakes.error()
-    return Suite(top.suite, top.summary.strip(), top.parallel, tuple(runs), library.left_out, topology)
+    return Suite(
+        top.suite, top.summary.strip(), top.parallel, tuple(runs), library.left_out, topology, quote(document.name)
+    )
 
 
 def _blocks(top: SuiteFile | None, document: Document) -> Iterator[tuple[int, BlockSection]]:

@@ -193,8 +193,8 @@ def test_timers_may_differ_and_are_told(ci: Callable[..., int], capsys: pytest.C
     [
         (("preset: tiny", "preset: tiny, hosts: 3"), "fabric 'tiny (hpn)', these runs of another (hosts was 2, is 3)"),
         (("preset: tiny", "preset: tiny, seed: 7"), "fabric 'tiny (hpn)', these runs of another (seed was 1, is 7)"),
-        (("for: 2 s", "for: 3 s"), "drill 'cut', these runs of another (faults.0.moments was "),
-        (("load: 40 %", "load: 20 %"), "settings 'quick', these runs of another (workload.load was 0.4, is 0.2)"),
+        (("for: 2 s", "for: 3 s"), "drill 'cut', these runs of another (timeline.faults[0] was "),
+        (("load: 40 %", "load: 20 %"), "settings 'quick', these runs of another (workload.load was 40 %, is 20 %)"),
     ],
 )
 def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_differs(
@@ -204,7 +204,7 @@ def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_di
     with pytest.raises(InputError) as caught:
         ci("--baseline", "baseline", "--out", "later", change=change)
     assert str(caught.value).startswith(f"baseline/cut.host.json: the baseline is of {told}")
-    assert str(caught.value).endswith("; if that is meant: hpn ci run SUITE --save baseline")
+    assert str(caught.value).endswith("; if that is meant: hpn ci run suite.yaml --save baseline")
     assert sorted(os.listdir("later")) == ["junit.xml", "summary.md"]
     summary = Path("later/summary.md").read_text()
     assert summary.startswith("# s: a baseline is refused, nothing was run\n")
@@ -362,7 +362,7 @@ def test_a_drill_without_a_baseline_says_how_to_write_it(
     Path("baseline/gone.host.json").write_text("{}")
     assert ci("--baseline", "baseline") == 0
     out, err = capsys.readouterr()
-    line = "cut on host: no baseline baseline/cut.host.json; hpn ci run SUITE --save baseline writes it"
+    line = "cut on host: no baseline baseline/cut.host.json; hpn ci run suite.yaml --save baseline writes it"
     assert line in out
     unused = "baseline/gone.host.json is a baseline of no drill in this suite"
     assert unused in err
@@ -371,7 +371,7 @@ def test_a_drill_without_a_baseline_says_how_to_write_it(
     assert case is not None
     assert case.findtext("skipped") == unused
     assert unused in Path("ci-out/report.html").read_text()
-    with pytest.raises(InputError, match=r"there is no folder none; hpn ci run SUITE --save none writes it"):
+    with pytest.raises(InputError, match=r"there is no folder none; hpn ci run suite.yaml --save none writes it"):
         ci("--baseline", "none")
 
 

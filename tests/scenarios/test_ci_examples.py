@@ -91,7 +91,7 @@ def test_both_ci_files_publish_what_a_suite_writes() -> None:
     assert artifact["with"]["path"] == "results"
     assert own_repository.job(GITLAB)["artifacts"]["reports"] == {"junit": "results/junit.xml"}  # type: ignore[call-overload]
     ignored = (EXAMPLE / ".gitignore").read_text().split()
-    assert {"/results/", "/.venv/", "/.cache/"} <= set(ignored)
+    assert {"/results/", "/ci-out/", "/.venv/", "/.cache/"} <= set(ignored), "ci-out is what hpn ci run writes to unasked"
 
 
 @pytest.mark.parametrize(("name", "schema"), [(GITHUB, "github-workflows"), (GITLAB, "gitlab-ci")])

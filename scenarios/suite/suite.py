@@ -7,6 +7,7 @@ Changes when a suite file takes another key. How runs are made is ``scenarios.su
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from hpn.testbed.files.document import Document, Plain, Where, read, shorten
 from hpn.testbed.vm.engines import HOST
 
 MOST_RUNS, MOST_REPEATS = 10_000, 1000
+_IN_TOPOLOGY = re.compile(r": topology: (\S.*:\d+: .*)")
 EVERY = "all"
 """In place of drills: every one that comes with hpn."""
 
@@ -113,10 +115,22 @@ def suite_from(document: Document, base: Path, engines: tuple[str, ...], topolog
     if not mistakes:
         _unique(mistakes, runs)
     if mistakes or top is None:
-        raise mistakes.error()
+        raise _once(mistakes.error())
     return Suite(
         top.suite, top.summary.strip(), top.parallel, tuple(runs), library.left_out, topology, quote(document.name)
     )
+
+
+def _once(error: InputError) -> InputError:
+    """The same, a mistake in a topology file only at the first drill that names it."""
+    told: set[str] = set()
+    left: list[str] = []
+    for problem in error.problems:
+        found = _IN_TOPOLOGY.search(problem)
+        if found is None or found[1] not in told:
+            left.append(problem)
+        told |= {found[1]} if found is not None else set()
+    return InputError(left)
 
 
 def _blocks(top: SuiteFile | None, document: Document) -> Iterator[tuple[int, BlockSection]]:

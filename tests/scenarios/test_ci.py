@@ -104,6 +104,27 @@ def test_an_unknown_key_or_a_wrong_value_hides_no_other_mistake() -> None:
     )
 
 
+def test_a_mistake_in_a_topology_file_is_told_once_with_its_own_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told at each drill, as 'drills/../topology.yaml:2'."""
+    monkeypatch.chdir(tmp_path)
+    Path("drills").mkdir()
+    Path("topology.yaml").write_text("preset: tiny\nrals: 1\nhots: 2\n")
+    for name in ("one", "two"):
+        text = f"drill: {name}\nsummary: s\ntopology: ../topology.yaml\nexpect: [{{packets_losst: {{at_most: 0}}}}]\n"
+        Path(f"drills/{name}.yaml").write_text(text)
+    Path("suite.yaml").write_text("suite: s\nruns:\n- {drills: [drills/one.yaml]}\n- {drills: [drills/two.yaml]}\n")
+    with pytest.raises(InputError) as caught:
+        load_suite("suite.yaml", ENGINES)
+    told = caught.value.problems
+    assert [each for each in told if "topology" in each] == [
+        "suite.yaml:3: drills/one.yaml:3: topology: topology.yaml:2: unknown key 'rals'; did you mean rails?",
+        "suite.yaml:3: drills/one.yaml:3: topology: topology.yaml:3: unknown key 'hots'; did you mean hosts?",
+    ]
+    assert sum("packets_lost?" in each for each in told) == 2, "each drill's own"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

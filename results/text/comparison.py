@@ -24,6 +24,7 @@ from hpn.testbed.files.units import format_percent
 
 ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
 _MEDIAN = "median outage"
+_PERCENT = "%"
 Figures = Collection[tuple[Key, str]]
 
 
@@ -100,7 +101,21 @@ def figure_lines(found: Sequence[Difference]) -> Iterator[str]:
 def _worse_or_better(each: Difference) -> str:
     word = "worse" if each.is_worse else "better"
     apart = value_text(each.apart, each.key.unit)
-    return f"{word}: {name_of(each.key)}: {_now(each)}, {_before(each)} before: {word} by at least {apart}"
+    if each.key.unit == _PERCENT:
+        apart = f"{apart.removesuffix(_PERCENT)}points"  # 40 % is 20 points less than 60 %, and not 20 % less
+    return f"{word}: {name_of(each.key)}: {_both(each)}: {word} by at least {apart}"
+
+
+def _both(each: Difference) -> str:
+    """'171 ms, 143 ms before (median of 5)'; where they are not of as many runs, each says of how many."""
+    now, before = (0 if each.other is None else each.other.count), each.reference.count
+    if now == before:
+        return f"{_now(each)}, {_before(each)} before" + (_of_runs(now) if now > 1 else "")
+    return f"{_now(each)}{_of_runs(now)}, {_before(each)} before{_of_runs(before)}"
+
+
+def _of_runs(count: int) -> str:
+    return f" (median of {count})" if count > 1 else " (one run)"
 
 
 def _now(each: Difference) -> str:

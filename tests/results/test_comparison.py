@@ -30,6 +30,7 @@ from hpn.results.run.manifest import Manifest
 from hpn.results.text.comparison import (
     causes_sheet,
     comparison_parts,
+    figure_lines,
     figure_of,
     groups_sheet,
     held_lines,
@@ -623,3 +624,18 @@ def test_a_switch_that_counts_from_a_detection_that_moved_is_neither_better_nor_
 def test_a_switch_that_alone_takes_longer_is_worse() -> None:
     (before,), (now,) = (grouped([_with_phases(125.0, ms)], ()) for ms in (2.0, 900.0))
     assert [each.key.name for each in held_against(baseline_of(before), now).worse] == ["switch"]
+
+
+def test_a_line_of_a_gate_says_of_how_many_runs_and_counts_per_cent_in_points() -> None:
+    """'worse by at least 18.00 %' of a figure in per cent may be read as a share of it."""
+
+    def line(before: int, now: int, unit: str = "%") -> str:
+        base, other = Summary(before, 60.0, 59.75, 61.0, False), Summary(now, 40.0, 39.0, 41.25, False)
+        key = Key("", "iterations during at failure", unit, more_is_worse=False)
+        (told,) = figure_lines([Difference(key, "", base, other, Finding.LESS)])
+        return told.removeprefix("worse: iterations during at failure: ")
+
+    assert line(5, 5) == "40 %, 60 % before (median of 5): worse by at least 18.50 points"
+    assert line(1, 1) == "40 %, 60 % before: worse by at least 18.50 points"
+    assert line(1, 5) == "40 % (median of 5), 60 % before (one run): worse by at least 18.50 points"
+    assert line(5, 4, "ms") == "40.0 ms (median of 4), 60.0 ms before (median of 5): worse by at least 18.5 ms"

@@ -37,7 +37,7 @@ class Gate:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All of it in words, what is worse first."""
+        """All of it in words: changed timers and policies, then what is worse, as the page has it."""
         return (self.said,) if self.held is None else tuple(line.plain for line in held_lines(self.held))
 
     @property

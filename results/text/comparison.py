@@ -56,14 +56,14 @@ def comparison_parts(
 
 
 def held_lines(held: Held) -> Iterator[Text]:
-    """What is worse than a baseline, what it has that these runs have not, what was changed, and what is better."""
+    """What was changed since a baseline, what is worse, what it has that these runs have not, and what is better."""
+    if changed := changed_line(held):
+        yield Text(changed)
     yield from map(Text, worse_lines(held, held.worse))
     if held.worse and all(each.is_of_single_runs for each in held.worse):
         yield Text(ONE_RUN_EACH)
     for key in held.missing:
         yield Text(printable(f"not measured: {name_of(key)}"))
-    if changed := changed_line(held):
-        yield Text(changed)
     within = f"within the tolerance of {format_percent(held.tolerance)}"
     yield from (Text(f"{within}: {line}") for line in figure_lines(held.tolerated))
     yield from map(Text, figure_lines(held.better))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
+from hpn.failover.analysis.words import many
 from hpn.results.junit import Judged, Unmade, repeats_suite, run_suite, unmade_suite
 from hpn.results.junit_xml import Case, Status, Suite, report
 from hpn.results.markdown import cell, details, rows, why
@@ -270,10 +271,10 @@ def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0, unused: S
     ``unused``: a line for each baseline that is of no drill.
     """
     runs = [run for group in groups for run in group.runs]
-    headline = f"{_HEADLINE[exit_code(groups)]}, {len(runs)} runs"
+    headline = f"{_HEADLINE[exit_code(groups)]}, {many(len(runs), 'run')}"
     if len(runs) < wanted:
         so_far = f": {_HEADLINE[exit_code(groups)]}" if runs else ""
-        headline = f"ended early, {len(runs)} of {wanted} runs made{so_far}"
+        headline = f"ended early, {len(runs)} of {many(wanted, 'run')} made{so_far}"
     lines = [f"# {cell(suite)}: {headline}", ""]
     lines += rows(("drill", "engine", "answer", "runs", "", "wall s", "why"), map(_row, groups))
     lines += ["", *rows(("run", "answer", "folder"), ((run.title, run.answer, run.folder) for run in runs))]

@@ -199,7 +199,7 @@ def test_runs_that_cannot_be_trusted_are_left_out_and_counted() -> None:
     (group,) = grouped([run(), run(MANIFEST, 5000.0, "the machine was full")], ())
     assert (len(group.runs), group.left_out) == (1, 1)
     (none,) = grouped([run(MANIFEST, 20.0, "the machine was full")], ())
-    with pytest.raises(InputError, match="none of the 1 runs of link-down can be trusted"):
+    with pytest.raises(InputError, match="the only run of link-down cannot be trusted: it is inconclusive"):
         check_trusted([none])
 
 

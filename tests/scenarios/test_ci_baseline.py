@@ -352,7 +352,7 @@ def test_what_only_a_run_can_tell_is_refused_after_it(
     assert ci("--baseline", "baseline") == 2
     told = "baseline/cut.host.json is refused: the baseline is of engine 'host/kernel', these runs of 'host/nft'"
     assert told in capsys.readouterr().out
-    assert "# s: a baseline is refused, 1 runs" in Path("ci-out/summary.md").read_text()
+    assert "# s: a baseline is refused, 1 run\n" in Path("ci-out/summary.md").read_text()
     assert "<error" in Path("ci-out/junit.xml").read_text()
 
 

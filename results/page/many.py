@@ -93,7 +93,8 @@ def many_view(folder: Path, page: Path) -> ManyView:
     name = folder.resolve().name
     if suite is not None:
         view = _judged_view(suite.name or name, of_suite(suite, found, folder, page), folder, suite.baselines)
-        return replace(view, head=replace(view.head, notes=(*view.head.notes, *suite.unused)))
+        unused = (Part("Baselines of no drill", suite.unused),) if suite.unused else ()
+        return replace(view, head=replace(view.head, parts=(*view.head.parts, *unused)))
     if (folder / REPEATS).is_file():
         return _judged_view(name, in_order(found), folder)
     return _index_view(name, found, folder)

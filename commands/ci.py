@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,11 +14,11 @@ from hpn.commands.completing import topologies
 from hpn.commands.followers import tell_next
 from hpn.commands.outfile import make_folder, write
 from hpn.commands.overall import leave_page
-from hpn.commands.page import Page, json_option, starting, tell_left_out
+from hpn.commands.page import Page, Share, json_option, starting, tell_left_out
 from hpn.commands.schemas import schema_command
 from hpn.commands.waiting import say, still_runs, waiting
 from hpn.commands.where import scheduler_option
-from hpn.results.ci import Repeats, ci_document, ci_table, gate_lines, grouped
+from hpn.results.ci import OF_BASELINES, OF_FILES, Repeats, ci_document, ci_table, gate_lines, grouped
 from hpn.results.ci import exit_code as ci_exit_code
 from hpn.results.run.folder import prepare
 from hpn.scenarios.pool.where import pool_for
@@ -45,6 +47,12 @@ ci.add_command(schema_command("suite", "docs/ci.md", lambda: suite_schema(ENGINE
 @click.option(
     "--baseline", type=_DIR, metavar="DIR", help="Exit code 1 where a figure is worse than --save kept in DIR."
 )
+@click.option(
+    "--tolerance",
+    type=Share(),
+    metavar="PERCENT",
+    help="With --baseline: a figure is worse only by more than that share of its baseline; default: 0 %.",
+)
 @click.option("--save", type=_DIR, metavar="DIR", help="Keep the figures of each drill that passes in DIR.")
 @click.option(
     "--topology",
@@ -59,6 +67,7 @@ def ci_run(
     suite: Path,
     out: Path,
     baseline: Path | None,
+    tolerance: float | None,
     save: Path | None,
     topology: str,
     jobs: int | None,
@@ -76,10 +85,10 @@ def ci_run(
     hpn ci run suite.yaml --save baseline            # once, then commit baseline/
     hpn ci run suite.yaml --baseline baseline        # in CI: 1 where one is worse
     """
-    page, wanted = Page(as_json), load_suite(suite, ENGINES, topology)
+    page, wanted = Page(as_json), _wanted(suite, topology, out)
     tell_left_out(wanted.left_out)
     prepare(out)
-    kept = _kept(wanted, baseline, out)
+    kept = _kept(wanted, baseline, tolerance, out)
     if save is not None:
         make_folder(save, "--save")
     runs = []
@@ -93,7 +102,7 @@ def ci_run(
                 left.ended(run.title)
         finally:
             groups = baselines.gated(grouped(schedule.in_order(wanted, runs)), out, kept)
-            schedule.write_reports(out, wanted, groups)
+            schedule.write_reports(out, wanted, groups, kept.unused if kept is not None else ())
             if len(runs) < len(wanted.runs):  # it was interrupted
                 leave_page(out, page)
     page.show(ci_table(wanted.name, groups))
@@ -113,14 +122,28 @@ def _begun(page: Page, left: RunsLeft, run: Run, where: str) -> None:
     left.begun(run.title)
 
 
-def _kept(wanted: Suite, baseline: Path | None, out: Path) -> baselines.Kept | None:
+def _wanted(suite: Path, topology: str, out: Path) -> Suite:
+    """The suite; a CI system that keeps OUT is told of mistakes in its files."""
+    try:
+        return load_suite(suite, ENGINES, topology)
+    except InputError as error:
+        if suite.is_file():
+            with suppress(InputError):  # of OUT: what is wrong in the files comes first
+                prepare(out)
+                schedule.write_refusal(out, suite.name, error, OF_FILES)
+        raise
+
+
+def _kept(wanted: Suite, baseline: Path | None, tolerance: float | None, out: Path) -> baselines.Kept | None:
     """The baselines that were asked for; a CI system that keeps OUT is told why they are refused."""
     if baseline is None:
+        if tolerance is not None:
+            raise InputError("--tolerance is of figures of a baseline; write --baseline DIR too")
         return None
     try:
-        return baselines.kept_for(wanted, baseline, say)
+        return replace(baselines.kept_for(wanted, baseline, say), tolerance=tolerance or 0.0)
     except InputError as error:
-        schedule.write_refusal(out, wanted, error)
+        schedule.write_refusal(out, wanted.name, error, OF_BASELINES)
         raise
 
 

@@ -17,7 +17,7 @@ from hpn.commands.followers import tell_next
 from hpn.commands.outfile import write
 from hpn.commands.page import as_json_option, show
 from hpn.results.comparison.baseline import baseline_of, held_against, read, written
-from hpn.results.comparison.differences import Difference, differences
+from hpn.results.comparison.differences import Difference, Finding, differences
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.gather import labelled, opened
 from hpn.results.comparison.groups import Across, Compared, Group, check_trusted, grouped, why_not
@@ -168,7 +168,8 @@ def _with_evidence(of: Difference, evidence: Sequence[Evidence], why_none: str) 
     """Infinite ends of what is a bound are null."""
     found = next((each for each in evidence if of.key in each.keys and each.group == of.group), None)
     told = None if found is None else asdict(found)
-    return asdict(of) | {"evidence": told, "no_evidence": why_none or ("" if found else "fewer than 2 runs have it")}
+    lacking = of.finding if of.finding is Finding.START_MOVED else "fewer than 2 runs have it"
+    return asdict(of) | {"evidence": told, "no_evidence": why_none or ("" if found else str(lacking))}
 
 
 def _own(key: Key, summary: Summary) -> dict[str, object]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hpn.commands.completing import drill_names, runs
-from hpn.commands.drill_runs import make, one_by_one, pooled
+from hpn.commands.drill_runs import make, one_by_one, pooled, refusals_told
 from hpn.commands.followers import tell_next
 from hpn.commands.group import RenamedGroup
 from hpn.commands.page import (
@@ -189,17 +189,18 @@ def drill_run(
         raise InputError(f"--raise-neighbour-limit is for this machine's table; a guest of engine {engine} has its own")
     if everything == bool(names):
         raise InputError("name the drills to run, or say --all; hpn drill ls lists those that come with hpn")
-    drills = [catalogue.load(name, topology) for name in names]
-    if everything:
-        library = client_site.library(topology)
-        tell_left_out(library.left_out)
-        drills = [*library.drills]
-    if slow:
-        drills = [chosen.slowed(slow) for chosen in drills]
     for option, path in (("--junit", junit), ("--summary", summary)):
         if path is not None:
             check_place(path, option)
-    repeats.check(drills, repeat)
+    with refusals_told(junit, summary):
+        drills = [catalogue.load(name, topology) for name in names]
+        if everything:
+            library = client_site.library(topology)
+            tell_left_out(library.left_out)
+            drills = [*library.drills]
+        if slow:
+            drills = [chosen.slowed(slow) for chosen in drills]
+        repeats.check(drills, repeat)
     page = Page(as_json)
     with place_for(out) as place:
         batch = Batch(drills, repeat, place, as_run(), slow, tries, keep_records, phase, raise_neighbour_limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from hpn.commands.outfile import write
 from hpn.commands.overall import leave_page
 from hpn.commands.page import Page, starting, terminal
 from hpn.commands.waiting import waiting
+from hpn.results.ci import OF_FILES, refused_junit, refused_summary
 from hpn.results.junit import Unmade, judged, junit_xml
 from hpn.results.markdown import drills_summary
 from hpn.results.repeats.spread import compare, spread_table
@@ -28,10 +30,23 @@ from hpn.scenarios.pool.drills import Wanted, run_all
 from hpn.scenarios.pool.task import Pool
 from hpn.scenarios.run import calibrate, engines, repeats, session
 from hpn.scenarios.run.order import Batch, Order
-from hpn.testbed.errors import HpnError, MachineError, NoisyError
+from hpn.testbed.errors import HpnError, InputError, MachineError, NoisyError
 from hpn.testbed.vm.engines import EngineSpec
 
 Ran = tuple[Order, RunFolder | HpnError]
+
+
+@contextmanager
+def refusals_told(junit: Path | None, job_page: Path | None) -> Iterator[None]:
+    """The reports that were asked for, of mistakes in files: a CI system that keeps them is told."""
+    try:
+        yield
+    except InputError as error:
+        if junit is not None:
+            write(junit, refused_junit("hpn", error.problems, OF_FILES), "--junit")
+        if job_page is not None:
+            write(job_page, refused_summary("hpn drill run", error.problems, OF_FILES), "--summary")
+        raise
 
 
 def one_by_one(batch: Batch, spec: EngineSpec, claim: Claim, page: Page) -> Iterator[Ran]:

@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from hpn.commands.completing import labs, topologies
 from hpn.testbed.fabric.load import load_topology
 from hpn.testbed.fabric.spec import FabricSpec
-from hpn.testbed.files.units import parse_duration
+from hpn.testbed.files.units import format_percent, parse_duration, parse_percent
 from hpn.testbed.vm.standstill import STALL_S, STALL_VARIABLE
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
@@ -87,6 +87,25 @@ class Length(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+class Share(click.ParamType[float]):
+    """A percentage as drill files write it, from 0 to 1000 %, as a share: 1.0 is 100 %."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """'10 %', '2.5%' and the like."""
+        try:
+            share = parse_percent(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if share > _MOST_SHARE:
+            self.fail(
+                f"{format_percent(share)} is out of range; write 0 % to {format_percent(_MOST_SHARE)}", param, ctx
+            )
+        return share
+
+
+_MOST_SHARE = 10.0
 _ENDLESS = 100_000  # columns
 
 

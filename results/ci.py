@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
+from hpn.failover.analysis.words import many
 from hpn.results.junit import Judged, Unmade, repeats_suite, run_suite, unmade_suite
 from hpn.results.junit_xml import Case, Status, Suite, report
 from hpn.results.markdown import cell, details, rows, why
@@ -161,8 +162,11 @@ def _of_run(run: CiRun) -> int:
     return run.exit_code if run.exit_code in _OF_RUNS else 3
 
 
-def ci_junit(suite: str, groups: Sequence[Repeats]) -> str:
-    """One report: a test suite per run, and one per repeated drill with the verdict over its repeats."""
+def ci_junit(suite: str, groups: Sequence[Repeats], unused: Sequence[str] = ()) -> str:
+    """One report: a test suite per run, and one per repeated drill with the verdict over its repeats.
+
+    ``unused``: a line for each baseline that is of no drill, each a case that is skipped.
+    """
     suites: list[Suite] = []
     for group in groups:
         suites += map(_run_suite, group.runs)
@@ -170,7 +174,13 @@ def ci_junit(suite: str, groups: Sequence[Repeats]) -> str:
             suites.append(repeats_suite(group.together, f"{_classname(group.runs[0])}.all-runs"))
         if group.gate is not None:
             suites.append(_gate_suite(group, group.gate))
+    if unused:
+        suites.append(Suite("baselines of no drill", [_unused_case(line) for line in unused]))
     return report(suite, suites)
+
+
+def _unused_case(line: str) -> Case:
+    return Case(line, "baselines", Status.SKIPPED, line, "baseline")
 
 
 def _classname(run: CiRun) -> str:
@@ -187,15 +197,28 @@ def _run_suite(run: CiRun) -> Suite:
     return unmade_suite(unmade, run.title, classname, {"folder": run.folder})
 
 
-def refused_junit(suite: str, problems: Sequence[str]) -> str:
-    """The report of a suite that was not run, for its baselines are of something else."""
-    case = Case(NO_WORSE, "baseline", Status.ERROR, "\n".join(problems), "baseline")
-    return report(suite, [Suite("baselines", [case], {})])
+class Refusal(NamedTuple):
+    """Why nothing was run: the names of its suite and case in a report, and the headline of its summary."""
+
+    suite: str
+    case: str
+    headline: str
+    kind: str
 
 
-def refused_summary(suite: str, problems: Sequence[str]) -> str:
+OF_BASELINES = Refusal("baselines", NO_WORSE, _HEADLINE[_REFUSED], "baseline")
+OF_FILES = Refusal("files", "the files have no mistakes", "files have mistakes", "mistake")
+
+
+def refused_junit(name: str, problems: Sequence[str], of: Refusal) -> str:
+    """The report of what was not run."""
+    case = Case(of.case, of.kind, Status.ERROR, "\n".join(problems), of.kind)
+    return report(name, [Suite(of.suite, [case], {})])
+
+
+def refused_summary(name: str, problems: Sequence[str], of: Refusal) -> str:
     """The same as Markdown."""
-    lines = (f"# {cell(suite)}: {_HEADLINE[_REFUSED]}, nothing was run", "", *(f"* {cell(each)}" for each in problems))
+    lines = (f"# {cell(name)}: {of.headline}, nothing was run", "", *(f"* {cell(each)}" for each in problems))
     return "\n".join(lines) + "\n"
 
 
@@ -242,17 +265,20 @@ def ci_document(groups: Sequence[Repeats]) -> dict[str, object]:
     return {"answer": _ANSWERS[exit_code(groups)], "drills": found}
 
 
-def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0) -> str:
-    """The summary as Markdown, for a file or a CI system's job page. ``wanted``: how many runs were asked for."""
+def ci_summary(suite: str, groups: Sequence[Repeats], wanted: int = 0, unused: Sequence[str] = ()) -> str:
+    """The summary as Markdown, for a file or a CI system's job page. ``wanted``: how many runs were asked for.
+
+    ``unused``: a line for each baseline that is of no drill.
+    """
     runs = [run for group in groups for run in group.runs]
-    headline = f"{_HEADLINE[exit_code(groups)]}, {len(runs)} runs"
+    headline = f"{_HEADLINE[exit_code(groups)]}, {many(len(runs), 'run')}"
     if len(runs) < wanted:
         so_far = f": {_HEADLINE[exit_code(groups)]}" if runs else ""
-        headline = f"ended early, {len(runs)} of {wanted} runs made{so_far}"
+        headline = f"ended early, {len(runs)} of {many(wanted, 'run')} made{so_far}"
     lines = [f"# {cell(suite)}: {headline}", ""]
     lines += rows(("drill", "engine", "answer", "runs", "", "wall s", "why"), map(_row, groups))
     lines += ["", *rows(("run", "answer", "folder"), ((run.title, run.answer, run.folder) for run in runs))]
-    if told := gate_lines(groups):
+    if told := [*gate_lines(groups), *unused]:
         lines += ["", "## Against the baseline", "", *(f"* {cell(line)}" for line in told)]
     lines += details((run.title, run.judged) for run in runs if run.judged is not None)
     return "\n".join(lines) + "\n"

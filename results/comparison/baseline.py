@@ -15,7 +15,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from hpn.results.comparison.differences import Difference, Finding, told_apart
+from hpn.results.comparison.differences import Difference, Finding, start_moved, told_apart, without_start
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import WITH_DIGEST, Across, Group, check_trusted
 from hpn.results.run.files import first_mistake
@@ -69,23 +69,32 @@ class Held:
     """Runs held against a baseline. ``missing``: figures of the baseline that the runs do not have.
 
     ``by_name``: what only names say to be the same. ``run_otherwise``: timers and policies of the fabric that differ,
-    'bgp.hold_s was 9, is 30'.
+    'bgp.hold_s was 9, is 30'. ``tolerance``: the share of its baseline that a figure may be worse by.
     """
 
     differences: tuple[Difference, ...]
     missing: tuple[Key, ...]
     by_name: tuple[Across, ...] = ()
     run_otherwise: str = ""
+    tolerance: float = 0.0
 
     @property
     def worse(self) -> tuple[Difference, ...]:
-        """What is worse beyond every interval."""
-        return tuple(each for each in self.differences if each.is_worse)
+        """What is worse beyond every interval, by more than the tolerance."""
+        return tuple(each for each in self.differences if each.is_worse and not self._is_tolerated(each))
+
+    @property
+    def tolerated(self) -> tuple[Difference, ...]:
+        """What is worse beyond every interval, by no more than the tolerance."""
+        return tuple(each for each in self.differences if each.is_worse and self._is_tolerated(each))
 
     @property
     def better(self) -> tuple[Difference, ...]:
         """What is better beyond every interval."""
         return tuple(each for each in self.differences if not each.is_worse)
+
+    def _is_tolerated(self, each: Difference) -> bool:
+        return each.apart <= self.tolerance * abs(each.reference.median)
 
 
 def baseline_of(group: Group) -> Baseline:
@@ -122,26 +131,31 @@ def read(path: Path) -> Baseline:
         raise InputError(f"{path} is no baseline ({what}); --save writes one") from error
 
 
-def held_against(baseline: Baseline, group: Group, *, however_run: bool = False) -> Held:
+def held_against(baseline: Baseline, group: Group, *, however_run: bool = False, tolerance: float = 0.0) -> Held:
     """Every figure of the baseline against the runs'. InputError where these are of another experiment.
 
     ``however_run``: the fabric's timers and policies may differ (``results.run.identity.RUN_BY``), and are told.
     """
     check_trusted([group])
     by_name = tuple(check_same(baseline, group.setting, group.digests, group.told, however_run=however_run))
-    found, held, missing = summaries(group), [], []
-    for kept in baseline.figures:
-        name = kept.name if kept.where else without_limit(kept.name)  # an older hpn kept the limit in the name
-        key = Key(kept.where, name, kept.unit, kept.more_is_worse)
-        high = math.inf if kept.high is None else kept.high
-        base = Summary(kept.count, kept.median, kept.low, high, kept.open_ended)
-        if (now := found.get(key)) is None:
-            missing.append(key)
-            continue
-        finding = told_apart(base, now)
-        held.append(Difference(key, group.label, base, now, finding))
-    seen = tuple(each for each in held if each.finding is not Finding.NONE_SEEN)
-    return Held(seen, tuple(missing), by_name, run_otherwise(baseline.told, group.told) if however_run else "")
+    found, before = summaries(group), dict(map(_figure, baseline.figures))
+    moved = start_moved(before, found)
+    held = [
+        without_start(Difference(key, group.label, base, now, told_apart(base, now)), moved)
+        for key, base in before.items()
+        if (now := found.get(key)) is not None
+    ]
+    missing = tuple(key for key in before if key not in found)
+    seen = tuple(each for each in held if each.finding in {Finding.MORE, Finding.LESS})
+    changed = run_otherwise(baseline.told, group.told) if however_run else ""
+    return Held(seen, missing, by_name, changed, tolerance)
+
+
+def _figure(kept: Kept) -> tuple[Key, Summary]:
+    name = kept.name if kept.where else without_limit(kept.name)  # an older hpn kept the limit in the name
+    high = math.inf if kept.high is None else kept.high
+    key = Key(kept.where, name, kept.unit, kept.more_is_worse)
+    return key, Summary(kept.count, kept.median, kept.low, high, kept.open_ended)
 
 
 def check_same(

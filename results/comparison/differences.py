@@ -2,20 +2,25 @@
 
 Changes when figures are told apart by another rule. Two groups differ in a figure when no value that one may have had
 is one that the other may have had. Where they do not, the figure says how large a difference would have had to be.
+``switch`` counts from detect: once detect takes longer, the same rewrite of a LAG comes sooner after it, or before it.
+Where detect differs, a difference in switch therefore is none of the network; outages tell what both came to.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from hpn.failover.analysis.intervals import SWITCH
+from hpn.failover.analysis.model import EdgeKind
 from hpn.results.comparison.causes import UNEXPLAINED, Side, causes
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Group, asked_otherwise
 
 _REPAIR = " repair "
+_DETECT = "detect"
 
 
 class Finding(StrEnum):
@@ -25,6 +30,7 @@ class Finding(StrEnum):
     MORE = "more"
     LESS = "less"
     MISSING = "not measured"
+    START_MOVED = "not comparable: it counts from detect, which differs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +72,11 @@ def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
     if not groups:
         return ()
     first, *others = groups
-    measured = [(group, summaries(group)) for group in others]
+    measured, own = [(group, summaries(group)) for group in others], summaries(first)
+    moved = {group.label: start_moved(own, found) for group, found in measured}
     return tuple(
-        difference(key, base, found.get(key), first, group)
-        for key, base in summaries(first).items()
+        without_start(difference(key, base, found.get(key), first, group), moved[group.label])
+        for key, base in own.items()
         for group, found in measured
     )
 
@@ -101,6 +108,31 @@ def told_apart(base: Summary, other: Summary) -> Finding:
     if other.low > base.high:
         return Finding.MORE
     return Finding.LESS if other.high < base.low else Finding.NONE_SEEN
+
+
+def start_moved(base: Mapping[Key, Summary], other: Mapping[Key, Summary]) -> frozenset[Key]:
+    """Figures that count from another one which the two do not have alike: of an edge, or of an expectation."""
+    starts = {key.where for key, of in base.items() if key.where and key.name == _DETECT and _moved(of, other.get(key))}
+    counted = (key for key in base if key.name.partition(" ")[0] == SWITCH)
+    return frozenset(key for key in counted if any(_is_of(key, edge) for edge in starts))
+
+
+def without_start(found: Difference, moved: Collection[Key]) -> Difference:
+    """The same, or that nothing can be said of it, where what it counts from moved."""
+    apart = found.finding in {Finding.MORE, Finding.LESS} and found.key in moved
+    return replace(found, finding=Finding.START_MOVED, why="") if apart else found
+
+
+def _moved(base: Summary, other: Summary | None) -> bool:
+    return other is None or told_apart(base, other) is not Finding.NONE_SEEN
+
+
+def _is_of(key: Key, edge: str) -> bool:
+    """Whether a figure counts from the detection at that edge; an expectation may be of the edges of one kind."""
+    if key.where:
+        return key.where == edge
+    kind = next((kind for kind in EdgeKind if key.name.endswith(f" at {kind}")), "")
+    return f" {kind} " in f"{edge} " if kind else True
 
 
 def _seen_from(base: Summary, other: Summary) -> float:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hpn.results.comparison.baseline import Baseline, Held, baseline_of, held_against, written
 from hpn.results.comparison.groups import Compared, Group, grouped
-from hpn.results.text.comparison import changed_line, figure_lines, held_lines
+from hpn.results.text.comparison import changed_line, figure_lines, held_lines, worse_lines
 from hpn.testbed.errors import InputError
 
 _SUFFIX = ".json"
@@ -37,7 +37,7 @@ class Gate:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All of it in words, what is worse first."""
+        """All of it in words: changed timers and policies, then what is worse, as the page has it."""
         return (self.said,) if self.held is None else tuple(line.plain for line in held_lines(self.held))
 
     @property
@@ -59,7 +59,7 @@ class Gate:
             return self.said
         first = min(self.held.worse, key=lambda each: bool(each.key.where))  # an expectation before what no limit is of
         more = len(self.held.worse) - 1
-        return next(figure_lines([first])) + (f"; {more} more worse" if more else "")
+        return next(worse_lines(self.held, [first])) + (f"; {more} more worse" if more else "")
 
 
 def file_of(folder: Path, drill: str, engine: str) -> Path:
@@ -86,13 +86,13 @@ def strays(folder: Path, wanted: Collection[tuple[str, str]]) -> tuple[Path, ...
     return tuple(found)
 
 
-def gate(kept: Baseline, file: Path, runs: Sequence[Compared]) -> Gate:
-    """Hold the runs of one drill against what was kept."""
+def gate(kept: Baseline, file: Path, runs: Sequence[Compared], tolerance: float = 0.0) -> Gate:
+    """Hold the runs of one drill against what was kept; no figure is red that is worse by no more than that share."""
     try:
         group = _one(runs)
         if not group.runs:
             return Gate(str(file), said="not held against its baseline: no run can be trusted")
-        return Gate(str(file), held_against(kept, group, however_run=True))
+        return Gate(str(file), held_against(kept, group, however_run=True, tolerance=tolerance))
     except InputError as error:
         return Gate(str(file), said=f"{file} is refused: {error}", is_refused=True)
 

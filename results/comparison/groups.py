@@ -120,6 +120,8 @@ def grouped(runs: Iterable[Compared], across: Collection[Across]) -> tuple[Group
 def check_trusted(groups: Iterable[Group]) -> None:
     """InputError for a group without a run that can be trusted: it has no figures."""
     for group in groups:
+        if not group.runs and group.left_out == 1:
+            raise InputError(f"the only run of {group.label} cannot be trusted: it is inconclusive")
         if not group.runs:
             raise InputError(
                 f"none of the {group.left_out} runs of {group.label} can be trusted: they are inconclusive"

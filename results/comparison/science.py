@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hpn.results.comparison.differences import start_moved
 from hpn.results.comparison.exact import (
     SIGNIFICANT,
     cliffs_delta,
@@ -19,7 +20,7 @@ from hpn.results.comparison.exact import (
     mann_whitney,
     signed,
 )
-from hpn.results.comparison.figures import Key, Value, values_of
+from hpn.results.comparison.figures import Key, Value, summaries, values_of
 from hpn.results.comparison.groups import LEAST, Compared, Group, why_not
 from hpn.results.comparison.intervals import (
     Span,
@@ -103,7 +104,8 @@ def science(groups: Sequence[Group], to_tell: float | None = None) -> tuple[Evid
     found: list[Evidence] = []
     for group in others:
         held = _by_key(group)
-        both = {key: (runs, held[key]) for key, runs in base.items() if key in held}
+        moved = start_moved(summaries(first), summaries(group))
+        both = {key: (runs, held[key]) for key, runs in base.items() if key in held and key not in moved}
         told, also = _once({key: of for key, of in both.items() if min(map(len, of)) >= LEAST})
         alone = [replace(evidence(key, group.label, *of), also=tuple(also[key])) for key, of in told.items()]
         of_group = _among(alone, [*told.values()])

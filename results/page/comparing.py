@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from hpn.results.page.render import rendered
 from hpn.results.page.runs import PAGE
 from hpn.results.page.sections import Table
 from hpn.results.page.strip import Figure, Reading, Strips, Track, charts
+from hpn.results.run.filewords import key_in_file, value_in_file
 from hpn.results.text.answer import answer
 from hpn.results.text.bounds import at_least
 from hpn.results.text.comparison import causes_sheet, figures_sheet, groups_sheet, name_of, own_sheet, value_of
@@ -80,12 +81,14 @@ def comparison_view(
     apart = [each for each in found if each.finding in _APART or (each.key, each.group) in tested]
     alike = [each for each in found if each.finding is Finding.NONE_SEEN and each not in apart]
     lacking = [each for each in found if each.finding is Finding.MISSING]
+    moved = [each for each in found if each.finding is Finding.START_MOVED]
     sheets = (
         *([own_sheet(groups[0])] if len(groups) == 1 else []),
         figures_sheet("What differs by ranges or tests; medians, ranges over all runs", groups, apart),
         *([causes_sheet(groups, apart, tested)] if apart else []),
         evidence_sheet(evidence),
         figures_sheet("Ranges overlap and no test tells a difference", groups, alike),
+        figures_sheet("Not comparable: they count from detect, which differs", groups, moved),
         figures_sheet(f"Not measured by all, but by {groups[0].label}", groups, lacking),
     )
     return ComparisonView(
@@ -106,12 +109,16 @@ def _settings(groups: Sequence[Group]) -> Listing:
     told = [each.words for each in groups]
     rows = [(str(what), *(group.setting[what] or "-" for group in groups)) for what in Across if what not in _BY_KEY]
     keys = dict.fromkeys(key for each in told for key in each)
-    rows += [(key, *(each.get(key, "none") if each else _NOT_TOLD for each in told)) for key in keys]
+    rows += [(key_in_file(key), *(_value(each, key) for each in told)) for key in keys]
     differ = [row for row in rows if len(set(row[1:])) > 1]
     left_out = len(differ) - _MOST_SETTINGS
     more = f"; {left_out} more are left out" if left_out > 0 else ""
     columns = ("setting", *(group.label for group in groups))
     return Listing(f"Settings that differ{more}", columns, differ[:_MOST_SETTINGS], stacks=False)
+
+
+def _value(told: Mapping[str, str], key: str) -> str:
+    return value_in_file(key, told.get(key, "none")) if told else _NOT_TOLD
 
 
 def _strips(groups: Sequence[Group], found: Sequence[Difference], page: Path | None) -> Sequence[Strips]:

@@ -92,7 +92,9 @@ def many_view(folder: Path, page: Path) -> ManyView:
     found, suite = runs_below(folder, page), suite_in(folder)
     name = folder.resolve().name
     if suite is not None:
-        return _judged_view(suite.name or name, of_suite(suite, found, folder, page), folder, suite.baselines)
+        view = _judged_view(suite.name or name, of_suite(suite, found, folder, page), folder, suite.baselines)
+        unused = (Part("Baselines of no drill", suite.unused),) if suite.unused else ()
+        return replace(view, head=replace(view.head, parts=(*view.head.parts, *unused)))
     if (folder / REPEATS).is_file():
         return _judged_view(name, in_order(found), folder)
     return _index_view(name, found, folder)

@@ -53,17 +53,18 @@ class Gated:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite that was run."""
+    """A suite that was run. ``unused``: a line for each baseline that is of no drill of it."""
 
     name: str
     runs: tuple[Listed, ...]
     baselines: tuple[Gated, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 _SUITE = TypeAdapter(Suite)
 
 
-def write_suite(out: Path, name: str, groups: Sequence[Repeats]) -> None:
+def write_suite(out: Path, name: str, groups: Sequence[Repeats], unused: Sequence[str] = ()) -> None:
     """Write OUT/suite.json."""
     listed = (
         Listed(run.title, run.drill, run.engine, run.repeat, run.folder, run.answer, run.reason, run.wall_s)
@@ -71,7 +72,7 @@ def write_suite(out: Path, name: str, groups: Sequence[Repeats]) -> None:
         for run in group.runs
     )
     gated = (_gated(group.title, group.gate) for group in groups if group.gate is not None)
-    write(out / FILE, dumped(_SUITE, Suite(name, tuple(listed), tuple(gated)), indent=1))
+    write(out / FILE, dumped(_SUITE, Suite(name, tuple(listed), tuple(gated), tuple(unused)), indent=1))
 
 
 def _gated(title: str, gate: Gate) -> Gated:

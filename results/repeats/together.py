@@ -15,6 +15,7 @@ from statistics import median
 
 from pydantic import TypeAdapter
 
+from hpn.failover.analysis.words import many
 from hpn.results.repeats.binomial import rate_at_least, rate_at_most
 from hpn.results.repeats.bootstrap import median_interval
 from hpn.results.repeats.spread import nearest_rank
@@ -120,7 +121,9 @@ def judge_repeats(drill: str, verdicts: Sequence[Verdict], numbers: Sequence[int
     reasons = []
     if 3 * left_out > len(verdicts):
         first = next(verdict.reasons[0] for verdict in verdicts if verdict.reasons)
-        reasons.append(f"{left_out} of {len(verdicts)} runs cannot be trusted, more than a third; first: {first}")
+        reasons.append(
+            f"{left_out} of {many(len(verdicts), 'run')} cannot be trusted, more than a third; first: {first}"
+        )
     elif not verdicts:
         reasons.append("no run was made")
     answers = tuple(verdict.outcome for verdict in verdicts)
@@ -238,7 +241,8 @@ def _over_statistic(found: Estimate, limit: float, told: Sequence[tuple[int, Che
     if found.over is Statistic.EVERY:
         return found
     if found.runs < (least := LEAST_RUNS[found.over]):
-        why = f"{found.runs} runs tell nothing of the {found.over} at 95 % confidence; {least} are needed"
+        few = "1 run tells" if found.runs == 1 else f"{found.runs} runs tell"
+        why = f"{few} nothing of the {found.over} at 95 % confidence; {least} are needed"
         return replace(found, outcome=Outcome.INCONCLUSIVE, too_few=why)
     outcome = _judge_median(found, limit) if found.over is Statistic.MEDIAN else _judge_share(found, told)
     return replace(found, outcome=Outcome.INCONCLUSIVE if 3 * found.left_out > total else outcome)
@@ -300,7 +304,7 @@ def _is_open(value: float | None, of: Estimate) -> bool:
 
 
 def _evidence(estimate: Estimate) -> str:
-    said = [f"kept in {estimate.kept} of {estimate.runs} runs"]
+    said = [f"kept in {estimate.kept} of {many(estimate.runs, 'run')}"]
     if estimate.worst_run is not None:
         worst, middle, _ = figures(estimate)
         said = [f"worst {worst} in run {estimate.worst_run}", f"median {middle}", *said]

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pydantic import JsonValue
 
 from hpn.results.run.drill import AskedDrill
+from hpn.results.run.filewords import key_in_file, value_in_file
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.manifest import Manifest
 from hpn.testbed.errors import InputError, MachineError
@@ -110,7 +111,7 @@ def since(one: Mapping[str, str], other: Mapping[str, str]) -> str:
 
 
 def _since(one: Mapping[str, str], other: Mapping[str, str], keys: Sequence[str]) -> str:
-    return _listed([f"{key} was {one.get(key, 'none')}, is {other.get(key, 'none')}" for key in keys])
+    return _listed([f"{key_in_file(key)} was {_value(one, key)}, is {_value(other, key)}" for key in keys])
 
 
 def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
@@ -122,7 +123,11 @@ def _section(key: str) -> str:
 
 
 def _in_words(one: Mapping[str, str], other: Mapping[str, str], keys: Sequence[str]) -> str:
-    return _listed([f"{key}: {one.get(key, 'none')} | {other.get(key, 'none')}" for key in keys])
+    return _listed([f"{key_in_file(key)}: {_value(one, key)} | {_value(other, key)}" for key in keys])
+
+
+def _value(told: Mapping[str, str], key: str) -> str:
+    return value_in_file(key, told[key]) if key in told else "none"
 
 
 def _listed(told: Sequence[str]) -> str:
@@ -136,7 +141,9 @@ def sets_apart(told: Sequence[Mapping[str, str]]) -> list[str]:
     keys = [key for key in dict.fromkeys(key for each in known for key in each) if len({e.get(key) for e in known}) > 1]
     more = f", and {len(keys) - _MOST_WORDS} more" if len(keys) > _MOST_WORDS else ""
     shown = keys[:_MOST_WORDS]
-    return [", ".join(f"{key} {each.get(key, 'none')}" for key in shown) + more if each else "" for each in told]
+    return [
+        ", ".join(f"{key_in_file(key)} {_value(each, key)}" for key in shown) + more if each else "" for each in told
+    ]
 
 
 def _seed(spec: FabricSpec, drill: AskedDrill) -> int | None:

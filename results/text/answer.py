@@ -37,8 +37,10 @@ def _of_figures(found: Sequence[Difference], evidence: Sequence[Evidence]) -> It
     if evidence:
         yield from _by_tests(evidence)
     yield _by_ranges(told, tested=bool(evidence))
-    if lacking := len(found) - len(told):
+    if lacking := sum(each.finding is Finding.MISSING for each in found):
         yield f"{lacking} more were not measured by all."
+    if moved := sum(each.finding is Finding.START_MOVED for each in found):
+        yield f"{moved} more cannot be compared: they count from detect, which differs."
 
 
 def survival(groups: Sequence[Group]) -> str:

@@ -20,10 +20,12 @@ from hpn.results.text.bounds import at_least
 from hpn.results.text.printable import printable
 from hpn.results.text.tables import table
 from hpn.results.text.values import span_text, value_text
+from hpn.testbed.files.units import format_percent
 
 ONE_RUN_EACH = "one run each: the phase of a timer alone can make this difference; save and hold five (repeats: 5)"
 _MEDIAN = "median outage"
 _LONGEST_HEAD = 12
+_PERCENT = "%"
 Figures = Collection[tuple[Key, str]]
 
 
@@ -55,14 +57,16 @@ def comparison_parts(
 
 
 def held_lines(held: Held) -> Iterator[Text]:
-    """What is worse than a baseline, what it has that these runs have not, what was changed, and what is better."""
-    yield from map(Text, figure_lines(held.worse))
+    """What was changed since a baseline, what is worse, what it has that these runs have not, and what is better."""
+    if changed := changed_line(held):
+        yield Text(changed)
+    yield from map(Text, worse_lines(held, held.worse))
     if held.worse and all(each.is_of_single_runs for each in held.worse):
         yield Text(ONE_RUN_EACH)
     for key in held.missing:
         yield Text(printable(f"not measured: {name_of(key)}"))
-    if changed := changed_line(held):
-        yield Text(changed)
+    within = f"within the tolerance of {format_percent(held.tolerance)}"
+    yield from (Text(f"{within}: {line}") for line in figure_lines(held.tolerated))
     yield from map(Text, figure_lines(held.better))
     if held.by_name:
         yield Text(f"told to be the same by name only: {', '.join(held.by_name)}; --save keeps digests of newer runs")
@@ -75,6 +79,12 @@ def changed_line(held: Held) -> str:
     if not held.run_otherwise:
         return ""
     return printable(f"timers or policies of the fabric changed since the baseline: {held.run_otherwise}")
+
+
+def worse_lines(held: Held, found: Sequence[Difference]) -> Iterator[str]:
+    """As ``figure_lines``, each with the tolerance that it exceeds."""
+    tolerance = f" (tolerance {format_percent(held.tolerance)})" if held.tolerance else ""
+    return (f"{line}{tolerance}" for line in figure_lines(found))
 
 
 def figure_lines(found: Sequence[Difference]) -> Iterator[str]:
@@ -92,7 +102,21 @@ def figure_lines(found: Sequence[Difference]) -> Iterator[str]:
 def _worse_or_better(each: Difference) -> str:
     word = "worse" if each.is_worse else "better"
     apart = value_text(each.apart, each.key.unit)
-    return f"{word}: {name_of(each.key)}: {_now(each)}, {_before(each)} before: {word} by at least {apart}"
+    if each.key.unit == _PERCENT:
+        apart = f"{apart.removesuffix(_PERCENT)}points"  # 40 % is 20 points less than 60 %, and not 20 % less
+    return f"{word}: {name_of(each.key)}: {_both(each)}: {word} by at least {apart}"
+
+
+def _both(each: Difference) -> str:
+    """'171 ms, 143 ms before (median of 5)'; where they are not of as many runs, each says of how many."""
+    now, before = (0 if each.other is None else each.other.count), each.reference.count
+    if now == before:
+        return f"{_now(each)}, {_before(each)} before" + (_of_runs(now) if now > 1 else "")
+    return f"{_now(each)}{_of_runs(now)}, {_before(each)} before{_of_runs(before)}"
+
+
+def _of_runs(count: int) -> str:
+    return f" (median of {count})" if count > 1 else " (one run)"
 
 
 def _now(each: Difference) -> str:

@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hpn.failover.analysis.words import many
 from hpn.results.index.queries import Point, RunLine, Trend
 from hpn.results.text.bounds import at_least
 from hpn.results.text.printable import printable
@@ -61,7 +62,7 @@ def trend_parts(trend: Trend, room: int) -> list[RenderableType]:
     unit = points[0].unit
     between = span_text(min(values), max(values), unit)
     left_out = f" ({len(points) - len(trusted)} that cannot be trusted left out)" if len(trusted) < len(points) else ""
-    said = f"{len(points)} runs{left_out}, median {value_text(median(values), unit)}, {between}{_limits(trend)}"
+    said = f"{many(len(points), 'run')}{left_out}, median {value_text(median(values), unit)}, {between}{_limits(trend)}"
     width = min(max(room - _BESIDE, _NARROWEST), _WIDEST)
     rows = ((point.started_at[:19], _bar(point, most, width), _measured(point), point.said) for point in points)
     shown = table("", ("started", "", ">measured", "the run"), rows)

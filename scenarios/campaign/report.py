@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from rich.table import Table
 
+from hpn.failover.analysis.words import many
 from hpn.results.text.comparison import Sheet
 from hpn.results.text.tables import table
 from hpn.scenarios.campaign.journal import Done, Entry, Shrunk
@@ -40,7 +41,7 @@ def shrunk_line(entry: Shrunk) -> str:
     """What became of a violation."""
     if entry.like is not None:
         return f"{entry.index}: as {entry.like}, not shrunk"
-    shown = f"shown again in {entry.failed} of {entry.runs} runs"
+    shown = f"shown again in {entry.failed} of {many(entry.runs, 'run')}"
     return f"{entry.index}: {shown}: {entry.smallest.words}{f': {entry.file}' if entry.file else ''}"
 
 

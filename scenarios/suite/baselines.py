@@ -21,35 +21,46 @@ from hpn.scenarios.run.asked import asked_of
 from hpn.scenarios.suite.suite import Run, Suite
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
+from hpn.testbed.fabric.spec import FabricSpec
+from hpn.testbed.files.document import shorten
+from hpn.testbed.lag.datapaths import candidates
 from hpn.testbed.vm.engines import named
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The baselines of a suite, by drill and engine, and the folder that they are in."""
+    """The baselines of a suite, by drill and engine, and the folder that they are in.
+
+    ``suite``: its file. ``tolerance``: the share of its baseline that a figure may be worse by. ``unused``: a line for
+    each baseline of no drill in the suite, as a renamed one leaves it.
+    """
 
     folder: Path
     baselines: Mapping[tuple[str, str], Baseline]
+    suite: str
+    tolerance: float = 0.0
+    unused: tuple[str, ...] = ()
 
 
 def kept_for(suite: Suite, folder: Path, tell: Callable[[str], None]) -> Kept:
     """The baselines of the suite's drills. InputError, with every problem, where one does not fit what would run."""
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; hpn ci run SUITE --save {folder} writes it")
+        raise InputError(f"there is no folder {folder}; hpn ci run {suite.source} --save {folder} writes it")
     runs = {(run.name, run.engine): run for run in suite.runs}
-    for path in strays(folder, runs):
-        tell(printable(f"{path} is a baseline of no drill in this suite"))
+    unused = tuple(printable(f"{path} is a baseline of no drill in this suite") for path in strays(folder, runs))
+    for line in unused:
+        tell(line)
     kept: dict[tuple[str, str], Baseline] = {}
     problems: list[str] = []
     for key, run in runs.items():
         try:
             if (path := file_of(folder, *key)).exists():
-                kept[key] = _checked(path, run)
+                kept[key] = _checked(path, run, suite.source)
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(problems)
-    return Kept(folder, kept)
+    return Kept(folder, kept, suite.source, unused=unused)
 
 
 def gated(groups: tuple[Repeats, ...], out: Path, kept: Kept | None) -> tuple[Repeats, ...]:
@@ -65,7 +76,7 @@ def save(groups: Iterable[Repeats], out: Path) -> Iterator[tuple[str, str]]:
         yield name, text_of(_compared(group, out)) if passes else ""
 
 
-def _checked(path: Path, run: Run) -> Baseline:
+def _checked(path: Path, run: Run, suite: str) -> Baseline:
     """The baseline in a file. InputError, naming the key that differs, where it is of something else than the run."""
     kept, spec = read(path), named(run.engine)
     asked = run.drill.slowed(spec.engine().slowness) if spec.start is not None else run.drill
@@ -79,23 +90,44 @@ def _checked(path: Path, run: Run) -> Baseline:
         digests[Across.SETTINGS] += "".join(kept.digests[Across.SETTINGS].partition(" ")[1:])
     try:
         check_same(kept, setting, digests, identity.told, however_run=True)
+        _check_parts(kept, asked.topology)
     except InputError as error:
-        meant = f"if that is meant: hpn ci run SUITE --save {path.parent}"
+        meant = f"if that is meant: hpn ci run {suite} --save {path.parent}"
         raise InputError([f"{path}: {problem}; {meant}" for problem in error.problems]) from error
     return kept
+
+
+def _check_parts(kept: Baseline, spec: FabricSpec) -> None:
+    """InputError where the topology names a LAG datapath or a marker that the baseline's runs did not have.
+
+    What ``auto`` comes to, only a run can tell.
+    """
+    engine, settings = kept.setting.get(Across.ENGINE, ""), kept.digests.get(Across.SETTINGS, "")
+    datapath, marker = engine.rpartition("/")[2], settings.partition(" ")[2]
+    possible = [kind.name for kind in candidates(spec.lag)]
+    problems: list[str] = []
+    if "/" in engine and possible and datapath not in possible:
+        problems.append(f"engine {engine!r}, these runs of another (lag was {datapath}, is {spec.lag})")
+    if marker and spec.ecn is not None and spec.ecn.marker not in {"auto", marker}:
+        before = kept.setting.get(Across.SETTINGS, "")
+        problems.append(
+            f"settings {shorten(before, 80)}, these runs of another (ecn.marker was {marker}, is {spec.ecn.marker})"
+        )
+    if problems:
+        raise InputError([f"the baseline is of {problem}" for problem in problems])
 
 
 def _gate(group: Repeats, out: Path, kept: Kept) -> Gate:
     file = file_of(kept.folder, *group.key)
     if group.key not in kept.baselines:
-        return Gate(str(file), said=f"no baseline {file}; hpn ci run SUITE --save {kept.folder} writes it")
+        return Gate(str(file), said=f"no baseline {file}; hpn ci run {kept.suite} --save {kept.folder} writes it")
     try:
         runs = _compared(group, out)
     except InputError as error:
         return Gate(str(file), said=f"not held against {file}: {error}", is_refused=True)
     if not runs:
         return Gate(str(file), said="not held against its baseline: there is no run")
-    return gate(kept.baselines[group.key], file, runs)
+    return gate(kept.baselines[group.key], file, runs, kept.tolerance)
 
 
 def _compared(group: Repeats, out: Path) -> list[Compared]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from hpn.results.ci import CiRun, Repeats, ci_junit, ci_summary, refused_junit, refused_summary
+from hpn.results.ci import CiRun, Refusal, Repeats, ci_junit, ci_summary, refused_junit, refused_summary
 from hpn.results.junit import judged
 from hpn.results.page.suite import write_suite
 from hpn.results.run.folder import RunFolder
@@ -75,16 +75,19 @@ def _options(wanted: Run, folder: Path) -> tuple[str, ...]:
     return (wanted.drill.source, "--out", str(folder), *options)
 
 
-def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats]) -> None:
-    """OUT/junit.xml, OUT/summary.md, OUT/suite.json and, of drills with repeats, OUT/repeats.json."""
+def write_reports(out: Path, suite: Suite, groups: Sequence[Repeats], unused: Sequence[str] = ()) -> None:
+    """OUT/junit.xml, OUT/summary.md, OUT/suite.json and, of drills with repeats, OUT/repeats.json.
+
+    ``unused``: a line for each baseline that is of no drill.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    write_suite(out, suite.name, groups)
-    replace_text(out / JUNIT, ci_junit(suite.name, groups))
-    replace_text(out / SUMMARY, ci_summary(suite.name, groups, len(suite.runs)))
+    write_suite(out, suite.name, groups, unused)
+    replace_text(out / JUNIT, ci_junit(suite.name, groups, unused))
+    replace_text(out / SUMMARY, ci_summary(suite.name, groups, len(suite.runs), unused))
     repeats.write(out, [group.together for group in groups if group.together is not None])
 
 
-def write_refusal(out: Path, suite: Suite, error: InputError) -> None:
-    """OUT/junit.xml and OUT/summary.md of a suite that is not run: its baselines are of something else."""
-    replace_text(out / JUNIT, refused_junit(suite.name, error.problems))
-    replace_text(out / SUMMARY, refused_summary(suite.name, error.problems))
+def write_refusal(out: Path, name: str, error: InputError, of: Refusal) -> None:
+    """OUT/junit.xml and OUT/summary.md of a suite that is not run."""
+    replace_text(out / JUNIT, refused_junit(name, error.problems, of))
+    replace_text(out / SUMMARY, refused_summary(name, error.problems, of))

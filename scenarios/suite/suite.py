@@ -7,12 +7,14 @@ Changes when a suite file takes another key. How runs are made is ``scenarios.su
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
@@ -24,10 +26,11 @@ from hpn.testbed.fabric.load import load_topology
 from hpn.testbed.fabric.spec import FabricSpec, Strict
 from hpn.testbed.files import kinds
 from hpn.testbed.files.check import Mistakes, did_you_mean
-from hpn.testbed.files.document import Document, Where, read, shorten
+from hpn.testbed.files.document import Document, Plain, Where, read, shorten
 from hpn.testbed.vm.engines import HOST
 
-MOST_RUNS = 10_000
+MOST_RUNS, MOST_REPEATS = 10_000, 1000
+_IN_TOPOLOGY = re.compile(r": topology: (\S.*:\d+: .*)")
 EVERY = "all"
 """In place of drills: every one that comes with hpn."""
 
@@ -37,7 +40,7 @@ class BlockSection(Strict):
 
     drills: list[str] = Field(min_length=1, examples=["[link-down, tor-crash]"])
     engines: list[str] = Field(default=[HOST.name], min_length=1, examples=["[host]"])
-    repeats: int = Field(default=1, ge=1, le=1000)
+    repeats: int = Field(default=1, ge=1, le=MOST_REPEATS)
     tries: int = Field(default=1, ge=1, le=20, description="of a run, while it cannot be trusted")
 
 
@@ -80,7 +83,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One suite file, checked."""
+    """One suite file, checked; ``source`` is its name, for a command line."""
 
     name: str
     summary: str
@@ -88,6 +91,7 @@ class Suite:
     runs: tuple[Run, ...]
     left_out: tuple[str, ...] = ()  # of 'all', what this machine or the topology cannot run, and why
     topology: str = ""  # a preset or file that every drill is put on; '': each has its own
+    source: str = "SUITE"
 
 
 def load_suite(path: str | Path, engines: Iterable[str], topology: str = "") -> Suite:
@@ -104,15 +108,51 @@ def suite_from(document: Document, base: Path, engines: tuple[str, ...], topolog
     top = mistakes.check(SuiteFile, document.data)
     runs: list[Run] = []
     library = _library(top, elsewhere)
-    for at, block in enumerate(top.runs if top is not None else ()):
+    for at, block in _blocks(top, document):
         runs += _block(mistakes, ("runs", at), block, base, engines, library.drills, elsewhere)
     if not mistakes and len(runs) > MOST_RUNS:
         mistakes.add(("runs",), f"{len(runs)} runs in one suite; at most {MOST_RUNS}: fewer repeats or several suites")
     if not mistakes:
         _unique(mistakes, runs)
     if mistakes or top is None:
-        raise mistakes.error()
-    return Suite(top.suite, top.summary.strip(), top.parallel, tuple(runs), library.left_out, topology)
+        raise _once(mistakes.error())
+    return Suite(
+        top.suite, top.summary.strip(), top.parallel, tuple(runs), library.left_out, topology, quote(document.name)
+    )
+
+
+def _once(error: InputError) -> InputError:
+    """The same, a mistake in a topology file only at the first drill that names it."""
+    told: set[str] = set()
+    left: list[str] = []
+    for problem in error.problems:
+        found = _IN_TOPOLOGY.search(problem)
+        if found is None or found[1] not in told:
+            left.append(problem)
+        told |= {found[1]} if found is not None else set()
+    return InputError(left)
+
+
+def _blocks(top: SuiteFile | None, document: Document) -> Iterator[tuple[int, BlockSection]]:
+    """Every block with its place; of a file with mistakes, which are noted, what can be read of its blocks."""
+    if top is not None:
+        yield from enumerate(top.runs)
+        return
+    written = document.data.get("runs")
+    for at, block in enumerate(written if isinstance(written, list) else ()):
+        if isinstance(block, dict):
+            yield at, _readable(block)
+
+
+def _readable(block: Mapping[str, Plain]) -> BlockSection:
+    """A block without its keys that are wrong: its drills and engines have mistakes of their own."""
+    try:
+        return BlockSection.model_validate(block, strict=True)
+    except ValidationError as error:
+        wrong = {detail["loc"][0] for detail in error.errors() if detail["loc"]}
+    right = {key: value for key, value in block.items() if key not in wrong}
+    enough = BlockSection(drills=[EVERY], repeats=MOST_REPEATS)  # 'repeat: 5' is no reason to tell that 1 is too few
+    return enough.model_copy(update={"drills": [], **right})
 
 
 def _library(top: SuiteFile | None, elsewhere: FabricSpec | None) -> Library:

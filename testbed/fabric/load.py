@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,10 +79,22 @@ def topology_from(mistakes: Mistakes, at: Where, base: Path) -> FabricSpec | Non
         mistakes.add(at, f"{dotted(at)} is {shorten(given)}; {hint}")
         return None
     try:
-        return load_topology(str(base / given) if is_path(given) else given)
+        if not is_path(given):
+            return _preset(given)
+        path = _named_shortly(base / given)
+        return topology_in(read(path), Path(path).stem)
     except InputError as error:
         mistakes.add_all(at, error, f"{dotted(at)}: ")
         return None
+
+
+def _named_shortly(path: Path) -> str:
+    """'topology.yaml' of 'drills/../topology.yaml', unless a link makes that another file."""
+    short = os.path.normpath(path)
+    try:
+        return short if os.path.samefile(path, short) else str(path)
+    except (OSError, ValueError):  # there is none: whoever reads it says so
+        return str(path)
 
 
 def is_path(text: str) -> bool:

@@ -218,6 +218,19 @@ def test_a_fabric_whose_switches_have_too_few_ports_is_refused_with_its_file(tmp
     assert "51.2T" in problem
 
 
+def test_a_topology_beside_a_linked_folder_is_the_one_that_the_link_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "theirs" / "drills").mkdir(parents=True)
+    (tmp_path / "drills").symlink_to(tmp_path / "theirs" / "drills")
+    (tmp_path / "theirs" / "fabric").write_text("preset: tiny\nhosts: 3\n")
+    document = parse("drill: d\ntopology: ../fabric\n", "d.yaml")
+    for other in ("", "preset: tiny\n"):
+        if other:
+            (tmp_path / "fabric").write_text(other)
+        found = topology_from(Mistakes(document), ("topology",), tmp_path / "drills")
+        assert found is not None
+        assert found.hosts == 3
+
+
 def test_an_inline_topology_that_is_neither_name_nor_mapping_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         inline("topology: [tiny]")

@@ -55,7 +55,7 @@ def shell(place: Path, script: str) -> tuple[int, str]:
 @pytest.mark.guest
 @pytest.mark.timeout(900)
 def test_a_copied_ci_file_gates_a_repository_on_its_baseline(repository: Path) -> None:
-    (drills, summary), (gitlab,) = runs(GITHUB), runs(GITLAB)
+    (drills, _, summary), (gitlab,) = runs(GITHUB), runs(GITLAB)
     # The clock of virtual time goes by what a guest's programs ask of it: another Python or kernel is another baseline.
     assert shell(repository, ".venv/bin/hpn ci run suite.yaml --save baseline --out first")[0] == 0
 

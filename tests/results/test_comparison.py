@@ -22,6 +22,7 @@ from hpn.results.comparison.causes import CPU_COST, UNEXPLAINED
 from hpn.results.comparison.differences import Difference, Finding, differences, told_apart
 from hpn.results.comparison.figures import Key, Summary, summaries
 from hpn.results.comparison.groups import Across, Compared, check_trusted, grouped
+from hpn.results.comparison.science import science
 from hpn.results.page.comparing import comparison_page, comparison_view
 from hpn.results.run.folder import RunFolder
 from hpn.results.run.identity import Identity
@@ -29,13 +30,14 @@ from hpn.results.run.manifest import Manifest
 from hpn.results.text.comparison import (
     causes_sheet,
     comparison_parts,
+    figure_lines,
     figure_of,
     groups_sheet,
     held_lines,
     name_of,
     own_sheet,
 )
-from hpn.results.verdict import Verdict
+from hpn.results.verdict import Verdict, at_most
 from hpn.testbed.errors import InputError
 from hpn.testbed.fabric.build import build
 from hpn.testbed.fabric.load import load_fabric
@@ -201,7 +203,7 @@ def test_runs_that_cannot_be_trusted_are_left_out_and_counted() -> None:
     (group,) = grouped([run(), run(MANIFEST, 5000.0, "the machine was full")], ())
     assert (len(group.runs), group.left_out) == (1, 1)
     (none,) = grouped([run(MANIFEST, 20.0, "the machine was full")], ())
-    with pytest.raises(InputError, match="none of the 1 runs of link-down can be trusted"):
+    with pytest.raises(InputError, match="the only run of link-down cannot be trusted: it is inconclusive"):
         check_trusted([none])
 
 
@@ -588,3 +590,56 @@ def test_a_folder_that_is_named_twice_is_one_run(tmp_path: Path, monkeypatch: py
     assert shown.exit_code == 0
     row = next(line for line in shown.output.splitlines() if line.startswith("link-down"))
     assert row.split()[1] == "2", shown.output
+
+
+def _with_phases(detect_ms: float, switch_ms: float) -> Compared:
+    """A run whose first fault was noticed after so long, and whose LAG was rewritten so long after that."""
+    found = run()
+    first, *others = found.metrics.edges
+    detect, switch = replace(first.phases.detect, ms=detect_ms), replace(first.phases.switch, ms=switch_ms)
+    edge = replace(first, phases=replace(first.phases, detect=detect, switch=switch))
+    return replace(found, metrics=replace(found.metrics, edges=(edge, *others)))
+
+
+def _switch_at_failure(found: Compared) -> Compared:
+    """The same run, with a limit on how long the switch takes."""
+    ms = found.metrics.edges[0].phases.switch.ms
+    limit = at_most("switch at failure below 9 s", ms, 9000, unit="ms")
+    return replace(found, verdict=replace(found.verdict, checks=(*found.verdict.checks, limit)))
+
+
+def test_a_switch_that_counts_from_a_detection_that_moved_is_neither_better_nor_worse() -> None:
+    """A red gate said 'better: switch: 0.01 ms, 2567 ms before': detection came 2.6 s later."""
+    early, late = _switch_at_failure(_with_phases(125.0, 2567.0)), _switch_at_failure(_with_phases(2692.0, 0.01))
+    for one, other in ((early, late), (late, early)):
+        (before,), (now,) = grouped([one], ()), grouped([other], ())
+        held = held_against(baseline_of(before), now)
+        assert {figure_of(each.key): each.is_worse for each in held.differences} == {"detect": other is late}
+        newer = replace(other, manifest=replace(MANIFEST, versions={"hpn": "0.2.0"}))
+        groups = grouped([one, one, newer, newer], ())
+        found = {name_of(each.key): each.finding for each in differences(groups)}
+        moved = {name for name, finding in found.items() if finding is Finding.START_MOVED}
+        assert moved == {"switch at failure", f"{one.metrics.edges[0].edge.label}: switch"}
+        assert not moved & {name_of(each.key) for each in science(groups)}
+        told = comparison_view(groups, differences(groups)).answer
+        assert "2 more cannot be compared: they count from detect" in told
+
+
+def test_a_switch_that_alone_takes_longer_is_worse() -> None:
+    (before,), (now,) = (grouped([_with_phases(125.0, ms)], ()) for ms in (2.0, 900.0))
+    assert [each.key.name for each in held_against(baseline_of(before), now).worse] == ["switch"]
+
+
+def test_a_line_of_a_gate_says_of_how_many_runs_and_counts_per_cent_in_points() -> None:
+    """'worse by at least 18.00 %' of a figure in per cent may be read as a share of it."""
+
+    def line(before: int, now: int, unit: str = "%") -> str:
+        base, other = Summary(before, 60.0, 59.75, 61.0, False), Summary(now, 40.0, 39.0, 41.25, False)
+        key = Key("", "iterations during at failure", unit, more_is_worse=False)
+        (told,) = figure_lines([Difference(key, "", base, other, Finding.LESS)])
+        return told.removeprefix("worse: iterations during at failure: ")
+
+    assert line(5, 5) == "40 %, 60 % before (median of 5): worse by at least 18.50 points"
+    assert line(1, 1) == "40 %, 60 % before: worse by at least 18.50 points"
+    assert line(1, 5) == "40 % (median of 5), 60 % before (one run): worse by at least 18.50 points"
+    assert line(5, 4, "ms") == "40.0 ms (median of 4), 60.0 ms before (median of 5): worse by at least 18.5 ms"

@@ -193,7 +193,7 @@ def test_a_run_in_virtual_time_has_the_date_of_the_machine(root: Path, tmp_path:
 def test_figures_of_a_run_that_cannot_be_trusted_are_in_no_median(index: Index) -> None:
     (trend,) = trends(index, Wanted(drill="tor-crash"), "worst outage", 10)
     lines = as_text(Group(*trend_parts(trend, 80)), 80).splitlines()
-    assert lines[1].startswith("  1 runs (1 that cannot be trusted left out), median")
+    assert lines[1].startswith("  1 run (1 that cannot be trusted left out), median")
     assert ["started", "measured", "the", "run"] in [line.split() for line in lines[2:4]]
     assert lines[-1].endswith("not trusted")
 

@@ -28,8 +28,16 @@ def scripts(name: str) -> list[str]:
     return ["\n".join(job(name)["before_script"]), "\n".join(job(name)["script"])]
 
 
+def baseline_script() -> str:
+    """The manual job of GitLab."""
+    found = loaded(GITLAB)["baseline"]
+    assert isinstance(found, dict)
+    assert (found["extends"], found["when"]) == ("failover", "manual")
+    return "\n".join(found["script"])
+
+
 def job(name: str) -> dict[str, list]:  # type: ignore[type-arg]  # plain YAML
-    """The only job."""
+    """The job that gates."""
     found = loaded(name)
     jobs = found["jobs"] if name == GITHUB else {key: each for key, each in found.items() if key == "failover"}
     assert isinstance(jobs, dict)

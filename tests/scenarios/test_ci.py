@@ -82,6 +82,49 @@ def test_all_mistakes_are_told_at_once_with_their_lines() -> None:
     )
 
 
+def test_an_unknown_key_or_a_wrong_value_hides_no_other_mistake() -> None:
+    """Of a suite with 'repeat:', a misspelt drill and a misspelt engine, the key alone was told."""
+    assert problems(
+        "suite: nightly\nparalel: 2\nruns:\n"
+        "  - drills: [healthy-baselin]\n    engines: [qemo]\n    repeat: 5\n"
+        "  - {drills: [none.yaml], repeats: 0}\n"
+        "  - {drills: 3, engines: [um]}\n"
+        "  - link-down\n"
+    ) == (
+        "ci.yaml:2: unknown key 'paralel'; did you mean parallel?",
+        "ci.yaml:4: no drill 'healthy-baselin' in the library; did you mean healthy-baseline or healthy-baseline-clos?"
+        " (a file ends in .yaml)",
+        "ci.yaml:5: unknown engine 'qemo'; did you mean qemu?",
+        "ci.yaml:6: unknown key 'repeat' in runs[0]; did you mean repeats?",
+        "ci.yaml:7: none.yaml: no such file; check the path",
+        "ci.yaml:7: runs[1].repeats is 0; write a whole number from 1 to 1000",
+        "ci.yaml:8: runs[2].drills is 3; write a list",
+        "ci.yaml:8: unknown engine 'um'; did you mean uml?",
+        "ci.yaml:9: runs[3] is 'link-down'; write a mapping (key: value)",
+    )
+
+
+def test_a_mistake_in_a_topology_file_is_told_once_with_its_own_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told at each drill, as 'drills/../topology.yaml:2'."""
+    monkeypatch.chdir(tmp_path)
+    Path("drills").mkdir()
+    Path("topology.yaml").write_text("preset: tiny\nrals: 1\nhots: 2\n")
+    for name in ("one", "two"):
+        text = f"drill: {name}\nsummary: s\ntopology: ../topology.yaml\nexpect: [{{packets_losst: {{at_most: 0}}}}]\n"
+        Path(f"drills/{name}.yaml").write_text(text)
+    Path("suite.yaml").write_text("suite: s\nruns:\n- {drills: [drills/one.yaml]}\n- {drills: [drills/two.yaml]}\n")
+    with pytest.raises(InputError) as caught:
+        load_suite("suite.yaml", ENGINES)
+    told = caught.value.problems
+    assert [each for each in told if "topology" in each] == [
+        "suite.yaml:3: drills/one.yaml:3: topology: topology.yaml:2: unknown key 'rals'; did you mean rails?",
+        "suite.yaml:3: drills/one.yaml:3: topology: topology.yaml:3: unknown key 'hots'; did you mean hosts?",
+    ]
+    assert sum("packets_lost?" in each for each in told) == 2, "each drill's own"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,6 +39,8 @@ timeline:
 expect:
   - worst_outage: {below: 50 ms}
 """
+
+ECN = "ecn: {kmin_bytes: 10000, kmax_bytes: 20000, pmax: 0.5, marker: nft}"
 
 
 def measures(found: DrillMetrics) -> Callable[[Order, Callable[[Progress], None]], RunFolder]:
@@ -107,6 +110,40 @@ def test_what_is_worse_than_the_baseline_is_red_with_figure_both_values_and_marg
     assert ci("--baseline", "new", outage_ms=20) == 0, "better is not red"
 
 
+def test_what_is_worse_by_no_more_than_the_tolerance_is_told_and_green(
+    ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """BFD at 60 instead of 50 ms was red by 5.53 ms of a figure that no limit is on."""
+    assert ci("--save", "baseline") == 0
+    assert ci("--baseline", "baseline", "--tolerance", "120%", outage_ms=45) == 0
+    sentence = "worse: worst outage: 45.0 ms, 20.0 ms before: worse by at least 23.0 ms"
+    within = f"cut on host: within the tolerance of 120 %: {sentence}"
+    out = capsys.readouterr().out
+    assert f"{within}\n" in out
+    assert "no figure is worse or better" not in out
+    assert within in Path("ci-out/summary.md").read_text()
+    assert f"within the tolerance of 120 %: {sentence}" in Path("ci-out/report.html").read_text()
+    assert ci("--baseline", "baseline", "--tolerance", "110 %", outage_ms=45) == 1
+    assert f"cut on host: {sentence} (tolerance 110 %)\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [
+        ("-5 %", "'-5 %' is not a percentage"),
+        ("1001 %", "1001 % is out of range; write 0 % to 1000 %"),
+        ("0.1", "'0.1' is not a percentage; write a number and '%'"),
+        ("nan %", "'nan %' is not a percentage"),
+    ],
+)
+def test_a_tolerance_that_is_no_percentage_is_refused(ci: Callable[..., int], share: str, told: str) -> None:
+    with pytest.raises(click.BadParameter) as caught:
+        ci("--baseline", "baseline", "--tolerance", share)
+    assert told in caught.value.message
+    with pytest.raises(InputError, match="write --baseline DIR too"):
+        ci("--tolerance", "10 %")
+
+
 def test_one_run_against_one_is_told_to_be_weak_and_so_is_a_baseline_of_one(
     ci: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,10 +182,11 @@ def test_timers_may_differ_and_are_told(ci: Callable[..., int], capsys: pytest.C
     slower = ("preset: tiny", "preset: tiny, bgp: {hold_s: 30}")
     assert ci("--baseline", "baseline", change=slower) == 0
     assert ci("--baseline", "baseline", change=slower, outage_ms=45) == 1
-    assert (
-        "timers or policies of the fabric changed since the baseline: bgp.hold_s was 9, is 30"
-        in capsys.readouterr().out
-    )
+    out = capsys.readouterr().out
+    changed = "timers or policies of the fabric changed since the baseline: "
+    assert f"{changed}bgp.hold_s was 9, is 30" in out
+    for text in (out, *(Path(f"ci-out/{name}").read_text() for name in ("summary.md", "report.html", "junit.xml"))):
+        assert "worse: worst outage" in text[text.rindex(changed) :], "what was changed comes before what it did"
 
 
 @pytest.mark.parametrize(
@@ -156,8 +194,8 @@ def test_timers_may_differ_and_are_told(ci: Callable[..., int], capsys: pytest.C
     [
         (("preset: tiny", "preset: tiny, hosts: 3"), "fabric 'tiny (hpn)', these runs of another (hosts was 2, is 3)"),
         (("preset: tiny", "preset: tiny, seed: 7"), "fabric 'tiny (hpn)', these runs of another (seed was 1, is 7)"),
-        (("for: 2 s", "for: 3 s"), "drill 'cut', these runs of another (faults.0.moments was "),
-        (("load: 40 %", "load: 20 %"), "settings 'quick', these runs of another (workload.load was 0.4, is 0.2)"),
+        (("for: 2 s", "for: 3 s"), "drill 'cut', these runs of another (timeline.faults[0] was "),
+        (("load: 40 %", "load: 20 %"), "settings 'quick', these runs of another (workload.load was 40 %, is 20 %)"),
     ],
 )
 def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_differs(
@@ -167,7 +205,7 @@ def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_di
     with pytest.raises(InputError) as caught:
         ci("--baseline", "baseline", "--out", "later", change=change)
     assert str(caught.value).startswith(f"baseline/cut.host.json: the baseline is of {told}")
-    assert str(caught.value).endswith("; if that is meant: hpn ci run SUITE --save baseline")
+    assert str(caught.value).endswith("; if that is meant: hpn ci run suite.yaml --save baseline")
     assert sorted(os.listdir("later")) == ["junit.xml", "summary.md"]
     summary = Path("later/summary.md").read_text()
     assert summary.startswith("# s: a baseline is refused, nothing was run\n")
@@ -175,6 +213,89 @@ def test_another_experiment_is_refused_before_anything_runs_with_the_key_that_di
     case = ElementTree.parse("later/junit.xml").find(".//testcase/error")
     assert case is not None
     assert "these runs of another" in (case.text or "")
+
+
+@pytest.mark.parametrize(
+    ("before", "marker", "change", "told"),
+    [
+        ("host/kernel", "", "lag: nft", "engine 'host/kernel', these runs of another (lag was kernel, is nft)"),
+        ("host/nft", "", "lag: kernel", "engine 'host/nft', these runs of another (lag was nft, is kernel)"),
+        ("qemu/kvm/ours", "", "", "engine 'qemu/kvm/ours', these runs of 'host'"),
+        ("host/ours", "", "", "engine 'host/ours', these runs of another (lag was ours, is auto)"),
+        ("host/nft", "red", ECN, "these runs of another (ecn.marker was red, is nft)"),
+    ],
+)
+def test_what_the_topology_names_is_refused_before_anything_runs(
+    ci: Callable[..., int], before: str, marker: str, change: str, told: str
+) -> None:
+    """A suite ran for 162 s before 'lag: nft' was refused."""
+    ecn = change.startswith("ecn")
+    named = ("preset: tiny", f"preset: tiny, {change}" if change else "preset: tiny")
+    ci("--save", "baseline", change=named if ecn else ("", ""))
+    file = Path("baseline/cut.host.json")
+    kept = json.loads(file.read_text())
+    kept["setting"]["engine"] = before
+    kept["digests"]["settings"] += f" {marker}" if marker else ""
+    file.write_text(json.dumps(kept))
+    with pytest.raises(InputError) as caught:
+        ci("--baseline", "baseline", "--out", "later", change=named)
+    assert told in str(caught.value)
+    assert sorted(os.listdir("later")) == ["junit.xml", "summary.md"]
+
+
+@pytest.mark.parametrize("lag", ["auto", "kernel"])
+def test_a_lag_that_may_be_the_baselines_is_run(ci: Callable[..., int], lag: str) -> None:
+    ci("--save", "baseline")
+    file = Path("baseline/cut.host.json")
+    file.write_text(file.read_text().replace('"engine": "host/nft"', '"engine": "host/kernel"'))
+    code = ci("--baseline", "baseline", change=("preset: tiny", f"preset: tiny, lag: {lag}"))
+    assert code == 2, "after the run, which had another datapath"
+    assert Path("ci-out/suite.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("suite.yaml", "suite: s\nruns: [{drills: [./cut.yaml], repeat: 2}]\n", "unknown key 'repeat' in runs[0]"),
+        ("suite.yaml", "- 1\n", "suite.yaml"),
+        ("cut.yaml", DRILL.replace("link-down", "link-don"), "link-don"),
+        ("cut.yaml", DRILL.replace("preset: tiny", "preset: tiny, hots: 3"), "unknown key 'hots'"),
+    ],
+)
+def test_mistakes_in_files_are_in_the_reports_that_a_ci_system_keeps(
+    ci: Callable[..., int], file: str, text: str, told: str
+) -> None:
+    """Only refusals of baselines were."""
+    change = (DRILL, text) if file == "cut.yaml" else ("", "")
+    Path(file).write_text(text)
+    with pytest.raises(InputError) as caught:
+        ci("--out", "later", change=change)
+    assert told in str(caught.value)
+    assert sorted(os.listdir("later")) == ["junit.xml", "summary.md"]
+    assert Path("later/summary.md").read_text().startswith("# suite.yaml: files have mistakes, nothing was run\n")
+    case = ElementTree.parse("later/junit.xml").find(".//testcase[@name='the files have no mistakes']/error")
+    assert case is not None
+    assert case.text == "\n".join(caught.value.problems)
+
+
+def test_mistakes_in_a_drill_are_in_the_reports_of_drill_run(ci: Callable[..., int]) -> None:
+    Path("cut.yaml").write_text(DRILL.replace("link-down", "link-don"))
+    reports = ["--junit", "report.xml", "--summary", "page.md"]
+    with pytest.raises(InputError) as caught:
+        cli.command_line.main(["drill", "run", "cut.yaml", *reports], prog_name="hpn", standalone_mode=False)
+    case = ElementTree.parse("report.xml").find(".//testcase/error")
+    assert case is not None
+    assert case.text == "\n".join(caught.value.problems)
+    assert (
+        Path("page.md").read_text().startswith("# hpn drill run: files have mistakes, nothing was run\n\n* cut.yaml:")
+    )
+
+
+def test_no_folder_is_made_for_a_suite_that_is_not_there(ci: Callable[..., int]) -> None:
+    Path("suite.yaml").unlink()
+    with pytest.raises(InputError, match="no such file"):
+        ci()
+    assert not Path("ci-out").exists()
 
 
 def test_an_interrupted_suite_says_so_and_has_its_page(ci: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +352,7 @@ def test_what_only_a_run_can_tell_is_refused_after_it(
     assert ci("--baseline", "baseline") == 2
     told = "baseline/cut.host.json is refused: the baseline is of engine 'host/kernel', these runs of 'host/nft'"
     assert told in capsys.readouterr().out
-    assert "# s: a baseline is refused, 1 runs" in Path("ci-out/summary.md").read_text()
+    assert "# s: a baseline is refused, 1 run\n" in Path("ci-out/summary.md").read_text()
     assert "<error" in Path("ci-out/junit.xml").read_text()
 
 
@@ -242,10 +363,17 @@ def test_a_drill_without_a_baseline_says_how_to_write_it(
     Path("baseline/gone.host.json").write_text("{}")
     assert ci("--baseline", "baseline") == 0
     out, err = capsys.readouterr()
-    line = "cut on host: no baseline baseline/cut.host.json; hpn ci run SUITE --save baseline writes it"
+    line = "cut on host: no baseline baseline/cut.host.json; hpn ci run suite.yaml --save baseline writes it"
     assert line in out
-    assert "baseline/gone.host.json is a baseline of no drill in this suite" in err
-    with pytest.raises(InputError, match=r"there is no folder none; hpn ci run SUITE --save none writes it"):
+    unused = "baseline/gone.host.json is a baseline of no drill in this suite"
+    assert unused in err
+    assert f"* {unused}\n" in Path("ci-out/summary.md").read_text()
+    case = ElementTree.parse("ci-out/junit.xml").find(".//testsuite[@name='baselines of no drill']/testcase")
+    assert case is not None
+    assert case.findtext("skipped") == unused
+    page = Path("ci-out/report.html").read_text()
+    assert f"<h2>Baselines of no drill</h2>\n<ul><li>{unused}</li></ul>" in page, "a part by itself, of no drill"
+    with pytest.raises(InputError, match=r"there is no folder none; hpn ci run suite.yaml --save none writes it"):
         ci("--baseline", "none")
 
 

@@ -80,8 +80,24 @@ def test_what_the_own_repository_runs_is_shell_and_its_commands_exist(name: str)
     for script in own_repository.scripts(name):
         shell(f"bash -n <<'EOF'\n{script}\nEOF")
         assert [wrong for words in commandline.commands(script) for wrong in commandline.mistakes(words)] == []
-    gates = [script for script in own_repository.runs(name) if "hpn ci run" in script]
-    assert gates == [".venv/bin/hpn ci run suite.yaml --baseline baseline --save results/baseline --out results"]
+    gate, *others = [script for script in own_repository.runs(name) if "hpn ci run" in script]
+    assert gate == ".venv/bin/hpn ci run suite.yaml --baseline baseline --save results/baseline --out results"
+    assert others == ([own_repository.baseline_script()] if name == GITHUB else [])
+
+
+def test_both_ci_files_write_a_baseline_where_ci_runs_when_asked_by_hand() -> None:
+    """There was none, and a baseline of another machine is not that of CI."""
+    script = own_repository.baseline_script()
+    assert script == ".venv/bin/hpn ci run suite.yaml --save results/baseline --out results"
+    assert [wrong for words in commandline.commands(script) for wrong in commandline.mistakes(words)] == []
+    assert "workflow_dispatch" in own_repository.loaded(GITHUB)["on"]  # type: ignore[operator]  # plain YAML
+    by_hand = {
+        step["run"]: step["if"] for step in own_repository.job(GITHUB)["steps"] if "ci run" in step.get("run", "")
+    }
+    assert [each.partition("github.event_name ")[2] for each in by_hand.values()] == [
+        "!= 'workflow_dispatch'",
+        "== 'workflow_dispatch'",
+    ]
 
 
 def test_both_ci_files_publish_what_a_suite_writes() -> None:
@@ -91,7 +107,9 @@ def test_both_ci_files_publish_what_a_suite_writes() -> None:
     assert artifact["with"]["path"] == "results"
     assert own_repository.job(GITLAB)["artifacts"]["reports"] == {"junit": "results/junit.xml"}  # type: ignore[call-overload]
     ignored = (EXAMPLE / ".gitignore").read_text().split()
-    assert {"/results/", "/.venv/", "/.cache/"} <= set(ignored)
+    assert {"/results/", "/ci-out/", "/.venv/", "/.cache/"} <= set(ignored), (
+        "ci-out is what hpn ci run writes to unasked"
+    )
 
 
 @pytest.mark.parametrize(("name", "schema"), [(GITHUB, "github-workflows"), (GITLAB, "gitlab-ci")])

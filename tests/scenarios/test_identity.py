@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hpn.results.run.folder import RunFolder, create
-from hpn.results.run.identity import Identity, differences, experiment_of, identity_in, identity_of, sets_apart
+from hpn.results.run.identity import Identity, differences, experiment_of, identity_in, identity_of, sets_apart, since
 from hpn.scenarios.drill import catalogue
 from hpn.scenarios.drill.model import Drill
 from hpn.scenarios.run.asked import asked_of
@@ -94,11 +95,11 @@ def test_names_texts_and_limits_make_no_other_experiment(tmp_path: Path, before:
         (_BASE, "tiny}", "tiny, path_control: {enabled: no}}", "fabric", "path_control.enabled: true | false"),
         (_BASE, "tiny}", "tiny, bgp: {bfd: {}}}", "fabric", "bgp.bfd.interval_ms: none | 100"),
         (_BASE, "tiny}", "tiny, seed: 7}", "fabric", "seed: 1 | 7"),
-        (_BASE, "h0.r0.0", "h0.r0.1", "drill", "faults.0.target: p0.s0.h0.r0.0 | p0.s0.h0.r0.1"),
-        (_BASE, "for: 8 s", "for: 7 s", "drill", "faults.0.moments: "),
-        (_BASE, "load: 40 %", "load: 20 %", "settings", "workload.load: 0.4 | 0.2"),
+        (_BASE, "h0.r0.0", "h0.r0.1", "drill", "timeline.faults[0].target: p0.s0.h0.r0.0 | p0.s0.h0.r0.1"),
+        (_BASE, "for: 8 s", "for: 7 s", "drill", "timeline.faults[0]: failure at 1.5 s then repair at 9.5 s | "),
+        (_BASE, "load: 40 %", "load: 20 %", "settings", "workload.load: 40 % | 20 %"),
         (_BASE, "profile: quick", "profile: full", "settings", "profile: quick | full"),
-        (_JOB, "size: 4 MB", "size: 8 MB", "settings", "job.work.CollectiveWork.size_bytes: 4000000 | 8000000"),
+        (_JOB, "size: 4 MB", "size: 8 MB", "settings", "job.collective.size: 4 MB | 8 MB"),
         (_JOB, "ib_timeout: 16", "ib_timeout: 16, queue_pairs: 2", "settings", "job.queue_pairs: none | 2"),
     ],
 )
@@ -146,6 +147,34 @@ def test_what_an_older_folder_does_not_tell_has_no_digest(tmp_path: Path) -> Non
     assert experiment_of(found.digests) == ""
     (run.path / "fabric.json").unlink()
     assert identity_in(run, run.manifest()) == Identity({}, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "words"),
+    [
+        ("nic_port_rate", ("200000000000", "400000000000"), "nic_port_rate was 200G, is 400G"),
+        ("uplink_rate", ("25500000", "400"), "uplink_rate was 25.5M, is 400"),
+        ("job.work.Training.data_bytes", ("1000000", "2097152"), "job.training.data_size was 1 MB, is 2 MiB"),
+        ("job.work.Training.compute_ns", ("120000000", "1500"), "job.training.compute was 120 ms, is 1.5 us"),
+        ("job.work.MessageWork.size_bytes", ("1000000",), "job.messages.size was 1 MB, is none"),
+        ("job.restart.RestartPolicy.after_ns", ("4000000000",), "job.restart.after was 4 s, is none"),
+        ("ecn.kmin_bytes", ("60000", "70000"), "ecn.kmin_bytes was 60000, is 70000"),
+        ("workload.load", ("0.4", "1.0"), "workload.load was 40 %, is 100 %"),
+        ("faults.0.kind", ("link-down", "flap"), "timeline.faults[0].fault was link-down, is flap"),
+        ("faults.1.share", ("0.01", "0.5"), "timeline.faults[1].share was 1 %, is 50 %"),
+        ("faults.1.period", ("800000000", "0"), "timeline.faults[1].period was 800 ms, is 0"),
+        ("faults.1.count", ("3", "4"), "timeline.faults[1].count was 3, is 4"),
+        ("faults.1.count", ("1e999", "9" * 70), f"timeline.faults[1].count was 1e999, is {'9' * 70}"),
+        ("faults.0.moments", ("12 of digest 00ff", "[]"), "timeline.faults[0] was 12 of digest 00ff, is []"),
+        ("healthy_ns", ("1000000000", "x"), "timeline.healthy was 1 s, is x"),
+        ("delay_threshold_ns", ("100000000", "9"), "delay_threshold was 100 ms, is 9 ns"),
+        ("bgp.hold_s", ("9", "30"), "bgp.hold_s was 9, is 30"),
+    ],
+)
+def test_what_differs_is_told_as_files_write_it(key: str, values: Sequence[str], words: str) -> None:
+    """A refusal said 'nic_port_rate was 200000000000': bits a second are in no file."""
+    one, *others = [{"seed": "1", key: value} for value in values]
+    assert since(one, others[0] if others else {"seed": "1"}) == words
 
 
 def test_only_what_differs_is_told_and_not_without_end() -> None:

@@ -24,6 +24,10 @@ def keys(model: type[BaseModel], *, left_out: Mapping[str, FieldInfo] | None = N
     return table(_HEAD, (_row(field.alias or name, field) for name, field in fields if name not in (left_out or {})))
 
 
+_SHORT = {"a whole number from ": "", "a number from ": "", "a mapping (key: value)": "section", "one of ": ""}
+"""What the readers of files say, for a column that has the heading for it."""
+
+
 def every_key(model: type[BaseModel]) -> str:
     """One table of a model's keys and of those within them, with dots between."""
     return table(_HEAD, _rows(model, ""))
@@ -48,10 +52,13 @@ def section(model: type[BaseModel], path: str, level: int = 2) -> str:
 
 
 def takes(field: FieldInfo) -> str:
-    """What may be written, in words."""
+    """What may be written, in a few words."""
     if _RATE in field.metadata:
         return "a rate, such as 200G"
-    return describe(field)
+    words = describe(field)
+    for long, short in _SHORT.items():
+        words = words.replace(long, short)
+    return words
 
 
 def default(field: FieldInfo) -> str:
